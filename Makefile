@@ -164,7 +164,7 @@ observability: ## alert rules by promtool, and every query of every dashboard on
 	promtool check config --syntax-only infra/prometheus/prometheus.yml
 	promtool check rules infra/prometheus/rules.yml infra/prometheus/alerts.yml
 	promtool test rules infra/prometheus/alerts_test.yml
-	$(GO_TEST) -count=1 ./local/suites/observability -observability.house
+	$(GO_TEST) -count=1 ./local/suites/observability -observability.run
 
 .PHONY: test-restore
 test-restore: ## servers that are backed up at work, lost and restored, to one moment and to different ones

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // fault is one fault, or two at a time, from the first stroke until everything is as before.
@@ -47,12 +49,12 @@ const (
 
 // chaos is what makes faults.
 type chaos struct {
-	house  *house
+	house  *installation.Installation
 	load   *load
 	rnd    *rand.Rand
 	ctx    context.Context // of what must be done whatever happens
 	faults []*fault
-	clocks []span
+	clocks []installation.Interval
 	broken []string // what could not be healed, or took too long
 
 	steppedBack bool // PostgreSQL's clock, by an hour
@@ -63,7 +65,7 @@ type chaos struct {
 // On a machine that is too slow for all of them in a whole run, it goes on until each was made.
 func (c *chaos) run(ctx context.Context, span time.Duration, kinds []*kind) {
 	due, until, all := shuffled(c.rnd, kinds), time.Now().Add(span), false
-	for pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
+	for installation.Pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
 		if len(due) == 0 {
 			due, all = shuffled(c.rnd, kinds), true
 		}
@@ -132,7 +134,7 @@ func (c *chaos) make(kinds []*kind) bool {
 		}
 		hold, bound = max(hold, k.hold), max(bound, k.bound)
 	}
-	pause(c.ctx, hold)
+	installation.Pause(c.ctx, hold)
 	c.rnd.Shuffle(len(heals), func(i, j int) { heals[i], heals[j] = heals[j], heals[i] })
 	for _, heal := range heals {
 		if err := heal(); err != nil {
@@ -141,7 +143,7 @@ func (c *chaos) make(kinds []*kind) bool {
 	}
 	f.healed = time.Now()
 	recovered := c.measure(f, bound)
-	c.house.say(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
+	c.house.Say(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
 		seconds(f.healed.Sub(f.from)), seconds(f.first), seconds(f.cleared), strings.Join(f.what, ", ")))
 	return recovered
 }
@@ -150,13 +152,13 @@ func (c *chaos) make(kinds []*kind) bool {
 func (c *chaos) measure(f *fault, bound time.Duration) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, bound)
 	defer cancel()
-	at, ok := c.house.witness.nextEnd(ctx, f.healed)
+	at, ok := c.house.Witness.NextEnd(ctx, f.healed)
 	if !ok {
 		at = time.Now()
 	}
 	f.first = at.Sub(f.healed)
 	late := c.load.late(f.healed)
-	for len(late) > 0 && pause(ctx, 50*time.Millisecond) {
+	for len(late) > 0 && installation.Pause(ctx, 50*time.Millisecond) {
 		late = c.load.late(f.healed)
 	}
 	if f.cleared = time.Since(f.healed); len(late) == 0 {
@@ -172,7 +174,7 @@ func (c *chaos) measure(f *fault, bound time.Duration) bool {
 func (c *chaos) clearedAt(healed time.Time) time.Time {
 	last := healed
 	for _, o := range c.load.all() {
-		if at, done := c.house.witness.doneAt(o.key); done && o.shape.brisk && !o.accepted.IsZero() &&
+		if at, done := c.house.Witness.DoneAt(o.key); done && o.shape.brisk && !o.accepted.IsZero() &&
 			o.accepted.Before(healed) && at.After(last) {
 			last = at
 		}
@@ -182,7 +184,7 @@ func (c *chaos) clearedAt(healed time.Time) time.Time {
 
 func (c *chaos) breaks(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	c.house.say("! " + text)
+	c.house.Say("! " + text)
 	c.broken = append(c.broken, text)
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // check holds the history against every promise.
@@ -97,7 +99,7 @@ func (h *history) checkApart(v *verdict, id string, before, r run) {
 	if !before.end.IsZero() && !before.end.After(r.start) {
 		return
 	}
-	if h.external(id) && before.how != howOK { // the outside system may work on what has timed out
+	if h.external(id) && before.how != installation.HowOK { // the outside system may work on what has timed out
 		return
 	}
 	if h.silenced(id, before.attempt, before.start.Add(-lease), r.start) ||
@@ -138,7 +140,9 @@ func (h *history) checkTime(v *verdict, id string, r run) {
 }
 
 func (h *history) clockWasOff(from, to time.Time) bool {
-	return slices.ContainsFunc(h.clocks, func(s span) bool { return s.from.Before(to) && s.to.After(from) })
+	return slices.ContainsFunc(h.clocks, func(s installation.Interval) bool {
+		return s.From.Before(to) && s.To.After(from)
+	})
 }
 
 // checkWorked: what COMPLETED was done, by what the witness saw.
@@ -148,7 +152,7 @@ func (h *history) checkWorked(v *verdict) {
 		if j.Status != completed {
 			continue
 		}
-		done := slices.ContainsFunc(h.runs[id], func(r run) bool { return r.how == howOK })
+		done := slices.ContainsFunc(h.runs[id], func(r run) bool { return r.how == installation.HowOK })
 		if o != nil && o.shape.unseen {
 			done = h.calls[j.key()] > 0
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // checkOrder: no job of a key begins before all that were accepted before it had ended.
@@ -84,7 +86,7 @@ func (h *history) checkDependencies(v *verdict) {
 		}
 		first := h.orders[o.after]
 		done := slices.ContainsFunc(h.runs[first.id], func(r run) bool {
-			return r.how == howOK && !r.end.After(runs[0].start)
+			return r.how == installation.HowOK && !r.end.After(runs[0].start)
 		})
 		if !done {
 			v.find("dependencies", o.id, "%s began at %s, and %s was not done", o.key, clockTime(runs[0].start), o.after)

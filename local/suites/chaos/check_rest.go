@@ -108,8 +108,8 @@ func (h *history) checkProcesses(v *verdict) {
 		v.find("no panics", "", "%s", text)
 	}
 	for _, e := range h.exits {
-		if !h.during(e.at.Add(-time.Minute), e.at) {
-			v.find("processes live", "", "%s ended by itself at %s: %s", e.process, clockTime(e.at), e.state)
+		if !h.during(e.At.Add(-time.Minute), e.At) {
+			v.find("processes live", "", "%s ended by itself at %s: %s", e.Process, clockTime(e.At), e.State)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // began is when everything begins in fabricated histories.
@@ -23,7 +25,7 @@ func fabricated() *history {
 	}
 	h.add("plain", shapes[0], 1, 1.2)
 	h.orders["plain"].told = true
-	h.told = []line{{What: lineTold, Job: "id-plain", How: completed, ID: "id-plain.v4"}}
+	h.told = []installation.Line{{What: installation.LineTold, Job: "id-plain", How: completed, ID: "id-plain.v4"}}
 	h.add("first", orderedShape, 2, 2.5)
 	h.add("second", orderedShape, 3, 3.5)
 	h.orders["first"].line, h.orders["second"].line = "line", "line"
@@ -58,7 +60,7 @@ func (h *history) add(key string, s *shape, start, end float64) {
 	j := &job{JobID: id, Status: completed, Attempt: 1, Tags: []string{key}}
 	h.jobs[id] = j
 	h.attempt(id, 1, "w1", "completed")
-	h.runs[id] = []run{{1, key, at(start), at(end), howOK}}
+	h.runs[id] = []run{{1, key, at(start), at(end), installation.HowOK}}
 	h.stats[completed]++
 	h.records[id+".1"] = 1
 }
@@ -82,7 +84,7 @@ func (h *history) addTick(seconds float64) {
 		Name string
 		At   time.Time
 	}{name, at(seconds)}
-	h.runs[id] = []run{{1, key, at(seconds), at(seconds + 0.1), howOK}}
+	h.runs[id] = []run{{1, key, at(seconds), at(seconds + 0.1), installation.HowOK}}
 	h.ticks[name] = append(h.ticks[name], tick{At: at(seconds), Outcome: "fired", JobID: &id})
 	h.stats[completed]++
 }
@@ -90,7 +92,7 @@ func (h *history) addTick(seconds float64) {
 // again has a job run once more, on the second worker.
 func (h *history) again(key string, start, end float64) {
 	h.attempt("id-"+key, 2, "w2", "completed")
-	h.runs["id-"+key] = append(h.runs["id-"+key], run{2, key, at(start), at(end), howOK})
+	h.runs["id-"+key] = append(h.runs["id-"+key], run{2, key, at(start), at(end), installation.HowOK})
 }
 
 func TestAHistoryInWhichEverythingWasKeptHasNoViolation(t *testing.T) {
@@ -117,11 +119,11 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}},
 		"a job is there that nobody asked for": {"nothing unaccepted", func(h *history) { delete(h.orders, "delayed") }},
 		"something ran that is no job": {"nothing unaccepted", func(h *history) {
-			h.runs["id-stranger"] = []run{{1, "stranger", at(1), at(2), howOK}}
+			h.runs["id-stranger"] = []run{{1, "stranger", at(1), at(2), installation.HowOK}}
 		}},
 		"one key made two jobs": {"one job a key", func(h *history) {
 			twin := *h.jobs["id-plain"]
-			h.jobs["id-twin"], h.runs["id-twin"] = &twin, []run{{1, "plain", at(1), at(2), howOK}}
+			h.jobs["id-twin"], h.runs["id-twin"] = &twin, []run{{1, "plain", at(1), at(2), installation.HowOK}}
 			h.stats[completed]++
 		}},
 		"a job ended otherwise": {"ends", func(h *history) {
@@ -137,7 +139,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			h.stats[failed]++
 		}},
 		"an attempt was started twice": {"no attempt twice", func(h *history) {
-			h.runs["id-plain"] = append(h.runs["id-plain"], run{1, "plain", at(2), at(3), howOK})
+			h.runs["id-plain"] = append(h.runs["id-plain"], run{1, "plain", at(2), at(3), installation.HowOK})
 		}},
 		"two attempts at once": {"no two attempts at once", func(h *history) { h.again("plain", 1.1, 1.5) }},
 		"a delayed job came early": {"not before its time", func(h *history) {
@@ -146,7 +148,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"a start after a confirmed cancel": {"no start after a cancel", func(h *history) {
 			h.orders["plain"].cancelled = at(0.9)
 		}},
-		"completed and never done":     {"completed means done", func(h *history) { h.runs["id-plain"][0].how = howFailed }},
+		"completed and never done":     {"completed means done", func(h *history) { h.runs["id-plain"][0].how = installation.HowFailed }},
 		"out of order":                 {"order", func(h *history) { h.runs["id-second"][0].start = at(2.4) }},
 		"over the limit":               {"limit", func(h *history) { h.runs["id-limited-4"][0].start = at(6.9) }},
 		"before its dependency":        {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
@@ -167,8 +169,10 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}},
 		"wrong statistics": {"statistics", func(h *history) { h.stats[completed]++ }},
 		"a panic":          {"no panics", func(h *history) { h.logs = []string{"gateway-1: panic"} }},
-		"an end by itself": {"processes live", func(h *history) { h.exits = []exit{{"cron-1", at(9), "exit status 1"}} }},
-		"a complaint":      {"recovery and answers", func(h *history) { h.late = []string{"too late"} }},
+		"an end by itself": {"processes live", func(h *history) {
+			h.exits = []installation.Exit{{Process: "cron-1", At: at(9), State: "exit status 1"}}
+		}},
+		"a complaint": {"recovery and answers", func(h *history) { h.late = []string{"too late"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +194,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 func TestWhatAFrozenOrCutOffWorkerDoesIsExcused(t *testing.T) {
 	t.Parallel()
 	for name, silence := range map[string]func(h *history){
-		"frozen": func(h *history) { h.frozen = []span{{"runjob-1", at(0.5), at(40)}} },
+		"frozen": func(h *history) { h.frozen = []installation.Interval{{What: "runjob-1", From: at(0.5), To: at(40)}} },
 		"cut off": func(h *history) {
 			h.faults = []*fault{{from: at(0.5), healed: at(40), cutOff: []string{"runjob-1"}}}
 		},
@@ -204,7 +208,7 @@ func TestWhatAFrozenOrCutOffWorkerDoesIsExcused(t *testing.T) {
 				t.Errorf("%d excused, violations %+v", v.excused, v.violations)
 			}
 			h.frozen, h.faults = nil, nil
-			h.frozen = []span{{"runjob-3", at(0.5), at(40)}}
+			h.frozen = []installation.Interval{{What: "runjob-3", From: at(0.5), To: at(40)}}
 			if v := h.check(); len(v.violations) == 0 {
 				t.Error("another worker's silence excused it")
 			}
@@ -214,14 +218,14 @@ func TestWhatAFrozenOrCutOffWorkerDoesIsExcused(t *testing.T) {
 
 func TestALongPauseOfEverythingWhileOneProcessIsFrozenIsFound(t *testing.T) {
 	t.Parallel()
-	ends := func(seconds ...float64) (lines []line) {
+	ends := func(seconds ...float64) (lines []installation.Line) {
 		for _, s := range seconds {
-			lines = append(lines, line{What: lineEnd, At: at(s)})
+			lines = append(lines, installation.Line{What: installation.LineEnd, At: at(s)})
 		}
 		return lines
 	}
 	for name, c := range map[string]struct {
-		lines []line
+		lines []installation.Line
 		alone bool
 		want  int
 	}{
@@ -242,8 +246,8 @@ func TestALongPauseOfEverythingWhileOneProcessIsFrozenIsFound(t *testing.T) {
 
 func TestARunDrawsEachKindBeforeAnyTwice(t *testing.T) {
 	t.Parallel()
-	h := &house{}
-	kinds := h.allKinds()
+	h := &installation.Installation{}
+	kinds := allKinds(h)
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		due, drawn := shuffled(rnd, kinds), map[string]int{}
@@ -302,8 +306,8 @@ func TestAConnectionIsKnownByTheProcessThatHasIt(t *testing.T) {
 	}
 	defer func() { _ = c.Close() }()
 	_, port, _ := net.SplitHostPort(c.LocalAddr().String())
-	inode, err := socketAt(port)
-	if err != nil || !holds(os.Getpid(), inode) || holds(os.Getppid(), inode) {
+	inode, err := installation.SocketAt(port)
+	if err != nil || !installation.Holds(os.Getpid(), inode) || installation.Holds(os.Getppid(), inode) {
 		t.Errorf("socket %s of port %s: %v; it is ours", inode, port, err)
 	}
 }

@@ -13,16 +13,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // drain waits until every job has ended, and every end was told.
-func (h *house) drain(ctx context.Context, c *chaos, l *load) error {
+func drain(ctx context.Context, h *installation.Installation, c *chaos, l *load) error {
 	if c.steppedBack {
 		c.waitForTheHour(ctx, l)
 	}
-	err := within(ctx, drainWithin, func(ctx context.Context) error {
-		open, err := h.open(ctx, l)
+	err := installation.Within(ctx, drainWithin, func(ctx context.Context) error {
+		open, err := openJobs(ctx, h, l)
 		if err == nil && len(open) > 0 {
 			err = fmt.Errorf("%d jobs: %v", len(open), open[:min(len(open), 5)])
 		}
@@ -31,9 +32,9 @@ func (h *house) drain(ctx context.Context, c *chaos, l *load) error {
 	if err != nil {
 		return fmt.Errorf("not drained within %s: %w", drainWithin, err)
 	}
-	database := h.postgres.url("jobweaver_api")
-	return within(ctx, drainWithin, func(ctx context.Context) error {
-		open, err := texts(ctx, database,
+	database := h.Postgres.URL("jobweaver_api")
+	return installation.Within(ctx, drainWithin, func(ctx context.Context) error {
+		open, err := installation.Texts(ctx, database,
 			"select job_id || ' ' || coalesce(last_error, '') from deliveries where status = 'PENDING'")
 		if err == nil && len(open) > 0 {
 			err = fmt.Errorf("%d deliveries are open: %v", len(open), open[:min(len(open), 5)])
@@ -46,8 +47,8 @@ func (h *house) drain(ctx context.Context, c *chaos, l *load) error {
 // retries, repeats of events) is due only then, see docs/reliability.md.
 func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	late := 0
-	_ = within(ctx, clearedWithin, func(ctx context.Context) error {
-		open, err := c.house.open(ctx, l)
+	_ = installation.Within(ctx, clearedWithin, func(ctx context.Context) error {
+		open, err := openJobs(ctx, c.house, l)
 		if late = len(open); err == nil && late > 0 {
 			err = errNotYet
 		}
@@ -56,16 +57,16 @@ func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	if late == 0 {
 		return
 	}
-	c.house.say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was put back: it is put forward", late))
-	if c.hourLate = late; c.house.postgres.control.Step(time.Hour) != nil {
+	c.house.Say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was put back: it is put forward", late))
+	if c.hourLate = late; c.house.Postgres.Control.Step(time.Hour) != nil {
 		c.breaks("PostgreSQL's clock cannot be put forward")
 	}
 }
 
 // open lists the jobs that have not ended.
-func (h *house) open(ctx context.Context, l *load) (open []string, err error) {
+func openJobs(ctx context.Context, h *installation.Installation, l *load) (open []string, err error) {
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
-		ids, err := h.list(ctx, l, client.Filter{Status: []string{status}})
+		ids, err := listJobs(ctx, l, client.Filter{Status: []string{status}})
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +77,7 @@ func (h *house) open(ctx context.Context, l *load) (open []string, err error) {
 	return open, nil
 }
 
-func (h *house) list(ctx context.Context, l *load, filter client.Filter) (ids []string, err error) {
+func listJobs(ctx context.Context, l *load, filter client.Filter) (ids []string, err error) {
 	for job, err := range l.gateways[0].Jobs(ctx, filter) {
 		if err != nil {
 			return nil, err
@@ -87,21 +88,21 @@ func (h *house) list(ctx context.Context, l *load, filter client.Filter) (ids []
 }
 
 // collect reads the witness's file, every job, the topics, the statistics and the logs.
-func (h *house) collect(ctx context.Context, c *chaos, l *load) (*history, error) {
+func collect(ctx context.Context, h *installation.Installation, c *chaos, l *load) (*history, error) {
 	hist := &history{
 		orders: map[string]*order{}, ticks: map[string][]tick{}, faults: c.faults, clocks: c.clocks,
-		frozen: h.diary.freezes(), exits: h.diary.ends(), logs: h.panics(), late: append(l.complaints, c.broken...),
+		frozen: h.Diary.Freezes(), exits: h.Diary.Ends(), logs: panics(h), late: append(l.complaints, c.broken...),
 	}
 	for _, o := range l.all() {
 		hist.orders[o.key] = o
 	}
-	lines, err := readLines(h.path("witness.jsonl"))
+	lines, err := installation.ReadLines(h.Path("witness.jsonl"))
 	if err != nil {
 		return nil, err
 	}
 	hist.hear(lines)
 	hist.measureGaps(lines)
-	if hist.jobs, err = h.jobs(ctx, l); err != nil {
+	if hist.jobs, err = collectJobs(ctx, h, l); err != nil {
 		return nil, err
 	}
 	for _, name := range schedules {
@@ -109,19 +110,19 @@ func (h *house) collect(ctx context.Context, c *chaos, l *load) (*history, error
 			return nil, err
 		}
 	}
-	if err := h.countRecords(); err != nil {
+	if err := h.CountRecords(); err != nil {
 		return nil, err
 	}
-	hist.records = h.records
-	if hist.workers, err = h.workerIDs(); err != nil {
+	hist.records = h.Records
+	if hist.workers, err = workerIDs(h); err != nil {
 		return nil, err
 	}
-	hist.stats, err = h.stats(ctx, l, hist)
+	hist.stats, err = collectStats(ctx, l, hist)
 	return hist, err
 }
 
-func (h *house) jobs(ctx context.Context, l *load) (map[string]*job, error) {
-	ids, err := h.list(ctx, l, client.Filter{})
+func collectJobs(ctx context.Context, h *installation.Installation, l *load) (map[string]*job, error) {
+	ids, err := listJobs(ctx, l, client.Filter{})
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +144,9 @@ func (h *house) jobs(ctx context.Context, l *load) (map[string]*job, error) {
 }
 
 // stats waits until the statistics are as the list, or for half a minute: they are a little older.
-func (h *house) stats(ctx context.Context, l *load, hist *history) (map[string]int, error) {
+func collectStats(ctx context.Context, l *load, hist *history) (map[string]int, error) {
 	var answer struct{ Jobs map[string]int }
-	err := within(ctx, 30*time.Second, func(ctx context.Context) error {
+	err := installation.Within(ctx, 30*time.Second, func(ctx context.Context) error {
 		if _, err := l.gateways[0].Do(ctx, http.MethodGet, "/api/stats", "", nil, &answer); err != nil {
 			return err
 		}
@@ -165,23 +166,23 @@ func (h *house) stats(ctx context.Context, l *load, hist *history) (map[string]i
 var errNotYet = errors.New("the statistics differ from the list")
 
 // workerIDs reads in the workers' logs which process had which id.
-func (h *house) workerIDs() (map[string]string, error) {
+func workerIDs(h *installation.Installation) (map[string]string, error) {
 	of := map[string]string{}
-	for _, f := range h.copiesOf("runjob") {
-		file, err := os.Open(f.log)
+	for _, f := range h.CopiesOf("runjob") {
+		file, err := os.Open(f.Log)
 		if err != nil {
-			return nil, fmt.Errorf("read log of %s: %w", f.name, err)
+			return nil, fmt.Errorf("read log of %s: %w", f.Name, err)
 		}
 		scan := bufio.NewScanner(file)
 		scan.Buffer(nil, 1<<20)
 		for scan.Scan() {
 			var entry struct{ Msg, WorkerID string }
 			if strings.Contains(scan.Text(), "worker started") && json.Unmarshal(scan.Bytes(), &entry) == nil {
-				of[entry.WorkerID] = f.name
+				of[entry.WorkerID] = f.Name
 			}
 		}
 		if err := errors.Join(scan.Err(), file.Close()); err != nil {
-			return nil, fmt.Errorf("read log of %s: %w", f.name, err)
+			return nil, fmt.Errorf("read log of %s: %w", f.Name, err)
 		}
 	}
 	return of, nil
@@ -189,11 +190,11 @@ func (h *house) workerIDs() (map[string]string, error) {
 
 // measureGaps finds, for each fault, the longest time without any end, and complains where a single frozen process held
 // up the others.
-func (h *history) measureGaps(lines []line) {
+func (h *history) measureGaps(lines []installation.Line) {
 	for _, f := range h.faults {
 		last := f.from
 		for _, l := range lines {
-			if l.What != lineEnd && l.What != lineCall || l.At.Before(f.from) {
+			if l.What != installation.LineEnd && l.What != installation.LineCall || l.At.Before(f.from) {
 				continue
 			}
 			f.gap = max(f.gap, l.At.Sub(last))

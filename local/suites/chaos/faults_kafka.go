@@ -9,6 +9,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -28,46 +29,46 @@ var (
 
 func killBrokers(n int) func(*chaos, *fault) (func() error, error) {
 	return func(c *chaos, f *fault) (func() error, error) {
-		var list []*broker
+		var list []*installation.Broker
 		var errs []error
-		for _, i := range c.rnd.Perm(brokers)[:n] {
-			b := c.house.brokers[i]
+		for _, i := range c.rnd.Perm(installation.Brokers)[:n] {
+			b := c.house.Brokers[i]
 			list = append(list, b)
-			f.hits("%s", b.name)
-			errs = append(errs, b.kill())
+			f.hits("%s", b.Name)
+			errs = append(errs, b.Kill())
 		}
-		return func() error { return c.house.startBrokers(c.ctx, list...) }, errors.Join(errs...)
+		return func() error { return c.house.StartBrokers(c.ctx, list...) }, errors.Join(errs...)
 	}
 }
 
 func freezeBroker(c *chaos, f *fault) (func() error, error) {
-	b := c.house.brokers[c.rnd.IntN(brokers)]
-	f.hits("%s", b.name)
-	return b.freeze()
+	b := c.house.Brokers[c.rnd.IntN(installation.Brokers)]
+	f.hits("%s", b.Name)
+	return b.Freeze()
 }
 
 // wipeTopics deletes everything that the brokers have, and makes the topics anew.
 func wipeTopics(c *chaos, _ *fault) (func() error, error) {
-	return func() error { return c.house.createTopics(c.ctx) }, c.house.deleteTopics(c.ctx)
+	return func() error { return c.house.CreateTopics(c.ctx) }, deleteTopics(c.ctx, c.house)
 }
 
 // deleteTopics counts what is on those of which we count the records, and deletes all.
-func (h *house) deleteTopics(ctx context.Context) error {
-	if err := h.countRecords(); err != nil {
-		h.say(fmt.Sprintf("! the records before a wipe are not counted: %v", err)) // two faults at a time
+func deleteTopics(ctx context.Context, h *installation.Installation) error {
+	if err := h.CountRecords(); err != nil {
+		h.Say(fmt.Sprintf("! the records before a wipe are not counted: %v", err)) // two faults at a time
 	}
-	cfg, err := h.kafka().Sarama()
+	cfg, err := h.Kafka().Sarama()
 	if err != nil {
 		return err
 	}
 	cfg.Metadata.Full = true // finding the controller is a question about no topic
-	return within(ctx, time.Minute, func(context.Context) error {
-		admin, err := sarama.NewClusterAdmin(h.bootstrap(), cfg)
+	return installation.Within(ctx, time.Minute, func(context.Context) error {
+		admin, err := sarama.NewClusterAdmin(h.Bootstrap(), cfg)
 		if err != nil {
 			return fmt.Errorf("delete topics: %w", err)
 		}
 		defer func() { _ = admin.Close() }()
-		for _, topic := range jobevent.Topics(queues) {
+		for _, topic := range jobevent.Topics(installation.Queues) {
 			if err := admin.DeleteTopic(topic.Name); err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 				return fmt.Errorf("delete topic %s: %w", topic.Name, err)
 			}
@@ -78,27 +79,27 @@ func (h *house) deleteTopics(ctx context.Context) error {
 
 // cutBrokers has one broker reach no other, nor be reached, for their records. It still speaks to the controllers.
 func cutBrokers(c *chaos, f *fault) (func() error, error) {
-	name := c.house.brokers[c.rnd.IntN(brokers)].name
+	name := c.house.Brokers[c.rnd.IntN(installation.Brokers)].Name
 	f.hits("%s", name)
-	var links []pair
-	for _, other := range c.house.brokers {
-		if other.name != name {
-			links = append(links, pair{name, other.name}, pair{other.name, name})
+	var links []installation.Pair
+	for _, other := range c.house.Brokers {
+		if other.Name != name {
+			links = append(links, installation.Pair{From: name, To: other.Name}, installation.Pair{From: other.Name, To: name})
 		}
 	}
-	c.house.net.set(stall, links...)
+	c.house.Net.Set(stall, links...)
 	return func() error {
-		c.house.net.set(proxy.Fault{}, links...)
+		c.house.Net.Set(proxy.Fault{}, links...)
 		return nil
 	}, nil
 }
 
 // fillBroker fills the disk of the broker that has a small one. A broker without room for its logs ends.
 func fillBroker(c *chaos, f *fault) (func() error, error) {
-	b := c.house.brokers[brokers-1]
-	f.hits("%s", b.name)
+	b := c.house.Brokers[installation.Brokers-1]
+	f.hits("%s", b.Name)
 	empty, err := fill(filepath.Dir(b.Data))
 	return func() error {
-		return errors.Join(empty(), b.kill(), c.house.startBrokers(c.ctx, b))
+		return errors.Join(empty(), b.Kill(), c.house.StartBrokers(c.ctx, b))
 	}, err
 }

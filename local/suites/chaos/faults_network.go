@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 )
 
@@ -37,26 +38,28 @@ var networkFaults = []*kind{
 }
 
 // whom draws the processes that a fault concerns.
-type whom func(c *chaos) []*function
+type whom func(c *chaos) []*installation.Function
 
-func ofAFunction(c *chaos) []*function { return c.house.copiesOf(c.anyFunction("").of) }
-func ofAWorker(c *chaos) []*function   { return []*function{c.anyFunction("runjob")} }
-func ofAll(c *chaos) []*function       { return c.house.functions }
+func ofAFunction(c *chaos) []*installation.Function { return c.house.CopiesOf(c.anyFunction("").Of) }
+func ofAWorker(c *chaos) []*installation.Function {
+	return []*installation.Function{c.anyFunction("runjob")}
+}
+func ofAll(c *chaos) []*installation.Function { return c.house.Functions }
 
-func ofAProcess(c *chaos) []*function {
-	return []*function{c.house.functions[c.rnd.IntN(len(c.house.functions))]}
+func ofAProcess(c *chaos) []*installation.Function {
+	return []*installation.Function{c.house.Functions[c.rnd.IntN(len(c.house.Functions))]}
 }
 
 // to draws the servers.
 type to func(c *chaos) []string
 
 func toPostgres(c *chaos) []string {
-	return []string{c.house.postgres.nodes[0].name, c.house.postgres.nodes[1].name}
+	return []string{c.house.Postgres.Nodes[0].Name, c.house.Postgres.Nodes[1].Name}
 }
 
 func toBrokers(c *chaos) (names []string) {
-	for _, b := range c.house.brokers {
-		names = append(names, b.name)
+	for _, b := range c.house.Brokers {
+		names = append(names, b.Name)
 	}
 	return names
 }
@@ -70,31 +73,31 @@ func toAny(c *chaos) []string {
 // partition is a fault of every link between some processes and some servers.
 func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault) *kind {
 	return &kind{name: name, area: areaNetwork, hold: hold, strike: func(c *chaos, f *fault) (func() error, error) {
-		var links []pair
+		var links []installation.Pair
 		list, servers := of(c), to(c)
 		for _, p := range list {
 			for _, server := range servers {
-				links = append(links, pair{p.name, server})
+				links = append(links, installation.Pair{From: p.Name, To: server})
 			}
-			if p.of == "runjob" {
-				f.cutOff = append(f.cutOff, p.name)
+			if p.Of == "runjob" {
+				f.cutOff = append(f.cutOff, p.Name)
 			}
 		}
-		if len(list) < len(c.house.functions) {
-			f.hits("%s → %s", list[0].of, strings.Join(servers, ", "))
+		if len(list) < len(c.house.Functions) {
+			f.hits("%s → %s", list[0].Of, strings.Join(servers, ", "))
 		}
-		c.house.net.set(how, links...)
+		c.house.Net.Set(how, links...)
 		return func() error {
-			c.house.net.set(proxy.Fault{}, links...)
+			c.house.Net.Set(proxy.Fault{}, links...)
 			return nil
 		}, nil
 	}}
 }
 
 // allKinds are the kinds of faults that can be had here.
-func (h *house) allKinds() []*kind {
+func allKinds(h *installation.Installation) []*kind {
 	kinds := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults, []*kind{poisonFault})
-	if h.canFill() {
+	if h.CanFill() {
 		kinds = append(kinds, fullPostgres, fullKafka)
 	}
 	return kinds

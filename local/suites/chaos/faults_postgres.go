@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 )
 
@@ -30,36 +30,36 @@ var (
 
 // killPostgres kills the primary with all of its processes. It comes up again on the same data.
 func killPostgres(c *chaos, f *fault) (func() error, error) {
-	s := c.house.postgres
-	f.hits("%s", s.primary.name)
-	return func() error { return errors.Join(s.primary.start(), s.awaitPrimary(c.ctx)) }, s.primary.kill()
+	s := c.house.Postgres
+	f.hits("%s", s.Primary.Name)
+	return func() error { return errors.Join(s.Primary.Start(), s.AwaitPrimary(c.ctx)) }, s.Primary.Kill()
 }
 
 // failOver loses the primary for good: the standby takes over, and gets a new standby.
 func failOver(c *chaos, f *fault) (func() error, error) {
-	s := c.house.postgres
-	f.hits("from %s", s.primary.name)
-	if err := errors.Join(s.primary.kill(), s.promote(c.ctx)); err != nil {
+	s := c.house.Postgres
+	f.hits("from %s", s.Primary.Name)
+	if err := errors.Join(s.Primary.Kill(), s.Promote(c.ctx)); err != nil {
 		return nil, err
 	}
-	return func() error { return s.addStandby(c.ctx) }, nil
+	return func() error { return s.AddStandby(c.ctx) }, nil
 }
 
 func slowSync(c *chaos, f *fault) (func() error, error) {
 	by := time.Duration(100+c.rnd.IntN(300)) * time.Millisecond
 	f.hits("%s each", by)
-	control := c.house.postgres.control
+	control := c.house.Postgres.Control
 	return func() error { return control.SlowSync(0) }, control.SlowSync(by)
 }
 
 // cutStandby has commits wait: they are synchronous.
 func cutStandby(c *chaos, f *fault) (func() error, error) {
-	s := c.house.postgres
-	feed := pair{"standby", s.primary.name}
+	s := c.house.Postgres
+	feed := installation.Pair{From: "standby", To: s.Primary.Name}
 	f.hits("%s", feed)
-	c.house.net.set(stall, feed)
+	c.house.Net.Set(stall, feed)
 	return func() error {
-		c.house.net.set(proxy.Fault{}, feed)
+		c.house.Net.Set(proxy.Fault{}, feed)
 		return nil
 	}, nil
 }
@@ -72,9 +72,9 @@ func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
 			by = -by
 		}
 		f.hits("by %s", by)
-		control, from := c.house.postgres.control, time.Now()
+		control, from := c.house.Postgres.Control, time.Now()
 		return func() error {
-			c.clocks = append(c.clocks, span{"postgres", from, time.Now()})
+			c.clocks = append(c.clocks, installation.Interval{What: "postgres", From: from, To: time.Now()})
 			c.steppedBack = c.steppedBack || by == time.Hour
 			return control.Step(0)
 		}, control.Step(by)
@@ -82,12 +82,12 @@ func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
 }
 
 func fillPostgres(c *chaos, f *fault) (func() error, error) {
-	s := c.house.postgres
-	f.hits("%s", s.primary.name)
-	empty, err := fill(s.primary.disk)
+	s := c.house.Postgres
+	f.hits("%s", s.Primary.Name)
+	empty, err := fill(s.Primary.Disk)
 	return func() error {
 		// Without room for its log it has ended, or is about to.
-		return errors.Join(empty(), s.primary.kill(), s.primary.start(), s.awaitPrimary(c.ctx), s.awaitStandby(c.ctx))
+		return errors.Join(empty(), s.Primary.Kill(), s.Primary.Start(), s.AwaitPrimary(c.ctx), s.AwaitStandby(c.ctx))
 	}, err
 }
 
@@ -110,9 +110,4 @@ func fill(disk string) (empty func() error, err error) {
 		err = nil
 	}
 	return empty, nil
-}
-
-// awaitAll waits until both servers are as they should be, after the last fault.
-func (s *servers) awaitAll(ctx context.Context) error {
-	return errors.Join(s.awaitPrimary(ctx), s.awaitStandby(ctx))
 }

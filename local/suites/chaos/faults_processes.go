@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // Faults of the functions' processes.
@@ -42,9 +44,9 @@ const beyondLease = 26 * time.Second
 const aBit = 20 * time.Second
 
 // anyFunction draws a process: of a function by name, or of any but the worker.
-func (c *chaos) anyFunction(of string) *function {
-	list := slices.DeleteFunc(slices.Clone(c.house.functions), func(f *function) bool {
-		return of != "" && f.of != of || of == "" && f.of == "runjob"
+func (c *chaos) anyFunction(of string) *installation.Function {
+	list := slices.DeleteFunc(slices.Clone(c.house.Functions), func(f *installation.Function) bool {
+		return of != "" && f.Of != of || of == "" && f.Of == "runjob"
 	})
 	return list[c.rnd.IntN(len(list))]
 }
@@ -52,27 +54,27 @@ func (c *chaos) anyFunction(of string) *function {
 func killOne(of string) func(*chaos, *fault) (func() error, error) {
 	return func(c *chaos, f *fault) (func() error, error) {
 		p := c.anyFunction(of)
-		f.hits("%s", p.name)
-		return p.start, p.kill()
+		f.hits("%s", p.Name)
+		return p.Start, p.Kill()
 	}
 }
 
 func killBoth(c *chaos, f *fault) (func() error, error) {
-	of := c.anyFunction("").of
+	of := c.anyFunction("").Of
 	f.hits("%s", of)
-	return c.killMany(c.house.copiesOf(of))
+	return c.killMany(c.house.CopiesOf(of))
 }
 
 func killWorkers(c *chaos, _ *fault) (func() error, error) {
-	return c.killMany(c.house.copiesOf("runjob"))
+	return c.killMany(c.house.CopiesOf("runjob"))
 }
 
-func killAll(c *chaos, _ *fault) (func() error, error) { return c.killMany(c.house.functions) }
+func killAll(c *chaos, _ *fault) (func() error, error) { return c.killMany(c.house.Functions) }
 
-func (c *chaos) killMany(list []*function) (heal func() error, err error) {
+func (c *chaos) killMany(list []*installation.Function) (heal func() error, err error) {
 	var starts, kills []func() error
 	for _, p := range list {
-		starts, kills = append(starts, p.start), append(kills, p.kill)
+		starts, kills = append(starts, p.Start), append(kills, p.Kill)
 	}
 	return healAll(starts...), healAll(kills...)()
 }
@@ -80,21 +82,21 @@ func (c *chaos) killMany(list []*function) (heal func() error, err error) {
 func freezeOne(of string) func(*chaos, *fault) (func() error, error) {
 	return func(c *chaos, f *fault) (func() error, error) {
 		p := c.anyFunction(of)
-		f.hits("%s", p.name)
-		return p.freeze()
+		f.hits("%s", p.Name)
+		return p.Freeze()
 	}
 }
 
 // termStorm restarts every function as a new version would be rolled out, but several at a time.
 func termStorm(c *chaos, _ *fault) (func() error, error) {
 	const together = 6
-	list := slices.Clone(c.house.functions)
+	list := slices.Clone(c.house.Functions)
 	c.rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	for part := range slices.Chunk(list, together) {
 		errs := make([]error, len(part))
 		var stops sync.WaitGroup
 		for i, p := range part {
-			stops.Go(func() { errs[i] = healAll(p.stop, p.start)() })
+			stops.Go(func() { errs[i] = healAll(p.Stop, p.Start)() })
 		}
 		stops.Wait()
 		for _, err := range errs {
@@ -116,11 +118,11 @@ func stepFunction(by time.Duration) func(*chaos, *fault) (func() error, error) {
 		if c.rnd.IntN(4) == 0 {
 			p = c.anyFunction("runjob")
 		}
-		f.hits("%s by %s", p.name, by)
+		f.hits("%s by %s", p.Name, by)
 		from := time.Now()
 		return func() error {
-			c.clocks = append(c.clocks, span{p.name, from, time.Now()})
-			return p.clock.Step(0)
-		}, p.clock.Step(by)
+			c.clocks = append(c.clocks, installation.Interval{What: p.Name, From: from, To: time.Now()})
+			return p.Clock.Step(0)
+		}, p.Clock.Step(by)
 	}
 }

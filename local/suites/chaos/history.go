@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // history is all that is known when everything has ended. The checks look at nothing else.
@@ -12,16 +14,16 @@ type history struct {
 	jobs   map[string]*job   // by id, as the API shows them
 	runs   map[string][]run  // by job id, in the order of their starts: what the witness saw
 	calls  map[string]int    // of SIMULATION jobs, by key
-	told   []line
+	told   []installation.Line
 	faults []*fault
-	ticks  map[string][]tick // by schedule
-	from   time.Time         // when the schedules were there
-	until  time.Time         // when they were stopped
-	clocks []span            // when a database's or cron's clock was off: ticks may lie in the future
+	ticks  map[string][]tick       // by schedule
+	from   time.Time               // when the schedules were there
+	until  time.Time               // when they were stopped
+	clocks []installation.Interval // when a database's or cron's clock was off: ticks may lie in the future
 
 	workers map[string]string // by worker id: the process
-	frozen  []span
-	exits   []exit
+	frozen  []installation.Interval
+	exits   []installation.Exit
 	records map[string]int // events on the run-job topics, by id
 	stats   map[string]int // jobs by status, as the statistics have them
 	drained time.Duration
@@ -108,13 +110,13 @@ func (v *verdict) find(rule, job, format string, args ...any) {
 }
 
 // hear takes the witness's lines.
-func (h *history) hear(lines []line) {
+func (h *history) hear(lines []installation.Line) {
 	h.runs, h.calls = map[string][]run{}, map[string]int{}
 	for _, l := range lines {
 		switch l.What {
-		case lineStart:
+		case installation.LineStart:
 			h.runs[l.Job] = append(h.runs[l.Job], run{attempt: l.Attempt, key: l.Key, start: l.At})
-		case lineEnd:
+		case installation.LineEnd:
 			runs := h.runs[l.Job]
 			for i := range runs {
 				if runs[i].attempt == l.Attempt && runs[i].end.IsZero() {
@@ -122,9 +124,9 @@ func (h *history) hear(lines []line) {
 					break
 				}
 			}
-		case lineCall:
+		case installation.LineCall:
 			h.calls[l.Key]++
-		case lineTold:
+		case installation.LineTold:
 			h.told = append(h.told, l)
 		}
 	}
@@ -137,14 +139,16 @@ func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	if j := h.jobs[job]; j != nil {
 		worker = h.workers[j.workerOf(attempt)]
 	}
-	overlaps := func(s span) bool {
-		return (worker == "" || s.what == worker) && s.from.Before(to) && s.to.After(from)
+	overlaps := func(s installation.Interval) bool {
+		return (worker == "" || s.What == worker) && s.From.Before(to) && s.To.After(from)
 	}
 	if slices.ContainsFunc(h.frozen, overlaps) {
 		return true
 	}
 	return slices.ContainsFunc(h.faults, func(f *fault) bool {
-		return slices.ContainsFunc(f.cutOff, func(name string) bool { return overlaps(span{name, f.from, f.healed}) })
+		return slices.ContainsFunc(f.cutOff, func(name string) bool {
+			return overlaps(installation.Interval{What: name, From: f.from, To: f.healed})
+		})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -32,7 +33,7 @@ type order struct {
 
 // load submits jobs by both gateways, each until it is answered.
 type load struct {
-	house    *house
+	house    *installation.Installation
 	gateways []*client.Client
 	seed     uint64
 	follow   context.Context // ends the tries of what has not been answered, after the faults
@@ -50,9 +51,9 @@ type load struct {
 
 const patience = 5 * time.Second // with one request
 
-func newLoad(follow context.Context, h *house, seed uint64) *load {
+func newLoad(follow context.Context, h *installation.Installation, seed uint64) *load {
 	l := &load{house: h, seed: seed, follow: follow}
-	for _, base := range h.gateways {
+	for _, base := range h.Gateways {
 		l.gateways = append(l.gateways, client.New(base, ""))
 	}
 	return l
@@ -78,7 +79,7 @@ func (l *load) every(ctx context.Context, pace time.Duration, submit func(*rand.
 	rnd := rand.New(rand.NewPCG(l.seed, uint64(l.number)))
 	l.mu.Unlock()
 	l.submitting.Go(func() {
-		for pause(ctx, pace/2+time.Duration(rnd.Int64N(int64(pace)))) {
+		for installation.Pause(ctx, pace/2+time.Duration(rnd.Int64N(int64(pace)))) {
 			submit(rnd)
 		}
 	})
@@ -89,7 +90,7 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, tags []string, more ...any) *o
 	defer l.mu.Unlock()
 	l.number++
 	o := &order{key: fmt.Sprintf("k%d", l.number), shape: s, told: s.told && rnd.IntN(3) == 0, asked: time.Now()}
-	o.body = s.body(rnd, o.key, l.house.witness.address, o.told, tags, more...)
+	o.body = s.body(rnd, o.key, l.house.Witness.Address, o.told, tags, more...)
 	l.orders = append(l.orders, o)
 	return o
 }
@@ -188,7 +189,7 @@ func (l *load) cancelAll(tag string, last *order) {
 		l.mu.Lock()
 		l.ahead++
 		l.mu.Unlock()
-		if !pause(l.follow, 2*time.Second) {
+		if !installation.Pause(l.follow, 2*time.Second) {
 			return
 		}
 	}
@@ -217,7 +218,7 @@ func (l *load) do(method, path string, body []byte, out any) bool {
 		l.mu.Lock()
 		l.unanswered++
 		l.mu.Unlock()
-		if !pause(l.follow, 200*time.Millisecond) {
+		if !installation.Pause(l.follow, 200*time.Millisecond) {
 			return false
 		}
 	}
@@ -244,7 +245,7 @@ func (l *load) accept(o *order, id string) {
 
 // cancel cancels a job within three seconds, and watches until it has ended.
 func (l *load) cancel(o *order) {
-	pause(l.follow, rand.N(3*time.Second))
+	installation.Pause(l.follow, rand.N(3*time.Second))
 	if !l.post("/api/jobs/"+o.id+"/cancel", nil, nil) {
 		return // it has ended
 	}
@@ -256,7 +257,8 @@ func (l *load) cancel(o *order) {
 			o.cancelled = time.Now()
 			o.mu.Unlock()
 		}
-		if !asked || job.Status == cancelled || job.Status == completed || !pause(l.follow, 300*time.Millisecond) {
+		if !asked || job.Status == cancelled || job.Status == completed ||
+			!installation.Pause(l.follow, 300*time.Millisecond) {
 			return
 		}
 	}
@@ -278,7 +280,7 @@ func (l *load) late(before time.Time) (keys []string) {
 		if !counts {
 			continue
 		}
-		if _, done := l.house.witness.doneAt(o.key); !done {
+		if _, done := l.house.Witness.DoneAt(o.key); !done {
 			keys = append(keys, o.key)
 		}
 	}

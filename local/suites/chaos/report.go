@@ -24,7 +24,7 @@ func (r *row) add(f *fault) {
 }
 
 // report is the run as Markdown.
-func (h *house) report(cfg config, hist *history, v *verdict, c *chaos, l *load) string {
+func writeReport(cfg config, hist *history, v *verdict, c *chaos, l *load) string {
 	all, byKind := &row{}, map[string]*row{}
 	for _, f := range c.faults {
 		all.add(f)

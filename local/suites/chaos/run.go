@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 const (
@@ -31,34 +33,35 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(bin) }()
-	names, err := build(bin)
+	names, err := installation.Build(bin)
 	if err != nil {
 		return false, err
 	}
 	began := time.Now()
-	h, err := open(ctx, bin, names, say)
+	h, err := installation.Open(ctx, bin, names, say)
 	if h != nil {
 		defer func() {
-			if err = errors.Join(err, h.close()); good && !cfg.keep {
-				_ = os.RemoveAll(h.dir)
+			if err = errors.Join(err, h.Close()); good && !cfg.keep {
+				_ = os.RemoveAll(h.Dir)
 			} else {
-				say("logs, the witness's file and the evidence are in " + h.dir)
+				say("logs, the witness's file and the evidence are in " + h.Dir)
 			}
 		}()
 	}
 	if err != nil {
 		return false, err
 	}
-	say(fmt.Sprintf("%d processes are ready after %s", len(h.functions)+brokers+2, seconds(time.Since(began))))
-	kinds := chosen(h.allKinds(), cfg.only)
-	hist, c, l, err := h.livethrough(ctx, cfg, kinds)
+	processes := len(h.Functions) + installation.Brokers + 2
+	say(fmt.Sprintf("%d processes are ready after %s", processes, seconds(time.Since(began))))
+	kinds := chosen(allKinds(h), cfg.only)
+	hist, c, l, err := liveThrough(ctx, h, cfg, kinds)
 	if err != nil {
 		return false, err
 	}
 	v := hist.check()
 	hist.checkHappened(v, cfg.span, kinds)
-	report := h.report(cfg, hist, v, c, l)
-	if err := h.keepEvidence(report, hist, v); err != nil {
+	report := writeReport(cfg, hist, v, c, l)
+	if err := keepEvidence(h, report, hist, v); err != nil {
 		return false, err
 	}
 	fmt.Println(report)
@@ -66,7 +69,9 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 }
 
 // livethrough submits jobs, makes faults, heals, waits until everything has ended, and collects what is known.
-func (h *house) livethrough(ctx context.Context, cfg config, kinds []*kind) (*history, *chaos, *load, error) {
+func liveThrough(
+	ctx context.Context, h *installation.Installation, cfg config, kinds []*kind,
+) (*history, *chaos, *load, error) {
 	follow, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	l := newLoad(follow, h, cfg.seed)
@@ -77,29 +82,29 @@ func (h *house) livethrough(ctx context.Context, cfg config, kinds []*kind) (*hi
 	submitting, stop := context.WithCancel(ctx)
 	defer stop()
 	l.run(submitting)
-	pause(ctx, warmUp)
+	installation.Pause(ctx, warmUp)
 	c.run(ctx, cfg.span, kinds)
 	if ctx.Err() != nil {
 		return nil, nil, nil, ctx.Err()
 	}
 	say("the last fault has healed; waiting until all jobs have ended")
 	healed := time.Now()
-	if err := errors.Join(h.postgres.awaitAll(ctx), h.awaitReady(ctx, h.functions...)); err != nil {
+	if err := errors.Join(h.Postgres.AwaitAll(ctx), h.AwaitReady(ctx, h.Functions...)); err != nil {
 		c.breaks("after the last fault: %v", err)
 	}
-	pause(ctx, tickEvery) // the schedules make up for what they have missed
+	installation.Pause(ctx, tickEvery) // the schedules make up for what they have missed
 	stop()
 	until := time.Now()
 	l.stopSchedules()
 	waited(&l.submitting, drainWithin)
-	if err := h.drain(ctx, c, l); err != nil {
+	if err := drain(ctx, h, c, l); err != nil {
 		c.breaks("%v", err)
 	}
 	drained := time.Since(healed)
 	if !waited(&l.following, drainWithin) {
 		c.breaks("cancelled jobs have not ended")
 	}
-	hist, err := h.collect(ctx, c, l)
+	hist, err := collect(ctx, h, c, l)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -160,7 +165,7 @@ func (h *history) checkHappened(v *verdict, span time.Duration, kinds []*kind) {
 }
 
 // keepEvidence writes the report, and what the logs say of the jobs concerned.
-func (h *house) keepEvidence(report string, hist *history, v *verdict) error {
+func keepEvidence(h *installation.Installation, report string, hist *history, v *verdict) error {
 	const most = 20
 	var text strings.Builder
 	text.WriteString(report)
@@ -177,16 +182,16 @@ func (h *house) keepEvidence(report string, hist *history, v *verdict) error {
 		for _, r := range hist.runs[found.job] {
 			fmt.Fprintf(&text, "witness: attempt %d from %s to %s %s\n", r.attempt, clockTime(r.start), clockTime(r.end), r.how)
 		}
-		for _, line := range h.grep(found.job, 40) {
+		for _, line := range grepLogs(h, found.job, 40) {
 			text.WriteString(line + "\n")
 		}
 	}
-	return os.WriteFile(h.path("evidence.md"), []byte(text.String()), 0o600)
+	return os.WriteFile(h.Path("evidence.md"), []byte(text.String()), 0o600)
 }
 
 // grep gives lines of all logs that hold a text.
-func (h *house) grep(text string, most int) (lines []string) {
-	for _, name := range h.logs() {
+func grepLogs(h *installation.Installation, text string, most int) (lines []string) {
+	for _, name := range logFiles(h) {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			continue
@@ -200,14 +205,14 @@ func (h *house) grep(text string, most int) (lines []string) {
 	return lines
 }
 
-func (h *house) logs() []string {
-	names, _ := filepath.Glob(h.path("*.log"))
+func logFiles(h *installation.Installation) []string {
+	names, _ := filepath.Glob(h.Path("*.log"))
 	return names
 }
 
 // panics gives what Go prints when a process goes wrong.
-func (h *house) panics() (found []string) {
-	for _, name := range h.logs() {
+func panics(h *installation.Installation) (found []string) {
+	for _, name := range logFiles(h) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // schedules fire every ten seconds, and make up for all that they have missed.
@@ -29,7 +31,7 @@ func (l *load) startSchedules() {
 	for _, name := range schedules {
 		job := map[string]any{
 			"jobType": "FUNCTION", "tags": []string{name},
-			"payload": map[string]any{"url": l.house.witness.address + "/work", "data": task{Key: name, MS: 50}},
+			"payload": map[string]any{"url": l.house.Witness.Address + "/work", "data": installation.Task{Key: name, MS: 50}},
 		}
 		body, err := json.Marshal(map[string]any{"name": name, "cron": tickCron, "missed": "all", "job": job})
 		if err != nil {
@@ -49,7 +51,7 @@ func (l *load) stopSchedules() {
 // setLimit limits the second queue.
 func (l *load) setLimit() {
 	body := fmt.Appendf(nil, `{"maxRunning": %d}`, limit)
-	l.do(http.MethodPut, "/api/controls/queue/"+limitedQueue, body, nil)
+	l.do(http.MethodPut, "/api/controls/queue/"+installation.LimitedQueue, body, nil)
 }
 
 // ticks lists what became of a schedule's ticks.

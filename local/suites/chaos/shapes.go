@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
 // shape is a sort of job: what is asked for, and how it may end.
@@ -28,10 +30,9 @@ const (
 )
 
 const (
-	limitedQueue = "limited"
-	limit        = 3 // how many of its jobs may run at once
-	tomorrow     = 24 * time.Hour
-	always       = 1000 // attempts fail
+	limit    = 3 // how many of its jobs may run at once
+	tomorrow = 24 * time.Hour
+	always   = 1000 // attempts fail
 )
 
 var shapes = []*shape{
@@ -39,10 +40,10 @@ var shapes = []*shape{
 	{name: "retrying", weight: 8, request: works(0, 100, "failAttempts", 2), ends: one(completed)},
 	{
 		name: "failing", weight: 3, told: true, request: works(0, 100, "failAttempts", always),
-		ends: one(failed), code: failedCode,
+		ends: one(failed), code: installation.FailedCode,
 	},
 	{name: "delayed", weight: 8, request: works(0, 100), delay: 3 * time.Second, ends: one(completed)},
-	{name: "limited", weight: 8, request: works(100, 400, "queue", limitedQueue), ends: one(completed)},
+	{name: "limited", weight: 8, request: works(100, 400, "queue", installation.LimitedQueue), ends: one(completed)},
 	{name: "external", weight: 6, told: true, request: external, ends: one(completed)},
 	{name: "simulation", weight: 4, unseen: true, request: simulation, ends: one(completed)},
 	{
@@ -62,7 +63,7 @@ var (
 	parentShape  = &shape{name: "parent", request: works(0, 500), ends: one(completed)}
 	badParent    = &shape{
 		name: "failing parent", request: works(0, 500, "failAttempts", always, "maxRetryCount", 0),
-		ends: one(failed), code: failedCode,
+		ends: one(failed), code: installation.FailedCode,
 	}
 	childShape  = &shape{name: "dependent", request: works(0, 100), ends: one(completed)}
 	orphanShape = &shape{name: "dependent on a failure", request: works(0, 100), ends: one(cancelled), mayNever: true}
@@ -75,7 +76,7 @@ func one(status string) []string { return []string{status} }
 // failAttempts and kills, which are the task's.
 func works(from, to int, more ...any) func(*rand.Rand, string, string) map[string]any {
 	return func(rnd *rand.Rand, key, witness string) map[string]any {
-		t := task{Key: key, MS: from + rnd.IntN(to-from+1)}
+		t := installation.Task{Key: key, MS: from + rnd.IntN(to-from+1)}
 		request := retries(30, 200)
 		for i := 0; i < len(more); i += 2 {
 			switch name := more[i].(string); name {
@@ -96,7 +97,7 @@ func works(from, to int, more ...any) func(*rand.Rand, string, string) map[strin
 
 func external(rnd *rand.Rand, key, witness string) map[string]any {
 	request := retries(30, 500)
-	t := task{Key: key, MS: 200 + rnd.IntN(1500)}
+	t := installation.Task{Key: key, MS: 200 + rnd.IntN(1500)}
 	request["jobType"] = "EXTERNAL"
 	request["payload"] = map[string]any{"url": witness + "/outside", "data": t, "callbackTimeoutMs": 60_000}
 	return request

@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-var withHouse = flag.Bool("observability.house", false, "ask a real Prometheus about a house that runs (needs prometheus)")
+var withHouse = flag.Bool("observability.run", false, "ask a real Prometheus about a house that runs (needs prometheus)")
 
 // patience is how long a query may be without an answer: counters have to rise between two scrapes, and the jobs are
 // counted every ten seconds.
@@ -54,7 +54,7 @@ var mayBeEmpty = map[string]string{
 // The one house that there is: its metrics are the process's.
 func TestEveryQueryAnswersOnAHouseThatRuns(t *testing.T) {
 	if !*withHouse {
-		t.Skip("needs -observability.house")
+		t.Skip("needs -observability.run")
 	}
 	t.Setenv("LEASE", "3s") // so that one runs out
 	o := dev.Options{

@@ -1,4 +1,4 @@
-package main
+package installation
 
 import (
 	"bytes"
@@ -24,14 +24,15 @@ var kafkaText string
 
 var kafkaProperties = template.Must(template.New("kafka.properties").Parse(kafkaText))
 
+// Brokers is their number.
 const (
-	brokers      = 3
+	Brokers      = 3
 	maxMessage   = 2560 << 10 // our limit of 2 MiB, and room for what is around it
 	startsWithin = 90 * time.Second
 )
 
-// broker is one of three, which are controllers too.
-type broker struct {
+// Broker is one of three, which are controllers too.
+type Broker struct {
 	*process
 	ID                           int
 	Client, Internal, Controller int
@@ -42,19 +43,19 @@ type broker struct {
 }
 
 // newBrokers prepares three brokers whose listeners for clients and for each other go through proxies.
-func (h *house) newBrokers(ctx context.Context) error {
-	jars, err := localkafka.Jars(ctx, h.say)
+func (h *Installation) newBrokers(ctx context.Context) error {
+	jars, err := localkafka.Jars(ctx, h.Say)
 	if err != nil {
 		return err
 	}
-	all, err := ports(5 * brokers)
+	all, err := ports(5 * Brokers)
 	if err != nil {
 		return err
 	}
 	var voters []string
-	for i := range brokers {
+	for i := range Brokers {
 		own := all[5*i:]
-		b := &broker{
+		b := &Broker{
 			ID: i + 1, Client: own[0], Internal: own[1], Controller: own[2], ClientProxy: own[3], InternalProxy: own[4],
 			MaxMessage: maxMessage,
 		}
@@ -65,68 +66,68 @@ func (h *house) newBrokers(ctx context.Context) error {
 				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 				"-Dorg.slf4j.simpleLogger.showDateTime=true",
 				"-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info", // it logs when it is ready
-				"-cp", filepath.Join(jars, "*"), "kafka.Kafka", h.path(name+".properties"))
+				"-cp", filepath.Join(jars, "*"), "kafka.Kafka", h.Path(name+".properties"))
 		})
-		if b.Data, err = h.disk(name, b.ID == brokers, 1<<30); err != nil {
+		if b.Data, err = h.disk(name, b.ID == Brokers, 1<<30); err != nil {
 			return err
 		}
-		err = errors.Join(h.net.listenAt(b.ClientProxy, b.Client, h.net.kafkaClients(name)),
-			h.net.listenAt(b.InternalProxy, b.Internal, h.net.kafkaClients(name)))
+		err = errors.Join(h.Net.listenAt(b.ClientProxy, b.Client, h.Net.kafkaClients(name)),
+			h.Net.listenAt(b.InternalProxy, b.Internal, h.Net.kafkaClients(name)))
 		if err != nil {
 			return err
 		}
-		h.brokers = append(h.brokers, b)
+		h.Brokers = append(h.Brokers, b)
 	}
 	return h.formatBrokers(ctx, jars, strings.Join(voters, ","))
 }
 
-func (h *house) formatBrokers(ctx context.Context, jars, voters string) error {
+func (h *Installation) formatBrokers(ctx context.Context, jars, voters string) error {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
 	id[0] &= 0x7f // an id that begins with a dash would be taken for an option
-	for _, b := range h.brokers {
+	for _, b := range h.Brokers {
 		b.Voters, b.Data = voters, filepath.Join(b.Data, "data")
 		var text bytes.Buffer
 		if err := kafkaProperties.Execute(&text, b); err != nil {
-			return fmt.Errorf("configure %s: %w", b.name, err)
+			return fmt.Errorf("configure %s: %w", b.Name, err)
 		}
-		file := h.path(b.name + ".properties")
+		file := h.Path(b.Name + ".properties")
 		if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
-			return fmt.Errorf("configure %s: %w", b.name, err)
+			return fmt.Errorf("configure %s: %w", b.Name, err)
 		}
 		out, err := exec.CommandContext(ctx, "java", "-cp", filepath.Join(jars, "*"), "kafka.tools.StorageTool",
 			"format", "-t", base64.RawURLEncoding.EncodeToString(id), "-c", file).CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("format the data of %s: %w\n%s", b.name, err, out)
+			return fmt.Errorf("format the data of %s: %w\n%s", b.Name, err, out)
 		}
 	}
 	return nil
 }
 
 // begin starts the broker and does not wait for it.
-func (b *broker) begin() error {
-	if info, err := os.Stat(b.log); err == nil {
+func (b *Broker) begin() error {
+	if info, err := os.Stat(b.Log); err == nil {
 		b.started = info.Size()
 	}
-	return b.start()
+	return b.Start()
 }
 
 // awaitReady waits until the broker serves clients.
-func (b *broker) awaitReady(ctx context.Context) error {
-	return within(ctx, startsWithin, func(context.Context) error {
-		text, err := os.ReadFile(b.log)
+func (b *Broker) awaitReady(ctx context.Context) error {
+	return Within(ctx, startsWithin, func(context.Context) error {
+		text, err := os.ReadFile(b.Log)
 		if err != nil {
 			return err
 		}
 		if !bytes.Contains(text[min(int64(len(text)), b.started):], []byte("Kafka Server started")) {
-			return fmt.Errorf("%s has not started", b.name)
+			return fmt.Errorf("%s has not started", b.Name)
 		}
 		return nil
 	})
 }
 
-// startBrokers starts those that are down, and waits for them.
-func (h *house) startBrokers(ctx context.Context, list ...*broker) error {
+// StartBrokers starts those that are down, and waits for them.
+func (h *Installation) StartBrokers(ctx context.Context, list ...*Broker) error {
 	var errs []error
 	for _, b := range list {
 		errs = append(errs, b.begin())
@@ -137,9 +138,9 @@ func (h *house) startBrokers(ctx context.Context, list ...*broker) error {
 	return errors.Join(errs...)
 }
 
-// bootstrap is the list that a client gets.
-func (h *house) bootstrap() (list []string) {
-	for _, b := range h.brokers {
+// Bootstrap is the list that a client gets.
+func (h *Installation) Bootstrap() (list []string) {
+	for _, b := range h.Brokers {
 		list = append(list, loopback(b.ClientProxy))
 	}
 	return list

@@ -1,4 +1,6 @@
-package main
+// Package installation runs JobWeaver with three brokers, a primary and a standby of PostgreSQL, as processes whose
+// network, disks and clocks can fail.
+package installation
 
 import (
 	"context"
@@ -20,27 +22,27 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// house is everything as processes of its own, in a folder of its own.
-type house struct {
-	dir       string
-	say       func(line string)
-	diary     *diary
-	net       *network
+// Installation is everything as processes of its own, in a folder of its own.
+type Installation struct {
+	Dir       string
+	Say       func(line string)
+	Diary     *diary
+	Net       *network
 	mounts    []string
-	brokers   []*broker
-	postgres  *servers
-	functions []*function
-	witness   *witness
-	gateways  []string       // base URLs
-	records   map[string]int // events on the run-job topics that were counted, by id
+	Brokers   []*Broker
+	Postgres  *servers
+	Functions []*Function
+	Witness   *witness
+	Gateways  []string       // base URLs
+	Records   map[string]int // events on the run-job topics that were counted, by id
 }
 
-// function is one process of a function.
-type function struct {
+// Function is one process of a function.
+type Function struct {
 	*process
-	of    string // the function
+	Of    string // the function
 	port  int
-	clock *clock.Control
+	Clock *clock.Control
 }
 
 const (
@@ -48,21 +50,24 @@ const (
 	workers = 3
 )
 
-// queues: the second one is limited.
-var queues = []string{jobevent.DefaultQueue, limitedQueue}
+// LimitedQueue is the queue with a limit.
+const LimitedQueue = "limited"
 
-// open brings up everything. Whatever it returns has to be closed.
-func open(ctx context.Context, bin string, names []string, say func(string)) (*house, error) {
+// Queues are the queues of the installation; the second is limited.
+var Queues = []string{jobevent.DefaultQueue, LimitedQueue}
+
+// Open brings up everything. Whatever it returns has to be closed.
+func Open(ctx context.Context, bin string, names []string, say func(string)) (*Installation, error) {
 	dir, err := os.MkdirTemp("", "jobweaver-chaos-")
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, say: say, diary: &diary{}, net: newNetwork()}
+	h := &Installation{Dir: dir, Say: say, Diary: &diary{}, Net: newNetwork()}
 	// PostgreSQL's user has to get into it.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return h, err
 	}
-	if h.witness, err = newWitness(h.path("witness.jsonl"), h.killCaller); err != nil {
+	if h.Witness, err = newWitness(h.Path("witness.jsonl"), h.killCaller); err != nil {
 		return h, err
 	}
 	say("starting PostgreSQL with a synchronous standby, and three Apache Kafka brokers")
@@ -72,30 +77,31 @@ func open(ctx context.Context, bin string, names []string, say func(string)) (*h
 	if err := h.newBrokers(ctx); err != nil {
 		return h, err
 	}
-	if err := h.startBrokers(ctx, h.brokers...); err != nil {
+	if err := h.StartBrokers(ctx, h.Brokers...); err != nil {
 		return h, err
 	}
 	if err := h.furnish(ctx, bin, names); err != nil {
 		return h, err
 	}
-	for _, f := range h.functions {
-		if err := f.start(); err != nil {
+	for _, f := range h.Functions {
+		if err := f.Start(); err != nil {
 			return h, err
 		}
 	}
-	return h, h.awaitReady(ctx, h.functions...)
+	return h, h.AwaitReady(ctx, h.Functions...)
 }
 
-func (h *house) path(name string) string { return filepath.Join(h.dir, name) }
+// Path is a file in the folder of the installation.
+func (h *Installation) Path(name string) string { return filepath.Join(h.Dir, name) }
 
-func (h *house) process(name string, command func() *exec.Cmd) *process {
-	return &process{name: name, log: h.path(name + ".log"), command: command, onDeath: killedWithUs, diary: h.diary}
+func (h *Installation) process(name string, command func() *exec.Cmd) *process {
+	return &process{Name: name, Log: h.Path(name + ".log"), command: command, onDeath: killedWithUs, diary: h.Diary}
 }
 
 // disk makes a folder for a server's data. Where we may mount, a small one is a file system that can be full.
-func (h *house) disk(name string, small bool, size int) (string, error) {
-	dir := h.path(name)
-	if err := os.Mkdir(dir, 0o700); err != nil || !small || !h.canFill() {
+func (h *Installation) disk(name string, small bool, size int) (string, error) {
+	dir := h.Path(name)
+	if err := os.Mkdir(dir, 0o700); err != nil || !small || !h.CanFill() {
 		return dir, err
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", size)); err != nil {
@@ -105,11 +111,12 @@ func (h *house) disk(name string, small bool, size int) (string, error) {
 	return dir, nil
 }
 
-func (h *house) canFill() bool { return os.Geteuid() == 0 }
+// CanFill reports whether disks can be filled: root alone mounts small ones.
+func (h *Installation) CanFill() bool { return os.Geteuid() == 0 }
 
 // furnish makes databases, tables, roles and topics, and prepares the functions.
-func (h *house) furnish(ctx context.Context, bin string, names []string) error {
-	urls, err := migrations.EnsureDatabases(ctx, h.postgres.url("postgres"))
+func (h *Installation) furnish(ctx context.Context, bin string, names []string) error {
+	urls, err := migrations.EnsureDatabases(ctx, h.Postgres.URL("postgres"))
 	if err != nil {
 		return err
 	}
@@ -125,7 +132,7 @@ func (h *house) furnish(ctx context.Context, bin string, names []string) error {
 			return err
 		}
 	}
-	if err := h.createTopics(ctx); err != nil {
+	if err := h.CreateTopics(ctx); err != nil {
 		return err
 	}
 	gateway, err := ports(copies)
@@ -133,7 +140,7 @@ func (h *house) furnish(ctx context.Context, bin string, names []string) error {
 		return err
 	}
 	for _, port := range gateway {
-		h.gateways = append(h.gateways, "http://"+loopback(port))
+		h.Gateways = append(h.Gateways, "http://"+loopback(port))
 	}
 	for _, name := range names {
 		for n := range countOf(name) {
@@ -160,32 +167,32 @@ func countOf(function string) int {
 }
 
 // prepare makes a function's process, with links of its own to both databases and all brokers.
-func (h *house) prepare(bin, of string, n, port int, password string) error {
+func (h *Installation) prepare(bin, of string, n, port int, password string) error {
 	name := fmt.Sprintf("%s-%d", of, n)
-	address, err := h.postgres.urlOf(name, migrations.Role(of), password, databaseOf(of))
+	address, err := h.Postgres.urlOf(name, migrations.Role(of), password, databaseOf(of))
 	if err != nil {
 		return err
 	}
-	control, err := clock.NewControl(h.path(name + ".clock"))
+	control, err := clock.NewControl(h.Path(name + ".clock"))
 	if err != nil {
 		return err
 	}
 	env := append([]string{
 		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), clock.Env + "=" + control.Path(),
 		"HOST=127.0.0.1", "AUTH=off", fmt.Sprintf("PORT=%d", port), "DATABASE_URL=" + address,
-		"KAFKA_BROKERS=" + strings.Join(h.bootstrap(), ","), "KAFKA_CLIENT_ID=" + name,
-		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", brokers), "QUEUES=" + strings.Join(queues, ","),
-	}, h.witness.settings(h.gateways[0])...)
+		"KAFKA_BROKERS=" + strings.Join(h.Bootstrap(), ","), "KAFKA_CLIENT_ID=" + name,
+		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", Brokers), "QUEUES=" + strings.Join(Queues, ","),
+	}, h.Witness.settings(h.Gateways[0])...)
 	if version := os.Getenv("EVENTS_VERSION"); version != "" {
 		env = append(env, "EVENTS_VERSION="+version)
 	}
-	f := &function{of: of, port: port, clock: control}
+	f := &Function{Of: of, port: port, Clock: control}
 	f.process = h.process(name, func() *exec.Cmd {
 		cmd := exec.Command(filepath.Join(bin, of))
 		cmd.Env = env
 		return cmd
 	})
-	h.functions = append(h.functions, f)
+	h.Functions = append(h.Functions, f)
 	return nil
 }
 
@@ -200,32 +207,35 @@ func databaseOf(function string) string {
 	return "postgres"
 }
 
-func (h *house) kafka() kafkaevent.Config {
-	return kafkaevent.Config{Brokers: h.bootstrap(), ReplicationFactor: brokers, ClientID: harness}
+// Kafka is how the suite itself reaches the brokers.
+func (h *Installation) Kafka() kafkaevent.Config {
+	return kafkaevent.Config{Brokers: h.Bootstrap(), ReplicationFactor: Brokers, ClientID: harness}
 }
 
 // harness is our own name to the brokers. Its links never fail.
 const harness = "harness"
 
-func (h *house) createTopics(ctx context.Context) error {
-	return within(ctx, startsWithin, func(ctx context.Context) error {
-		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(queues))
+// CreateTopics creates the topics that are missing.
+func (h *Installation) CreateTopics(ctx context.Context) error {
+	return Within(ctx, startsWithin, func(ctx context.Context) error {
+		return kafkaevent.CreateTopics(ctx, h.Kafka(), jobevent.Topics(Queues))
 	})
 }
 
-// copiesOf are the processes of one function.
-func (h *house) copiesOf(of string) (list []*function) {
-	for _, f := range h.functions {
-		if f.of == of {
+// CopiesOf are the processes of one function.
+func (h *Installation) CopiesOf(of string) (list []*Function) {
+	for _, f := range h.Functions {
+		if f.Of == of {
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-func (h *house) awaitReady(ctx context.Context, list ...*function) error {
+// AwaitReady waits until the functions are ready.
+func (h *Installation) AwaitReady(ctx context.Context, list ...*Function) error {
 	for _, f := range list {
-		err := within(ctx, startsWithin, func(ctx context.Context) error {
+		err := Within(ctx, startsWithin, func(ctx context.Context) error {
 			url := fmt.Sprintf("http://%s/health/readiness", loopback(f.port))
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 			if err != nil {
@@ -242,31 +252,31 @@ func (h *house) awaitReady(ctx context.Context, list ...*function) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("%s is not ready: %w\n%s", f.name, err, tail(f.log, 2000))
+			return fmt.Errorf("%s is not ready: %w\n%s", f.Name, err, tail(f.Log, 2000))
 		}
 	}
 	return nil
 }
 
-// close ends what still runs; the folder stays.
-func (h *house) close() error {
+// Close ends what still runs; the folder stays.
+func (h *Installation) Close() error {
 	var errs []error
-	for _, f := range h.functions {
-		errs = append(errs, f.kill(), f.clock.Close())
+	for _, f := range h.Functions {
+		errs = append(errs, f.Kill(), f.Clock.Close())
 	}
-	for _, b := range h.brokers {
-		errs = append(errs, b.kill())
+	for _, b := range h.Brokers {
+		errs = append(errs, b.Kill())
 	}
-	if h.postgres != nil {
-		for _, n := range h.postgres.nodes {
+	if h.Postgres != nil {
+		for _, n := range h.Postgres.Nodes {
 			if n != nil {
-				errs = append(errs, n.kill())
+				errs = append(errs, n.Kill())
 			}
 		}
 	}
-	errs = append(errs, h.net.close())
-	if h.witness != nil {
-		errs = append(errs, h.witness.close())
+	errs = append(errs, h.Net.close())
+	if h.Witness != nil {
+		errs = append(errs, h.Witness.close())
 	}
 	for _, dir := range h.mounts {
 		errs = append(errs, syscall.Unmount(dir, syscall.MNT_DETACH))
@@ -274,8 +284,8 @@ func (h *house) close() error {
 	return errors.Join(errs...)
 }
 
-// within tries something until it succeeds, or d has passed.
-func within(ctx context.Context, d time.Duration, try func(context.Context) error) error {
+// Within tries something until it succeeds, or d has passed.
+func Within(ctx context.Context, d time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	for {
@@ -283,14 +293,14 @@ func within(ctx context.Context, d time.Duration, try func(context.Context) erro
 		if err == nil {
 			return nil
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if !Pause(ctx, 100*time.Millisecond) {
 			return err
 		}
 	}
 }
 
-// pause waits, and is false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits, and is false when ctx ends first.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

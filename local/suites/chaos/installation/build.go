@@ -1,4 +1,4 @@
-package main
+package installation
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
 )
 
-// build builds every function into dir, with a wall clock that can be stepped, and gives their names.
-func build(dir string) (names []string, err error) {
+// Build builds every function into dir, with a wall clock that can be stepped, and gives their names.
+func Build(dir string) (names []string, err error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module: %w", err)

@@ -1,4 +1,4 @@
-package main
+package installation
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ import (
 // JobWeaver and is never hit by a fault: the verdict is judged by its file.
 type witness struct {
 	server  *http.Server
-	address string
+	Address string
 	file    *os.File
 	stopped context.Context
 	stop    context.CancelFunc
@@ -32,8 +32,8 @@ type witness struct {
 	heard chan struct{}        // closed at each end
 }
 
-// line is one of the file.
-type line struct {
+// Line is one of the file.
+type Line struct {
 	At      time.Time `json:"at"`
 	What    string    `json:"what"`
 	Job     string    `json:"job,omitempty"`
@@ -45,16 +45,16 @@ type line struct {
 
 // What the witness writes down.
 const (
-	lineStart = "start"
-	lineEnd   = "end"
-	lineCall  = "call" // of a SIMULATION job's HTTP_CALL, which names only its key
-	lineTold  = "told" // of a job's end, by its callbackUrl
+	LineStart = "start"
+	LineEnd   = "end"
+	LineCall  = "call" // of a SIMULATION job's HTTP_CALL, which names only its key
+	LineTold  = "told" // of a job's end, by its callbackUrl
 )
 
 // How an attempt ended for the witness.
 const (
-	howOK      = "ok"
-	howFailed  = "failed"
+	HowOK      = "ok"
+	HowFailed  = "failed"
 	howCut     = "cut"     // the worker went away
 	howRefused = "refused" // its callback came too late
 )
@@ -74,7 +74,7 @@ func newWitness(path string, poison func(string) error) (*witness, error) {
 		return nil, fmt.Errorf("start witness: %w", err)
 	}
 	w := &witness{
-		address: "http://" + l.Addr().String(), file: file, poison: poison, done: map[string]time.Time{},
+		Address: "http://" + l.Addr().String(), file: file, poison: poison, done: map[string]time.Time{},
 		heard: make(chan struct{}),
 	}
 	w.stopped, w.stop = context.WithCancel(context.Background())
@@ -103,7 +103,7 @@ func (w *witness) close() error {
 }
 
 // write appends a line, with one write so that lines never mix.
-func (w *witness) write(l line) {
+func (w *witness) write(l Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.At = time.Now()
@@ -114,19 +114,19 @@ func (w *witness) write(l line) {
 	if _, err := w.file.Write(append(text, '\n')); err != nil {
 		panic(fmt.Sprintf("the witness cannot write: %v", err))
 	}
-	if l.What != lineEnd && l.What != lineCall {
+	if l.What != LineEnd && l.What != LineCall {
 		return
 	}
 	w.last = l.At
 	close(w.heard)
 	w.heard = make(chan struct{})
-	if l.How == howOK || l.What == lineCall {
+	if l.How == HowOK || l.What == LineCall {
 		w.done[l.Key] = l.At
 	}
 }
 
-// task is the data of a job: what the witness is to do.
-type task struct {
+// Task is the data of a job: what the witness is to do.
+type Task struct {
 	Key          string `json:"key"`
 	MS           int    `json:"ms"`
 	FailAttempts int    `json:"failAttempts,omitempty"`
@@ -135,14 +135,14 @@ type task struct {
 
 // work is a FUNCTION job's.
 func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
-	var t task
+	var t Task
 	if json.NewDecoder(r.Body).Decode(&t) != nil {
 		return // its sender died
 	}
 	attempt, _ := strconv.Atoi(r.Header.Get("Ce-Attempt"))
-	l := line{What: lineStart, Job: r.Header.Get("Ce-Jobid"), Attempt: attempt, Key: t.Key}
+	l := Line{What: LineStart, Job: r.Header.Get("Ce-Jobid"), Attempt: attempt, Key: t.Key}
 	w.write(l)
-	l.What, l.How = lineEnd, howOK
+	l.What, l.How = LineEnd, HowOK
 	switch {
 	case t.Kills:
 		if err := w.poison(r.RemoteAddr); err != nil {
@@ -150,26 +150,27 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 		} else {
 			l.How = howCut
 		}
-	case !pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
+	case !Pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
 		l.How = howCut
 	case attempt <= t.FailAttempts:
-		l.How = howFailed
+		l.How = HowFailed
 	}
 	w.write(l)
 	rw.Header().Set("Content-Type", "application/json")
-	if l.How == howFailed {
+	if l.How == HowFailed {
 		rw.WriteHeader(http.StatusInternalServerError)
-		_, _ = fmt.Fprintf(rw, `{"errorCode": %q, "message": "as it was asked to"}`, failedCode)
+		_, _ = fmt.Fprintf(rw, `{"errorCode": %q, "message": "as it was asked to"}`, FailedCode)
 		return
 	}
 	_, _ = fmt.Fprintf(rw, `{"attempt": %d}`, attempt)
 }
 
-const failedCode = "CHAOS.FAILED"
+// FailedCode is the error code of a job that fails as it should.
+const FailedCode = "CHAOS.FAILED"
 
 // call is a step of a SIMULATION job.
 func (w *witness) call(_ http.ResponseWriter, r *http.Request) {
-	w.write(line{What: lineCall, Key: r.PathValue("key")})
+	w.write(Line{What: LineCall, Key: r.PathValue("key")})
 }
 
 // told is a delivery of a job's end.
@@ -182,14 +183,14 @@ func (w *witness) told(_ http.ResponseWriter, r *http.Request) {
 	if json.NewDecoder(r.Body).Decode(&job) != nil {
 		return
 	}
-	w.write(line{What: lineTold, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id")})
+	w.write(Line{What: LineTold, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id")})
 }
 
 // handed is an EXTERNAL job's request.
 type handed struct {
 	JobID    string `json:"jobId"`
 	Attempt  int    `json:"attempt"`
-	Data     task   `json:"data"`
+	Data     Task   `json:"data"`
 	Callback struct {
 		URL    string `json:"url"`
 		Secret string `json:"secret"`
@@ -202,13 +203,13 @@ func (w *witness) outside(_ http.ResponseWriter, r *http.Request) {
 	if json.NewDecoder(r.Body).Decode(&job) != nil {
 		return
 	}
-	l := line{What: lineStart, Job: job.JobID, Attempt: job.Attempt, Key: job.Data.Key}
+	l := Line{What: LineStart, Job: job.JobID, Attempt: job.Attempt, Key: job.Data.Key}
 	w.write(l)
 	w.calling.Go(func() {
-		if !pause(w.stopped, time.Duration(job.Data.MS)*time.Millisecond) {
+		if !Pause(w.stopped, time.Duration(job.Data.MS)*time.Millisecond) {
 			return
 		}
-		l.What, l.How = lineEnd, w.callBack(job)
+		l.What, l.How = LineEnd, w.callBack(job)
 		w.write(l)
 	})
 }
@@ -219,20 +220,20 @@ func (w *witness) callBack(job handed) (how string) {
 	for {
 		switch status := w.post(job, body); {
 		case status == http.StatusOK:
-			return howOK
+			return HowOK
 		case status == http.StatusConflict || status == http.StatusNotFound:
 			return howRefused
 		case status != 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
 			return "callback answered " + strconv.Itoa(status)
 		}
-		if !pause(w.stopped, 300*time.Millisecond) {
+		if !Pause(w.stopped, 300*time.Millisecond) {
 			return howCut
 		}
 	}
 }
 
 func (w *witness) post(job handed, body []byte) (status int) {
-	ctx, cancel := context.WithTimeout(w.stopped, patience)
+	ctx, cancel := context.WithTimeout(w.stopped, callPatience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, job.Callback.URL, bytes.NewReader(body))
 	if err != nil {
@@ -248,16 +249,16 @@ func (w *witness) post(job handed, body []byte) (status int) {
 	return res.StatusCode
 }
 
-// doneAt is when a key's work was done.
-func (w *witness) doneAt(key string) (time.Time, bool) {
+// DoneAt is when a key's work was done.
+func (w *witness) DoneAt(key string) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, done := w.done[key]
 	return at, done
 }
 
-// nextEnd waits for an end after an instant, of whatever job.
-func (w *witness) nextEnd(ctx context.Context, after time.Time) (time.Time, bool) {
+// NextEnd waits for an end after an instant, of whatever job.
+func (w *witness) NextEnd(ctx context.Context, after time.Time) (time.Time, bool) {
 	for {
 		w.mu.Lock()
 		last, heard := w.last, w.heard
@@ -273,8 +274,8 @@ func (w *witness) nextEnd(ctx context.Context, after time.Time) (time.Time, bool
 	}
 }
 
-// readLines reads a witness file.
-func readLines(path string) (lines []line, err error) {
+// ReadLines reads a witness file.
+func ReadLines(path string) (lines []Line, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read witness file: %w", err)
@@ -282,7 +283,7 @@ func readLines(path string) (lines []line, err error) {
 	defer func() { _ = file.Close() }()
 	scan := bufio.NewScanner(file)
 	for scan.Scan() {
-		var l line
+		var l Line
 		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
 			return nil, fmt.Errorf("read witness file: %w", err)
 		}
@@ -290,3 +291,5 @@ func readLines(path string) (lines []line, err error) {
 	}
 	return lines, scan.Err()
 }
+
+const callPatience = 5 * time.Second // of a request to the gateway

@@ -1,4 +1,4 @@
-package main
+package installation
 
 import (
 	"errors"
@@ -15,21 +15,21 @@ import (
 // network is every connection that goes through a proxy of ours.
 type network struct {
 	mu      sync.Mutex
-	links   map[pair]*proxy.Link
+	links   map[Pair]*proxy.Link
 	servers []*proxy.Server
 }
 
-// pair names a link: a function's process, a broker or a standby, and the server that it speaks to.
-type pair struct{ from, to string }
+// Pair names a link: a function's process, a broker or a standby, and the server that it speaks to.
+type Pair struct{ From, To string }
 
-func (p pair) String() string { return p.from + "→" + p.to }
+func (p Pair) String() string { return p.From + "→" + p.To }
 
-func newNetwork() *network { return &network{links: map[pair]*proxy.Link{}} }
+func newNetwork() *network { return &network{links: map[Pair]*proxy.Link{}} }
 
 func (n *network) link(from, to string) *proxy.Link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := pair{from, to}
+	p := Pair{From: from, To: to}
 	if n.links[p] == nil {
 		n.links[p] = proxy.NewLink()
 	}
@@ -66,10 +66,10 @@ func (n *network) kafkaClients(broker string) proxy.Route {
 	})
 }
 
-// set has all of these links fail in the same way.
-func (n *network) set(f proxy.Fault, links ...pair) {
+// Set has all of these links fail in the same way.
+func (n *network) Set(f proxy.Fault, links ...Pair) {
 	for _, l := range links {
-		n.link(l.from, l.to).Set(f)
+		n.link(l.From, l.To).Set(f)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package installation
 
 import (
 	"context"
@@ -24,13 +24,13 @@ import (
 
 // servers are a PostgreSQL and its synchronous standby.
 type servers struct {
-	house    *house
+	house    *Installation
 	bin      string // folder of postgres, initdb and pg_basebackup
 	as       *syscall.Credential
 	password string
-	nodes    [2]*node
-	primary  *node
-	control  *clock.Control
+	Nodes    [2]*node
+	Primary  *node
+	Control  *clock.Control
 	shim     string
 }
 
@@ -38,11 +38,11 @@ type servers struct {
 type node struct {
 	*process
 	port int
-	disk string // its data folder is in it
+	Disk string // its data folder is in it
 	feed int    // port of the proxy by which a standby reads from it
 }
 
-func (n *node) data() string { return filepath.Join(n.disk, "data") }
+func (n *node) data() string { return filepath.Join(n.Disk, "data") }
 
 // installed finds the newest server that Debian has installed.
 func installed() (bin string, err error) {
@@ -58,32 +58,32 @@ func installed() (bin string, err error) {
 }
 
 // newServers brings up both.
-func (h *house) newServers(ctx context.Context) error {
+func (h *Installation) newServers(ctx context.Context) error {
 	bin, err := installed()
 	if err != nil {
 		return err
 	}
 	s := &servers{house: h, bin: bin, password: rand.Text()}
-	h.postgres = s
+	h.Postgres = s
 	if s.as, err = other(); err != nil {
 		return err
 	}
-	if s.shim, err = clock.Shim(h.dir); err != nil {
+	if s.shim, err = clock.Shim(h.Dir); err != nil {
 		return err
 	}
-	if s.control, err = clock.NewControl(h.path("postgres.clock")); err != nil {
+	if s.Control, err = clock.NewControl(h.Path("postgres.clock")); err != nil {
 		return err
 	}
 	for i, name := range []string{"pg-a", "pg-b"} {
-		if s.nodes[i], err = s.newNode(name); err != nil {
+		if s.Nodes[i], err = s.newNode(name); err != nil {
 			return err
 		}
 	}
-	s.primary = s.nodes[0]
+	s.Primary = s.Nodes[0]
 	if err := s.initialize(ctx); err != nil {
 		return err
 	}
-	return s.addStandby(ctx)
+	return s.AddStandby(ctx)
 }
 
 func (s *servers) newNode(name string) (*node, error) {
@@ -96,10 +96,10 @@ func (s *servers) newNode(name string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{port: two[0], feed: two[1], disk: disk}
+	n := &node{port: two[0], feed: two[1], Disk: disk}
 	n.process = h.process(name, func() *exec.Cmd { return s.run("postgres", s.settings(n)...) })
 	n.onDeath = syscall.SIGQUIT // down at once, with its children
-	return n, errors.Join(s.own(disk), h.net.listenAt(n.feed, n.port, proxy.Always(h.net.link("standby", name))))
+	return n, errors.Join(s.own(disk), h.Net.listenAt(n.feed, n.port, proxy.Always(h.Net.link("standby", name))))
 }
 
 // other is whom PostgreSQL runs as where we are root, which it refuses.
@@ -129,7 +129,7 @@ func (s *servers) run(program string, args ...string) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "PGPASSWORD=" + s.password,
-		"LD_PRELOAD=" + s.shim, clock.Env + "=" + s.control.Path(),
+		"LD_PRELOAD=" + s.shim, clock.Env + "=" + s.Control.Path(),
 	}
 	if s.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
@@ -150,21 +150,21 @@ func (s *servers) settings(n *node) []string {
 }
 
 // syncFile is read by whichever is primary.
-func (s *servers) syncFile() string { return s.house.path("sync.conf") }
+func (s *servers) syncFile() string { return s.house.Path("sync.conf") }
 
 // initialize makes the first server's data, and starts it.
 func (s *servers) initialize(ctx context.Context) error {
-	secret := s.house.path("postgres.password")
+	secret := s.house.Path("postgres.password")
 	err := errors.Join(os.WriteFile(secret, []byte(s.password), 0o600), s.own(secret), s.synchronous(false))
 	if err != nil {
 		return err
 	}
-	out, err := s.run("initdb", "-D", s.primary.data(), "-U", "postgres", "--pwfile", secret, "--auth=scram-sha-256",
+	out, err := s.run("initdb", "-D", s.Primary.data(), "-U", "postgres", "--pwfile", secret, "--auth=scram-sha-256",
 		"--encoding=UTF8", "--no-locale", "--no-instructions").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	conf, err := os.OpenFile(filepath.Join(s.primary.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	conf, err := os.OpenFile(filepath.Join(s.Primary.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("configure PostgreSQL: %w", err)
 	}
@@ -172,10 +172,10 @@ func (s *servers) initialize(ctx context.Context) error {
 	if err := errors.Join(err, conf.Close()); err != nil {
 		return fmt.Errorf("configure PostgreSQL: %w", err)
 	}
-	if err := s.primary.start(); err != nil {
+	if err := s.Primary.Start(); err != nil {
 		return err
 	}
-	return s.awaitPrimary(ctx)
+	return s.AwaitPrimary(ctx)
 }
 
 // synchronous decides whether the primary's commits wait for a standby.
@@ -188,25 +188,25 @@ func (s *servers) synchronous(on bool) error {
 	if err := errors.Join(os.WriteFile(s.syncFile(), []byte(text), 0o644), os.Chmod(s.syncFile(), 0o644)); err != nil {
 		return err
 	}
-	s.primary.mu.Lock()
-	defer s.primary.mu.Unlock()
-	if s.primary.running() {
-		_ = s.primary.cmd.Process.Signal(syscall.SIGHUP)
+	s.Primary.mu.Lock()
+	defer s.Primary.mu.Unlock()
+	if s.Primary.running() {
+		_ = s.Primary.cmd.Process.Signal(syscall.SIGHUP)
 	}
 	return nil
 }
 
 func (s *servers) standby() *node {
-	if s.primary == s.nodes[0] {
-		return s.nodes[1]
+	if s.Primary == s.Nodes[0] {
+		return s.Nodes[1]
 	}
-	return s.nodes[0]
+	return s.Nodes[0]
 }
 
-// addStandby makes a standby of the primary's data, and has commits wait for it.
-func (s *servers) addStandby(ctx context.Context) error {
-	from, n := s.primary, s.standby()
-	if err := n.kill(); err != nil {
+// AddStandby makes a standby of the primary's data, and has commits wait for it.
+func (s *servers) AddStandby(ctx context.Context) error {
+	from, n := s.Primary, s.standby()
+	if err := n.Kill(); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(n.data()); err != nil {
@@ -217,17 +217,18 @@ func (s *servers) addStandby(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
 	}
-	if err := n.start(); err != nil {
+	if err := n.Start(); err != nil {
 		return err
 	}
 	if err := s.synchronous(true); err != nil {
 		return err
 	}
-	return s.awaitStandby(ctx)
+	return s.AwaitStandby(ctx)
 }
 
-func (s *servers) awaitStandby(ctx context.Context) error {
-	return within(ctx, time.Minute, func(ctx context.Context) error {
+// AwaitStandby waits until the standby streams.
+func (s *servers) AwaitStandby(ctx context.Context) error {
+	return Within(ctx, time.Minute, func(ctx context.Context) error {
 		streaming, err := s.ask(ctx, "select sync_state from pg_stat_replication where state = 'streaming'")
 		if err == nil && !slices.Contains(streaming, "sync") {
 			err = fmt.Errorf("the standby does not stream: %v", streaming)
@@ -236,8 +237,9 @@ func (s *servers) awaitStandby(ctx context.Context) error {
 	})
 }
 
-func (s *servers) awaitPrimary(ctx context.Context) error {
-	return within(ctx, time.Minute, func(ctx context.Context) error {
+// AwaitPrimary waits until the primary answers.
+func (s *servers) AwaitPrimary(ctx context.Context) error {
+	return Within(ctx, time.Minute, func(ctx context.Context) error {
 		recovers, err := s.ask(ctx, "select pg_is_in_recovery()::text")
 		if err == nil && recovers[0] == "true" {
 			err = errors.New("it is no primary yet")
@@ -246,28 +248,28 @@ func (s *servers) awaitPrimary(ctx context.Context) error {
 	})
 }
 
-// promote makes a primary of the standby, after the primary was lost.
-func (s *servers) promote(ctx context.Context) error {
-	s.primary = s.standby()
+// Promote makes a primary of the standby, after the primary was lost.
+func (s *servers) Promote(ctx context.Context) error {
+	s.Primary = s.standby()
 	if err := s.synchronous(false); err != nil {
 		return err
 	}
-	return within(ctx, time.Minute, func(ctx context.Context) error {
+	return Within(ctx, time.Minute, func(ctx context.Context) error {
 		_, err := s.ask(ctx, "select case when pg_is_in_recovery() then pg_promote(true, 30)::text end")
-		return errors.Join(err, s.awaitPrimary(ctx))
+		return errors.Join(err, s.AwaitPrimary(ctx))
 	})
 }
 
-// url is the address of a database on the primary, past all proxies.
-func (s *servers) url(database string) string {
-	return fmt.Sprintf("postgres://postgres:%s@%s/%s?sslmode=disable", s.password, loopback(s.primary.port), database)
+// URL is the address of a database on the primary, past all proxies.
+func (s *servers) URL(database string) string {
+	return fmt.Sprintf("postgres://postgres:%s@%s/%s?sslmode=disable", s.password, loopback(s.Primary.port), database)
 }
 
 // urlOf is a function's address of its database: both servers, each by a proxy of this process.
 func (s *servers) urlOf(process, role, password, database string) (string, error) {
 	var hosts []string
-	for _, n := range s.nodes {
-		port, err := s.house.net.listen(n.port, proxy.Always(s.house.net.link(process, n.name)))
+	for _, n := range s.Nodes {
+		port, err := s.house.Net.listen(n.port, proxy.Always(s.house.Net.link(process, n.Name)))
 		if err != nil {
 			return "", err
 		}
@@ -279,10 +281,11 @@ func (s *servers) urlOf(process, role, password, database string) (string, error
 
 // ask reads one column from the primary.
 func (s *servers) ask(ctx context.Context, sql string) ([]string, error) {
-	return texts(ctx, s.url("postgres"), sql)
+	return Texts(ctx, s.URL("postgres"), sql)
 }
 
-func texts(ctx context.Context, url, sql string) ([]string, error) {
+// Texts reads one column of texts.
+func Texts(ctx context.Context, url, sql string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
@@ -302,4 +305,9 @@ func texts(ctx context.Context, url, sql string) ([]string, error) {
 		}
 	}
 	return out, err
+}
+
+// AwaitAll waits until both servers are as they should be, after the last fault.
+func (s *servers) AwaitAll(ctx context.Context) error {
+	return errors.Join(s.AwaitPrimary(ctx), s.AwaitStandby(ctx))
 }

@@ -1,10 +1,13 @@
-package main
+package installation
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,8 +19,8 @@ import (
 
 // process is one program that is started again and again.
 type process struct {
-	name    string
-	log     string // its file
+	Name    string
+	Log     string // its file
 	command func() *exec.Cmd
 	onDeath syscall.Signal // that it is sent when the harness dies
 	diary   *diary
@@ -31,37 +34,39 @@ type process struct {
 // diary is what became of processes.
 type diary struct {
 	mu     sync.Mutex
-	exits  []exit
-	frozen []span
+	exits  []Exit
+	frozen []Interval
 }
 
-// exit is an end that nobody asked for.
-type exit struct {
-	process string
-	at      time.Time
-	state   string
+// Exit is the end of a process that no fault has caused.
+type Exit struct {
+	Process string
+	At      time.Time
+	State   string
 }
 
-// span is a time in which something was the case, of a process or of a fault.
-type span struct {
-	what     string
-	from, to time.Time
+// Interval is a time in which something was the case, of a process or of a fault.
+type Interval struct {
+	What     string
+	From, To time.Time
 }
 
-func (d *diary) freezes() []span {
+// Freezes are the times in which processes were frozen.
+func (d *diary) Freezes() []Interval {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]span(nil), d.frozen...)
+	return append([]Interval(nil), d.frozen...)
 }
 
-func (d *diary) ends() []exit {
+// Ends are the ends that no fault has caused.
+func (d *diary) Ends() []Exit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]exit(nil), d.exits...)
+	return append([]Exit(nil), d.exits...)
 }
 
-// start starts the program, unless it runs. It is started anew when it ends by itself, as a cluster would do.
-func (p *process) start() error {
+// Start starts the program, unless it runs. It is started anew when it ends by itself, as a cluster would do.
+func (p *process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.startLocked()
@@ -71,15 +76,15 @@ func (p *process) startLocked() error {
 	if p.running() {
 		return nil
 	}
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("open log of %s: %w", p.name, err)
+		return fmt.Errorf("open log of %s: %w", p.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own
 	p.cmd, p.asked = p.command(), false
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if p.ended, err = childproc.Start(p.cmd, p.onDeath); err != nil {
-		return fmt.Errorf("start %s: %w", p.name, err)
+		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	go p.watch(p.cmd, p.ended)
 	return nil
@@ -95,7 +100,7 @@ func (p *process) watch(cmd *exec.Cmd, ended <-chan struct{}) {
 		return
 	}
 	p.diary.mu.Lock()
-	p.diary.exits = append(p.diary.exits, exit{p.name, time.Now(), cmd.ProcessState.String()})
+	p.diary.exits = append(p.diary.exits, Exit{p.Name, time.Now(), cmd.ProcessState.String()})
 	p.diary.mu.Unlock()
 	time.Sleep(time.Second)
 	p.mu.Lock()
@@ -141,7 +146,7 @@ func (p *process) end(sig syscall.Signal, within time.Duration) error {
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.ended
-	return fmt.Errorf("%s did not end within %s of %s", p.name, within, sig)
+	return fmt.Errorf("%s did not end within %s of %s", p.Name, within, sig)
 }
 
 // pid is that of the running program; 0: none runs.
@@ -154,19 +159,21 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
-func (p *process) kill() error { return p.end(syscall.SIGKILL, time.Minute) }
+// Kill kills the process.
+func (p *process) Kill() error { return p.end(syscall.SIGKILL, time.Minute) }
 
 // stopWithin is the grace that a function has by default, and a little.
 const stopWithin = 35 * time.Second
 
-func (p *process) stop() error { return p.end(syscall.SIGTERM, stopWithin) }
+// Stop stops the process as a cluster does.
+func (p *process) Stop() error { return p.end(syscall.SIGTERM, stopWithin) }
 
-// freeze stops the process and its children until the returned function wakes them.
-func (p *process) freeze() (wake func() error, err error) {
+// Freeze stops the process and its children until the returned function wakes them.
+func (p *process) Freeze() (wake func() error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.running() {
-		return nil, fmt.Errorf("freeze %s: it does not run", p.name)
+		return nil, fmt.Errorf("freeze %s: it does not run", p.Name)
 	}
 	pid, from := p.cmd.Process.Pid, time.Now()
 	all := append([]int{pid}, children(pid)...)
@@ -179,7 +186,7 @@ func (p *process) freeze() (wake func() error, err error) {
 		}
 		p.diary.mu.Lock()
 		defer p.diary.mu.Unlock()
-		p.diary.frozen = append(p.diary.frozen, span{p.name, from, time.Now()})
+		p.diary.frozen = append(p.diary.frozen, Interval{p.Name, from, time.Now()})
 		return nil
 	}, nil
 }
@@ -202,4 +209,57 @@ func children(pid int) (found []int) {
 		}
 	}
 	return found
+}
+
+// killCaller kills the worker from which a request came, and starts it again.
+func (h *Installation) killCaller(remote string) error {
+	_, port, err := net.SplitHostPort(remote)
+	if err != nil {
+		return err
+	}
+	inode, err := SocketAt(port)
+	if err != nil {
+		return err
+	}
+	for _, f := range h.CopiesOf("runjob") {
+		if pid := f.pid(); pid != 0 && Holds(pid, inode) {
+			if err := f.Kill(); err != nil {
+				return err
+			}
+			return f.Start()
+		}
+	}
+	return fmt.Errorf("no worker has the socket %s", inode)
+}
+
+// SocketAt is the inode of the connected socket of 127.0.0.1 that has a local port.
+func SocketAt(port string) (inode string, err error) {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", err
+	}
+	table, err := os.Open("/proc/net/tcp")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = table.Close() }()
+	for lines := bufio.NewScanner(table); lines.Scan(); {
+		// "sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode …", numbers in hexadecimal.
+		fields := strings.Fields(lines.Text())
+		const local, inodeField = 1, 9
+		if len(fields) > inodeField && strings.HasSuffix(fields[local], fmt.Sprintf(":%04X", number)) &&
+			fields[inodeField] != "0" { // the port's connection before it, which nobody has open any more
+			return fields[inodeField], nil
+		}
+	}
+	return "", fmt.Errorf("no socket has port %s", port)
+}
+
+// Holds says whether a process has a socket open.
+func Holds(pid int, inode string) bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	return slices.ContainsFunc(files, func(name string) bool {
+		to, err := os.Readlink(name)
+		return err == nil && to == "socket:["+inode+"]"
+	})
 }

@@ -1,4 +1,4 @@
-package main
+package installation
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// countRecords adds the events that are on the run-job topics now to those that a wipe has taken away.
-func (h *house) countRecords() error {
-	cfg, err := h.kafka().Sarama()
+// CountRecords adds the events that are on the run-job topics now to those that a wipe has taken away.
+func (h *Installation) CountRecords() error {
+	cfg, err := h.Kafka().Sarama()
 	if err != nil {
 		return err
 	}
-	client, err := sarama.NewClient(h.bootstrap(), cfg)
+	client, err := sarama.NewClient(h.Bootstrap(), cfg)
 	if err != nil {
 		return fmt.Errorf("count records: %w", err)
 	}
@@ -30,7 +30,7 @@ func (h *house) countRecords() error {
 	}
 	defer func() { _ = consumer.Close() }()
 	found := map[string]int{}
-	for _, queue := range queues {
+	for _, queue := range Queues {
 		topic := jobevent.RunTopic(queue)
 		partitions, err := client.Partitions(topic)
 		if err != nil {
@@ -42,11 +42,11 @@ func (h *house) countRecords() error {
 			}
 		}
 	}
-	if h.records == nil {
-		h.records = map[string]int{}
+	if h.Records == nil {
+		h.Records = map[string]int{}
 	}
 	for id, n := range found {
-		h.records[id] += n
+		h.Records[id] += n
 	}
 	return nil
 }
