@@ -51,11 +51,11 @@ type Function struct {
 	Joined func() bool
 	// Failing reports whether Run's own work fails at each try; nil: Run does not count.
 	Failing func() bool
-	// Oldest is what of Run's has been under way for longest and ought to have ended, and since when, whatever is away;
-	// zero where there is nothing. A process in which it does not end is not alive.
+	// Oldest returns the oldest call of Run's that should have ended, even while a dependency is unavailable, and its
+	// start; zero if there is none. A process in which it does not end is not alive.
 	Oldest func() (what string, since time.Time)
 
-	// Pool tells how the function's connections to its database do, for the metrics.
+	// Pool returns the state of the function's connections to its database, for the metrics.
 	Pool func() telemetry.Pool
 	// Metrics registers further metrics, which are read on demand, until the returned function is called.
 	Metrics func(telemetry.Meter) (stop func())

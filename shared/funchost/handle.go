@@ -44,10 +44,10 @@ func isPanic(err error) bool {
 	return errors.As(err, &p)
 }
 
-// neverBetter tells the errors that the next try would meet again.
+// neverBetter reports whether the next try would meet the error again.
 func neverBetter(err error) bool { return errors.Is(err, jobevent.ErrInvalid) || isPanic(err) }
 
-// tooMuch tells whether the database ran out of time over n events, so that fewer may do.
+// tooMuch reports whether the database ran out of time over n events, so that fewer may do.
 func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
 
 // settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter, tooMuch), when

@@ -128,7 +128,7 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 	return h.publisher.insist(ctx, rejected)
 }
 
-// settleApart has items handled in one batch, or in halves where one of them is to blame for an error. It returns what
+// settleApart handles items in one batch, or in halves if one of them is to blame for an error. It returns what
 // follows from those that were handled, also beside an error, and those about the items that never can be.
 func (h *host) settleApart(ctx context.Context, items []jobevent.Item) (say, rejected []jobevent.Item, err error) {
 	n := len(items)

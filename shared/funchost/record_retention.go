@@ -22,7 +22,7 @@ const fencePatience = 30 * time.Second
 
 // checkFence asks the brokers once how long they keep the records, and warns where that is longer than the rows are
 // kept. The setting was compared with what `jobweaver topics create` gives a topic, and an operator may have made it
-// otherwise. A broker that is away, or refuses to tell, changes nothing.
+// otherwise. A broker that is away, or refuses to answer, changes nothing.
 func (h *host) checkFence(ctx context.Context) {
 	fence := h.f.Fence
 	ctx, cancel := context.WithTimeout(ctx, fencePatience)

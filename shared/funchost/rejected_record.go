@@ -81,8 +81,8 @@ const (
 	maxRejectedReason  = 1 << 10
 )
 
-// Rejected tells of a record that could not be used, or of one item of its event. The same makes the same. It tells
-// of an item as of a record at the same place whose event has nothing else. keys have verified the event of the
+// Rejected reports a record that could not be used, or one item of its event. The same makes the same. It reports
+// an item as a record at the same place whose event has nothing else. keys have verified the event of the
 // record, and sign that one, or its redrive would be refused; nil: nothing was verified, and nothing is signed.
 func Rejected(
 	function string, m *sarama.ConsumerMessage, it jobevent.Item, keys *eventkeys.Keys, reason string,
@@ -134,8 +134,8 @@ func rejectedData(m *sarama.ConsumerMessage, reason string) jobevent.Rejected {
 	return data
 }
 
-// rejectedOverHTTP tells of an event that came over HTTP and can never be handled, as of the record that it would be on
-// its topic. ok is false where there is nothing to tell: it is of no topic, or on the dead letters already.
+// rejectedOverHTTP reports an event that came over HTTP and can never be handled, as the record that it would be on
+// its topic. ok is false if there is nothing to report: it is of no topic, or on the dead letters already.
 func rejectedOverHTTP(function string, e event.Event, reason string) (rejected jobevent.Item, ok bool) {
 	m, err := kafkaevent.Encode(e)
 	if err != nil || m.Topic == jobevent.TopicDeadLetter {

@@ -23,7 +23,7 @@ import (
 const (
 	// maxBatch is how many records one Handle gets at most.
 	maxBatch = 1000
-	// lastWord is how long after the grace those may take who have just been told to end.
+	// lastWord is how long after the grace those parts may take whose context has just ended.
 	lastWord = time.Second
 )
 

@@ -143,7 +143,7 @@ func check(e event.Event) error {
 	return nil
 }
 
-// noURI tells the characters of ASCII that no URI has. Others are taken, as in an IRI.
+// noURI recognizes the characters of ASCII that no URI has. Others are taken, as in an IRI.
 func noURI(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }
 
 // checkAttribute refuses what the SDK lets through.
@@ -192,7 +192,7 @@ func checkMembers(members map[string]json.RawMessage) error {
 	return nil
 }
 
-// IsJSON tells whether an event's data is.
+// IsJSON reports whether an event's data is JSON.
 func IsJSON(e event.Event) bool {
 	if e.DataContentType() == "" {
 		return true

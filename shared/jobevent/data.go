@@ -105,7 +105,7 @@ type ended struct {
 	CallbackTimeoutMs int64           `json:"callbackTimeoutMs"`
 }
 
-// as is a pointer to a Completed, a Failed or a Waiting.
+// as points to a Completed, a Failed or a Waiting.
 func (e *ended) as(kind Kind) any {
 	var startedAt time.Time
 	if e.StartedAt != nil {
@@ -153,7 +153,7 @@ type RecordHeader struct {
 	Value []byte `json:"value"`
 }
 
-// Whole tells whether the record can be made again exactly as it was.
+// Whole reports whether the record can be made again exactly as it was.
 func (r *Rejected) Whole() bool { return r.RecordHeaders != nil && !r.Truncated }
 
 // Move is one entry of a job's history.

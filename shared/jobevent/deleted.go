@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// How a deleted job had ended, as far as a consumer needs it that has missed the status that said so: a compacted topic
+// How a deleted job had ended, as far as a consumer needs it that has missed the status with it: a compacted topic
 // keeps the tombstone only, and another process may publish that status later.
 const (
 	extEndedAs = "jobendedas" // COMPLETED, FAILED or CANCELLED; the others are there with it

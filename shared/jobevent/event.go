@@ -25,7 +25,7 @@ func Extension(e event.Event, name string) string {
 	return text
 }
 
-// extensionsOf spares a copy of the map.
+// extensionsOf returns an event's extensions without the copy that Extensions makes.
 func extensionsOf(e event.Event) map[string]any {
 	if ctx, ok := e.Context.(*event.EventContextV1); ok {
 		return ctx.Extensions
@@ -43,7 +43,7 @@ func TraceIDOf(e event.Event) uuid.UUID {
 }
 
 // SpanID is the id of the span that stands behind a name: what has a name has the same span in every event. An
-// attempt's is that of its token. An event that was said outside of any span names its own.
+// attempt's is that of its token. An event that was published outside of any span names its own.
 func SpanID(name string) [8]byte {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // hash.Hash never fails
@@ -52,7 +52,7 @@ func SpanID(name string) [8]byte {
 	return id
 }
 
-// JobSpanID is the id of the span in which a job was told of for the first time. All that is later done about the job,
+// JobSpanID is the id of the span of the first event about a job. All that is later done about the job,
 // and whose origin is unknown, stands below it.
 func JobSpanID(jobID uuid.UUID) [8]byte { return [8]byte(jobID[8:]) } // random, and of a UUID never all zeros
 

@@ -200,7 +200,7 @@ func ItemOf(e event.Event) Item {
 	return it
 }
 
-// Shared tells whether a received item was one of those of an event.
+// Shared reports whether a received item was one of those of an event.
 func (it Item) Shared() bool { return it.packed != nil }
 
 // Number is the place of a received item in its event, from 0 on.

@@ -51,7 +51,7 @@ var packedAs = map[string]string{
 	TypeAttemptLog:    TypesAttemptLogs,
 }
 
-// IsPacked tells whether an event is one of version 2.
+// IsPacked reports whether an event is one of version 2.
 func IsPacked(e event.Event) bool { return unpackers[e.Type()] != nil }
 
 // itemMeta is what an item has beside its data. No data has fields of these names, but for the kind of a Failed.
@@ -76,7 +76,7 @@ func Events(items []Item) (events []event.Event, of [][]int) {
 func Pack(items []Item) (events []event.Event, of [][]int) { return pack(items, nil) }
 
 // PackSpread packs like Pack, but gives up to MaxRunsAlone attempts to run for one partition an event each. What is not
-// committed of run-job tells a scaler how much its workers have to do. Long attempts go out a few at a time, as slots
+// committed of run-job shows a scaler how much its workers have to do. Long attempts go out a few at a time, as slots
 // become free: in one record, a worker full of them would look idle. The many of a burst are short.
 func PackSpread(items []Item) (events []event.Event, of [][]int) {
 	runs := map[packing]int{}
@@ -386,7 +386,7 @@ func rawItem(e event.Event, number int) jsontext.Value {
 	return raws[number]
 }
 
-// isItemID tells whether a text is the id of an event: not empty, printable as a header, and of some length.
+// isItemID reports whether a text is the id of an event: not empty, printable as a header, and of some length.
 func isItemID(id string) bool {
 	return id != "" && len(id) <= maxEventID && strings.TrimSpace(id) == id &&
 		!strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })

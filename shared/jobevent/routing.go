@@ -2,7 +2,7 @@ package jobevent
 
 import "strconv"
 
-// routingKeys[p] hashes to partition p, so that whoever publishes by key (our producer, a KafkaSink)
+// routingKeys[p] hashes to partition p, so that every publisher by key (our producer, a KafkaSink)
 // puts the record where dispatch wanted it.
 var routingKeys = findRoutingKeys()
 

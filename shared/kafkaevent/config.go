@@ -134,7 +134,7 @@ func setConsumer(s *sarama.Config) {
 	group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyCooperativeSticky()}
 }
 
-// setProducer is for who makes a producer of sarama's own; Producer sends by itself.
+// setProducer is for tests that make a producer of sarama's own; Producer sends by itself.
 func setProducer(s *sarama.Config) {
 	s.Producer.RequiredAcks = sarama.WaitForAll
 	s.Producer.Partitioner = sarama.NewMurmur2Partitioner // as Java's, and so Knative's, producers choose

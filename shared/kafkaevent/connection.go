@@ -68,7 +68,7 @@ func (c *connection) to(leader *sarama.Broker) *brokerSender {
 	return w
 }
 
-// retire has everything that still waits fail: what was meant to follow something that failed must not be there first.
+// retire fails all that still waits: a record must not be on its topic before an earlier one that failed.
 func (c *connection) retire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

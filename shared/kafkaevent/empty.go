@@ -18,7 +18,7 @@ import (
 // groupsOf is how the names of our consumer groups begin.
 const groupsOf = "jobweaver-"
 
-// EmptyTopics deletes the topics, and those of further queues, with how far anybody has read them, and creates them
+// EmptyTopics deletes the topics, and those of further queues, with the offsets of their groups, and creates them
 // anew. It refuses while a function reads: what that publishes would come onto the new ones.
 func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
 	err := bounded(ctx, func() error {

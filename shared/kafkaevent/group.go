@@ -95,7 +95,7 @@ func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer
 		cfg: cfg, group: group, topics: slices.Clone(topics),
 		ready: make(chan struct{}, 1),
 		ids:   newTopicIDs(),
-		// A check of the topics that succeeds ends it, where nothing else has failed since the one before.
+		// A check of the topics that succeeds ends it, if nothing else has failed since the check before.
 		trouble: telemetry.Trouble{What: "consume", Quiet: watchInterval},
 	}, nil
 }

@@ -164,7 +164,7 @@ func subscribed(group *sarama.GroupDescription) map[string]map[int32]int64 {
 	for _, member := range group.Members {
 		metadata, err := member.GetMemberMetadata()
 		if err != nil || metadata == nil {
-			continue // of a client that speaks another protocol; its commits tell the topics
+			continue // of a client that speaks another protocol; its commits have the topics
 		}
 		for _, topic := range metadata.Topics {
 			topics[topic] = map[int32]int64{}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	publishTimeout = 30 * time.Second // whatever the caller's context says
+	publishTimeout = 30 * time.Second // whatever the caller's context allows
 	// A leader that was killed is replaced after some nine seconds. A caller that gives up
 	// returns the reason, so it does before publishTimeout.
 	publishTriesFor  = 10 * time.Second

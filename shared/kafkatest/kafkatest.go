@@ -31,7 +31,7 @@ func Brokers(t testing.TB) []string {
 	return s.Brokers()
 }
 
-// Shared tells that all tests get the same broker: topics hold records of other tests.
+// Shared reports whether all tests get the same broker: topics hold records of other tests.
 func Shared() bool { return os.Getenv("KAFKATEST_BROKERS") != "" }
 
 // Prefix begins the names of this test's queues, groups and topics: no other test, and no earlier run,

@@ -79,7 +79,7 @@ func (t *Coalescer) relieve(ctx context.Context) {
 	}
 }
 
-// run inserts until nobody waits, or another run does it.
+// run inserts until no request waits, or another run does it.
 func (t *Coalescer) run(ctx context.Context) {
 	slow := time.AfterFunc(slowAfter, func() { t.relieve(ctx) })
 	defer slow.Stop()

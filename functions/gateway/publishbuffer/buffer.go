@@ -33,15 +33,15 @@ type Buffer struct {
 	filled chan struct{} // has one value when events is not empty
 	taken  chan struct{} // closed when there is room again
 
-	full, saying telemetry.Trouble
+	full, publishing telemetry.Trouble
 }
 
 // New makes an empty buffer.
 func New() *Buffer {
 	return &Buffer{
 		filled: make(chan struct{}, 1), taken: make(chan struct{}),
-		full:   telemetry.Trouble{What: "keep what was accepted until it is published; reconcile publishes the rest"},
-		saying: telemetry.Trouble{What: "publish what was accepted; reconcile publishes the rest"},
+		full:       telemetry.Trouble{What: "keep what was accepted until it is published; reconcile publishes the rest"},
+		publishing: telemetry.Trouble{What: "publish what was accepted; reconcile publishes the rest"},
 	}
 }
 
@@ -67,7 +67,7 @@ func (s *Buffer) Add(events []jobevent.Item) {
 	}
 }
 
-// awaitRoom says whether there is room. It waits for it unless the broker takes nothing. The caller holds
+// awaitRoom reports whether there is room. It waits for it unless the broker takes nothing. The caller holds
 // the mutex, and holds it again.
 func (s *Buffer) awaitRoom(events, size int) bool {
 	fits := func() bool { return len(s.events)+events <= maxEvents && s.bytes+s.trying+size <= maxBytes }
@@ -96,7 +96,7 @@ func (s *Buffer) take() (events []jobevent.Item, lost int) {
 	return events, lost
 }
 
-// makeRoom wakes those who wait for it. The caller holds the mutex.
+// makeRoom wakes the calls that wait for room. The caller holds the mutex.
 func (s *Buffer) makeRoom() {
 	close(s.taken)
 	s.taken = make(chan struct{})
@@ -119,7 +119,7 @@ func (s *Buffer) ended(err error) {
 
 var errNoRoom = errors.New("there is no room")
 
-// Run says what there is, until ctx ends and the rest is said.
+// Run publishes what there is, until ctx ends and the rest is published.
 func (s *Buffer) Run(ctx context.Context, say funchost.Publish) {
 	for {
 		select {
@@ -144,7 +144,7 @@ func (s *Buffer) say(ctx context.Context, say funchost.Publish) {
 		n := min(len(events), maxBatch)
 		err := s.try(ctx, say, events[:n])
 		s.ended(err)
-		s.saying.Note(ctx, err, "events", len(events))
+		s.publishing.Note(ctx, err, "events", len(events))
 		if err != nil {
 			return // more of it would only keep the next ones waiting
 		}

@@ -85,7 +85,7 @@ func (a *apache) run(ctx context.Context) error {
 	defer func() { _ = log.Close() }()
 	a.cmd = exec.Command("java", "-Xms256m", "-Xmx1g",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info", // says when it is ready
+		"-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info", // logs when it is ready
 		"-cp", a.classpath, "kafka.Kafka", config)
 	a.cmd.Stdout, a.cmd.Stderr = log, log
 	if a.ended, err = childproc.Start(a.cmd, syscall.SIGTERM); err != nil {
@@ -108,8 +108,8 @@ func (a *apache) configure() (file string, err error) {
 		}
 	}
 	if a.secure != nil {
-		door := *a.secure
-		if a.secure = &door; door.Port == 0 {
+		secure := *a.secure
+		if a.secure = &secure; secure.Port == 0 {
 			if a.secure.Port, err = freeport.Pick(); err != nil {
 				return "", err
 			}

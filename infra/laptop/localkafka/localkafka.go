@@ -22,12 +22,12 @@ const (
 	segment = 16 << 20
 )
 
-// Config says where a broker keeps its data and how it is reached.
+// Config is where a broker keeps its data and how it is reached.
 type Config struct {
 	Dir      string            // data; kept, and found again by the next start. Embedded: "" is memory
 	Port     int               // on 127.0.0.1; 0 takes a free one
-	Progress func(line string) // told before slow first steps; may be nil
-	Secure   *Secure           // of Apache Kafka only: a second door; may be nil
+	Progress func(line string) // called before slow first steps; may be nil
+	Secure   *Secure           // of Apache Kafka only: a second listener; may be nil
 }
 
 // Secure is a listener that speaks TLS and SASL (PLAIN and both SCRAMs), and asks for a client's certificate.
@@ -48,7 +48,7 @@ type Server struct {
 // Brokers is the bootstrap list.
 func (s *Server) Brokers() []string { return []string{s.address} }
 
-// SecureBrokers is the bootstrap list of the door of Config.Secure.
+// SecureBrokers is the bootstrap list of the listener of Config.Secure.
 func (s *Server) SecureBrokers() []string { return []string{s.secure} }
 
 // Stop ends the broker cleanly; its data stays in Dir.

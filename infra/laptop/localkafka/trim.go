@@ -14,7 +14,7 @@ import (
 
 const (
 	trimEvery = 10 * time.Second
-	// lookBack is how many of a partition's records stay for whoever looks back, although all groups have read them.
+	// lookBack is how many of a partition's records stay for a look back, although all groups have read them.
 	lookBack = 10_000
 	// trimAtLeast keeps a quiet partition from being trimmed a record at a time.
 	trimAtLeast = 1_000
@@ -22,7 +22,7 @@ const (
 
 // trimmer deletes what all consumer groups of a topic have read. The embedded broker keeps an entry in memory for
 // each batch that it has, and reads a compacted topic as a whole to compact it: what a week's retention is for a
-// cluster would be gigabytes of memory here, in a house that is busy.
+// cluster would be gigabytes of memory here, in a busy installation.
 type trimmer struct {
 	cluster  *kfake.Cluster
 	lookBack int64
@@ -112,7 +112,7 @@ func concerns(g *kfake.GroupInfo, topic string) bool {
 	})
 }
 
-// groupNames asks over the wire: the broker itself tells of a group only by its name.
+// groupNames asks over the wire: the broker itself gives only the names of its groups.
 func groupNames(address []string) (names []string, err error) {
 	b := sarama.NewBroker(address[0])
 	cfg := sarama.NewConfig()
