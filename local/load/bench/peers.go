@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -19,6 +20,12 @@ const peerRate = 100
 
 // peers runs the same jobs on other systems that take work over the network, in turn with JobWeaver and River.
 func (b *bench) peers(ctx context.Context) error {
+	for _, program := range []string{"redis-server", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			b.printf("there is no %s: this part is left out", program)
+			return nil
+		}
+	}
 	programs, err := rig.BuildPeers(ctx, filepath.Join(b.Dir, "peers"), b.server)
 	if err != nil {
 		return err

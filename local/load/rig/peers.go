@@ -43,13 +43,6 @@ type Peer struct {
 
 // BuildPeers builds the programs in Go into dir, and installs the packages of those in Node.js.
 func BuildPeers(ctx context.Context, dir string, server *Server) (*Peers, error) {
-	for program, hint := range map[string]string{
-		"redis-server": "apt-get install redis-server", "npm": "install Node.js 20",
-	} {
-		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("build peers: %w (%s)", err, hint)
-		}
-	}
 	root, err := Root(ctx)
 	if err != nil {
 		return nil, err
