@@ -49,7 +49,7 @@ type Function struct {
 	Ready func(ctx context.Context) error
 	// Joined reports whether Run is in all its consumer groups; nil: it has none.
 	Joined func() bool
-	// Failing reports whether Run's own work fails at each try; nil: Run does not count.
+	// Failing reports whether Run's own work fails at each try; nil: its failures do not count.
 	Failing func() bool
 	// Oldest returns the oldest call of Run's that should have ended, even while a dependency is unavailable, and its
 	// start; zero if there is none. A process in which it does not end is not alive.

@@ -51,7 +51,7 @@ func NewPublisher(cfg Config) (Publish, func(), error) {
 	return p.publish, p.close, nil
 }
 
-// errAlone is of a function that MainWithoutDatabase has made.
+// errAlone is the error of a function of MainWithoutDatabase that publishes.
 var errAlone = errors.New("the function talks to no broker, and published something")
 
 func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {

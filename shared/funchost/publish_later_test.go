@@ -29,7 +29,7 @@ func newReceiver(
 ) *host {
 	h := newClock(Function{Handle: handle}, nil)
 	h.cfg = Config{}.withDefaults()
-	h.seats, h.backlog = make(chan struct{}, maxRequests), newBacklog(context.WithoutCancel(t.Context()))
+	h.slots, h.backlog = make(chan struct{}, maxRequests), newBacklog(context.WithoutCancel(t.Context()))
 	h.publisher.send, h.publisher.pack = send, jobevent.Events
 	return h
 }
@@ -191,13 +191,13 @@ func TestAStopEndsTheBacklogInTime(t *testing.T) {
 	})
 }
 
-// A caller that finds all seats taken is told so while it still listens: nothing has been done yet.
+// A caller that finds all slots taken gets that answer while it still listens: nothing has been done yet.
 func TestWhoFindsNoSeatIsToldSoBeforeItGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newReceiver(t, nil, nil)
 		for range maxRequests {
-			h.seats <- struct{}{}
+			h.slots <- struct{}{}
 		}
 		began, w := time.Now(), httptest.NewRecorder()
 		h.receive(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("{}")))

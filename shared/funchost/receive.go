@@ -36,11 +36,11 @@ func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 		h.answerError(ctx, w, event.Event{}, apierror.New(apierror.Forbidden, "%s", err))
 		return
 	}
-	if !h.takeSeat(ctx) {
+	if !h.takeSlot(ctx) {
 		h.answerError(ctx, w, event.Event{}, errBusy)
 		return
 	}
-	defer func() { <-h.seats }()
+	defer func() { <-h.slots }()
 	e, err := readEvent(w, r)
 	if err == nil {
 		if id := jobevent.TraceIDOf(e); id != [16]byte{} {
@@ -168,13 +168,13 @@ func (h *host) rejectItem(ctx context.Context, it jobevent.Item, label string, c
 
 var errBusy = errors.New("too many events are being handled")
 
-// takeSeat waits for a seat, no longer than an answer waits for the sink: nothing is done yet, and the caller comes
-// again.
-func (h *host) takeSeat(ctx context.Context) bool {
+// takeSlot waits until the request may be handled, no longer than an answer waits for the sink: nothing is done yet, and
+// the caller comes again.
+func (h *host) takeSlot(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.PublishWait)
 	defer cancel()
 	select {
-	case h.seats <- struct{}{}:
+	case h.slots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false

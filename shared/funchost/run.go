@@ -39,7 +39,7 @@ type host struct {
 	consumer  *kafkaevent.BatchConsumer // nil: consumes nothing from Kafka
 	clock     chan struct{}             // has one value while a tick is under way
 	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
-	seats     chan struct{}             // one a request that is being handled
+	slots     chan struct{}             // has one value a request that is being handled
 	backlog   *backlog
 
 	calls    probe.Calls
@@ -120,7 +120,7 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 		cfg: cfg, f: f, meter: meter, tracing: tracing,
 		clock:    make(chan struct{}, 1),
 		pinged:   make(chan struct{}, 1),
-		seats:    make(chan struct{}, maxRequests),
+		slots:    make(chan struct{}, maxRequests),
 		handling: telemetry.Trouble{What: "handle"},
 		ticking:  telemetry.Trouble{What: "tick"},
 	}

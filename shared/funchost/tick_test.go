@@ -170,7 +170,7 @@ func TestAPingIsATick(t *testing.T) {
 	}
 }
 
-// A source of pings does not wait for the tick before: those that pile up would take the seats of events.
+// A source of pings does not wait for the tick before: those that pile up would take the slots of events.
 func TestOfPingsThatComeWhileATickIsUnderWayOneWaits(t *testing.T) {
 	t.Parallel()
 	var ticks atomic.Int32

@@ -141,7 +141,7 @@ type Rejected struct {
 	Value     []byte            `json:"value"`   // base64 in JSON
 	Truncated bool              `json:"truncated,omitempty"`
 
-	// What a reader needs besides to make the record again exactly as it was. An event of a release before has none of it.
+	// With these a reader can make the record again exactly as it was. Events of earlier releases lack them.
 	Key           []byte         `json:"key,omitzero"`           // base64; absent: the record has none
 	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: the record cannot be made again
 	RecordedAt    *time.Time     `json:"recordedAt,omitempty"`   // the record's own timestamp
@@ -209,8 +209,8 @@ type Status struct {
 	LastCommand        *CommandResult  `json:"lastCommand,omitempty"`
 }
 
-// RawStatus is a Status whose history is the JSON that is stored, be it published or received: the event that there is
-// most of is not decoded to be encoded again.
+// RawStatus is a Status whose history is the JSON that is stored, be it published or received: the most
+// frequent event is not decoded to be encoded again.
 type RawStatus struct {
 	Status
 
@@ -243,7 +243,7 @@ const (
 	CommandReport     = "report" // publish again all that the API has not seen
 )
 
-// Command is a kept, numbered wish about one job; a report instead carries many jobs and no number.
+// Command is a stored, numbered request about one job; a report instead carries many jobs and no number.
 type Command struct {
 	JobID   uuid.UUID   `json:"jobId,omitzero"`
 	Number  int         `json:"number,omitempty"`

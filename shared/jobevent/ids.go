@@ -33,7 +33,7 @@ func OutcomeID(jobID uuid.UUID, attempt int, kind string) string {
 // DeadLetterID names the one dead letter of a job whose attempt was its last.
 func DeadLetterID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".dead" }
 
-// AttemptCancelID names the wish that an attempt end.
+// AttemptCancelID names the request to end an attempt.
 func AttemptCancelID(jobID uuid.UUID, attempt int) string {
 	return attemptID(jobID, attempt) + ".cancel"
 }

@@ -377,7 +377,7 @@ func rawItems(e event.Event) ([]jsontext.Value, error) {
 	return data.Items, nil
 }
 
-// rawItem is one of them; nil: there is none of that number.
+// rawItem returns the JSON of one item; nil if there is none of that number.
 func rawItem(e event.Event, number int) jsontext.Value {
 	raws, err := rawItems(e)
 	if err != nil || number >= len(raws) {

@@ -236,7 +236,7 @@ func (c *GroupConsumer) Partitions() []*Partition {
 	return slices.Clone(c.parts)
 }
 
-// Figures are how far it is in each of them.
+// Figures are the partitions held now, with the lag of each.
 func (c *GroupConsumer) Figures() []telemetry.Partition {
 	parts := c.Partitions()
 	figures := make([]telemetry.Partition, len(parts))

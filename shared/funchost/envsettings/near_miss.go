@@ -16,7 +16,7 @@ const (
 )
 
 // WarnOfNearMisses logs, once, the variables of the environment that are no setting of any function but read like one:
-// AUHT=off would otherwise leave AUTH on without a word. It shows no values.
+// AUHT=off would otherwise leave AUTH on unnoticed. It shows no values.
 func WarnOfNearMisses(ctx context.Context) {
 	if found := nearMisses(os.Environ()); len(found) > 0 {
 		telemetry.Logger(ctx).WarnContext(ctx, "unknown environment variables read like settings, and have no effect",
