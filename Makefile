@@ -64,10 +64,11 @@ CONTRACT_LINT_READY := .ci/contract/lint/node_modules/ready
 DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
-# Whose words are checked.
-PROSE := .ci .golangci.yml .ko.yaml docs knative local/load migrations README.md SECURITY.md CONTRIBUTING.md infra/grafana \
-	infra/kubernetes infra/prometheus shared/apikey shared/cronspec shared/eventkeys shared/fairshare shared/outbound \
-	shared/pgpool shared/reload shared/retrypolicy shared/sealing shared/secret shared/telemetry shared/tlsfiles shared/webhook
+# The folders whose words are not checked yet; all others are.
+PROSE_NOT_YET := clients functions/gateway functions/projection functions/pull functions/runjob infra/laptop \
+	local/demo local/dev local/examples local/jobweaver local/kept local/mailcatch local/model local/settings \
+	local/suites shared/apidb shared/client shared/funchost shared/jobevent shared/jobspec shared/kafkaevent \
+	shared/schedulerdb shared/workerdb
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=
@@ -273,7 +274,7 @@ fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers sen
 .PHONY: lint
 lint: ## golangci-lint, with the import rule, and the words of docs and code
 	go test -C .ci/prose -vet=all ./...
-	go run -C .ci/prose . $(PROSE)
+	go run -C .ci/prose . $(foreach folder,$(PROSE_NOT_YET),':!$(folder)')
 	$(GOLANGCI) run ./...
 	@for module in $(LINTED); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
 

@@ -1,4 +1,4 @@
-// Package functions_test holds whoever adds a function to all the places in which it must be named:
+// Package functions_test checks that a new function is named in all the places that must name it:
 // docs/operations.md, "Adding a function", goes through them.
 package functions_test
 
@@ -15,10 +15,10 @@ import (
 // withoutDatabase work on no database of the installation's, and have no role there.
 var withoutDatabase = []string{"relay"}
 
-// place is where each function must be found. In files and says, NAME is the function's name.
+// place is where each function must be named. In files and text, NAME is the function's name.
 type place struct {
 	files string // below the root; ** is any folders. One of them has to have it
-	says  string // a regular expression; empty: the file itself is what has to be there
+	text  string // a regular expression; empty: the file must exist
 	why   string
 	role  bool // only of one that has a role in a database
 }
@@ -42,7 +42,7 @@ var places = []place{
 	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code", false},
 	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container", false},
 	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b|names: \[NAME\]`, "where its metrics are scraped", false},
-	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it hears, says and does", false},
+	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it consumes, publishes and does", false},
 	{"README.md", `\bNAME\b`, "its part in the life of a job", false},
 }
 
@@ -70,7 +70,7 @@ func TestAFunctionThatIsNowhereIsMissedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, p := range places {
 		if p.lacks(t, "nowhere") == "" {
-			t.Errorf("%s is said to have a function that there is not", p.files)
+			t.Errorf("%s names a function that does not exist", p.files)
 		}
 	}
 }
@@ -110,12 +110,12 @@ func folders(t *testing.T) (names []string) {
 	return names
 }
 
-// lacks says what of a function is missing here; empty: nothing.
+// lacks returns what of a function is missing here; empty: nothing.
 func (p place) lacks(t *testing.T, name string) string {
 	t.Helper()
-	says := regexp.MustCompile(strings.ReplaceAll(p.says, "NAME", regexp.QuoteMeta(name)))
+	pattern := regexp.MustCompile(strings.ReplaceAll(p.text, "NAME", regexp.QuoteMeta(name)))
 	for _, text := range read(t, strings.ReplaceAll(p.files, "NAME", name)) {
-		if says.MatchString(text) {
+		if pattern.MatchString(text) {
 			return ""
 		}
 	}

@@ -19,11 +19,11 @@ import (
 const Name = "bulk"
 
 const (
-	// every is how often it looks for operations, if nobody wakes it.
+	// every is the time between looks for operations without a notification.
 	every = time.Second
 	// atOnce is how many operations share a pass.
 	atOnce = 100
-	// most is how many commands a pass keeps, about: they are said at its end.
+	// most is about how many commands a pass stores. It publishes them at its end.
 	most = 2_000
 	// keep is how long an operation that has ended is kept.
 	keep = 30 * 24 * time.Hour
@@ -52,8 +52,8 @@ func (f *Function) Host() funchost.Function {
 }
 
 // Tick does a piece of each unfinished operation, beginning after the last one of the pass before, so that a few
-// large ones do not have all passes to themselves. It says the commands that it has kept; should they get lost,
-// reconcile says them.
+// large ones do not have all passes to themselves. It publishes the commands that it has stored. If they get
+// lost, reconcile publishes them.
 func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	ids, err := f.store.operations.UnfinishedOperations(ctx, f.last, atOnce)
 	if err != nil {

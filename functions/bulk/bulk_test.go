@@ -65,10 +65,10 @@ func (h *fixture) redrive() uuid.UUID {
 }
 
 // answer is the scheduler, by way of projection.
-func (h *fixture) answer(said []jobevent.Item) {
+func (h *fixture) answer(published []jobevent.Item) {
 	h.t.Helper()
 	var words []statusstore.StatusWord
-	for _, e := range said {
+	for _, e := range published {
 		command, err := jobevent.DecodeAs[jobevent.Command](e, jobevent.TypeCommand)
 		if err != nil {
 			h.t.Fatal(err)
@@ -88,7 +88,7 @@ func awaitWake(t *testing.T, wake <-chan struct{}) {
 	select {
 	case <-wake:
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody woke it")
+		t.Fatal("it was not woken")
 	}
 }
 
@@ -101,7 +101,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	go func() { ended <- host.Run(ctx, nil) }()
 	awaitWake(t, host.Wake) // it listens now
 	if say, next, err := host.Tick(ctx); err != nil || len(say) != 0 || next != every {
-		t.Errorf("with nothing to do it says %v and sleeps %s (%v)", say, next, err)
+		t.Errorf("with nothing to do it returned %v and sleeps %s (%v)", say, next, err)
 	}
 	h.jobs(2_600)
 	id := h.redrive()
@@ -116,7 +116,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 			}
 			for _, e := range say {
 				if asked[e.ID()] {
-					t.Errorf("%s is said twice", e.ID())
+					t.Errorf("%s is published twice", e.ID())
 				}
 				asked[e.ID()] = true
 			}
@@ -128,7 +128,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 		}
 	}
 	if len(asked) != 2_600 {
-		t.Errorf("%d commands were said", len(asked))
+		t.Errorf("%d commands were published", len(asked))
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -144,17 +144,17 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	id := h.redrive()
 	h.exec("alter table operation_answers rename to away")
 	if say, _, err := f.Tick(t.Context()); err == nil || len(say) > 0 {
-		t.Errorf("without its table it says %d, %v", len(say), err)
+		t.Errorf("without its table it returned %d, %v", len(say), err)
 	}
 	h.exec("alter table away rename to operation_answers")
 	first, next, err := f.Tick(t.Context())
 	if err != nil || len(first) != 500 || next != 0 {
-		t.Fatalf("it says %d, next in %s, %v", len(first), next, err)
+		t.Fatalf("it returned %d, next in %s, %v", len(first), next, err)
 	}
-	// It dies before it has said them; another one goes on, and reconcile says what is kept.
+	// It dies before it has published them. Another one continues, and reconcile publishes the stored ones.
 	rest, _, err := New(h.own.Store).Tick(t.Context())
 	if err != nil || len(rest) != 200 {
-		t.Fatalf("it says %d, %v", len(rest), err)
+		t.Fatalf("it returned %d, %v", len(rest), err)
 	}
 	h.exec("update commands set created_at = created_at - interval '10 s'")
 	kept, err := h.store.Statuses.UnconfirmedCommands(t.Context(), apidb.Page{Until: time.Now().Add(time.Second), Limit: 1000})
@@ -203,9 +203,9 @@ func TestOneOperationThatCannotBeDoneHoldsUpNoOther(t *testing.T) {
 	h.redrive()
 	f := New(h.own.Store)
 	if say, _, err := f.Tick(t.Context()); err != nil || len(say) != 10 {
-		t.Errorf("it says %d, %v", len(say), err)
+		t.Errorf("it returned %d, %v", len(say), err)
 	}
 	if _, _, err := f.Tick(t.Context()); err == nil {
-		t.Error("nobody hears of it")
+		t.Error("it is not published")
 	}
 }

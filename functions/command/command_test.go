@@ -38,29 +38,29 @@ func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
 		data    string
 		invalid bool
 	}{
-		"a cancel":                     {`"jobId": "%s", "number": 1, "command": "cancel"`, false},
-		"an unknown command":           {`"jobId": "%s", "number": 2, "command": "x\u0000", "by": "\u0000"`, false},
-		"a job that nobody knows":      {`"jobId": "00000000-0000-0000-0000-000000000001", "number": 1, "command": "cancel"`, false},
-		"no number":                    {`"jobId": "%s", "command": "cancel"`, true},
-		"a negative number":            {`"jobId": "%s", "number": -1, "command": "cancel"`, true},
-		"a number beyond its column":   {`"jobId": "%s", "number": 4294967297, "command": "cancel"`, true},
-		"no job":                       {`"number": 1, "command": "cancel"`, true},
-		"a job that is none":           {`"jobId": "x", "number": 1, "command": "cancel"`, true},
-		"a reschedule":                 {`"jobId": "%s", "number": 3, "command": "reschedule", "runAt": "2030-01-01T00:00:00Z"`, false},
-		"a reschedule to no instant":   {`"jobId": "%s", "number": 4, "command": "reschedule"`, true},
-		"a reschedule to 1 BC":         {`"jobId": "%s", "number": 4, "command": "reschedule", "runAt": "0000-01-01T00:00:00Z"`, true},
-		"a delete":                     {`"jobId": "%s", "number": 5, "command": "delete"`, false},
-		"a report":                     {`"command": "report", "reports": [` + strings.TrimSuffix(oneReport, ",") + `]`, false},
-		"a report of nothing":          {`"command": "report"`, false},
-		"a report of too many":         {`"command": "report", "reports": [` + strings.Repeat(oneReport, 1000) + `{}]`, true},
-		"a report of nobody's version": {`"command": "report", "reports": [{"jobId": "%s", "version": -9223372036854775808}]`, false},
+		"a cancel":                   {`"jobId": "%s", "number": 1, "command": "cancel"`, false},
+		"an unknown command":         {`"jobId": "%s", "number": 2, "command": "x\u0000", "by": "\u0000"`, false},
+		"an unknown job":             {`"jobId": "00000000-0000-0000-0000-000000000001", "number": 1, "command": "cancel"`, false},
+		"no number":                  {`"jobId": "%s", "command": "cancel"`, true},
+		"a negative number":          {`"jobId": "%s", "number": -1, "command": "cancel"`, true},
+		"a number beyond its column": {`"jobId": "%s", "number": 4294967297, "command": "cancel"`, true},
+		"no job":                     {`"number": 1, "command": "cancel"`, true},
+		"a job that is none":         {`"jobId": "x", "number": 1, "command": "cancel"`, true},
+		"a reschedule":               {`"jobId": "%s", "number": 3, "command": "reschedule", "runAt": "2030-01-01T00:00:00Z"`, false},
+		"a reschedule to no instant": {`"jobId": "%s", "number": 4, "command": "reschedule"`, true},
+		"a reschedule to 1 BC":       {`"jobId": "%s", "number": 4, "command": "reschedule", "runAt": "0000-01-01T00:00:00Z"`, true},
+		"a delete":                   {`"jobId": "%s", "number": 5, "command": "delete"`, false},
+		"a report":                   {`"command": "report", "reports": [` + strings.TrimSuffix(oneReport, ",") + `]`, false},
+		"a report of nothing":        {`"command": "report"`, false},
+		"a report of too many":       {`"command": "report", "reports": [` + strings.Repeat(oneReport, 1000) + `{}]`, true},
+		"a report of a bad version":  {`"command": "report", "reports": [{"jobId": "%s", "version": -9223372036854775808}]`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := event.New()
 			e.SetType(jobevent.TypeCommand)
 			e.DataEncoded = []byte("{" + strings.Replace(c.data, "%s", id.String(), 1) + "}")
 			if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
-				t.Errorf("says %v, %v", say, err)
+				t.Errorf("returned %v, %v", say, err)
 			}
 		})
 	}
@@ -87,30 +87,30 @@ func TestACommandThatOvertakesItsJobWaitsForIt(t *testing.T) {
 		return []jobevent.Item{it}
 	}
 	old := uuid.Must(uuid.FromBytes(append([]byte{1, 0, 0, 0, 0, 0, 0x70, 0, 0x80}, make([]byte, 7)...))) // made in 2004
-	if said, err := f.Handle(t.Context(), cancel(old)); err != nil || len(said) > 0 {
-		t.Errorf("about a job that is not young: says %v, %v", said, err)
+	if published, err := f.Handle(t.Context(), cancel(old)); err != nil || len(published) > 0 {
+		t.Errorf("about a job that is not young: returned %v, %v", published, err)
 	}
 	id, answer := uuid.Must(uuid.NewV7()), make(chan []jobevent.Item, 1)
 	batch := cancel(id)
 	go func() {
-		said, err := f.Handle(t.Context(), batch)
+		published, err := f.Handle(t.Context(), batch)
 		if err != nil {
 			t.Error(err)
 		}
-		answer <- said
+		answer <- published
 	}()
 	if _, err := store.Ingest(t.Context(), []jobevent.Created{
 		{JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if said := <-answer; len(said) == 0 || said[0].JobID() != id {
-		t.Errorf("says %v", said)
+	if published := <-answer; len(published) == 0 || published[0].JobID() != id {
+		t.Errorf("returned %v", published)
 	}
 
 	f.Arrival = lookEvery
-	if said, err := f.Handle(t.Context(), cancel(uuid.Must(uuid.NewV7()))); err != nil || len(said) > 0 {
-		t.Errorf("about a job that does not come: says %v, %v", said, err)
+	if published, err := f.Handle(t.Context(), cancel(uuid.Must(uuid.NewV7()))); err != nil || len(published) > 0 {
+		t.Errorf("about a job that does not come: returned %v, %v", published, err)
 	}
 }
 
@@ -138,18 +138,18 @@ func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 			}
 			batch = append(batch, e)
 		}
-		said, err := f.Handle(t.Context(), batch)
+		published, err := f.Handle(t.Context(), batch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range said {
+		for _, e := range published {
 			types = append(types, e.Type())
 		}
 		return types
 	}
 	pause := jobevent.Control{Kind: jobevent.ControlType, Name: "A", Version: 1, Paused: true}
 	if got := handle(jobevent.TypeControl, pause); !slices.Equal(got, []string{jobevent.TypeApplied}) {
-		t.Errorf("a pause says %v", got)
+		t.Errorf("a pause returned %v", got)
 	}
 	say, err := store.Ingest(t.Context(), []jobevent.Created{
 		{JobID: held, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
@@ -164,7 +164,7 @@ func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 	if want := []string{
 		jobevent.TypeAttemptCancel, jobevent.TypeApplied, jobevent.TypeRun, jobevent.TypeStatus,
 	}; !slices.Equal(got, want) {
-		t.Errorf("one batch says %v, want %v", got, want)
+		t.Errorf("one batch returned %v, want %v", got, want)
 	}
 	odd, err := jobevent.New(jobevent.TypeControl, jobevent.Meta{Function: "test", ID: "1"}, jobevent.Control{Kind: "tag"})
 	if err != nil {

@@ -31,9 +31,9 @@ const (
 	tidyEvery = 10 * time.Minute
 	// sayTry is the one try to say what has become a job.
 	sayTry = 5 * time.Second
-	// unsaid is how many passes wait to be published, and unsaidBytes how much data they hold.
-	unsaid      = 100
-	unsaidBytes = 64 << 20
+	// pending bounds the passes that wait to be published, and pendingBytes their data.
+	pending      = 100
+	pendingBytes = 64 << 20
 
 	maxRate = 1e9
 )
@@ -64,7 +64,7 @@ type Function struct {
 	ended bool // Run has, and takes nothing more to say
 	bytes int  // of what waits to be published, or is about to be
 
-	entering, handing, saying telemetry.Trouble
+	entering, handing, publishing telemetry.Trouble
 
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
@@ -88,13 +88,13 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		return nil, err
 	}
 	return &Function{
-		store: newStores(db), wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, unsaid),
+		store: newStores(db), wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, pending),
 		rules: schedulestore.Rules{
 			Rules: rules, Defaults: defaults, Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},
-		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
-		handing:  telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},
-		saying:   telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
+		entering:   telemetry.Trouble{What: "enter the count of accepted jobs"},
+		handing:    telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},
+		publishing: telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
 	}, nil
 }
 
@@ -105,8 +105,8 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Tick is one pass of the clock. It says nothing itself while Run does: a broker that is away must not stop the
-// clock. What Run cannot say, projection does.
+// Tick is one pass of the clock. While Run publishes, it publishes nothing itself: a broker that is away must not stop
+// the clock. What Run cannot say, projection does.
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	rules := f.rules
 	rules.KeepTrace = telemetry.TracingOf(ctx).KeepsNew
@@ -140,13 +140,13 @@ func (f *Function) handOver(ctx context.Context, events []jobevent.Item) []jobev
 		return events
 	}
 	size := sizeOf(events)
-	if len(f.say) == unsaid || f.bytes > 0 && f.bytes+size > unsaidBytes {
+	if len(f.say) == pending || f.bytes > 0 && f.bytes+size > pendingBytes {
 		f.handing.Note(ctx, errNoRoom, "events", len(events))
 		return nil
 	}
 	f.handing.Note(ctx, nil)
 	f.bytes += size
-	f.say <- events // has room, and nobody else fills it
+	f.say <- events // has room, and only this goroutine fills it
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (f *Function) tidy(ctx context.Context) error {
 	return nil
 }
 
-// Run says what ticks have made, and has the database shorten the clock's sleep.
+// Run publishes the jobs of ticks, and lets the database shorten the clock's sleep.
 func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	listening := make(chan struct{})
 	go func() {
@@ -246,5 +246,5 @@ func (f *Function) end() (left []jobevent.Item) {
 func (f *Function) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTry)
 	defer cancel()
-	f.saying.Note(ctx, say(ctx, events), "events", len(events))
+	f.publishing.Note(ctx, say(ctx, events), "events", len(events))
 }

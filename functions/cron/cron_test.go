@@ -97,14 +97,14 @@ func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
 	return all.Wait()
 }
 
-// Two at once, of which each goes and comes back: every second is one job, on time, and is said.
-func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
+// Two processes at once, each of which stops and comes back: every second makes one job, on time, and it is published.
+func TestEachSecondIsOneJobWhileProcessesStopAndStart(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	said := make(chan jobevent.Item, 1000)
+	published := make(chan jobevent.Item, 1000)
 	say := func(_ context.Context, events []jobevent.Item) error {
 		for _, e := range events {
-			said <- e
+			published <- e
 		}
 		return nil
 	}
@@ -137,16 +137,16 @@ func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
 		}
 		jobs[*tick.JobID] = true
 	}
-	close(said)
-	for e := range said {
+	close(published)
+	for e := range published {
 		created, err := jobevent.Decode[jobevent.Created](e)
 		if err != nil || !jobs[created.JobID] || e.ID() != jobevent.CreatedID(created.JobID) {
-			t.Errorf("said %s, %v", e, err)
+			t.Errorf("got %s, %v", e, err)
 		}
 		delete(jobs, created.JobID)
 	}
 	if len(jobs) > 0 {
-		t.Errorf("not said: %v", jobs)
+		t.Errorf("not published: %v", jobs)
 	}
 }
 
@@ -159,7 +159,7 @@ func (h *fixture) ticks(name string) []schedulestore.Tick {
 	return ticks
 }
 
-// What was committed and not said is said by projection, as any job: it is not heard of.
+// A committed job that was not published is published by projection, like any job without a status.
 func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -186,12 +186,12 @@ func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
 	now := time.Now()
 	again, err := h.store.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Until: now, Limit: 100})
 	if err != nil || len(again) != len(ticks) {
-		t.Errorf("to be said again %d of %d, %v", len(again), len(ticks), err)
+		t.Errorf("to be published again %d of %d, %v", len(again), len(ticks), err)
 	}
 }
 
-// A ping may come when the process already stops: what its tick makes is said by the host.
-func TestATickAfterTheStopSaysItself(t *testing.T) {
+// A ping may come when the process already stops: the host publishes the jobs of its tick.
+func TestATickAfterTheStopIsPublishedByTheHost(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	f := h.function()
@@ -210,7 +210,7 @@ func TestATickAfterTheStopSaysItself(t *testing.T) {
 			return
 		}
 		if len(h.ticks("late")) > 0 {
-			t.Fatal("a tick has fired and was not said")
+			t.Fatal("a tick has fired and was not published")
 		}
 		select {
 		case <-time.After(next):
@@ -232,7 +232,7 @@ func (h *fixture) exec(sql string) {
 	}
 }
 
-// Who dies before its commit has fired nothing, and whoever looks next fires it.
+// A process that dies before its commit has fired nothing, and the next pass of any process fires the tick.
 func TestAnotherFiresWhatOneHasLeft(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -313,18 +313,18 @@ func boundedInBytes(t *testing.T, before string) {
 			t.Fatal(err)
 		}
 	}
-	said := 0
+	published := 0
 	ended, stop := context.WithCancel(ctx)
 	stop()
 	if err := f.Run(ended, func(_ context.Context, events []jobevent.Item) error {
 		for _, e := range events {
-			said += len(e.Data())
+			published += len(e.Data())
 		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if said < 20<<20 || said > 64<<20 {
-		t.Errorf("%d bytes waited", said)
+	if published < 20<<20 || published > 64<<20 {
+		t.Errorf("%d bytes waited", published)
 	}
 }

@@ -29,7 +29,7 @@ func TestTheClockIsWokenSleepsAndSendsOut(t *testing.T) {
 	go func() { ended <- host.Run(ctx, nil) }()
 	<-host.Wake // it listens now
 	if say, next, err := host.Tick(ctx); err != nil || len(say) != 0 || next != idle {
-		t.Errorf("with nothing to do it says %v and sleeps %s (%v)", say, next, err)
+		t.Errorf("with nothing to do it returned %v and sleeps %s (%v)", say, next, err)
 	}
 	const wait = 2 * time.Second
 	soon := time.Now().Add(wait)
@@ -42,11 +42,11 @@ func TestTheClockIsWokenSleepsAndSendsOut(t *testing.T) {
 	for {
 		say, next, err := host.Tick(ctx)
 		if err != nil || next > wait && len(say) == 0 {
-			t.Fatalf("it says nothing and sleeps %s (%v)", next, err)
+			t.Fatalf("it publishes nothing and sleeps %s (%v)", next, err)
 		}
 		if len(say) > 0 {
 			if say[0].Type() != jobevent.TypeRun || say[1].Type() != jobevent.TypeStatus || time.Now().Before(soon) {
-				t.Errorf("it says %v", say)
+				t.Errorf("it returned %v", say)
 			}
 			break
 		}

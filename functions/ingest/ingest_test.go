@@ -77,14 +77,14 @@ func TestAnAcceptedJobThatCannotBeUsedIsStoredAsFailed(t *testing.T) {
 			for range 2 {
 				say, err := f.Handle(t.Context(), []jobevent.Item{bad})
 				if err != nil || typesOf(say) != `["`+jobevent.TypeDeadLettered+`","`+jobevent.TypeStatus+`"]` {
-					t.Fatalf("alone it says %s, %v", typesOf(say), err)
+					t.Fatalf("alone it returned %s, %v", typesOf(say), err)
 				}
 				if status, _ := jobevent.Decode[jobevent.Status](say[1]); status.Status != "FAILED" || say[1].Subject() != bad.Subject() {
 					t.Errorf("%+v", status)
 				}
 			}
 			if say, err := f.Handle(t.Context(), []jobevent.Item{good}); err != nil || typesOf(say) == "" {
-				t.Errorf("the good one says %s, %v", typesOf(say), err)
+				t.Errorf("the good one returned %s, %v", typesOf(say), err)
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestAnEventThatNamesNoJobIsRejected(t *testing.T) {
 		e := createdEvent(t, nil).Event()
 		change(&e)
 		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); !errors.Is(err, jobevent.ErrInvalid) {
-			t.Errorf("an event %s says %v, %v", name, say, err)
+			t.Errorf("an event %s returned %v, %v", name, say, err)
 		}
 	}
 }

@@ -84,15 +84,15 @@ func shown(came deliverystore.Tried, err error, took time.Duration) kind {
 	switch {
 	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, errSealed),
 		errors.Is(err, outbound.ErrRefused):
-		return fresh // nobody has asked it
+		return fresh // it has not been called
 	case err != nil, took > inTime, throttles(came.Answer):
 		return slow
 	}
 	return good
 }
 
-// throttles says whether a host asks by its answer to be called less, as Standard Webhooks has it: what else is due
-// to it would come as fast as it says so.
+// throttles reports whether a host's answer asks for fewer calls, by Standard Webhooks. Otherwise each such answer
+// would make room for the next delivery at once.
 func throttles(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -147,18 +147,18 @@ func (f *Function) try(ctx context.Context, c deliverystore.Claimed) (deliveryst
 	defer uncut()
 	request, err := f.request(ctx, c)
 	if errors.Is(err, errSealed) { // the key may be on its way here
-		return f.judge(c.Tries, nil, err), err
+		return f.decide(c.Tries, nil, err), err
 	}
 	if err != nil {
 		came := deliverystore.Tried{Status: deliverystore.Failed, Error: errUnsent.Error()}
 		return came, fmt.Errorf("%w: %w", errUnsent, err)
 	}
 	answer, err := f.client.Do(request, maxAnswer)
-	return f.judge(c.Tries, answer, err), err
+	return f.decide(c.Tries, answer, err), err
 }
 
-// judge says what is to become of a delivery after its n-th try.
-func (f *Function) judge(n int, answer *outbound.Answer, err error) deliverystore.Tried {
+// decide returns what becomes of a delivery after its n-th try.
+func (f *Function) decide(n int, answer *outbound.Answer, err error) deliverystore.Tried {
 	came := deliverystore.Tried{Status: deliverystore.Pending}
 	switch {
 	case errors.Is(err, outbound.ErrRefused):
@@ -211,22 +211,22 @@ func (f *Function) request(ctx context.Context, c deliverystore.Claimed) (*http.
 		return nil, errSealed
 	}
 	id := jobevent.StatusID(c.JobID, c.Version)
-	told, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
+	end, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
 		Function: Name, ID: id, JobID: c.JobID, TraceID: c.Job.TraceID,
 	}, ended{jobevent.TypeStatus, jobview.New(c.Job)})
 	if err != nil {
 		return nil, err
 	}
-	told.SetTime(c.Job.UpdatedAt)
-	telemetry.SetHere(ctx, &told, jobevent.JobSpanID(c.JobID))
-	e := told.Event()
+	end.SetTime(c.Job.UpdatedAt)
+	telemetry.SetHere(ctx, &end, jobevent.JobSpanID(c.JobID))
+	e := end.Event()
 	e.SetExtension(jobevent.ExtPartitionKey, nil) // of a topic
 	request, err := cehttp.NewHTTPRequestFromEvent(ctx, c.URL, e)
 	if err != nil {
 		return nil, fmt.Errorf("make a request of event %s: %w", id, err)
 	}
 	request.Header.Set("User-Agent", "jobweaver/"+funchost.Version)
-	request.Header.Set("Traceparent", told.TraceParent())
+	request.Header.Set("Traceparent", end.TraceParent())
 	f.signer.Sign(request.Header, c.Job.OwnerID, id, time.Now(), e.Data())
 	return request, nil
 }

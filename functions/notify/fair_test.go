@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 )
 
-// silent is a port at which connections are taken and nothing is ever said, at any loopback address.
+// silent is a port that accepts connections and never answers, at any loopback address.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "0.0.0.0:0")
@@ -37,9 +37,9 @@ func (h *fixture) backlog(n, hosts int, url string) {
 	h.exec("delete from deliveries where job_id = $1", id)
 }
 
-// Whatever is due to hosts that hang or refuse, what is due to others goes out at once: also to one that nobody has
-// delivered to before, and while the dead ones have taken all that they may.
-func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
+// However many deliveries are due to hosts that hang or refuse, those to other hosts go out at once: also to a new host,
+// and while the dead hosts have all the places that they may have.
+func TestADeadReceiverDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hosts int

@@ -122,8 +122,8 @@ func (h *fixture) job(url string) uuid.UUID {
 	return job.JobID
 }
 
-// says is the scheduler.
-func (h *fixture) says(id uuid.UUID, version int64, status jobstate.Status, attempt int) {
+// report stores a status of the scheduler.
+func (h *fixture) report(id uuid.UUID, version int64, status jobstate.Status, attempt int) {
 	h.t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	s := jobevent.Status{
@@ -143,7 +143,7 @@ func (h *fixture) says(id uuid.UUID, version int64, status jobstate.Status, atte
 func (h *fixture) ended(url string) uuid.UUID {
 	h.t.Helper()
 	id := h.job(url)
-	h.says(id, 2, jobstate.Completed, 1)
+	h.report(id, 2, jobstate.Completed, 1)
 	return id
 }
 
@@ -189,7 +189,7 @@ type received struct {
 
 func (r received) id() string { return r.header.Get("Webhook-Id") }
 
-// receive answers the n-th request, counted from 1, as it is told; nil: by 200. All that comes is signed.
+// receive answers the n-th request, counted from 1, by the given handler; nil: by 200. Every request is signed.
 func receive(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *receiver {
 	t.Helper()
 	r := &receiver{t: t, got: make(chan received, 100_000)}

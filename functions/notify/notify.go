@@ -1,5 +1,5 @@
 // Package notify delivers the ends of jobs to the URLs that the jobs named, each at least once. A receiver that is slow
-// or away holds up nobody else.
+// or away delays no other.
 package notify
 
 import (
@@ -23,7 +23,7 @@ import (
 const Name = "notify"
 
 const (
-	// every is how often it looks for what is due while something is, if nobody wakes it, and idle is how often while
+	// every is how often it looks for what is due while something is, without a notification, and idle is how often while
 	// nothing is.
 	every = time.Second
 	idle  = 10 * time.Second
@@ -41,7 +41,7 @@ const (
 	lastWord = 5 * time.Second
 )
 
-// Config says how long deliveries are kept, how they are signed and where they may go.
+// Config has how long deliveries are kept, how they are signed and which targets are allowed.
 type Config struct {
 	Retain time.Duration `envconfig:"RETAIN_DELIVERIES" default:"720h" desc:"how long deliveries to callbackUrls are kept after they finished; 0: forever"`
 
@@ -167,8 +167,8 @@ func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
 	return min(max(wait, 0), idle), nil
 }
 
-// room says how many tries may begin at each of the places where something is due, and how many of them have had their
-// turn until there was no room for more.
+// room returns how many tries may begin at each of the places where something is due, and how many of them have had
+// their turn until there was no room for more.
 func (f *Function) room(turns []deliverystore.DuePlace) (rooms map[deliverystore.Place]int, seen int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

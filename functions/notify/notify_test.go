@@ -32,8 +32,8 @@ func TestTheEndOfAJobIsDeliveredAsASignedEvent(t *testing.T) {
 	r := receive(t, nil)
 	h.run(h.function())
 	id := h.job(r.URL + "/done?order=17")
-	h.says(id, 1, jobstate.Running, 1)
-	h.says(id, 2, jobstate.Completed, 1)
+	h.report(id, 1, jobstate.Running, 1)
+	h.report(id, 2, jobstate.Completed, 1)
 	got := r.next()
 	e, err := httpevent.Binary(got.header, got.body)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestWhatComesOfADelivery(t *testing.T) {
 		status deliverystore.Status
 		tries  int
 		code   int    // 0: none
-		says   string // in its error
+		reason string // in its error
 		waits  time.Duration
 	}{
 		"204": {status(204), deliverystore.Delivered, 1, 204, "", 0},
@@ -104,16 +104,16 @@ func TestWhatComesOfADelivery(t *testing.T) {
 		"a redirect": {func(_ int, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		}, deliverystore.Failed, 4, 307, "redirects", 0},
-		"a hang":                           {hang, deliverystore.Failed, 4, 0, "in time", 0},
-		"a reset":                          {reset, deliverystore.Failed, 4, 0, "reset", 0},
-		"429 and a minute":                 {after("60", 429), deliverystore.Pending, 1, 429, "answered 429", time.Minute},
-		"503 and a minute":                 {after("60", 503), deliverystore.Pending, 1, 503, "answered 503", time.Minute},
-		"429 and a year":                   {after("31536000", 429), deliverystore.Pending, 1, 429, "answered 429", 24 * time.Hour},
-		"500, then 410":                    {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 410}[n-1]) }, deliverystore.Failed, 2, 410, "wants no more", 0},
-		"500 twice, then 200":              {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 500, 200}[n-1]) }, deliverystore.Delivered, 3, 200, "", 0},
-		"a huge answer, never read whole":  {huge, deliverystore.Delivered, 1, 200, "", 0},
-		"a huge header":                    {func(_ int, w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, deliverystore.Failed, 4, 0, "header", 0},
-		"an error that tells more than we": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "the password is 17", 500) }, deliverystore.Failed, 4, 500, "it answered 500", 0},
+		"a hang":                          {hang, deliverystore.Failed, 4, 0, "in time", 0},
+		"a reset":                         {reset, deliverystore.Failed, 4, 0, "reset", 0},
+		"429 and a minute":                {after("60", 429), deliverystore.Pending, 1, 429, "answered 429", time.Minute},
+		"503 and a minute":                {after("60", 503), deliverystore.Pending, 1, 503, "answered 503", time.Minute},
+		"429 and a year":                  {after("31536000", 429), deliverystore.Pending, 1, 429, "answered 429", 24 * time.Hour},
+		"500, then 410":                   {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 410}[n-1]) }, deliverystore.Failed, 2, 410, "wants no more", 0},
+		"500 twice, then 200":             {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 500, 200}[n-1]) }, deliverystore.Delivered, 3, 200, "", 0},
+		"a huge answer, never read whole": {huge, deliverystore.Delivered, 1, 200, "", 0},
+		"a huge header":                   {func(_ int, w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, deliverystore.Failed, 4, 0, "header", 0},
+		"an error with more than we show": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "the password is 17", 500) }, deliverystore.Failed, 4, 500, "it answered 500", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,8 +132,8 @@ func TestWhatComesOfADelivery(t *testing.T) {
 			if d.LastAnswer != nil {
 				code = *d.LastAnswer
 			}
-			if d.Tries != c.tries || code != c.code || !strings.Contains(d.LastError, c.says) ||
-				c.says == "" && d.LastError != "" || strings.Contains(d.LastError, "password") {
+			if d.Tries != c.tries || code != c.code || !strings.Contains(d.LastError, c.reason) ||
+				c.reason == "" && d.LastError != "" || strings.Contains(d.LastError, "password") {
 				t.Errorf("got %+v, answer %d", d, code)
 			}
 			if c.waits > 0 {
@@ -240,15 +240,15 @@ func TestEachEndOfAJobIsDelivered(t *testing.T) {
 	r := receive(t, nil)
 	h.run(h.function())
 	id := h.job(r.URL)
-	h.says(id, 2, jobstate.Failed, 1)
+	h.report(id, 2, jobstate.Failed, 1)
 	if got := r.next(); got.id() != jobevent.StatusID(id, 2) {
 		t.Errorf("got %s", got.id())
 	}
-	h.says(id, 2, jobstate.Failed, 1) // again
-	h.says(id, 1, jobstate.Queued, 1) // late
-	h.says(id, 3, jobstate.Failed, 1) // a command was refused
-	h.says(id, 4, jobstate.Pending, 1)
-	h.says(id, 7, jobstate.Completed, 2)
+	h.report(id, 2, jobstate.Failed, 1) // again
+	h.report(id, 1, jobstate.Queued, 1) // late
+	h.report(id, 3, jobstate.Failed, 1) // a command was refused
+	h.report(id, 4, jobstate.Pending, 1)
+	h.report(id, 7, jobstate.Completed, 2)
 	got := r.next()
 	var body struct{ Status string }
 	if err := json.Unmarshal(got.body, &body); err != nil || got.id() != jobevent.StatusID(id, 7) || body.Status != "COMPLETED" {
@@ -406,7 +406,7 @@ func TestItIsWokenByTheEndOfAJob(t *testing.T) {
 		select {
 		case <-f.wake:
 		case <-time.After(20 * time.Second):
-			t.Fatal("nobody woke it")
+			t.Fatal("it was not woken")
 		}
 	}
 	wake() // it listens now
@@ -465,7 +465,7 @@ func TestOldDeliveriesAreForgotten(t *testing.T) {
 	f := h.function()
 	f.delays = []time.Duration{time.Hour}
 	stop := h.run(f)
-	h.says(pending, 2, jobstate.Failed, 1)
+	h.report(pending, 2, jobstate.Failed, 1)
 	h.untilStatus(old, deliverystore.Failed)
 	h.untilStatus(young, deliverystore.Failed)
 	h.until(pending, "is tried", func(d deliverystore.Delivery) bool { return d.LastError != "" })

@@ -48,7 +48,7 @@ func (h *fixture) endsSealed(url string, output func(sealing.Place) json.RawMess
 	return id
 }
 
-// What would be said is not said in part, nor given up: whoever has the key delivers it.
+// Such a delivery is neither sent in part nor given up: a process with the key delivers it.
 func TestADeliveryThatDoesNotOpenWaits(t *testing.T) {
 	t.Parallel()
 	h := open(t)

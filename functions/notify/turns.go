@@ -34,8 +34,8 @@ func (l *lap) begin() deliverystore.Page {
 	return deliverystore.Page{FromOwner: l.from, After: l.after, MaxOwners: pageOwners, MaxHosts: l.each}
 }
 
-// end takes what a page had, its turns and how many of them there was room for. It says whether the lap is over and has
-// left nothing out.
+// end takes what a page had, its turns and how many of them there was room for. It reports whether the lap is over and
+// has left nothing out.
 func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) (whole bool) {
 	hosts, last, unseen := map[string]int{}, map[string]string{}, map[string]bool{}
 	for _, f := range found {

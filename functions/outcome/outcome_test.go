@@ -80,16 +80,16 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 			say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)})
 			if c.want == invalid {
 				if !errors.Is(err, jobevent.ErrInvalid) {
-					t.Errorf("says %v, %v", say, err)
+					t.Errorf("returned %v, %v", say, err)
 				}
 				return
 			}
 			if err != nil || len(say) == 0 {
-				t.Fatalf("says %v, %v", say, err)
+				t.Fatalf("returned %v, %v", say, err)
 			}
 			last := say[len(say)-1]
 			if status, _ := jobevent.Decode[jobevent.Status](last); last.Type() != jobevent.TypeStatus || status.Status != c.want {
-				t.Errorf("says %v", say)
+				t.Errorf("returned %v", say)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-// Package retention deletes the scheduler's jobs that ended long ago. What it says of them has the API forget
+// Package retention deletes the scheduler's jobs that ended long ago. Its events have the API forget
 // them too.
 package retention
 

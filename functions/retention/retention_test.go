@@ -51,7 +51,7 @@ func newFunction(t *testing.T, jobs int) *Function {
 func TestAWalkGoesOnWhileThereIsMoreAndThenRests(t *testing.T) {
 	t.Parallel()
 	f := newFunction(t, 2*page+500)
-	said := map[string]bool{}
+	deleted := map[string]bool{}
 	for i, want := range []struct {
 		events int
 		next   time.Duration
@@ -59,24 +59,24 @@ func TestAWalkGoesOnWhileThereIsMoreAndThenRests(t *testing.T) {
 		pause, began := f.pause, time.Now()
 		say, next, err := f.Tick(t.Context())
 		if err != nil || len(say) != want.events || next != want.next {
-			t.Fatalf("tick %d says %d events, next in %s, %v", i, len(say), next, err)
+			t.Fatalf("tick %d returned %d events, next in %s, %v", i, len(say), next, err)
 		}
 		if took := time.Since(began); took < pause || f.pause <= 0 && i < 2 {
 			t.Errorf("tick %d took %s, after a pause of %s", i, took, pause)
 		}
 		for _, e := range say {
-			if version, err := jobevent.DeletedVersion(e); err != nil || version != 2 || said[e.Subject()] {
-				t.Fatalf("says %s, %v", e, err)
+			if version, err := jobevent.DeletedVersion(e); err != nil || version != 2 || deleted[e.Subject()] {
+				t.Fatalf("returned %s, %v", e, err)
 			}
-			said[e.Subject()] = true
+			deleted[e.Subject()] = true
 		}
 	}
 	if say, next, err := f.Tick(t.Context()); err != nil || len(say) > 0 || next <= 0 || next > rest {
-		t.Errorf("between two walks it says %d events, next in %s, %v", len(say), next, err)
+		t.Errorf("between two walks it returned %d events, next in %s, %v", len(say), next, err)
 	}
 	f.begins = time.Time{}
 	if say, next, err := f.Tick(t.Context()); err != nil || len(say) > 0 || next != 0 {
-		t.Errorf("the next walk says %d events, next in %s, %v", len(say), next, err)
+		t.Errorf("the next walk returned %d events, next in %s, %v", len(say), next, err)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package watchdog hears the workers' beats, and asks again about attempts of which nobody speaks. It
-// judges nothing: what became of an attempt only the worker's database knows.
+// Package watchdog consumes the workers' heartbeats, and asks again about attempts that no worker lists. It settles
+// nothing: only the worker's database knows what became of an attempt.
 package watchdog
 
 import (
@@ -20,8 +20,8 @@ const Name = "watchdog"
 const (
 	// every is how often it looks for expired leases.
 	every = 2 * time.Second
-	// slowest is how often it does at least, if looking takes long: a transaction that somebody holds open keeps
-	// the dead entries of an index, and whoever counts walks over them.
+	// slowest is how often it does at least, if looking takes long: a transaction that stays open keeps the
+	// dead entries of an index, and counting walks over them.
 	slowest = 10 * time.Second
 	// share is which part of the time may go into looking.
 	share = 20
@@ -64,8 +64,8 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	return effects.Events(Name)
 }
 
-// Tick counts what is out and waits, asks again about attempts whose lease is over, and repeats cancels that
-// nobody answered.
+// Tick counts the attempts that are out and the jobs that wait, asks again about attempts whose lease has run out, and
+// repeats unanswered cancels.
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

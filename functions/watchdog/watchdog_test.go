@@ -50,7 +50,7 @@ func TestOddBeatsAreRejectedOrDoNoHarm(t *testing.T) {
 		e.SetType(jobevent.TypeHeartbeat)
 		e.DataEncoded = []byte(c.data)
 		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
-			t.Errorf("%s says %v, %v", name, say, err)
+			t.Errorf("%s returned %v, %v", name, say, err)
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 
 //go:generate go test -run TestErrorsPage -update
 
-// Error is what a client is told.
+// Error is the body of an error response.
 type Error struct {
 	Code    Code
 	Message string
 	Details []Detail // what is wrong where, in the order of the request; may be empty
 }
 
-// Detail says what is wrong at one place of the request.
+// Detail is what is wrong at one place of the request.
 type Detail struct {
 	Path    string `json:"path"` // as in payload.steps[3].durationMs; empty: the whole body
 	Message string `json:"message"`

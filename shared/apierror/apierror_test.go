@@ -29,7 +29,7 @@ func TestErrorsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the table says: run go generate ./shared/apierror", page)
+		t.Errorf("%s differs from the table: run go generate ./shared/apierror", page)
 	}
 }
 

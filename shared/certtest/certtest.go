@@ -77,7 +77,7 @@ func NewDir(t testing.TB, ca *CA, pair Pair) Dir {
 	return d
 }
 
-// Put puts other files in the place of the old ones, as whoever renews certificates does: none is ever seen half.
+// Put puts other files in the place of the old ones, as a renewal of certificates does: no reader sees a part of one.
 func (d Dir) Put(t testing.TB, ca *CA, pair Pair) {
 	t.Helper()
 	texts := map[string][]byte{d.Cert(): pair.Cert, d.Key(): pair.Key}

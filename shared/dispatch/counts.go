@@ -213,7 +213,7 @@ type followUps struct {
 	transitions []Transition      // for the metrics, once they are committed
 }
 
-// Transition says how many jobs of a type came into a state.
+// Transition is a number of jobs of one type that came into a state.
 type Transition struct {
 	JobType string
 	To      jobstate.Status

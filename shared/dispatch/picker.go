@@ -163,7 +163,7 @@ func (p *Picker) mostOf(s *Source) int {
 	return most
 }
 
-// Looked says that everything which Next asked for has been shown.
+// Looked records that everything for which Next asked has been shown.
 func (p *Picker) Looked(sources []*Source) {
 	for _, s := range sources {
 		p.looks += s.Most - len(s.shown)

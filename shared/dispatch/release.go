@@ -61,7 +61,7 @@ type Dependent struct {
 	EndedAs    string
 	Status     string
 	BlockedBy  *string
-	WaitsFor   *int32 // how many jobs it waits for; nil: it has ended, or was told to run all the same
+	WaitsFor   *int32 // how many jobs it waits for; nil: it has ended, or it runs although one of them failed
 	RunsAnyway *bool
 	Queue      string
 	Rank       time.Time

@@ -50,7 +50,7 @@ func TestWhatIsNoStructuredEvent(t *testing.T) {
 	}
 }
 
-// What the SDK lets through, or says badly; in both modes where it can be in both.
+// Events that the SDK accepts, or refuses with an unclear error; in both modes if possible.
 func TestAttributesAreAsTheSpecificationHasThem(t *testing.T) {
 	t.Parallel()
 	const id = `"id": "1", "type": "x"`
@@ -68,16 +68,16 @@ func TestAttributesAreAsTheSpecificationHasThem(t *testing.T) {
 		"a number and a truth":     {`{` + attributes + `, "ext": -7, "b": true}`, "Ce-Ext", "-7", ""},
 		"a subject that is absent": {`{` + attributes + `, "subject": null}`, "", "", ""},
 	} {
-		said := map[string]error{}
+		errs := map[string]error{}
 		if c.body != "" {
-			_, said["structured"] = httpevent.Structured([]byte(c.body))
+			_, errs["structured"] = httpevent.Structured([]byte(c.body))
 		}
 		if c.header != "" {
 			header := http.Header{"Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Source": {"/t"}, "Ce-Type": {"x"}}
 			header[c.header] = []string{c.value}
-			_, said["binary"] = httpevent.Binary(header, []byte("{}"))
+			_, errs["binary"] = httpevent.Binary(header, []byte("{}"))
 		}
-		for mode, err := range said {
+		for mode, err := range errs {
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", name, mode, err)
 			}

@@ -60,7 +60,7 @@ func closed(j *jobstore.Job, member string) {
 	}
 }
 
-// OpenLines has the lines of a job's log readable, and says whether all are.
+// OpenLines opens the lines of a job's log, and reports whether it could open all.
 func OpenLines(s *sealing.Sealer, id uuid.UUID, lines []logstore.Line) bool {
 	all := true
 	for i := range lines {

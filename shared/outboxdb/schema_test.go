@@ -148,7 +148,7 @@ func TestARoleThatMayOnlyInsertCanDoNothingElse(t *testing.T) {
 	}
 }
 
-// A function in a schema that stands first in somebody's search_path must not run in the place of PostgreSQL's own.
+// A function in a schema that stands first in a caller's search_path must not run in the place of PostgreSQL's own.
 func TestTheSearchPathOfTheCallerChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})

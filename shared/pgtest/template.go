@@ -30,7 +30,7 @@ func ensureTemplate(ctx context.Context, server string, set migrations.Set) (nam
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", templating); err != nil {
 		return "", err
 	}
-	// Only a finished template is marked as one: whoever dies half-way leaves none.
+	// Only a finished template is marked as one: a process that dies half-way leaves none.
 	var finished bool
 	err = conn.QueryRow(ctx, "SELECT datistemplate FROM pg_database WHERE datname = $1", name).Scan(&finished)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
