@@ -29,8 +29,8 @@ type sample struct {
 	check    func(ctx context.Context, job *client.Job) error // of what it has done; nil: nothing
 }
 
-// House is what the demo has to know of where it runs.
-type House struct {
+// Installation is what the demo has to know of where it runs.
+type Installation struct {
 	Traces   string // where spans are sent; empty: nowhere
 	TraceURL string // where people see a trace, with {traceId} in its place; may be empty
 	MailPage string // URL of the page of mails that are caught; empty: the demo sends none
@@ -53,17 +53,17 @@ func (r result) ok() bool {
 var ErrUnexpected = errors.New("not every sample job ended as it should")
 
 // Run submits the samples, tells on out what happens as it happens, and a summary at the end.
-func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err error) {
+func Run(ctx context.Context, c *client.Client, installation Installation, out io.Writer) (err error) {
 	calls, err := newReceiver(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, calls.close()) }()
-	samples := slices.Concat(simulations, workSamples(calls, house))
+	samples := slices.Concat(simulations, workSamples(calls, installation))
 	given := ctx
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	t := newTeller(out, cmp.Or(house.Patience, time.Minute), giveUp)
+	t := newTeller(out, cmp.Or(installation.Patience, time.Minute), giveUp)
 	defer t.close()
 	results := make([]result, len(samples))
 	var all errgroup.Group
@@ -83,23 +83,23 @@ func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err
 	if err := given.Err(); err != nil {
 		return err
 	}
-	defer traces(out, house, results)
+	defer traces(out, installation, results)
 	return summary(out, results)
 }
 
 // traces says where to see what happened to each sample.
-func traces(out io.Writer, house House, results []result) {
-	if house.Traces == "" {
+func traces(out io.Writer, installation Installation, results []result) {
+	if installation.Traces == "" {
 		return
 	}
-	fmt.Fprintf(out, "\nTraces are sent to %s\n", house.Traces)
+	fmt.Fprintf(out, "\nTraces are sent to %s\n", installation.Traces)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range results {
 		if r.job == nil {
 			continue
 		}
 		id := strings.ReplaceAll(r.job.TraceID, "-", "")
-		fmt.Fprintf(t, "  %s\t%s\n", r.name, cmp.Or(strings.ReplaceAll(house.TraceURL, "{traceId}", id), id))
+		fmt.Fprintf(t, "  %s\t%s\n", r.name, cmp.Or(strings.ReplaceAll(installation.TraceURL, "{traceId}", id), id))
 	}
 	_ = t.Flush() // as the summary before it
 }

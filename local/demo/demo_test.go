@@ -32,7 +32,7 @@ func TestTheDemoGivesUpOnJobsThatNeverStart(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	var out strings.Builder
-	err := demo.Run(t.Context(), client.New(server.URL, ""), demo.House{Patience: 300 * time.Millisecond}, &out)
+	err := demo.Run(t.Context(), client.New(server.URL, ""), demo.Installation{Patience: 300 * time.Millisecond}, &out)
 	if !errors.Is(err, demo.ErrUnexpected) {
 		t.Errorf("it ended with %v", err)
 	}

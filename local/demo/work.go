@@ -18,7 +18,7 @@ import (
 )
 
 // workSamples are jobs of the other types, and of all that is told outside.
-func workSamples(calls *receiver, house House) []sample {
+func workSamples(calls *receiver, installation Installation) []sample {
 	samples := []sample{
 		{
 			name: "external", about: "an outside system has it and calls back", status: "COMPLETED", attempts: 1,
@@ -55,7 +55,7 @@ func workSamples(calls *receiver, house House) []sample {
 			},
 		},
 	}
-	if house.MailPage == "" {
+	if installation.MailPage == "" {
 		return samples
 	}
 	return append(samples, sample{
@@ -65,7 +65,7 @@ func workSamples(calls *receiver, house House) []sample {
 			"subject": "The demo says hello", "text": "Nobody gets this but you.",
 		}, nil)),
 		check: func(ctx context.Context, _ *client.Job) error {
-			return shows(ctx, house.MailPage, "The demo says hello")
+			return shows(ctx, installation.MailPage, "The demo says hello")
 		},
 	})
 }

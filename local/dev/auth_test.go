@@ -12,8 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// On every address somebody may come from anywhere: the house makes itself a key, and finds it again.
-func TestAHouseThatOthersReachAsksForAKey(t *testing.T) {
+// On every address somebody may come from anywhere: the installation makes itself a key, and finds it again.
+func TestAnInstallationThatOthersReachAsksForAKey(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
 	o := options(t, t.TempDir())

@@ -22,7 +22,7 @@ import (
 // loopback may be called here: what a developer tries out runs beside it.
 var loopback = []string{"127.0.0.0/8", "::1/128"}
 
-// defaults are settings that a house on a laptop has where the environment says nothing of them.
+// defaults are settings that an installation on a laptop has where the environment says nothing of them.
 type defaults struct {
 	webhook     secret.Texts
 	callback    secret.Texts
@@ -110,7 +110,7 @@ func reportFolder(dir string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.Join(dir, "reports")}).String()
 }
 
-// Where a house's own secrets are kept.
+// Where an installation's own secrets are kept.
 const (
 	webhookFile  = "webhook.secret"
 	callbackFile = "callback.secret"
@@ -133,7 +133,7 @@ func (d *defaults) furnishSecrets(dir string) error {
 	return nil
 }
 
-// adminKey is a house's own, of an earlier run or made now; what says where it is kept.
+// adminKey is an installation's own, of an earlier run or made now; what says where it is kept.
 func adminKey(dir string) (key apikey.Key, path string, err error) {
 	path = filepath.Join(dir, adminFile)
 	text, err := kept.APIKey().At(path, private)
@@ -141,7 +141,7 @@ func adminKey(dir string) (key apikey.Key, path string, err error) {
 	return key, path, err
 }
 
-// AdminKey is the API key with which the owner of a house on this machine comes in; empty: they need none.
+// AdminKey is the API key with which the owner of an installation on this machine comes in; empty: they need none.
 func AdminKey(o Options) (string, error) {
 	d := defaults{onLoopback: o.onLoopback()}
 	var cfg gateway.Config

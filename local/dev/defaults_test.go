@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-func TestAHouseKeepsTheSecretsItMadeItself(t *testing.T) {
+func TestAnInstallationKeepsTheSecretsItMadeItself(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var first, second, other defaults

@@ -29,7 +29,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Options say which house is run.
+// Options say which installation is run.
 type Options struct {
 	Dir         string   // data, kept and found again by the next run
 	Host        string   // where the gateway listens; empty: on loopback
@@ -103,7 +103,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// Run brings the house up, calls use with the gateway's address, and takes the house down again when
+// Run brings the installation up, calls use with the gateway's address, and takes the installation down again when
 // use returns or ctx ends. With Only it starts just those parts, and prints how to run the rest.
 func Run(ctx context.Context, o Options, use func(ctx context.Context, url string) error) (err error) {
 	if err := o.check(); err != nil {
@@ -128,7 +128,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 		if err != nil {
 			return fmt.Errorf("open the gateway's port (another one by --port): %w", err)
 		}
-		defer func() { _ = door.Close() }() // closed already where the house came up
+		defer func() { _ = door.Close() }() // closed already where the installation came up
 	}
 	below, err := raise(ctx, o)
 	if ctx.Err() != nil && err != nil {

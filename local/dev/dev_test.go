@@ -25,7 +25,7 @@ func options(t *testing.T, dir string) dev.Options {
 	}
 }
 
-func TestTheHouseRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
+func TestTheInstallationRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mails, err := mailcatch.Start(mailcatch.Config{})
@@ -36,7 +36,7 @@ func TestTheHouseRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	o := options(t, dir)
 	o.Mails, o.EventsVersion = mails, 1 // the second run reads what is left of it, and writes version 2
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
-		return demo.Run(ctx, client.New(url, ""), demo.House{MailPage: mails.URL()}, t.Output())
+		return demo.Run(ctx, client.New(url, ""), demo.Installation{MailPage: mails.URL()}, t.Output())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// visit is one house in which several tests look at what becomes of a handler's word.
+// visit is one installation in which several tests look at what becomes of a handler's word.
 type visit struct {
 	t    *testing.T
 	api  *client.Client
@@ -50,7 +50,7 @@ func TestWhatAHandlerSaysIsShown(t *testing.T) {
 	}
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		v.api = client.New(url, "")
-		v.thatItWantsToWait(ctx, busy.URL) // first: then the house is up and about
+		v.thatItWantsToWait(ctx, busy.URL) // first: then the installation is up and about
 		v.whileItRuns(ctx)
 		v.thatItIsOver(ctx)
 		v.itsOutput(ctx)
@@ -155,7 +155,7 @@ func (v *visit) thatItIsOver(ctx context.Context) {
 			v.t.Errorf("%s: %s at attempt %d with %+v", what, job.Status, job.Attempt, job.LastError)
 		}
 		if c.jobType == "SIMULATION" && !strings.Contains(job.LastError.Message, "answered 410") {
-			v.t.Errorf("what listens beside the house is not reached: %+v", job.LastError)
+			v.t.Errorf("what listens beside the installation is not reached: %+v", job.LastError)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func count(ctx context.Context, c *client.Client, status string) (n int, err err
 	return n, nil
 }
 
-// While workers run them, thousands of jobs are cancelled by a filter, which is aborted half-way; the house is stopped
+// While workers run them, thousands of jobs are cancelled by a filter, which is aborted half-way; the installation is stopped
 // and started; the rest is cancelled, and all of it deleted. Each job is CANCELLED or COMPLETED before that, none is
 // there after it, and every operation has counted all that it asked.
 func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
@@ -93,7 +93,7 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 			t.Errorf("aborted: %+v", op)
 		}
 		if err == nil {
-			// It is under way when the house stops.
+			// It is under way when the installation stops.
 			_, err = operate(ctx, c, `{"command": "cancel", "filter": {"all": true}, "idempotencyKey": "rest"}`, false)
 		}
 		return err

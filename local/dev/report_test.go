@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-func TestReportsInTheHouse(t *testing.T) {
+func TestReportsInTheInstallation(t *testing.T) {
 	t.Parallel()
 	server, err := pgtest.StartServer(t.Context())
 	if err != nil {

@@ -53,7 +53,7 @@ func TestNothingThatJobsHoldIsFoundOnDisk(t *testing.T) {
 	}
 }
 
-// tellAll lives a few jobs in a house that is stopped then.
+// tellAll lives a few jobs in an installation that is stopped then.
 func tellAll(t *testing.T, o dev.Options) {
 	t.Helper()
 	v := &visit{t: t, open: make(chan struct{}), starts: map[string][]time.Time{}}

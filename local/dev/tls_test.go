@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-func TestTheHouseIsReachedOverTLS(t *testing.T) {
+func TestTheInstallationIsReachedOverTLS(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
 	files := certtest.NewDir(t, ca, ca.Issue(t, "127.0.0.1"))

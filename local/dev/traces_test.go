@@ -278,7 +278,7 @@ func TestAJobIsOneTrace(t *testing.T) {
 	var external, together client.Accepted
 	var job string
 	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
-		// While the house starts, the broker may be too slow for the gateway: projection would say what it could not.
+		// While the installation starts, the broker may be too slow for the gateway: projection would say what it could not.
 		first := post(ctx, t, url, briefJob, "Traceparent", parent(uuid.New(), "00"))
 		ended(ctx, t, url, first.JobID)
 		accepted := post(ctx, t, url, calls.request("FUNCTION", "/function"), "Traceparent", parent(mine, "01"))

@@ -18,8 +18,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// The worker of the example serves a queue of its own, beside the house's, which has never heard of PRIMES. Payloads
-// and outputs are sealed: a worker that did not load the keyset could open no payload (house §0).
+// The worker of the example serves a queue of its own, beside the fixture's, which has never heard of PRIMES. Payloads
+// and outputs are sealed: a worker that did not load the keyset could open no payload (fixture §0).
 func TestAWorkerOfOnesOwnRunsItsJobType(t *testing.T) {
 	t.Parallel()
 	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir()})

@@ -32,7 +32,7 @@ var (
 	forOthers  = []string{"log", "metrics"}
 )
 
-// canaries lives in a house and notes what it must not repeat, and what it said.
+// canaries lives in an installation and notes what it must not repeat, and what it said.
 type canaries struct {
 	t       *testing.T
 	url     string
@@ -126,7 +126,7 @@ func TestNoSecretIsFoundInWhatIsSaidAndKept(t *testing.T) {
 	}
 }
 
-// set fills every secret setting that a house has without TLS.
+// set fills every secret setting that an installation has without TLS.
 func (c *canaries) set() {
 	queries := filepath.Join(c.t.TempDir(), "queries.json")
 	if err := os.WriteFile(queries, []byte(`{"one": {"sql": "select 1"}}`), 0o600); err != nil {

@@ -94,7 +94,7 @@ func TestSecretsAreMadeOnceAndKept(t *testing.T) {
 	}
 	for name, text := range filesOf(t, other) {
 		if text == first[name] {
-			t.Errorf("another house has the same %s", name)
+			t.Errorf("another installation has the same %s", name)
 		}
 	}
 }

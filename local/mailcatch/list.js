@@ -7,6 +7,6 @@ setInterval(async () => {
     const newest = messages.length > 0 ? messages[0].id : "";
     if (newest !== document.body.dataset.newest) location.reload();
   } catch {
-    // The house has stopped; what is shown stays.
+    // The installation has stopped; what is shown stays.
   }
 }, 2000);

@@ -104,7 +104,7 @@ that is used instead. --dir keeps the data and the secrets that sign results and
 	return cmd
 }
 
-// catchMails starts who takes the mails of this house, but where the environment names a mail server.
+// catchMails starts who takes the mails of this installation, but where the environment names a mail server.
 func catchMails(cfg mailcatch.Config, o dev.Options) (*mailcatch.Server, error) {
 	_, named := os.LookupEnv("SMTP_HOST")
 	_, inFile := os.LookupEnv("SMTP_HOST_FILE")
@@ -115,22 +115,22 @@ func catchMails(cfg mailcatch.Config, o dev.Options) (*mailcatch.Server, error) 
 }
 
 func runDemo(ctx context.Context, o dev.Options, url string) error {
-	house := demo.House{Traces: tracesOf(o), TraceURL: os.Getenv("TRACE_URL")}
+	installation := demo.Installation{Traces: tracesOf(o), TraceURL: os.Getenv("TRACE_URL")}
 	if o.Mails != nil {
-		house.MailPage = o.Mails.URL()
+		installation.MailPage = o.Mails.URL()
 	}
 	key, err := dev.AdminKey(o)
 	if err != nil {
 		return err
 	}
-	return demo.Run(ctx, cli.NewClient(url, key), house, o.Out)
+	return demo.Run(ctx, cli.NewClient(url, key), installation, o.Out)
 }
 
 // sayPaused prints what an earlier run has paused: jobs of it wait, and nothing else would say why.
 func printPaused(ctx context.Context, o dev.Options, url string) {
 	key, err := dev.AdminKey(o)
 	if err != nil {
-		return // the house has started, so it is none of these settings
+		return // the installation has started, so it is none of these settings
 	}
 	var page struct {
 		Controls []struct {
@@ -179,7 +179,7 @@ func tracesOf(o dev.Options) string {
 	}
 	target, err := o.Trace.Target()
 	if err != nil {
-		return "" // the house says so when it starts
+		return "" // the installation says so when it starts
 	}
 	return target.Redacted()
 }

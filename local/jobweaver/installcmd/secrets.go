@@ -17,16 +17,16 @@ import (
 // readable: containers with different users read the files. Only those that read a secret mount its folder.
 const readable fs.FileMode = 0o444
 
-// houseSecret is a file in the folder of secrets, in a folder of its own that can be a volume.
-type houseSecret struct {
+// secretFile is a file in the folder of secrets, in a folder of its own that can be a volume.
+type secretFile struct {
 	name   string
 	kind   kept.Kind
 	pgpass bool // PostgreSQL's clients find it in a file pgpass beside it
 }
 
-// houseSecrets are the secrets of docker-compose.yml.
-func houseSecrets() []houseSecret {
-	return []houseSecret{
+// secretFiles are the secrets of docker-compose.yml.
+func secretFiles() []secretFile {
+	return []secretFile{
 		{name: "admin/key", kind: kept.APIKey()},
 		{name: "webhook/secret", kind: kept.SigningSecret()},
 		{name: "callback/secret", kind: kept.SigningSecret()},
@@ -42,7 +42,7 @@ func NewSecrets() *cobra.Command {
 	dir := secrets.PersistentFlags().String("dir", "/run/secrets", "their folder")
 	secrets.AddCommand(
 		cli.Verb("create", "Make the secrets that are missing", 0, func(cmd *cobra.Command, _ []string) error {
-			for _, s := range houseSecrets() {
+			for _, s := range secretFiles() {
 				if err := s.create(*dir); err != nil {
 					return err
 				}
@@ -57,7 +57,7 @@ func NewSecrets() *cobra.Command {
 
 func showSecret(cmd *cobra.Command, dir, name string) error {
 	var names []string
-	for _, s := range houseSecrets() {
+	for _, s := range secretFiles() {
 		names = append(names, s.name)
 	}
 	if !slices.Contains(names, name) {
@@ -71,7 +71,7 @@ func showSecret(cmd *cobra.Command, dir, name string) error {
 	return err
 }
 
-func (s houseSecret) create(dir string) error {
+func (s secretFile) create(dir string) error {
 	path := filepath.Join(dir, s.name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("keep secret: %w", err)

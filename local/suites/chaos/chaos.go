@@ -49,7 +49,7 @@ const (
 
 // chaos is what makes faults.
 type chaos struct {
-	house  *installation.Installation
+	system *installation.Installation
 	load   *load
 	rnd    *rand.Rand
 	ctx    context.Context // of what must be done whatever happens
@@ -143,7 +143,7 @@ func (c *chaos) make(kinds []*kind) bool {
 	}
 	f.healed = time.Now()
 	recovered := c.measure(f, bound)
-	c.house.Say(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
+	c.system.Say(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
 		seconds(f.healed.Sub(f.from)), seconds(f.first), seconds(f.cleared), strings.Join(f.what, ", ")))
 	return recovered
 }
@@ -152,7 +152,7 @@ func (c *chaos) make(kinds []*kind) bool {
 func (c *chaos) measure(f *fault, bound time.Duration) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, bound)
 	defer cancel()
-	at, ok := c.house.Witness.NextEnd(ctx, f.healed)
+	at, ok := c.system.Witness.NextEnd(ctx, f.healed)
 	if !ok {
 		at = time.Now()
 	}
@@ -174,7 +174,7 @@ func (c *chaos) measure(f *fault, bound time.Duration) bool {
 func (c *chaos) clearedAt(healed time.Time) time.Time {
 	last := healed
 	for _, o := range c.load.all() {
-		if at, done := c.house.Witness.DoneAt(o.key); done && o.shape.brisk && !o.accepted.IsZero() &&
+		if at, done := c.system.Witness.DoneAt(o.key); done && o.shape.brisk && !o.accepted.IsZero() &&
 			o.accepted.Before(healed) && at.After(last) {
 			last = at
 		}
@@ -184,7 +184,7 @@ func (c *chaos) clearedAt(healed time.Time) time.Time {
 
 func (c *chaos) breaks(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	c.house.Say("! " + text)
+	c.system.Say("! " + text)
 	c.broken = append(c.broken, text)
 }
 

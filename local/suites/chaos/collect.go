@@ -23,7 +23,7 @@ func drain(ctx context.Context, h *installation.Installation, c *chaos, l *load)
 		c.waitForTheHour(ctx, l)
 	}
 	err := installation.Within(ctx, drainWithin, func(ctx context.Context) error {
-		open, err := openJobs(ctx, h, l)
+		open, err := openJobs(ctx, l)
 		if err == nil && len(open) > 0 {
 			err = fmt.Errorf("%d jobs: %v", len(open), open[:min(len(open), 5)])
 		}
@@ -48,7 +48,7 @@ func drain(ctx context.Context, h *installation.Installation, c *chaos, l *load)
 func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	late := 0
 	_ = installation.Within(ctx, clearedWithin, func(ctx context.Context) error {
-		open, err := openJobs(ctx, c.house, l)
+		open, err := openJobs(ctx, l)
 		if late = len(open); err == nil && late > 0 {
 			err = errNotYet
 		}
@@ -57,14 +57,14 @@ func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	if late == 0 {
 		return
 	}
-	c.house.Say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was put back: it is put forward", late))
-	if c.hourLate = late; c.house.Postgres.Control.Step(time.Hour) != nil {
+	c.system.Say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was put back: it is put forward", late))
+	if c.hourLate = late; c.system.Postgres.Control.Step(time.Hour) != nil {
 		c.breaks("PostgreSQL's clock cannot be put forward")
 	}
 }
 
 // open lists the jobs that have not ended.
-func openJobs(ctx context.Context, h *installation.Installation, l *load) (open []string, err error) {
+func openJobs(ctx context.Context, l *load) (open []string, err error) {
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
 		ids, err := listJobs(ctx, l, client.Filter{Status: []string{status}})
 		if err != nil {
@@ -102,7 +102,7 @@ func collect(ctx context.Context, h *installation.Installation, c *chaos, l *loa
 	}
 	hist.hear(lines)
 	hist.measureGaps(lines)
-	if hist.jobs, err = collectJobs(ctx, h, l); err != nil {
+	if hist.jobs, err = collectJobs(ctx, l); err != nil {
 		return nil, err
 	}
 	for _, name := range schedules {
@@ -121,7 +121,7 @@ func collect(ctx context.Context, h *installation.Installation, c *chaos, l *loa
 	return hist, err
 }
 
-func collectJobs(ctx context.Context, h *installation.Installation, l *load) (map[string]*job, error) {
+func collectJobs(ctx context.Context, l *load) (map[string]*job, error) {
 	ids, err := listJobs(ctx, l, client.Filter{})
 	if err != nil {
 		return nil, err

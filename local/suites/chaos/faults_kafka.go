@@ -32,24 +32,24 @@ func killBrokers(n int) func(*chaos, *fault) (func() error, error) {
 		var list []*installation.Broker
 		var errs []error
 		for _, i := range c.rnd.Perm(installation.Brokers)[:n] {
-			b := c.house.Brokers[i]
+			b := c.system.Brokers[i]
 			list = append(list, b)
 			f.hits("%s", b.Name)
 			errs = append(errs, b.Kill())
 		}
-		return func() error { return c.house.StartBrokers(c.ctx, list...) }, errors.Join(errs...)
+		return func() error { return c.system.StartBrokers(c.ctx, list...) }, errors.Join(errs...)
 	}
 }
 
 func freezeBroker(c *chaos, f *fault) (func() error, error) {
-	b := c.house.Brokers[c.rnd.IntN(installation.Brokers)]
+	b := c.system.Brokers[c.rnd.IntN(installation.Brokers)]
 	f.hits("%s", b.Name)
 	return b.Freeze()
 }
 
 // wipeTopics deletes everything that the brokers have, and makes the topics anew.
 func wipeTopics(c *chaos, _ *fault) (func() error, error) {
-	return func() error { return c.house.CreateTopics(c.ctx) }, deleteTopics(c.ctx, c.house)
+	return func() error { return c.system.CreateTopics(c.ctx) }, deleteTopics(c.ctx, c.system)
 }
 
 // deleteTopics counts what is on those of which we count the records, and deletes all.
@@ -79,27 +79,27 @@ func deleteTopics(ctx context.Context, h *installation.Installation) error {
 
 // cutBrokers has one broker reach no other, nor be reached, for their records. It still speaks to the controllers.
 func cutBrokers(c *chaos, f *fault) (func() error, error) {
-	name := c.house.Brokers[c.rnd.IntN(installation.Brokers)].Name
+	name := c.system.Brokers[c.rnd.IntN(installation.Brokers)].Name
 	f.hits("%s", name)
 	var links []installation.Pair
-	for _, other := range c.house.Brokers {
+	for _, other := range c.system.Brokers {
 		if other.Name != name {
 			links = append(links, installation.Pair{From: name, To: other.Name}, installation.Pair{From: other.Name, To: name})
 		}
 	}
-	c.house.Net.Set(stall, links...)
+	c.system.Net.Set(stall, links...)
 	return func() error {
-		c.house.Net.Set(proxy.Fault{}, links...)
+		c.system.Net.Set(proxy.Fault{}, links...)
 		return nil
 	}, nil
 }
 
 // fillBroker fills the disk of the broker that has a small one. A broker without room for its logs ends.
 func fillBroker(c *chaos, f *fault) (func() error, error) {
-	b := c.house.Brokers[installation.Brokers-1]
+	b := c.system.Brokers[installation.Brokers-1]
 	f.hits("%s", b.Name)
 	empty, err := fill(filepath.Dir(b.Data))
 	return func() error {
-		return errors.Join(empty(), b.Kill(), c.house.StartBrokers(c.ctx, b))
+		return errors.Join(empty(), b.Kill(), c.system.StartBrokers(c.ctx, b))
 	}, err
 }

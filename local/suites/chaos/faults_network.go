@@ -40,25 +40,25 @@ var networkFaults = []*kind{
 // whom draws the processes that a fault concerns.
 type whom func(c *chaos) []*installation.Function
 
-func ofAFunction(c *chaos) []*installation.Function { return c.house.CopiesOf(c.anyFunction("").Of) }
+func ofAFunction(c *chaos) []*installation.Function { return c.system.CopiesOf(c.anyFunction("").Of) }
 func ofAWorker(c *chaos) []*installation.Function {
 	return []*installation.Function{c.anyFunction("runjob")}
 }
-func ofAll(c *chaos) []*installation.Function { return c.house.Functions }
+func ofAll(c *chaos) []*installation.Function { return c.system.Functions }
 
 func ofAProcess(c *chaos) []*installation.Function {
-	return []*installation.Function{c.house.Functions[c.rnd.IntN(len(c.house.Functions))]}
+	return []*installation.Function{c.system.Functions[c.rnd.IntN(len(c.system.Functions))]}
 }
 
 // to draws the servers.
 type to func(c *chaos) []string
 
 func toPostgres(c *chaos) []string {
-	return []string{c.house.Postgres.Nodes[0].Name, c.house.Postgres.Nodes[1].Name}
+	return []string{c.system.Postgres.Nodes[0].Name, c.system.Postgres.Nodes[1].Name}
 }
 
 func toBrokers(c *chaos) (names []string) {
-	for _, b := range c.house.Brokers {
+	for _, b := range c.system.Brokers {
 		names = append(names, b.Name)
 	}
 	return names
@@ -83,12 +83,12 @@ func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault)
 				f.cutOff = append(f.cutOff, p.Name)
 			}
 		}
-		if len(list) < len(c.house.Functions) {
+		if len(list) < len(c.system.Functions) {
 			f.hits("%s → %s", list[0].Of, strings.Join(servers, ", "))
 		}
-		c.house.Net.Set(how, links...)
+		c.system.Net.Set(how, links...)
 		return func() error {
-			c.house.Net.Set(proxy.Fault{}, links...)
+			c.system.Net.Set(proxy.Fault{}, links...)
 			return nil
 		}, nil
 	}}

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 )
 
-// Faults of PostgreSQL. Those that fill a disk need root, see house.disk.
+// Faults of PostgreSQL. Those that fill a disk need root, see Installation.disk.
 var (
 	postgresFaults = []*kind{
 		{name: "kill PostgreSQL", area: areaPostgres, hold: 2 * time.Second, strike: killPostgres},
@@ -30,14 +30,14 @@ var (
 
 // killPostgres kills the primary with all of its processes. It comes up again on the same data.
 func killPostgres(c *chaos, f *fault) (func() error, error) {
-	s := c.house.Postgres
+	s := c.system.Postgres
 	f.hits("%s", s.Primary.Name)
 	return func() error { return errors.Join(s.Primary.Start(), s.AwaitPrimary(c.ctx)) }, s.Primary.Kill()
 }
 
 // failOver loses the primary for good: the standby takes over, and gets a new standby.
 func failOver(c *chaos, f *fault) (func() error, error) {
-	s := c.house.Postgres
+	s := c.system.Postgres
 	f.hits("from %s", s.Primary.Name)
 	if err := errors.Join(s.Primary.Kill(), s.Promote(c.ctx)); err != nil {
 		return nil, err
@@ -48,18 +48,18 @@ func failOver(c *chaos, f *fault) (func() error, error) {
 func slowSync(c *chaos, f *fault) (func() error, error) {
 	by := time.Duration(100+c.rnd.IntN(300)) * time.Millisecond
 	f.hits("%s each", by)
-	control := c.house.Postgres.Control
+	control := c.system.Postgres.Control
 	return func() error { return control.SlowSync(0) }, control.SlowSync(by)
 }
 
 // cutStandby has commits wait: they are synchronous.
 func cutStandby(c *chaos, f *fault) (func() error, error) {
-	s := c.house.Postgres
+	s := c.system.Postgres
 	feed := installation.Pair{From: "standby", To: s.Primary.Name}
 	f.hits("%s", feed)
-	c.house.Net.Set(stall, feed)
+	c.system.Net.Set(stall, feed)
 	return func() error {
-		c.house.Net.Set(proxy.Fault{}, feed)
+		c.system.Net.Set(proxy.Fault{}, feed)
 		return nil
 	}, nil
 }
@@ -72,7 +72,7 @@ func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
 			by = -by
 		}
 		f.hits("by %s", by)
-		control, from := c.house.Postgres.Control, time.Now()
+		control, from := c.system.Postgres.Control, time.Now()
 		return func() error {
 			c.clocks = append(c.clocks, installation.Interval{What: "postgres", From: from, To: time.Now()})
 			c.steppedBack = c.steppedBack || by == time.Hour
@@ -82,7 +82,7 @@ func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
 }
 
 func fillPostgres(c *chaos, f *fault) (func() error, error) {
-	s := c.house.Postgres
+	s := c.system.Postgres
 	f.hits("%s", s.Primary.Name)
 	empty, err := fill(s.Primary.Disk)
 	return func() error {

@@ -45,7 +45,7 @@ const aBit = 20 * time.Second
 
 // anyFunction draws a process: of a function by name, or of any but the worker.
 func (c *chaos) anyFunction(of string) *installation.Function {
-	list := slices.DeleteFunc(slices.Clone(c.house.Functions), func(f *installation.Function) bool {
+	list := slices.DeleteFunc(slices.Clone(c.system.Functions), func(f *installation.Function) bool {
 		return of != "" && f.Of != of || of == "" && f.Of == "runjob"
 	})
 	return list[c.rnd.IntN(len(list))]
@@ -62,14 +62,14 @@ func killOne(of string) func(*chaos, *fault) (func() error, error) {
 func killBoth(c *chaos, f *fault) (func() error, error) {
 	of := c.anyFunction("").Of
 	f.hits("%s", of)
-	return c.killMany(c.house.CopiesOf(of))
+	return c.killMany(c.system.CopiesOf(of))
 }
 
 func killWorkers(c *chaos, _ *fault) (func() error, error) {
-	return c.killMany(c.house.CopiesOf("runjob"))
+	return c.killMany(c.system.CopiesOf("runjob"))
 }
 
-func killAll(c *chaos, _ *fault) (func() error, error) { return c.killMany(c.house.Functions) }
+func killAll(c *chaos, _ *fault) (func() error, error) { return c.killMany(c.system.Functions) }
 
 func (c *chaos) killMany(list []*installation.Function) (heal func() error, err error) {
 	var starts, kills []func() error
@@ -90,7 +90,7 @@ func freezeOne(of string) func(*chaos, *fault) (func() error, error) {
 // termStorm restarts every function as a new version would be rolled out, but several at a time.
 func termStorm(c *chaos, _ *fault) (func() error, error) {
 	const together = 6
-	list := slices.Clone(c.house.Functions)
+	list := slices.Clone(c.system.Functions)
 	c.rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	for part := range slices.Chunk(list, together) {
 		errs := make([]error, len(part))

@@ -33,7 +33,7 @@ type order struct {
 
 // load submits jobs by both gateways, each until it is answered.
 type load struct {
-	house    *installation.Installation
+	system   *installation.Installation
 	gateways []*client.Client
 	seed     uint64
 	follow   context.Context // ends the tries of what has not been answered, after the faults
@@ -52,7 +52,7 @@ type load struct {
 const patience = 5 * time.Second // with one request
 
 func newLoad(follow context.Context, h *installation.Installation, seed uint64) *load {
-	l := &load{house: h, seed: seed, follow: follow}
+	l := &load{system: h, seed: seed, follow: follow}
 	for _, base := range h.Gateways {
 		l.gateways = append(l.gateways, client.New(base, ""))
 	}
@@ -90,7 +90,7 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, tags []string, more ...any) *o
 	defer l.mu.Unlock()
 	l.number++
 	o := &order{key: fmt.Sprintf("k%d", l.number), shape: s, told: s.told && rnd.IntN(3) == 0, asked: time.Now()}
-	o.body = s.body(rnd, o.key, l.house.Witness.Address, o.told, tags, more...)
+	o.body = s.body(rnd, o.key, l.system.Witness.Address, o.told, tags, more...)
 	l.orders = append(l.orders, o)
 	return o
 }
@@ -280,7 +280,7 @@ func (l *load) late(before time.Time) (keys []string) {
 		if !counts {
 			continue
 		}
-		if _, done := l.house.Witness.DoneAt(o.key); !done {
+		if _, done := l.system.Witness.DoneAt(o.key); !done {
 			keys = append(keys, o.key)
 		}
 	}

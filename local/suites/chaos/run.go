@@ -75,7 +75,7 @@ func liveThrough(
 	follow, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	l := newLoad(follow, h, cfg.seed)
-	c := &chaos{house: h, load: l, rnd: rand.New(rand.NewPCG(cfg.seed, 0)), ctx: ctx}
+	c := &chaos{system: h, load: l, rnd: rand.New(rand.NewPCG(cfg.seed, 0)), ctx: ctx}
 	l.setLimit()
 	from := time.Now()
 	l.startSchedules()

@@ -31,7 +31,7 @@ func (l *load) startSchedules() {
 	for _, name := range schedules {
 		job := map[string]any{
 			"jobType": "FUNCTION", "tags": []string{name},
-			"payload": map[string]any{"url": l.house.Witness.Address + "/work", "data": installation.Task{Key: name, MS: 50}},
+			"payload": map[string]any{"url": l.system.Witness.Address + "/work", "data": installation.Task{Key: name, MS: 50}},
 		}
 		body, err := json.Marshal(map[string]any{"name": name, "cron": tickCron, "missed": "all", "job": job})
 		if err != nil {

@@ -41,7 +41,7 @@ func badDay(t *testing.T, version string) {
 	var all errgroup.Group
 	for name, work := range map[string]func() error{
 		"demo": func() error {
-			return demo.Run(ctx, h.api, demo.House{MailPage: h.mails.URL()}, t.Output())
+			return demo.Run(ctx, h.api, demo.Installation{MailPage: h.mails.URL()}, t.Output())
 		},
 		"poison":     func() error { return poison(ctx, h, &poisoned) },
 		"many":       func() error { return manyJobs(ctx, h, o) },
@@ -81,7 +81,7 @@ func badDay(t *testing.T, version string) {
 }
 
 // checkScaling: functions came when they were called, and went when they were not.
-func (h *house) checkScaling() {
+func (h *fixture) checkScaling() {
 	h.t.Helper()
 	went := 0
 	for name, s := range h.services {

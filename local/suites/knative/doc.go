@@ -1,4 +1,4 @@
-// Package knative runs the house as Knative would, with no cluster: each function is a process that gets its
+// Package knative runs the installation as Knative would, with no cluster: each function is a process that gets its
 // events by HTTP and says its own to K_SINK, behind a broker of the test's own that behaves like Knative's. What
 // Triggers, PingSources, sinks and functions there are, and with which environment, is read from knative/base: what is
 // tested is what is deployed.

@@ -14,7 +14,7 @@ import (
 )
 
 // furnish says what every object runs, and only then starts Deployments and PingSources: what they say is heard by all.
-func (h *house) furnish() {
+func (h *fixture) furnish() {
 	h.t.Helper()
 	place := h.cluster()
 	var deployed []program
@@ -58,7 +58,7 @@ func (o object) scale(name string, otherwise int) int {
 	return n
 }
 
-func (h *house) programOf(place cluster, o object) (program, error) {
+func (h *fixture) programOf(place cluster, o object) (program, error) {
 	pod := o.Spec.Template.Spec
 	env, err := place.environmentOf(o.Metadata.Name, pod)
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *house) programOf(place cluster, o object) (program, error) {
 }
 
 // cluster is what this machine has in the places that the manifests name.
-func (h *house) cluster() cluster {
+func (h *fixture) cluster() cluster {
 	all := secrets{
 		"jobweaver-gateway":  {"bootstrap-api-key": h.key.Reveal(), "callback-secrets": newSecret()},
 		"jobweaver-webhooks": {"secrets": h.webhooks},
@@ -96,12 +96,12 @@ func (h *house) cluster() cluster {
 	}
 }
 
-func (h *house) gatewayURL() string {
+func (h *fixture) gatewayURL() string {
 	return h.addressOf(destination{Ref: &reference{"serving.knative.dev/v1", "Service", "gateway"}})
 }
 
 // brokerURL is where functions send what they say.
-func (h *house) brokerURL() string {
+func (h *fixture) brokerURL() string {
 	h.t.Helper()
 	brokers := h.manifests.of("Broker")
 	if len(brokers) != 1 {

@@ -9,7 +9,7 @@ import (
 
 // readLogs looks for what must not stand in the functions' logs: errors, and what is no log line, as a panic. When the
 // test has failed it shows the warnings too.
-func (h *house) readLogs() {
+func (h *fixture) readLogs() {
 	files, err := filepath.Glob(filepath.Join(h.dir, "*.log"))
 	if err != nil || len(files) == 0 {
 		h.t.Errorf("no logs, %v", err)

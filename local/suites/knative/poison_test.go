@@ -27,7 +27,7 @@ var poisons = []string{
 }
 
 // poison is sent, each of it comes to the dead letters, and it holds up nothing. ids are those of the events.
-func poison(ctx context.Context, h *house, ids *[]string) error {
+func poison(ctx context.Context, h *fixture, ids *[]string) error {
 	missing := map[string]string{}
 	path := filepath.Join(h.dir, "poison.keys")
 	if err := os.WriteFile(path, []byte(h.eventKey), 0o600); err != nil {
@@ -75,7 +75,7 @@ func poison(ctx context.Context, h *house, ids *[]string) error {
 	}, missing)
 }
 
-func (h *house) sendToBroker(ctx context.Context, e event.Event) error {
+func (h *fixture) sendToBroker(ctx context.Context, e event.Event) error {
 	for {
 		req, err := cehttp.NewHTTPRequestFromEvent(ctx, h.brokerURL(), e)
 		if err != nil {
@@ -96,7 +96,7 @@ func (h *house) sendToBroker(ctx context.Context, e event.Event) error {
 }
 
 // readDead reads dead letters until seen is content.
-func (h *house) readDead(ctx context.Context, seen func(*kgo.Record) bool, missing map[string]string) error {
+func (h *fixture) readDead(ctx context.Context, seen func(*kgo.Record) bool, missing map[string]string) error {
 	kafka, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...), kgo.ConsumeTopics(jobevent.TopicDeadLetter))
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ type service struct {
 	dir      string
 	mishaps  *mishaps
 	complain func(error)
-	ctx      context.Context // of the house
+	ctx      context.Context // of the fixture
 	way      http.RoundTripper
 
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ type replica struct {
 	used  time.Time
 }
 
-var errClosed = errors.New("the house is closed")
+var errClosed = errors.New("the fixture is closed")
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to, leave, err := s.seat(r.Context())

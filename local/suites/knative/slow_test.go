@@ -68,7 +68,7 @@ func ordersMost(job *client.Job) int {
 }
 
 // ordersOf counts the records of run-job by their event's id.
-func (h *house) ordersOf(ctx context.Context) map[string]int {
+func (h *fixture) ordersOf(ctx context.Context) map[string]int {
 	h.t.Helper()
 	kafka, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...), kgo.ConsumeTopics(jobevent.TopicRun))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // calling is the body of a job that calls the outside; more is added to it.
-func (h *house) calling(o *outside, fails int, data any, more map[string]any) []byte {
+func (h *fixture) calling(o *outside, fails int, data any, more map[string]any) []byte {
 	job := map[string]any{
 		"jobType": "FUNCTION", "callbackUrl": o.url + "/ended", "maxRetryCount": 3,
 		"retryPolicy": map[string]any{"type": "fixed", "delayMs": 200},
@@ -32,7 +32,7 @@ func (h *house) calling(o *outside, fails int, data any, more map[string]any) []
 }
 
 // ending submits a job and waits for its end.
-func (h *house) ending(ctx context.Context, body []byte, status string, attempts int) (*client.Job, error) {
+func (h *fixture) ending(ctx context.Context, body []byte, status string, attempts int) (*client.Job, error) {
 	accepted, err := h.api.SubmitJSON(ctx, body)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (h *house) ending(ctx context.Context, body []byte, status string, attempts
 	return h.end(ctx, accepted.JobID, status, attempts)
 }
 
-func (h *house) end(ctx context.Context, id, status string, attempts int) (*client.Job, error) {
+func (h *fixture) end(ctx context.Context, id, status string, attempts int) (*client.Job, error) {
 	for {
 		job, err := h.api.Get(ctx, id, 20*time.Second)
 		if err != nil {
@@ -57,7 +57,7 @@ func (h *house) end(ctx context.Context, id, status string, attempts int) (*clie
 }
 
 // manyJobs run once an attempt, whatever the broker does, and each end is told.
-func manyJobs(ctx context.Context, h *house, o *outside) error {
+func manyJobs(ctx context.Context, h *fixture, o *outside) error {
 	var jobs errgroup.Group
 	for n := range 30 {
 		jobs.Go(func() error {
@@ -77,7 +77,7 @@ func manyJobs(ctx context.Context, h *house, o *outside) error {
 }
 
 // largestJob goes both ways: half a MiB in, and what it answers is as large as an output may be.
-func largestJob(ctx context.Context, h *house, o *outside) error {
+func largestJob(ctx context.Context, h *fixture, o *outside) error {
 	half := strings.Repeat("a", 200<<10)
 	job, err := h.ending(ctx, h.calling(o, 0, half, map[string]any{"tags": []string{"large"}}), "COMPLETED", 1)
 	if err != nil {
@@ -94,7 +94,7 @@ func largestJob(ctx context.Context, h *house, o *outside) error {
 }
 
 // ordered jobs of one key run one after another.
-func ordered(ctx context.Context, h *house, o *outside) error {
+func ordered(ctx context.Context, h *fixture, o *outside) error {
 	var ids []string
 	for n := range 5 {
 		accepted, err := h.api.SubmitJSON(ctx, h.calling(o, 0, n, map[string]any{"orderingKey": "a"}))
@@ -115,7 +115,7 @@ func ordered(ctx context.Context, h *house, o *outside) error {
 }
 
 // chained jobs run one after the other they wait for.
-func chained(ctx context.Context, h *house, o *outside) error {
+func chained(ctx context.Context, h *fixture, o *outside) error {
 	first, err := h.api.SubmitJSON(ctx, h.calling(o, 1, 0, nil))
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func chained(ctx context.Context, h *house, o *outside) error {
 }
 
 // cancelled is a job that runs, then is ended, retried, ended again and deleted.
-func cancelled(ctx context.Context, h *house, _ *outside) error {
+func cancelled(ctx context.Context, h *fixture, _ *outside) error {
 	sleeps := []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "SLEEP", "durationMs": 60000}]}}`)
 	accepted, err := h.api.SubmitJSON(ctx, sleeps)
 	if err != nil {
@@ -172,7 +172,7 @@ func cancelled(ctx context.Context, h *house, _ *outside) error {
 }
 
 // see looks at a job until it is as it should be.
-func (h *house) see(ctx context.Context, id string, as func(*client.Job) bool) error {
+func (h *fixture) see(ctx context.Context, id string, as func(*client.Job) bool) error {
 	for {
 		job, err := h.api.Get(ctx, id, 0)
 		if err != nil {
@@ -188,7 +188,7 @@ func (h *house) see(ctx context.Context, id string, as func(*client.Job) bool) e
 }
 
 // controlled is a pause of a type and its end, each of which the scheduler comes to hear of.
-func controlled(ctx context.Context, h *house, _ *outside) error {
+func controlled(ctx context.Context, h *fixture, _ *outside) error {
 	for _, verb := range []string{"pause", "resume"} {
 		var now struct{ Applied bool }
 		_, err := h.api.Do(ctx, http.MethodPost, "/api/controls/type/PAUSED/"+verb, "", nil, &now)
@@ -203,7 +203,7 @@ func controlled(ctx context.Context, h *house, _ *outside) error {
 }
 
 // scheduled is a schedule that makes a job each second.
-func scheduled(ctx context.Context, h *house, o *outside) error {
+func scheduled(ctx context.Context, h *fixture, o *outside) error {
 	var job map[string]any
 	if err := json.Unmarshal(h.calling(o, 0, 0, map[string]any{"tags": []string{"tick"}}), &job); err != nil {
 		return err
@@ -232,7 +232,7 @@ func scheduled(ctx context.Context, h *house, o *outside) error {
 }
 
 // operated are jobs that an operation cancels.
-func operated(ctx context.Context, h *house, _ *outside) error {
+func operated(ctx context.Context, h *fixture, _ *outside) error {
 	later := `{"jobType": "SIMULATION", "delayMs": 600000, "tags": ["later"], "payload": {"steps": [{"type": "LOG", "message": "no"}]}}`
 	for range 10 {
 		accepted, err := h.api.SubmitJSON(ctx, []byte(later))

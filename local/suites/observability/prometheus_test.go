@@ -22,9 +22,9 @@ import (
 // prometheus is a real one, on a port of its own.
 type prometheus struct{ url string }
 
-// startPrometheus has one scrape a house every second, by our configuration but for where the house is, how often, and
+// startPrometheus has one scrape a fixture every second, by our configuration but for where the fixture is, how often, and
 // where the rules are. It needs prometheus on the PATH.
-func startPrometheus(t *testing.T, house string) prometheus {
+func startPrometheus(t *testing.T, fixture string) prometheus {
 	t.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -32,7 +32,7 @@ func startPrometheus(t *testing.T, house string) prometheus {
 	}
 	dir, at := t.TempDir(), freeAddress(t)
 	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, configFor(t, house), 0o600); err != nil {
+	if err := os.WriteFile(config, configFor(t, fixture), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -66,7 +66,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func configFor(t *testing.T, house string) []byte {
+func configFor(t *testing.T, fixture string) []byte {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Join(infra, "prometheus"))
 	if err != nil {
@@ -80,9 +80,9 @@ func configFor(t *testing.T, house string) []byte {
 	scrapes, _ := config["scrape_configs"].([]any)
 	for i := range scrapes {
 		scrape, _ := scrapes[i].(map[string]any)
-		delete(scrape, "authorization") // this house has its door open
+		delete(scrape, "authorization") // this fixture has its door open
 		delete(scrape, "dns_sd_configs")
-		scrape["static_configs"] = []any{map[string]any{"targets": []string{house}}}
+		scrape["static_configs"] = []any{map[string]any{"targets": []string{fixture}}}
 	}
 	config["scrape_configs"] = scrapes[:1] // it is all functions in one
 	text, err := yaml.Marshal(config)

@@ -24,7 +24,7 @@ import (
 
 // servers are a PostgreSQL and its synchronous standby.
 type servers struct {
-	house    *Installation
+	system   *Installation
 	bin      string // folder of postgres, initdb and pg_basebackup
 	as       *syscall.Credential
 	password string
@@ -63,7 +63,7 @@ func (h *Installation) newServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &servers{house: h, bin: bin, password: rand.Text()}
+	s := &servers{system: h, bin: bin, password: rand.Text()}
 	h.Postgres = s
 	if s.as, err = other(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (h *Installation) newServers(ctx context.Context) error {
 }
 
 func (s *servers) newNode(name string) (*node, error) {
-	h := s.house
+	h := s.system
 	disk, err := h.disk(name, true, 2<<30)
 	if err != nil {
 		return nil, err
@@ -150,11 +150,11 @@ func (s *servers) settings(n *node) []string {
 }
 
 // syncFile is read by whichever is primary.
-func (s *servers) syncFile() string { return s.house.Path("sync.conf") }
+func (s *servers) syncFile() string { return s.system.Path("sync.conf") }
 
 // initialize makes the first server's data, and starts it.
 func (s *servers) initialize(ctx context.Context) error {
-	secret := s.house.Path("postgres.password")
+	secret := s.system.Path("postgres.password")
 	err := errors.Join(os.WriteFile(secret, []byte(s.password), 0o600), s.own(secret), s.synchronous(false))
 	if err != nil {
 		return err
@@ -269,7 +269,7 @@ func (s *servers) URL(database string) string {
 func (s *servers) urlOf(process, role, password, database string) (string, error) {
 	var hosts []string
 	for _, n := range s.Nodes {
-		port, err := s.house.Net.listen(n.port, proxy.Always(s.house.Net.link(process, n.Name)))
+		port, err := s.system.Net.listen(n.port, proxy.Always(s.system.Net.link(process, n.Name)))
 		if err != nil {
 			return "", err
 		}

@@ -22,13 +22,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-var withHouse = flag.Bool("observability.run", false, "ask a real Prometheus about a house that runs (needs prometheus)")
+var withInstallation = flag.Bool("observability.run", false, "ask a real Prometheus about a fixture that runs (needs prometheus)")
 
 // patience is how long a query may be without an answer: counters have to rise between two scrapes, and the jobs are
 // counted every ten seconds.
 const patience = 60 * time.Second
 
-// mayBeEmpty are the selectors that nothing of a house that is well answers to, and why.
+// mayBeEmpty are the selectors that nothing of a fixture that is well answers to, and why.
 var mayBeEmpty = map[string]string{
 	"jobweaver_events_refused_total":              "nothing that is said here is refused for good",
 	`jobweaver_http_requests_total{code=~"5.."}`:  "nothing here fails",
@@ -51,9 +51,9 @@ var mayBeEmpty = map[string]string{
 	"jobweaver_pull_results_refused_total":          "likewise",
 }
 
-// The one house that there is: its metrics are the process's.
-func TestEveryQueryAnswersOnAHouseThatRuns(t *testing.T) {
-	if !*withHouse {
+// The one fixture that there is: its metrics are the process's.
+func TestEveryQueryAnswersOnAnInstallationThatRuns(t *testing.T) {
+	if !*withInstallation {
 		t.Skip("needs -observability.run")
 	}
 	t.Setenv("LEASE", "3s") // so that one runs out
@@ -62,11 +62,11 @@ func TestEveryQueryAnswersOnAHouseThatRuns(t *testing.T) {
 		Out: io.Discard,
 	}
 	err := dev.Run(t.Context(), o, func(ctx context.Context, at string) error {
-		house, err := url.Parse(at)
+		fixture, err := url.Parse(at)
 		if err != nil {
 			return err
 		}
-		p := startPrometheus(t, house.Host)
+		p := startPrometheus(t, fixture.Host)
 		all, ctx := errgroup.WithContext(ctx)
 		ctx, end := context.WithCancel(ctx)
 		all.Go(func() error { return busy(ctx, client.New(at, "")) })
@@ -130,7 +130,7 @@ func busy(ctx context.Context, c *client.Client) error {
 // look asks everything that dashboards and rules ask.
 func look(ctx context.Context, t *testing.T, p prometheus) {
 	if left := p.awaitAll(ctx, []string{"up == 1"}); len(left) > 0 {
-		t.Errorf("the house is not scraped: %v", left)
+		t.Errorf("the fixture is not scraped: %v", left)
 		return
 	}
 	asked := map[string]string{} // by query, who asks it first
@@ -205,7 +205,7 @@ var (
 	labelName  = regexp.MustCompile(`(\w+)="`)
 )
 
-// compare holds what the house tells against what is documented of it.
+// compare holds what the fixture tells against what is documented of it.
 func compare(t *testing.T, metrics string) {
 	t.Helper()
 	pages, seen := documented(t), map[string]bool{}

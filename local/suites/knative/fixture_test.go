@@ -25,8 +25,8 @@ import (
 
 var folder = flag.String("knative.manifests", "../../../knative/base", "the kustomization whose objects are run")
 
-// house is everything that the manifests name, on this machine.
-type house struct {
+// fixture is everything that the manifests name, on this machine.
+type fixture struct {
 	t         *testing.T
 	dir       string
 	manifests manifests
@@ -53,7 +53,7 @@ type house struct {
 }
 
 // raise brings everything up that is in the manifests.
-func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string) *house {
+func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string) *fixture {
 	t.Helper()
 	return raiseSlow(t, rnd, chances, version, nil)
 }
@@ -61,9 +61,9 @@ func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version str
 // raiseSlow is raise with a broker whose ingress takes its time for each event.
 func raiseSlow(
 	t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string, slow func() time.Duration,
-) *house {
+) *fixture {
 	t.Helper()
-	h := &house{
+	h := &fixture{
 		t: t, dir: t.TempDir(), addresses: map[reference]string{}, services: map[string]*service{},
 		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(), version: version,
 	}
@@ -90,7 +90,7 @@ func raiseSlow(
 	return h
 }
 
-func (h *house) startKafka() {
+func (h *fixture) startKafka() {
 	h.t.Helper()
 	server, err := localkafka.StartEmbedded(localkafka.Config{})
 	if err != nil {
@@ -105,7 +105,7 @@ func (h *house) startKafka() {
 }
 
 // open gives each object that takes requests an address; who is behind it comes later.
-func (h *house) open() {
+func (h *fixture) open() {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	h.t.Cleanup(transport.CloseIdleConnections)
 	h.broker = &broker{
@@ -127,7 +127,7 @@ func (h *house) open() {
 	}
 }
 
-func (h *house) serve(o object, handler http.Handler) {
+func (h *fixture) serve(o object, handler http.Handler) {
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = nil
 	server.Start()
@@ -135,7 +135,7 @@ func (h *house) serve(o object, handler http.Handler) {
 	h.addresses[reference{o.APIVersion, o.Kind, o.Metadata.Name}] = server.URL
 }
 
-func (h *house) newSink(o object) *kafkaSink {
+func (h *fixture) newSink(o object) *kafkaSink {
 	h.t.Helper()
 	kafka, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...))
 	if err != nil {
@@ -149,7 +149,7 @@ func (h *house) newSink(o object) *kafkaSink {
 }
 
 // addressOf is where a destination is.
-func (h *house) addressOf(to destination) string {
+func (h *fixture) addressOf(to destination) string {
 	h.t.Helper()
 	if to.Ref == nil {
 		h.t.Fatalf("%+v names no object", to)
@@ -162,7 +162,7 @@ func (h *house) addressOf(to destination) string {
 }
 
 // wire makes Triggers and PingSources.
-func (h *house) wire() {
+func (h *fixture) wire() {
 	h.t.Helper()
 	for _, o := range h.manifests.of("Trigger") {
 		given := o.Spec.Delivery
@@ -190,7 +190,7 @@ func (h *house) wire() {
 }
 
 // tick starts the PingSources.
-func (h *house) tick() {
+func (h *fixture) tick() {
 	h.t.Helper()
 	for _, o := range h.manifests.of("PingSource") {
 		source, err := newPingSource(o, h.namespace, h.addressOf(o.Spec.Sink))
@@ -201,14 +201,14 @@ func (h *house) tick() {
 	}
 }
 
-func (h *house) complain(err error) {
+func (h *fixture) complain(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.complains = append(h.complains, err)
 }
 
 // close stops the clocks, then the functions, each of which must end as it should, and then the broker.
-func (h *house) close(end context.CancelFunc) {
+func (h *fixture) close(end context.CancelFunc) {
 	defer end()
 	for _, s := range h.services {
 		h.all.Go(s.close)

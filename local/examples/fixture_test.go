@@ -22,13 +22,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// A house, and the functions of all languages as processes beside it.
+// A fixture, and the functions of all languages as processes beside it.
 func TestAJobOfTypeFunctionIsDoneByAnyLanguage(t *testing.T) {
 	t.Parallel()
 	o := dev.Options{
 		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, Out: t.Output(), Metrics: prometheus.NewRegistry(),
 	}
-	// The house signs by the secret that it finds.
+	// The fixture signs by the secret that it finds.
 	if err := os.WriteFile(filepath.Join(o.Dir, "webhook.secret"), []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
