@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
@@ -58,7 +58,8 @@ func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error 
 		r.good, r.broken = now, ""
 	case err.Error() != r.broken:
 		r.broken = err.Error()
-		slog.WarnContext(ctx, "database's certificates are not usable, the old ones stay in use", "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx,
+			"database's certificates are not usable, the old ones stay in use", "error", err)
 	}
 	if r.good != nil {
 		fresh := r.good.Copy()
