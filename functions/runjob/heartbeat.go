@@ -143,7 +143,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 
 // reap settles the attempts of silent workers and publishes their outcomes.
 func (f *Function) reap(ctx context.Context) error {
-	outcomes, err := f.store.Judge(ctx, f.id)
+	outcomes, err := f.store.Reap(ctx, f.id)
 	for _, outcome := range outcomes {
 		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)

@@ -1,5 +1,5 @@
 // Package client is the Go client of JobWeaver's HTTP API: it submits jobs, waits for them, follows them and changes
-// their course, and it verifies the webhooks that tell of their ends.
+// their course, and it verifies the webhooks that report their ends.
 //
 // A Client may be used by many goroutines at once. Every call ends at once with its context.
 //
@@ -8,8 +8,8 @@
 // A request is repeated only where that cannot do a thing twice: a request that reads, one that carries an
 // Idempotency-Key (Submit, SubmitBatch and RunAgain give each job one that has none, and keep it), one for which no
 // connection came about, and one that the gateway refused without having done anything (408, 429). The pauses grow,
-// are partly random, and are as long as Retry-After or RateLimit ask for. Where RateLimit says that nothing is left,
-// the next request waits until there is again.
+// are partly random, and are as long as Retry-After or RateLimit ask for. Where RateLimit reports that nothing is
+// left, the next request waits until there is again.
 package client
 
 import (
@@ -56,7 +56,8 @@ func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeo
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 
 // New makes a client for the gateway at base, such as http://localhost:8080, with an API key or token; empty: none.
-// The client follows no redirect: net/http would send X-Callback-Secret and the body to whatever host the answer names.
+// The client follows no redirect: net/http would send X-Callback-Secret and the body to whatever host the answer
+// names.
 func New(base, key string, options ...Option) *Client {
 	c := &Client{base: strings.TrimRight(base, "/"), key: key, retries: defaultRetries, http: &http.Client{
 		Timeout:       2 * time.Minute,
@@ -77,12 +78,12 @@ type request struct {
 	repeatable bool     // twice is as good as once
 	jobs       bool     // it submits some
 
-	header *http.Header // takes that of the answer; nil: nobody needs it
+	header *http.Header // takes that of the answer; nil: it is not needed
 }
 
 // Do sends a request that has no method here and decodes the answer into out, where it is not nil. headers are pairs
-// of names and values. It is repeated as the package says; a POST, PATCH or DELETE only if it has an Idempotency-Key
-// or nothing was done. The error is an *Error, or how the gateway could not be reached.
+// of names and values. It is repeated as the package comment describes; a POST, PATCH or DELETE only if it has an
+// Idempotency-Key or nothing was done. The error is an *Error, or how the gateway could not be reached.
 func (c *Client) Do(
 	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
 ) (json.RawMessage, error) {

@@ -45,7 +45,7 @@ type Error struct {
 	TraceID   string        `json:"traceId"`
 	Details   []ErrorDetail `json:"details"`
 
-	RetryAfter time.Duration `json:"-"` // when the gateway asks to be asked again; meaningful only if it has said so
+	RetryAfter time.Duration `json:"-"` // when the gateway asks to be asked again; meaningful only if it has given a time
 	hasRetry   bool
 }
 
@@ -66,7 +66,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is tells whether the error is of one of the kinds above.
+// Is reports whether the error is of one of the kinds above.
 func (e *Error) Is(kind error) bool { return kinds[e.Status] == kind && kind != nil }
 
 // newError reads an answer that is no success. A proxy's, or "an HTTP request to an HTTPS server", is none of
@@ -92,8 +92,8 @@ func foreign(body []byte) string {
 	return ": " + text
 }
 
-// Unreached tells whether an error is of the way to the gateway, or of one that cannot answer now: nobody knows whether
-// it has done what it was asked for.
+// Unreached reports whether an error is of the way to the gateway, or of one that cannot answer now: it is not known
+// whether it has done what it was asked for.
 func Unreached(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {

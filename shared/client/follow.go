@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lookEvery is how often a followed job is looked at where there is no stream; its end is told at once. lookAgain is
-// how often where there is one.
+// lookEvery is how often a followed job is looked at where there is no stream; its end is reported at once. lookAgain
+// is how often where there is one.
 const (
 	lookEvery = 200 * time.Millisecond
 	lookAgain = 2 * time.Second
@@ -78,14 +78,15 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (job *Job, err 
 	return job, nil
 }
 
-// listen follows the job by its stream: until it has ended, or with no job until the stream has. streams is false where
-// the gateway has no stream for it. What a job waits for changes without the job: so it is looked at now and then.
+// listen follows the job by its stream: until it has ended, or with no job until the stream has. streams is false
+// where the gateway has no stream for it. What a job waits for changes without the job: so it is looked at now and
+// then.
 func (f *follower) listen(ctx context.Context) (job *Job, streams bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, err := f.c.stream(ctx, "/api/stream?jobId="+url.QueryEscape(f.id))
 	if err != nil {
-		return nil, Unreached(err), nil //nolint:nilerr // whoever looks next meets it
+		return nil, Unreached(err), nil //nolint:nilerr // the next look meets it
 	}
 	defer func() {
 		cancel()
@@ -113,7 +114,8 @@ func (f *follower) listen(ctx context.Context) (job *Job, streams bool, err erro
 	}
 }
 
-// asks tells whether the whole job is to be read after an event. A job that has not ended is seen as the event has it.
+// asks reports whether the whole job is to be read after an event. A job that has not ended is seen as the event has
+// it.
 func (f *follower) asks(e event) bool {
 	if e.name != "job" {
 		return e.name == "reload"

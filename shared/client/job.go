@@ -75,7 +75,7 @@ type Job struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Progress is how far a running attempt says it has come.
+// Progress is how far a running attempt has come, by its own report.
 type Progress struct {
 	Percent int    `json:"percent"`
 	Message string `json:"message"`
@@ -122,7 +122,7 @@ type LogLine struct {
 	Text    string    `json:"text"`
 }
 
-// Terminal tells whether the job has ended.
+// Terminal reports whether the job has ended.
 func (j *Job) Terminal() bool {
 	return j.Status == Completed || j.Status == Failed || j.Status == Cancelled
 }

@@ -30,7 +30,7 @@ func (c *Client) SubmitJSON(ctx context.Context, job []byte) (Accepted, error) {
 		IdempotencyKey string `json:"idempotencyKey"`
 		JobID          string `json:"jobId"`
 	}
-	_ = json.Unmarshal(job, &named) // the gateway tells what is wrong with it
+	_ = json.Unmarshal(job, &named) // the gateway reports what is wrong with it
 	var accepted Accepted
 	_, err := c.do(ctx, request{
 		method: http.MethodPost, path: "/api/jobs", contentType: "application/json", body: job, jobs: true,
@@ -235,8 +235,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Change changes a job that has not started. The change is a JSON Merge Patch: a map whose members replace those of the
-// request, where nil brings back the default.
+// Change changes a job that has not started. The change is a JSON Merge Patch: a map whose members replace those of
+// the request, where nil brings back the default.
 func (c *Client) Change(ctx context.Context, id string, change map[string]any) error {
 	_, err := c.command(ctx, request{
 		method: http.MethodPatch, path: pathOf(id), contentType: "application/merge-patch+json",

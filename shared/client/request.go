@@ -35,7 +35,7 @@ type JobRequest struct {
 	OwnerID     string   `json:"ownerId,omitempty"`     // counts only while authentication is off
 }
 
-// key tells the requests for one job from those for another; empty: the request has none of its own.
+// key distinguishes the requests for one job from those for another; empty: the request has none of its own.
 func (r JobRequest) key() string { return cmp.Or(r.IdempotencyKey, r.JobID) }
 
 // MarshalJSON writes durations as milliseconds, in whole ones.

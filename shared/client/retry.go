@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// How often and how long a client tries. Of a 429 nothing was done, and the gateway says when to come again.
+// How often and how long a client tries. Of a 429 nothing was done, and the gateway reports when to come again.
 const (
 	defaultRetries = 4
 	firstPause     = 100 * time.Millisecond
@@ -54,13 +54,13 @@ func (c *Client) do(ctx context.Context, r request, out any) (json.RawMessage, e
 		default:
 			return raw, err
 		}
-		if pauseFor(ctx, pause) != nil { // the error tells more than that the caller has gone
+		if pauseFor(ctx, pause) != nil { // the error is of more use than that the caller has gone
 			return raw, err
 		}
 	}
 }
 
-// mayRepeat tells whether a failed request may be sent again.
+// mayRepeat reports whether a failed request may be sent again.
 func (r *request) mayRepeat(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestTimeout {
@@ -73,7 +73,7 @@ func (r *request) mayRepeat(err error) bool {
 	return r.repeatable || errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// hasKey tells whether headers have an Idempotency-Key.
+// hasKey reports whether headers have an Idempotency-Key.
 func hasKey(headers []string) bool {
 	for i := 0; i+1 < len(headers); i += 2 {
 		if http.CanonicalHeaderKey(headers[i]) == idempotencyKey {
@@ -106,7 +106,7 @@ func asked(err error) time.Duration {
 	return 0
 }
 
-// retryAfter reads Retry-After, in seconds, and without one what RateLimit says of a policy that has nothing left.
+// retryAfter reads Retry-After, in seconds, and without one what RateLimit reports of a policy that has nothing left.
 func retryAfter(h http.Header) (time.Duration, bool) {
 	if text := h.Get("Retry-After"); text != "" {
 		seconds, err := strconv.Atoi(text)
@@ -150,7 +150,7 @@ func emptyPolicies(h http.Header) map[string]time.Duration {
 	return empty
 }
 
-// pace keeps the requests of a client within the limits that answers tell of.
+// pace keeps the requests of a client within the limits that answers report.
 type pace struct {
 	mu   sync.Mutex
 	next map[string]time.Time // by policy, when there is something left again
@@ -173,8 +173,8 @@ func (p *pace) note(h http.Header, now time.Time) {
 	}
 }
 
-// wait returns when the limits allow a request. One that would have to wait until after end is sent at once: its answer
-// tells why it is too much.
+// wait returns when the limits allow a request. One that would have to wait until after end is sent at once: its
+// answer shows why it is too much.
 func (p *pace) wait(ctx context.Context, jobs bool, end time.Time) error {
 	p.mu.Lock()
 	var at time.Time

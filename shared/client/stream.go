@@ -38,7 +38,7 @@ type Event struct {
 	Data     json.RawMessage
 }
 
-// JobProgress is how far an attempt of a job says it has come.
+// JobProgress is how far an attempt of a job has come, by its own report.
 type JobProgress struct {
 	JobID   string `json:"jobId"`
 	Attempt int    `json:"attempt"`

@@ -12,7 +12,7 @@ import (
 // maxWebhook is more than a message about a job can have: its output alone has up to 256 KiB.
 const maxWebhook = 1 << 20
 
-// Webhook verifies the messages that tell a callbackUrl of the end of a job (docs/callbacks.md).
+// Webhook verifies the messages that report the end of a job to a callbackUrl (docs/callbacks.md).
 type Webhook struct{ by []*standardwebhooks.Webhook }
 
 // Ending is a verified message.
@@ -40,7 +40,7 @@ func NewWebhook(secrets ...string) (*Webhook, error) {
 	return w, nil
 }
 
-// Verify reads a message, given the body as it came. The error tells that it is not signed with one of the secrets, was
+// Verify reads a message, given the body as it came. The error is that it is not signed with one of the secrets, was
 // changed on its way, or is over five minutes old: answer 401.
 func (w *Webhook) Verify(header http.Header, body []byte) (*Ending, error) {
 	var err error

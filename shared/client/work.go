@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// These are the three requests of a pull worker (docs/pull-workers.md). The package worker makes them for its handlers.
+// These are the three requests of a pull worker (docs/pull-workers.md). The package worker makes them for its
+// handlers.
 
 // WorkClaim asks for attempts to run.
 type WorkClaim struct {
@@ -125,7 +126,7 @@ func markup(value any) ([]byte, error) {
 }
 
 // WorkAnswer is what became of one result. Status 200: it is stored. 409: the attempt is over, and the result changes
-// nothing. 503: nobody knows; send it again. 400: it is no result, and the attempt is still in hand.
+// nothing. 503: it is not known; send it again. 400: it is no result, and the attempt is still in hand.
 type WorkAnswer struct {
 	Token  string `json:"token"`
 	Status int    `json:"status"`
@@ -160,7 +161,7 @@ func (c *Client) Beat(ctx context.Context, beat WorkBeat) (beaten WorkBeaten, er
 	return beaten, err
 }
 
-// Settle tells what became of attempts, and returns an answer for each. It may be repeated: for two minutes the same
+// Settle reports what became of attempts, and returns an answer for each. It may be repeated: for two minutes the same
 // result gets the same answer.
 func (c *Client) Settle(ctx context.Context, worker string, results ...WorkResult) ([]WorkAnswer, error) {
 	var answer struct{ Results []WorkAnswer }

@@ -17,7 +17,7 @@ type Held struct {
 	StartedAt time.Time // zero: not started
 }
 
-// Beat is what a worker says of itself.
+// Beat is what a worker reports of itself.
 type Beat struct {
 	WorkerID string
 	Queues   []string
@@ -34,8 +34,8 @@ type Changed struct {
 	CancelWanted []Key
 	Settled      []Outcome // taken from this worker: end them and say these
 
-	// Unseen is how far this worker's last beat is from this one, by the database's clock. Others judge by that clock,
-	// and it may have been stepped, forward or back, or this process's may have stood still with its machine.
+	// Unseen is how far this worker's last beat is from this one, by the database's clock. Other workers go by that
+	// clock, and it may have been stepped, forward or back, or this process's may have stood still with its machine.
 	Unseen time.Duration
 }
 
@@ -50,8 +50,8 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	var unseen int64
 	var rows []gen.ExecutionAttempt
 	// All goes with BEGIN, and COMMIT after it: a worker that is frozen or cut off in between keeps its own row locked,
-	// and cannot be judged until the server ends its session. WorkerSee comes first: whichever worker is about to settle
-	// this one's attempts as lost has its row locked, and then its verdict is among what is read below.
+	// and cannot be settled as lost until the server ends its session. WorkerSee comes first: whichever worker is about
+	// to settle this one's attempts as lost has its row locked, and then its verdict is among what is read below.
 	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		pgpool.QueueOne(b, &unseen, pgx.RowTo[int64], gen.WorkerSee, see.WorkerID, see.Queues, see.Free)
 		b.Queue(gen.ClaimsFold, fold.WorkerID, fold.JobIDs, fold.Attempts, fold.Answered)
@@ -90,20 +90,20 @@ func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
 	return running, keys
 }
 
-// Judge settles attempts of workers that have been silent too long, and attempts far past their timeout, a bounded
-// number a call. The judge is a worker that has just beaten. It may call Judge only while its own beats have got
+// Reap settles attempts of workers that have been silent too long, and attempts far past their timeout, a bounded
+// number a call. The worker has just sent a heartbeat. It may call Reap only while its own heartbeats have got
 // through without a gap of Silence, by its own clock and by the database's: after an outage, and after a step of that
-// clock, all workers look silent. The caller publishes the outcomes that Judge returns.
-func (s *Store) Judge(ctx context.Context, judge string) ([]Outcome, error) {
+// clock, all workers look silent. The caller publishes the outcomes that Reap returns.
+func (s *Store) Reap(ctx context.Context, workerID string) ([]Outcome, error) {
 	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
-		Silence: Silence, HalfSilence: Silence / 2, JudgeID: judge, MaxAttempts: maxJudged,
+		Silence: Silence, HalfSilence: Silence / 2, JudgeID: workerID, MaxAttempts: maxReaped,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
 	}
 	outcomes := outcomesOf(lost)
 	overdue, err := s.q.AttemptSettleOverdue(ctx, gen.AttemptSettleOverdueParams{
-		Silence: Silence, Lease: lease, MaxAttempts: maxJudged,
+		Silence: Silence, Lease: lease, MaxAttempts: maxReaped,
 	})
 	if err != nil {
 		return outcomes, fmt.Errorf("settle overdue attempts: %w", pgpool.Classify(err))

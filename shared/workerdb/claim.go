@@ -22,7 +22,7 @@ type Order struct {
 	ExpiresAt time.Time // the same from then on, by the database's clock; zero: never
 }
 
-// ClaimState says what a claim has found.
+// ClaimState is what a claim has found.
 type ClaimState int
 
 // The states of a claim.
@@ -47,7 +47,7 @@ const carefulClaims = 16
 // LastClaim is the number of the latest claim, for Beat.Answered.
 func (s *Store) LastClaim() int64 { return s.claims.Load() }
 
-// Claim takes the attempts that nobody has taken; the answers are in the order of the orders. An
+// Claim takes the attempts that no worker has taken; the answers are in the order of the orders. An
 // attempt is answered Claimed once: a second order for it in the batch finds it OpenMine.
 func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]Claim, error) {
 	claims := make([]Claim, len(orders))
@@ -126,15 +126,15 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 		}
 	}
 	if late {
-		if err := s.tell(ctx, claims, missing); err != nil {
+		if err := s.addTimes(ctx, claims, missing); err != nil {
 			return err
 		}
 	}
 	return s.file(ctx, elsewhere)
 }
 
-// tell adds the database's time to some of the claims.
-func (s *Store) tell(ctx context.Context, claims []Claim, some []int) error {
+// addTimes adds the database's time to some of the claims.
+func (s *Store) addTimes(ctx context.Context, claims []Claim, some []int) error {
 	at, err := s.q.Now(ctx)
 	if err != nil {
 		return fmt.Errorf("read the time: %w", pgpool.Classify(err))
@@ -145,7 +145,7 @@ func (s *Store) tell(ctx context.Context, claims []Claim, some []int) error {
 	return nil
 }
 
-// Cancel ends attempts that may be anywhere. One that nobody has claimed is settled as cancelled, so that
+// Cancel ends attempts that may be anywhere. One that no worker has claimed is settled as cancelled, so that
 // it never starts, and returned: say it. An open one is marked; its worker reads that at its next beat.
 func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]Outcome, error) {
 	orders = slices.Clone(orders)

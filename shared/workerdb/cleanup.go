@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	cleanupKey   = 0x6a77_636c_6561_6e // of the advisory lock; any number that nobody else takes
+	cleanupKey   = 0x6a77_636c_6561_6e // of the advisory lock; any number that no other lock has
 	cleanupBatch = 1000                // rows that one statement looks at
 	// oldWorker is how long the row of a dead worker is kept: much longer than a process can be frozen
 	// and then wake.
@@ -28,7 +28,7 @@ const (
 func (s *Store) Cleanup(
 	ctx context.Context, age time.Duration, pause func(took time.Duration) bool,
 ) (deleted int, err error) {
-	// A connection of its own: the pool's few are for who claims and settles.
+	// A connection of its own: the pool's few are for claims and settles.
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("connect to clean up: %w", pgpool.Classify(err))

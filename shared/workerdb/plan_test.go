@@ -107,7 +107,7 @@ func doOfEverything(t *testing.T, s *Store) {
 		ok(err)
 	}
 	judge := func() {
-		_, err := s.Judge(t.Context(), "w1")
+		_, err := s.Reap(t.Context(), "w1")
 		ok(err)
 	}
 	beat("w1", nil)

@@ -89,7 +89,7 @@ func (s *Store) wantCancel(ctx context.Context, keys []Key) error {
 	return nil
 }
 
-// file makes sure that judges find attempts which are open, should their worker be silent.
+// file makes sure that other workers find attempts which are open, should their worker be silent.
 func (s *Store) file(ctx context.Context, keys []Key) error {
 	if len(keys) == 0 {
 		return nil

@@ -14,8 +14,8 @@ import (
 )
 
 // Settle writes outcomes of this worker's open attempts, and returns for each the one that is in the
-// table then, in the same order: its own, or what somebody else has put there first (which counts).
-// An attempt that this worker does not have gets an outcome without a kind: nothing is said of it.
+// table then, in the same order: its own, or what another worker has put there first (which counts).
+// An attempt that this worker does not have gets an outcome without a kind: nothing is published of it.
 // The instants of an outcome are taken by how long ago they are, and come back in database time.
 func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome) ([]Outcome, error) {
 	settled := slices.Clone(outcomes)

@@ -1,4 +1,4 @@
-// Package workerdb is the worker's store: what became of every attempt. Nobody else decides that.
+// Package workerdb is the worker's store: what became of every attempt. Nothing else decides that.
 package workerdb
 
 import (
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// Silence is how long a worker may go unheard until its attempts are settled as lost. Who has not
-	// been heard for that long starts nothing, and judges nobody.
+	// Silence is how old a worker's last heartbeat is when its attempts are settled as lost. A worker that has sent none
+	// for that long starts nothing, and settles nothing for others.
 	Silence = 10 * time.Second
 
 	lease     = 15 * time.Second // how far past its timeout an attempt must be for others to end it
-	maxJudged = 1000             // attempts a beat settles for others, of each sort
+	maxReaped = 1000             // attempts a beat settles for others, of each sort
 )
 
 // Kinds of an Outcome that are not a jobevent.Kind.
@@ -65,10 +65,10 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // Close ends all connections.
 func (s *Store) Close() { s.pool.Close() }
 
-// Connections tell how those to the database do.
+// Connections counts those to the database.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
-// Ping says whether the database answers.
+// Ping returns an error unless the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 // Key names an attempt.

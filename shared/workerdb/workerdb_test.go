@@ -91,7 +91,7 @@ func (f fixture) judge() []workerdb.Outcome {
 
 func (f fixture) judgeAs(worker string) []workerdb.Outcome {
 	f.Helper()
-	outcomes, err := f.store.Judge(f.Context(), worker)
+	outcomes, err := f.store.Reap(f.Context(), worker)
 	if err != nil {
 		f.Fatal(err)
 	}

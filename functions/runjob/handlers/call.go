@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// CallsConfig is what EXTERNAL and FUNCTION tell whom they call.
+// CallsConfig is what EXTERNAL and FUNCTION send to the services that they call.
 type CallsConfig struct {
 	CallbackURL string `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, to which outside systems call back"`
 }
@@ -54,7 +54,7 @@ func NewCaller(
 }
 
 // apart: what a FUNCTION sends is signed, and its requester chooses all of it. Were it signed with a secret by which
-// callbacks are known, he could send it back as the callback of anybody's job.
+// callbacks are known, it could be sent back as the callback of any job.
 func apart(sign, back secret.Texts) error {
 	trimmed := func(secrets secret.Texts) []string {
 		texts := secrets.Reveal()
@@ -70,7 +70,7 @@ func apart(sign, back secret.Texts) error {
 	return nil
 }
 
-// callback is what whom is called needs to call back. Its deadline is told, and what is left of it then
+// callback is what a called service needs to call back. Its deadline is sent, and what is left of it then
 // goes to the scheduler, so both count from the same moment.
 type callback struct {
 	URL        string    `json:"url"`
@@ -96,7 +96,7 @@ func (c *Caller) callback(a *Attempt, timeout time.Duration) (*callback, *Failur
 	}, nil
 }
 
-// request is a POST without a body yet. Without a callback it tells of none.
+// request is a POST without a body yet. Without a callback it has no headers of one.
 func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *callback) (*http.Request, *Failure) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, http.NoBody)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*
 	return answer, nil
 }
 
-// callBroken is the failure of a call that was not answered. Whoever is called may have got it all the same: the
+// callBroken is the failure of a call that was not answered. The service may have got it all the same: the
 // next attempt calls under a token of its own.
 func callBroken(r *http.Request, err error) error {
 	if r.Context().Err() != nil {

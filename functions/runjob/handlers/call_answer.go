@@ -23,7 +23,7 @@ const (
 	maxExcerpt    = 1 << 10 // of what others say, in a message
 )
 
-// callRefused is the failure that an answer other than 2xx tells of. A JSON object in its body may say more
+// callRefused is the failure that an answer other than 2xx stands for. A JSON object in its body may describe it
 // about it than its status.
 func callRefused(r *http.Request, answer *outbound.Answer) *Failure {
 	status := strings.TrimSpace(strconv.Itoa(answer.Status) + " " + http.StatusText(answer.Status))
@@ -33,7 +33,7 @@ func callRefused(r *http.Request, answer *outbound.Answer) *Failure {
 		Retryable: outbound.Retryable(answer.Status),
 		Private:   true,
 	}
-	if !f.toldBy(answer) {
+	if !f.describedBy(answer) {
 		if text := excerpt(answer.Body); text != "" {
 			f.Message += ": " + text
 		}
@@ -44,22 +44,22 @@ func callRefused(r *http.Request, answer *outbound.Answer) *Failure {
 	return f
 }
 
-// toldBy takes over what the body of an answer says of the failure: {"errorCode", "message", "retryable"}, each
-// where it is there and usable. It tells whether it said what went wrong.
-func (f *Failure) toldBy(answer *outbound.Answer) bool {
-	var told struct{ ErrorCode, Message, Retryable json.RawMessage }
-	if answer.Truncated || json.Unmarshal(answer.Body, &told) != nil {
+// describedBy takes over what the body of an answer has of the failure: {"errorCode", "message", "retryable"}, each
+// where it is there and usable. It reports whether the answer has what went wrong.
+func (f *Failure) describedBy(answer *outbound.Answer) bool {
+	var body struct{ ErrorCode, Message, Retryable json.RawMessage }
+	if answer.Truncated || json.Unmarshal(answer.Body, &body) != nil {
 		return false
 	}
 	var code, message string
-	if json.Unmarshal(told.ErrorCode, &code) == nil && ownCode.MatchString(code) {
+	if json.Unmarshal(body.ErrorCode, &code) == nil && ownCode.MatchString(code) {
 		f.Code = code
 	}
 	var retryable *bool
-	if json.Unmarshal(told.Retryable, &retryable) == nil && retryable != nil {
+	if json.Unmarshal(body.Retryable, &retryable) == nil && retryable != nil {
 		f.Retryable = *retryable
 	}
-	if json.Unmarshal(told.Message, &message) == nil {
+	if json.Unmarshal(body.Message, &message) == nil {
 		message = excerpt([]byte(message))
 	}
 	if message == "" {

@@ -12,7 +12,7 @@ var (
 	errRecipient = errors.New("payload.to, cc and bcc: only recipients of SMTP_ALLOW_TO may be named here")
 )
 
-// allows says whether the operator lets the message be sent as its sender to its recipients. A relay signs for its
+// allows reports whether the operator lets the message be sent as its sender to its recipients. A relay signs for its
 // domain whatever comes from here.
 func (e *Email) allows(m *email) error {
 	for _, sender := range []*address{m.from, m.replyTo} {

@@ -14,7 +14,7 @@ import (
 // lone CR.
 var newlines = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 
-// message is the mail as it goes to the server. Its headers name nobody of bcc.
+// message is the mail as it goes to the server. Its headers name no recipient of bcc.
 func (m *email) message(id string, date time.Time) ([]byte, error) {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.SetMessageIDWithValue(id)

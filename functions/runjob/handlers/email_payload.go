@@ -52,7 +52,7 @@ func (a address) String() string        { return a.local + "@" + a.domain }
 func (a address) header() *mail.Address { return &mail.Address{Name: a.name, Address: a.String()} }
 func (a address) ascii() bool           { return isASCII(a.local) }
 
-// parseEmail reads a payload. What the schema says it does not trust anybody to have looked at.
+// parseEmail reads a payload. It does not rely on a check by the schema.
 func parseEmail(payload []byte) (*email, error) {
 	var p struct {
 		From        *string           `json:"from"`
@@ -134,7 +134,7 @@ func (m *email) recipients() []address {
 	return all
 }
 
-// needsUTF8 says that an address stands in a command or header as it is.
+// needsUTF8 reports that an address stands in a command or header as it is.
 func (m *email) needsUTF8() bool {
 	named := slices.Concat(m.to, m.cc, m.bcc, []address{*m.from})
 	if m.replyTo != nil {
@@ -154,7 +154,7 @@ func parseAddress(text string) (address, error) {
 	if a.name, err = headerValue(parsed.Name); err != nil { // encoded words may hide anything
 		return a, fmt.Errorf("its name %w", err)
 	}
-	// A quoted part before the @ can look like another address or a parameter to who reads less carefully.
+	// A quoted part before the @ can look like another address or a parameter to a less careful reader.
 	if (&mail.Address{Address: parsed.Address}).String() != "<"+parsed.Address+">" {
 		return a, errors.New("needs quotes before the @, which is not supported")
 	}

@@ -32,7 +32,7 @@ type mailServer struct {
 }
 
 // send hands a message over and returns the server's last word. All recipients get it or none: the
-// dialog ends before the message as soon as one of them was refused, so a retry sends nobody a second
+// dialog ends before the message as soon as one of them was refused, so a retry sends no recipient a second
 // one. It ends at once with its context, whose cause it then returns.
 func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, error) {
 	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
@@ -144,7 +144,7 @@ func (d *dialog) transact(m *email, raw []byte) (string, error) {
 	return "", nil
 }
 
-// name tells the server the recipients. It asks for all of them, to say in one go who was refused.
+// name sends the recipients to the server. It sends all of them, to report at once which were refused.
 func (d *dialog) name(recipients []address) error {
 	var refusals []string
 	refused := &Failure{Code: string(apierror.EmailFailed), Retryable: true, Private: true}
@@ -174,20 +174,20 @@ func (d *dialog) name(recipients []address) error {
 // path is the address as commands have it.
 func (a address) path() string { return "<" + a.String() + ">" }
 
-// trouble makes a failure of what the server said, or of a connection that broke. What a server says with
-// a 5 it says for good.
+// trouble makes a failure of the answer of a server, or of a connection that broke. An answer that begins
+// with a 5 is final.
 func trouble(doing string, err error) *Failure {
 	failure := &Failure{
 		Code: string(apierror.EmailFailed), Message: doing + ": " + reason(err), Retryable: true, Cause: err,
 	}
-	var said *textproto.Error
-	if !errors.As(err, &said) {
+	var answer *textproto.Error
+	if !errors.As(err, &answer) {
 		return failure
 	}
 	failure.Cause = nil
 	failure.Private = true // it names people
-	failure.Message = fmt.Sprintf("%s: %d %s", doing, said.Code, strings.ReplaceAll(said.Msg, "\n", " "))
-	if said.Code >= 500 && said.Code < 600 {
+	failure.Message = fmt.Sprintf("%s: %d %s", doing, answer.Code, strings.ReplaceAll(answer.Msg, "\n", " "))
+	if answer.Code >= 500 && answer.Code < 600 {
 		failure.Code, failure.Retryable = string(apierror.EmailRefused), false
 	}
 	return failure
@@ -198,16 +198,16 @@ func trouble(doing string, err error) *Failure {
 func greeting(err error) *Failure {
 	const doing = "greet the mail server"
 	failure := trouble(doing, err)
-	var said *textproto.Error
-	if errors.As(err, &said) {
-		failure.Message, failure.Cause = fmt.Sprintf("%s: it answered %d", doing, said.Code), err
+	var answer *textproto.Error
+	if errors.As(err, &answer) {
+		failure.Message, failure.Cause = fmt.Sprintf("%s: it answered %d", doing, answer.Code), err
 	}
 	return failure
 }
 
 func answered(err error) bool {
-	var said *textproto.Error
-	return errors.As(err, &said)
+	var answer *textproto.Error
+	return errors.As(err, &answer)
 }
 
 // ended is the cause of the context's end, where it has ended, instead of what followed from it.

@@ -12,20 +12,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// Failure is an error that says how the attempt failed.
+// Failure is an error that describes how the attempt failed.
 type Failure struct {
 	Code       string // namespaced, as in DEMO.NO_SUCH_FILE
 	Message    string
 	Retryable  bool
 	RetryAfter time.Duration // 0: the job's policy decides
-	Private    bool          // the message has what others said: it stands with the job, not in the worker's own log
+	Private    bool          // the message has the words of others: it stands with the job, not in the worker's own log
 	Cause      error         // for the worker's log only: it may name our hosts, users and paths
 }
 
 // Error is the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// invalidPayload says all that is wrong; trying again would not help. It is private: a decoder's error may quote the
+// invalidPayload lists all that is wrong; trying again would not help. It is private: a decoder's error may quote the
 // payload.
 func invalidPayload(err error) *Failure {
 	message := err.Error()
@@ -45,7 +45,8 @@ func notConfigured(setting string) *Failure {
 	return &Failure{Code: string(apierror.NotConfigured), Message: setting + " is not set for this worker"}
 }
 
-// reason tells a job's owner why something of ours could not be used. The error itself names addresses and paths.
+// reason is for a job's owner: why something of the installation could not be used. The error itself names addresses
+// and paths.
 func reason(err error) string {
 	var (
 		name        *net.DNSError

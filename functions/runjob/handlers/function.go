@@ -19,7 +19,8 @@ import (
 // TypeFunctionCall is the type of the event that FUNCTION sends where its payload names none.
 const TypeFunctionCall = "io.jobweaver.function.call.v1"
 
-// Function runs jobs of type FUNCTION: it sends an event to whoever does the work, and its answer is the output.
+// Function runs jobs of type FUNCTION: it sends an event to the service that does the work, and its answer is the
+// output.
 type Function struct {
 	caller *Caller
 }
@@ -37,7 +38,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if err != nil {
 		return Result{}, invalidPayload(err)
 	}
-	back, noCallback := f.caller.callback(a, p.wait()) // whoever answers at once needs none
+	back, noCallback := f.caller.callback(a, p.wait()) // a service that answers at once needs none
 	request, wrong := f.caller.request(ctx, a, p, back)
 	if wrong != nil {
 		return Result{}, wrong

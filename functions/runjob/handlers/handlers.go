@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Handler runs one attempt. It must end soon after its context does; context.Cause then says why
-// (ErrTimeout, ErrCancelled, ErrStopping, ErrLost). An error fails the attempt: a *Failure says how,
+// Handler runs one attempt. It must end soon after its context does; context.Cause then has the reason
+// (ErrTimeout, ErrCancelled, ErrStopping, ErrLost). An error fails the attempt: a *Failure describes how,
 // any other is retryable; one that wraps ErrLost or ErrGivenBack ends the attempt that way. A panic fails it too. It
 // must not end its goroutine (runtime.Goexit).
 type Handler func(ctx context.Context, a *Attempt) (Result, error)

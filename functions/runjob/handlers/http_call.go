@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// maxAnswer bounds what is read of an answer; nobody looks at it.
+// maxAnswer bounds what is read of an answer, which is not used.
 const maxAnswer = 64 << 10
 
 // httpCall makes the call of a step. It fails when the answer is 400 or above, or does not come. The
@@ -37,7 +37,7 @@ func (s *Simulation) httpCall(ctx context.Context, step jobspec.HTTPCall) error 
 	return failure
 }
 
-// mayGetBetter says whether a call that was answered so, 400 or above, is worth another try: those that
+// mayGetBetter reports whether a call that was answered so, 400 or above, is worth another try: those that
 // Knative tries again.
 func mayGetBetter(status int) bool {
 	switch status {

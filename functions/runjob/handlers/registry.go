@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// MaxSchemas is how many bytes of schemas a worker tells of: its beats carry them.
+// MaxSchemas is how many bytes of schemas a worker advertises: its heartbeats carry them.
 const MaxSchemas = 64 << 10
 
 // Registry knows the handler of each job type. Who makes one closes it when no handler runs any more.
@@ -104,20 +104,20 @@ func (r *Registry) Find(jobType string) Handler {
 	return r.others
 }
 
-// Has tells whether a job type is registered by its name.
+// Has reports whether a job type is registered by its name.
 func (r *Registry) Has(jobType string) bool { return r.types[jobType].handler != nil }
 
-// JobTypes lists what is registered, by name. Everybody has the schemas of built-in types; of the others those
-// are told, in this order, that have room within MaxSchemas.
+// JobTypes lists what is registered, by name. The gateway has the schemas of built-in types; of the others those
+// are advertised, in this order, that have room within MaxSchemas.
 func (r *Registry) JobTypes() []jobevent.JobType {
 	types := []jobevent.JobType{}
 	room := MaxSchemas
 	for _, name := range slices.Sorted(maps.Keys(r.types)) {
-		told := jobevent.JobType{Name: name}
+		advertised := jobevent.JobType{Name: name}
 		if schema := r.types[name].schema; !isBuiltin(name) && len(schema) <= room {
-			told.Schema, room = schema, room-len(schema)
+			advertised.Schema, room = schema, room-len(schema)
 		}
-		types = append(types, told)
+		types = append(types, advertised)
 	}
 	return types
 }

@@ -23,7 +23,7 @@ type ReportConfig struct {
 	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" desc:"database for these queries; use a role that can only read"`
 }
 
-// progressEvery is how often a report says how far it is.
+// progressEvery is how often a report has its progress reported.
 const progressEvery = 400 * time.Millisecond
 
 // Report runs jobs of type REPORT: rows, given or read by a named query, rendered and stored.
@@ -105,7 +105,7 @@ func (r *Report) configured(p *reportPayload) error {
 	return nil
 }
 
-// reportFailure says of an error whether another try may help.
+// reportFailure makes a failure of an error, retryable where another try may help.
 func reportFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -113,7 +113,7 @@ func reportFailure(ctx context.Context, err error) error {
 	failure, problem, invalid := new(Failure), new(reportProblem), new(reportdb.InvalidError)
 	broken := new(reportdb.ConnectionError)
 	fail := func(code apierror.Code, retryable bool) error {
-		return &Failure{Code: string(code), Message: err.Error(), Retryable: retryable, Private: true} // it tells of rows
+		return &Failure{Code: string(code), Message: err.Error(), Retryable: retryable, Private: true} // it quotes rows
 	}
 	switch {
 	case errors.As(err, &failure):
@@ -160,11 +160,11 @@ type reportRun struct {
 	payload *reportPayload
 	store   *reportstore.Store
 
-	file   *reportstore.File // nil: not begun, or ended
-	report *reportfile.File  // nil: not begun
-	done   reportOutput
-	total  int       // rows; 0: not known
-	saidAt time.Time // of the progress
+	file       *reportstore.File // nil: not begun, or ended
+	report     *reportfile.File  // nil: not begun
+	done       reportOutput
+	total      int       // rows; 0: not known
+	reportedAt time.Time // of the progress
 }
 
 // begin makes the file, once the columns are known.
@@ -179,7 +179,7 @@ func (r *reportRun) begin(columns []reportColumn) (err error) {
 	for i, c := range columns {
 		shown[i] = c.file()
 	}
-	r.saidAt = time.Now()
+	r.reportedAt = time.Now()
 	r.report, err = reportfile.New(r.ctx, r.file, format, r.payload.Title, shown)
 	return err
 }
@@ -196,10 +196,10 @@ func (r *reportRun) inline() error {
 	return rows.render(r.report, r.progress)
 }
 
-// progress is said a few times a second. It is also where a report notices that nobody wants it any more.
+// progress is reported a few times a second. That is also where a report notices that its attempt has ended.
 func (r *reportRun) progress(rows int) error {
-	if now := time.Now(); now.Sub(r.saidAt) >= progressEvery {
-		r.saidAt = now
+	if now := time.Now(); now.Sub(r.reportedAt) >= progressEvery {
+		r.reportedAt = now
 		text := strconv.Itoa(rows) + " rows"
 		if r.total == 0 {
 			r.attempt.Progress(0, text)

@@ -146,7 +146,7 @@ func newInlineRows(rows []byte, columns []reportColumn) (*inlineRows, error) {
 	return r, nil
 }
 
-// nameColumns makes the columns that nobody has asked for.
+// nameColumns makes the columns that the payload does not name.
 func (r *inlineRows) nameColumns(width int) {
 	if r.columns != nil {
 		for i := range r.columns {
@@ -223,8 +223,8 @@ func cellOf(value jsontext.Value) reportfile.Cell {
 	}
 }
 
-// render gives all rows to the file, and says before each how many there were.
-func (r *inlineRows) render(file *reportfile.File, said func(rows int) error) error {
+// render gives all rows to the file, and reports before each how many there were.
+func (r *inlineRows) render(file *reportfile.File, report func(rows int) error) error {
 	cells := make([]reportfile.Cell, len(r.columns))
 	text := 0
 	places := map[string][]int{} // a name may head more than one column
@@ -235,7 +235,7 @@ func (r *inlineRows) render(file *reportfile.File, said func(rows int) error) er
 		if row == 0 {
 			return nil
 		}
-		err := errors.Join(said(row), file.Row(cells))
+		err := errors.Join(report(row), file.Row(cells))
 		clear(cells)
 		return err
 	}

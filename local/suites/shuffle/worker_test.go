@@ -287,7 +287,7 @@ func (ws *workers) judge() []jobevent.Item {
 	if _, err := ws.store.Beat(ws.t.Context(), workerdb.Beat{WorkerID: judge, Queues: []string{}}); err != nil {
 		ws.t.Fatal(err)
 	}
-	outcomes, err := ws.store.Judge(ws.t.Context(), judge)
+	outcomes, err := ws.store.Reap(ws.t.Context(), judge)
 	if err != nil {
 		ws.t.Fatal(err)
 	}

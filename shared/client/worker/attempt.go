@@ -25,7 +25,7 @@ var (
 	ErrLost      = errors.New("the attempt is lost: it was taken away, or no beat was answered for 10 s")
 )
 
-// Failure is an error that says how the attempt failed. Any other error is retryable.
+// Failure is an error that describes how the attempt failed. Any other error is retryable.
 type Failure struct {
 	Code       string // namespaced, as in RESIZE.NO_IMAGE
 	Message    string
@@ -57,10 +57,11 @@ func WaitFor(d time.Duration) error {
 
 type handler func(ctx context.Context, a *Attempt) (json.RawMessage, error)
 
-// Handle has a worker run the attempts of a job type. The payload becomes an In by encoding/json, and the Out the job's
-// output; json.RawMessage takes and gives them as they are. The handler's error is a *Failure, a Snooze, a WaitFor or
-// any other; a panic is a failure, too. The handler ends soon after its context does: context.Cause tells why.
-// It may run for a while after the attempt was lost and runs elsewhere: fence side effects by JobID and Attempt.
+// Handle has a worker run the attempts of a job type. The payload becomes an In by encoding/json, and the Out the
+// job's output; json.RawMessage takes and gives them as they are. The handler's error is a *Failure, a Snooze, a
+// WaitFor or any other; a panic is a failure, too. The handler ends soon after its context does: context.Cause has the
+// reason. It may run for a while after the attempt was lost and runs elsewhere: fence side effects by JobID and
+// Attempt.
 func Handle[In, Out any](w *Worker, jobType string, run func(ctx context.Context, a *Attempt, in In) (Out, error)) {
 	w.handlers[jobType] = func(ctx context.Context, a *Attempt) (json.RawMessage, error) {
 		var in In
@@ -214,14 +215,14 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
-// hasNews tells whether there is something for the next beat.
+// hasNews reports whether there is something for the next beat.
 func (a *Attempt) hasNews() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.progress != nil || len(a.lines) > 0
 }
 
-// sign takes what a beat has to tell of an attempt, and as many log lines as it has room for.
+// sign takes what a beat has to report of an attempt, and as many log lines as it has room for.
 func (a *Attempt) sign(room *int) client.WorkSign {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends what became of
-// them. It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
+// Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends what became
+// of them. It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
 package worker
 
 import (
@@ -160,7 +160,7 @@ func (w *Worker) take(ctx context.Context) int {
 	}
 }
 
-// isFinal tells whether the gateway has refused a request, and would refuse it again.
+// isFinal reports whether the gateway has refused a request, and would refuse it again.
 func isFinal(err error) bool {
 	var refused *client.Error
 	return errors.As(err, &refused) && refused.Status < http.StatusInternalServerError &&
@@ -214,8 +214,8 @@ func (w *Worker) inHand() []*Attempt {
 	return slices.Collect(maps.Values(w.held))
 }
 
-// beat keeps all attempts in hand; with only, it does nothing where that one has nothing to tell. A beat and a settle
-// may cross: then an attempt whose result is stored is answered as lost, or is in hand no more. Neither changes
+// beat keeps all attempts in hand; with only, it does nothing where that one has nothing to report. A beat and a
+// settle may cross: then an attempt whose result is stored is answered as lost, or is in hand no more. Neither changes
 // anything.
 func (w *Worker) beat(life context.Context, only *Attempt) {
 	w.beating <- struct{}{}
