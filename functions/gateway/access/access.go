@@ -1,4 +1,4 @@
-// Package access knows who a request is from and what they may do.
+// Package access authenticates requests and decides what they may do.
 package access
 
 import (
@@ -41,7 +41,7 @@ func ParseRoles(names []string) ([]Role, error) {
 	return roles, nil
 }
 
-// Principal is who a request is from. The zero one may do nothing.
+// Principal is the sender of a request. The zero value may do nothing.
 type Principal struct {
 	Owner    string // whose things it sees; empty: the installation's own
 	Everyone bool   // it sees all owners' things: authentication is off
@@ -51,7 +51,7 @@ type Principal struct {
 	Types, Queues []string // of which it may have attempts, with the role work; empty: any
 }
 
-// Has says whether the principal has the role, or one that holds it.
+// Has reports whether the principal has the role, or one that includes it.
 func (p Principal) Has(role Role) bool {
 	for _, own := range p.Roles {
 		switch {
@@ -64,7 +64,7 @@ func (p Principal) Has(role Role) bool {
 	return false
 }
 
-// May says whether the principal has what a route needs. What needs nothing by name is for nobody.
+// May reports whether the principal has what a route needs. It refuses a need that it does not know.
 func (p Principal) May(need Role) bool {
 	switch need {
 	case Public:
@@ -86,7 +86,7 @@ func With(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// Of is who a request is from.
+// Of returns the principal of a request.
 func Of(ctx context.Context) Principal {
 	p, _ := ctx.Value(principalKey{}).(Principal)
 	return p

@@ -21,13 +21,13 @@ const (
 	patience = 5 * time.Second
 )
 
-// Gate says who requests are from.
+// Gate authenticates requests.
 type Gate struct {
 	Keys   *Keyring
 	Tokens *Issuer // nil: none are taken
 }
 
-// Who says who a request is from; an error is one to answer with. suspect is as for Keyring.Who.
+// Who returns the sender of a request, or the error to answer with. suspect is as for Keyring.Who.
 func (g *Gate) Who(r *http.Request, suspect func() bool) (Principal, error) {
 	text, err := credential(r)
 	if err != nil {

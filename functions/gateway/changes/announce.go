@@ -63,7 +63,7 @@ func (h *Hub) announceAccepted(ctx context.Context) {
 	}
 }
 
-// countOn sends statistics to streams of lists, as they change.
+// countOn sends changed statistics to streams of lists.
 func (h *Hub) countOn(ctx context.Context) {
 	tick := time.NewTicker(statsEvery)
 	defer tick.Stop()

@@ -147,7 +147,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// Enter is for who waits to be told of an end; leave is to be called.
+// Enter keeps the hub listening for a waiting request, until the caller calls leave.
 func (h *Hub) Enter() (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,14 +161,14 @@ func (h *Hub) Enter() (leave func()) {
 	}
 }
 
-// IsNotified says whether changes are told to this hub at the moment.
+// IsNotified reports whether projections notify this hub of changes at the moment.
 func (h *Hub) IsNotified() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.listening && time.Since(h.answered) < 3*apidb.WatchEvery
 }
 
-// run tells until ctx ends. Streams end with it.
+// Run follows changes until ctx ends. Streams end with it.
 func (h *Hub) Run(ctx context.Context) {
 	context.AfterFunc(ctx, func() { close(h.closing) })
 	for {
@@ -181,7 +181,7 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 }
 
-// watch tells as long as somebody is there, and a while longer.
+// watch follows changes while there is a stream or a waiting request, and for linger longer.
 func (h *Hub) watch(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	var all errgroup.Group
@@ -213,14 +213,14 @@ func (h *Hub) isWanted() bool {
 	return h.here > 0 || time.Since(h.left) < linger
 }
 
-// announce tells all that change jobs that somebody watches.
+// announce notifies all processes that change jobs that this gateway watches.
 func (h *Hub) announce(ctx context.Context) {
 	if err := edge.Within(ctx, hubPatience, h.db.TellWatching); err != nil && ctx.Err() == nil {
 		h.trouble.Note(ctx, err)
 	}
 }
 
-// tidy forgets jobs that nobody has followed for a while, and statistics that nobody wants.
+// tidy forgets jobs that no stream has followed for a while, and statistics that no stream shows.
 func (h *Hub) tidy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -241,7 +241,7 @@ func (h *Hub) tidy() {
 	}
 }
 
-// listen hears what projections tell. After each time that it did not listen, all may have missed something.
+// listen receives the notifications of projections. Whenever it did not listen, all streams may have missed changes.
 func (h *Hub) listen(ctx context.Context) {
 	for first := true; ; first = false {
 		err := h.db.ListenChanges(ctx, func() {
@@ -274,7 +274,7 @@ func (h *Hub) setListening(on bool) {
 	}
 }
 
-// hear takes a notification.
+// hear handles a notification.
 func (h *Hub) hear(c apidb.Change) {
 	switch c.Kind {
 	case apidb.ChangeBegins, apidb.ChangeHere:
@@ -356,7 +356,7 @@ func (h *Hub) markFollowed(ids []uuid.UUID, what changes) {
 	}
 }
 
-// note is for who holds the mutex, as all below that say nothing else.
+// note records a change. The caller holds the mutex.
 func (h *Hub) note(id uuid.UUID, what changes) {
 	was, known := h.changed[id]
 	if !known {

@@ -36,7 +36,7 @@ func (h *Hub) lookOn(ctx context.Context) {
 	}
 }
 
-// look reads some of what has changed, and has streams told of it.
+// look reads some of the changed jobs, and adds their events to the ring.
 func (h *Hub) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hubPatience)
 	defer cancel()
@@ -119,7 +119,7 @@ func (h *Hub) askedAfter() []uuid.UUID {
 	return slices.Collect(maps.Keys(h.after))
 }
 
-// dropOthers forgets changes of jobs that no stream is of. The caller holds the mutex.
+// dropOthers forgets changes of jobs that no stream follows by id. The caller holds the mutex.
 func (h *Hub) dropOthers() {
 	kept := h.order[:0]
 	for _, id := range h.order {
@@ -132,7 +132,7 @@ func (h *Hub) dropOthers() {
 	h.order = kept
 }
 
-// again has jobs read that there was no room for.
+// again marks jobs that did not fit into this read.
 func (h *Hub) again(later []uuid.UUID, taken map[uuid.UUID]changes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,7 +211,7 @@ func (h *Hub) addJob(job *jobstore.Changed, shown []byte, what changes) {
 	}
 }
 
-// addLines tells streams of a job of new lines of its log.
+// addLines adds an event with the new lines of a job's log.
 func (h *Hub) addLines(ctx context.Context, id uuid.UUID) error {
 	for more := true; more; {
 		h.mu.Lock()

@@ -38,7 +38,7 @@ func (s *Subscription) wants(e *event) bool {
 	return e.jobID == uuid.Nil
 }
 
-// join gives a stream its place in the ring: later events come after it.
+// Join gives a stream its place in the ring: later events come after it.
 func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
 	done := h.Enter()
 	h.mu.Lock()
@@ -123,7 +123,7 @@ func (h *Hub) leave(s *Subscription, job *attended) {
 	}
 }
 
-// next is what a stream is to be sent now, and what is closed when there is more.
+// Next returns what a stream has to send now, and a channel that is closed when there is more.
 func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,7 +148,7 @@ func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
 	return frames, h.grown
 }
 
-// beat is what a stream that has nothing to say sends: a comment, and up to where nothing was for it.
+// Heartbeat is what a stream without events sends: a comment, and the id up to which no event was for it.
 func (h *Hub) Heartbeat(s *Subscription) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()

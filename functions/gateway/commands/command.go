@@ -78,7 +78,7 @@ func (a *API) Reschedule(c *gin.Context) error {
 	})
 }
 
-// keep has a command kept before it answers; whoever asks again gets the same number.
+// keep stores a command before it answers. The same command again gets the same number.
 func (a *API) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (commandstore.Command, error)) error {
 	id, err := edge.JobID(c)
 	if err != nil {

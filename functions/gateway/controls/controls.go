@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// appliedPatience is how long an answer waits for the scheduler to go by a control.
+	// appliedPatience is how long an answer waits for the scheduler to apply a control.
 	appliedPatience = 5 * time.Second
-	// appliedMost is the longest time between two looks.
+	// appliedMost is the longest time between two reads.
 	appliedMost = 100 * time.Millisecond
 )
 
@@ -85,7 +85,7 @@ func (a *API) List(c *gin.Context) error {
 	return nil
 }
 
-// Get is GET /api/controls/{kind}/{name}. Of what nobody has asked anything of, nothing is asked.
+// Get is GET /api/controls/{kind}/{name}. A control that was never set has version 0.
 func (a *API) Get(c *gin.Context) error {
 	kind, name, err := subject(c)
 	if err != nil {
@@ -137,8 +137,8 @@ func (a *API) Resume(c *gin.Context) error {
 	return a.change(c, audit.Entry(c), func(control *jobevent.Control) { control.Paused = false })
 }
 
-// holding is change, where the queue has to be one of this installation's. What lets go may be about one
-// that was.
+// holding is change for a pause or limit, whose queue must be one of this installation. A control of a former queue can
+// still be lifted.
 func (a *API) holding(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
 	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(a.Queues, c.Param("name")) {
 		queues := strings.Join(a.Queues, ", ")
@@ -147,7 +147,7 @@ func (a *API) holding(c *gin.Context, entry *apidb.Audit, change func(*jobevent.
 	return a.change(c, entry, change)
 }
 
-// change commits a change of a control, says it, and waits a while for the scheduler to go by it.
+// change commits a change of a control, publishes it, and waits a while for the scheduler to apply it.
 func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
 	kind, name, err := subject(c)
 	if err != nil {
@@ -176,8 +176,8 @@ func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.C
 	return nil
 }
 
-// applied waits until the scheduler goes by a version, or a later one. It has been committed: whatever
-// goes wrong here is no reason to say no.
+// applied waits until the scheduler has applied a version, or a later one. The change is committed, so an error here
+// does not refuse it.
 func (a *API) applied(ctx context.Context, owner apidb.Owner, asked controlstore.Control) bool {
 	ctx, cancel := context.WithTimeout(ctx, appliedPatience)
 	defer cancel()

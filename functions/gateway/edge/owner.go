@@ -7,13 +7,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// IsInstallation tells whether the request is from who looks after all of it: its admin who acts for no owner, or
-// anybody, where authentication is off.
+// IsInstallation reports whether the request may act for the whole installation: it is from an admin of no owner, or
+// authentication is off.
 func IsInstallation(c *gin.Context) bool {
 	return access.Of(c.Request.Context()).May(access.Installation)
 }
 
-// WidestOwner is whose, where the installation sees all owners' as well: numbers, controls, workers.
+// WidestOwner is OwnerOf for statistics, controls and workers, of which the installation sees those of all owners.
 func WidestOwner(c *gin.Context) apidb.Owner {
 	if IsInstallation(c) {
 		return apidb.Everyone
@@ -21,7 +21,7 @@ func WidestOwner(c *gin.Context) apidb.Owner {
 	return OwnerOf(c)
 }
 
-// OwnerOf is the owner whose things the request sees.
+// OwnerOf returns the owner whose jobs the request may see.
 func OwnerOf(c *gin.Context) apidb.Owner {
 	p := access.Of(c.Request.Context())
 	if p.Everyone {

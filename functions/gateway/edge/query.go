@@ -32,7 +32,7 @@ func (q *Query) Bad(name, format string, args ...any) {
 	q.Wrong = append(q.Wrong, apierror.Detail{Path: name, Message: fmt.Sprintf(format, args...)})
 }
 
-// Close says all that is wrong, parameters that are none of known among it.
+// Close returns an error that lists all that is wrong, including parameters that are not known.
 func (q *Query) Close(known ...string) error {
 	for name := range q.Values {
 		if !slices.Contains(known, name) {

@@ -39,7 +39,7 @@ func NewPayloads(advertised func(context.Context) (map[string]workerstore.Advert
 	}
 }
 
-// Check returns what is wrong with a job's payload.
+// Check returns why a job's payload is refused; nil: it is not.
 type Check func(*jobspec.Request) error
 
 // Check checks the payloads of one request. The workers are asked for at the first that needs them, and once.

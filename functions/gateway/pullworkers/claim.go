@@ -99,7 +99,7 @@ func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	}
 }
 
-// worksFor is the owner of whose jobs the request may have attempts: with a key of the installation, all owners.
+// worksFor returns the owner whose attempts the request may claim; with a key of the installation, all owners.
 func worksFor(c *gin.Context) pullwire.Caller {
 	p := access.Of(c.Request.Context())
 	if p.Everyone || p.Owner == "" {
@@ -108,7 +108,7 @@ func worksFor(c *gin.Context) pullwire.Caller {
 	return pullwire.Caller{Owner: p.Owner}
 }
 
-// covers refuses a claim of what the key is not for. One that names no queues asks for those of the key.
+// covers refuses a claim of job types or queues that the key does not cover. Without queues, those of the key apply.
 func covers(c *gin.Context, claim *jobspec.WorkClaim) error {
 	p := access.Of(c.Request.Context())
 	if len(claim.Queues) == 0 {

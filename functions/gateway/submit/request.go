@@ -38,7 +38,7 @@ type API struct {
 	Singles, Ordered *coalesce.Coalescer
 }
 
-// Requester is who asks for jobs with a request.
+// Requester is what the jobs of a request take from it besides their own bodies.
 type Requester struct {
 	Owner apidb.Owner
 	trace uuid.UUID

@@ -58,7 +58,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 	return nil
 }
 
-// readPatch reads changes to a request. No body is none.
+// readPatch reads changes to a request. Without a body there are none.
 func readPatch(c *gin.Context) (jobspec.Patch, error) {
 	if c.Request.ContentLength == 0 {
 		return jobspec.Patch{}, nil

@@ -67,7 +67,7 @@ func (a *API) Submit(c *gin.Context) error {
 	return nil
 }
 
-// AcceptedStatus also says in a header that an answer was given before.
+// AcceptedStatus returns the status of the answer. A header marks an answer that was given before.
 func AcceptedStatus(c *gin.Context, job jobstore.Accepted) int {
 	if job.Replayed {
 		c.Header("Idempotent-Replayed", "true")
@@ -76,7 +76,7 @@ func AcceptedStatus(c *gin.Context, job jobstore.Accepted) int {
 	return http.StatusAccepted
 }
 
-// Refusal is why the store did not accept a job; nil: it did.
+// Refusal returns why the store did not accept a job; nil: it did.
 func Refusal(job jobstore.Accepted) error {
 	switch {
 	case job.Conflict:
@@ -88,7 +88,7 @@ func Refusal(job jobstore.Accepted) error {
 	return job.Late
 }
 
-// noJobs: what stands at these places of after is no job.
+// noJobs refuses a request whose after names no job at these indices.
 func noJobs(at []int) error {
 	const message = "there is no job with this id"
 	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: %s", at[0], message)
