@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// maxAnswerBytes is of payloads in one answer, beyond the first.
+// maxAnswerBytes bounds the payloads in one answer. The first may be larger.
 const maxAnswerBytes = 4 << 20
 
 // openClaim is a request for attempts that is held. Guarded by the function's mutex.
@@ -72,7 +72,7 @@ func (w *pullWorker) takes(kind runjob.Kind) bool {
 	return takes(w.key.Caller, w.types, w.queues, kind)
 }
 
-// hasRoom is for an attempt with a payload of so many bytes.
+// hasRoom reports whether an attempt with a payload of so many bytes fits in.
 func (c *openClaim) hasRoom(bytes int) bool {
 	taken := c.kept + len(c.got)
 	return !c.closed && taken < c.Slots && (taken == 0 || c.bytes+bytes <= maxAnswerBytes)
@@ -181,7 +181,7 @@ func (f *Function) peeked(kind runjob.Kind) {
 	}
 }
 
-// wants is the worker's question whether to claim an attempt.
+// wants reports to the worker whether to claim an attempt, and keeps a place for it.
 func (f *Function) wants(kind runjob.Kind, key workerdb.Key, bytes int) bool {
 	if !f.fresh() {
 		return false // the next heartbeat that gets through has the worker ask again

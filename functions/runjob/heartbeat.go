@@ -35,7 +35,7 @@ func (b *beats) change() {
 	}
 }
 
-// wait returns when the next beat is due: soon after one that failed, else after a change, or after a
+// wait returns when the next heartbeat is due: soon after one that failed, else after a change, or after a
 // while, and never too soon.
 func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	soonest := t.beatAtMost

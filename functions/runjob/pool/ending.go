@@ -97,7 +97,7 @@ func (p *Pool) HandBack(queue string, limit int, heldAtMost time.Duration) int {
 	return n
 }
 
-// GiveUp settles what waits for a slot and has waited too long to be started.
+// GiveUp settles attempts that have waited for a slot until after their expiresAt.
 func (p *Pool) GiveUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

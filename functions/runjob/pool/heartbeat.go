@@ -64,7 +64,7 @@ func (p *Pool) slotsNow() int {
 	return min(p.slots, p.Demand())
 }
 
-// Listed is an attempt as a beat sees it.
+// Listed is an attempt of the pool for a heartbeat.
 type Listed struct {
 	*Attempt
 	StartedAt time.Time

@@ -139,7 +139,7 @@ func (f *pdfFile) wanted(rows [][]Cell) (wanted, least []float64) {
 	return wanted, least
 }
 
-// fit takes from the widest what there is no room for, and breaks words only where it must. Where there is
+// fit narrows the widest columns until all have room, and breaks words only where it must. Where there is
 // more room than wanted, all get a little.
 func fit(wanted, least []float64, room float64) []float64 {
 	widths := append([]float64(nil), wanted...)
