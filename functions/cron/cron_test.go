@@ -282,7 +282,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 	}
 }
 
-// protocol #18: with brokers away passes wait to be published, but not 100 of 32 MiB each.
+// With brokers away passes wait to be published, but not 100 of 32 MiB each.
 func TestWhatWaitsToBePublishedIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	boundedInBytes(t, "")

@@ -117,7 +117,7 @@ func TestACallbackWithoutAttemptAndSecretNeedsASetting(t *testing.T) {
 	h.post("/api/jobs/callback", body).wantError(apierror.Unauthorized)
 	h.post("/jobs/callback", body).want(http.StatusOK)
 	if e := h.broker.next(t); e.ID() != jobevent.OutcomeID(id, 2, "callback") {
-		t.Errorf("said %s", e)
+		t.Errorf("got %s", e)
 	}
 	if again := h.post("/jobs/callback", body, "X-Callback-Secret", globalSecret).want(http.StatusOK); again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same again: %v", again.header)

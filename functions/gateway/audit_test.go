@@ -218,7 +218,7 @@ func TestReadsAreInTheAuditLogWhereTheyAreWanted(t *testing.T) {
 	acme.get("/api/jobs").ok(http.StatusOK, nil)
 	acme.get("/api/stats").ok(http.StatusOK, nil)
 	acme.get("/api/workers").ok(http.StatusOK, nil)
-	// security L10: what shows nothing is not entered
+	// What shows nothing is not entered
 	acme.get("/api/jobs?limit=0").ok(http.StatusBadRequest, nil)
 	acme.get("/api/jobs/"+uuid.NewString()).ok(http.StatusNotFound, nil)
 	acme.get("/api/schedules/none").ok(http.StatusNotFound, nil)

@@ -382,7 +382,7 @@ func TestNoCommandIsTakenWhileACallbackIsNotAnswered(t *testing.T) {
 	h.callBack(id, 1, done).want(http.StatusOK)
 	r := h.ask(id, "cancel")
 	if r.wantError(apierror.InvalidStateTransition); !strings.Contains(r.error().Message, "callback") {
-		t.Errorf("it says %s", r.error().Message)
+		t.Errorf("it returned %s", r.error().Message)
 	}
 	h.scheduler(id, 2, jobstate.Retrying, ofAttempt(1, 0))
 	h.ask(id, "cancel").want(http.StatusAccepted)

@@ -35,7 +35,7 @@ func (h *fixture) saidChange() jobevent.Command {
 	h.t.Helper()
 	said, err := jobevent.Decode[jobevent.Command](h.broker.next(h.t))
 	if err != nil || said.Command != jobevent.CommandChange || said.Change == nil {
-		h.t.Fatalf("said %+v, %v", said, err)
+		h.t.Fatalf("got %+v, %v", said, err)
 	}
 	return said
 }
@@ -58,7 +58,7 @@ func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
 	if c := said.Change; said.JobID != id || said.Number != 1 || string(c.Payload) != `{"to":"a@example.org","n":2,"html":"b"}` || *c.Priority != 9 ||
 		c.Queue != "mail" || !c.RunAt.Equal(time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)) || *c.MaxRetryCount != 0 || c.TimeoutMs != 77 ||
 		!c.NeverExpires || c.ExpiresAt != nil || c.RetryPolicy.DelayMs != 5 {
-		t.Errorf("said %+v", said.Change)
+		t.Errorf("got %+v", said.Change)
 	}
 	if again := h.patch(id, body).want(http.StatusAccepted); !bytes.Equal(again.body, r.body) {
 		t.Errorf("the same again: %s", again.body)
@@ -94,7 +94,7 @@ func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
 	said = h.saidChange()
 	if c := said.Change; said.Number != 2 || *c.Priority != 0 || c.Queue != "default" || *c.MaxRetryCount != 3 || !c.RetryPolicy.Equal(&retrypolicy.Default) ||
 		time.Since(*c.RunAt).Abs() > time.Minute || string(c.Payload) != `{"n":2,"html":"b"}` {
-		t.Errorf("said %+v", said.Change)
+		t.Errorf("got %+v", said.Change)
 	}
 	h.scheduler(id, 3, jobstate.Pending, changed(2, ""))
 	if job = h.linked(id); job.Priority != 0 || len(job.Tags) != 0 || job.Queue != "default" || job.MaxRetryCount != 3 {
@@ -169,7 +169,7 @@ func TestASealedPayloadIsChangedSealed(t *testing.T) {
 	said := h.saidChange()
 	if plain, err := sealer.Open(sealing.OfJob(id, sealing.Payload), said.Change.Payload); err != nil || !bytes.Contains(plain, []byte(sealedCanary)) ||
 		bytes.Contains(said.Change.Payload, []byte(sealedCanary)) {
-		t.Errorf("said %s: %s, %v", said.Change.Payload, plain, err)
+		t.Errorf("got %s: %s, %v", said.Change.Payload, plain, err)
 	}
 	h.scheduler(id, 1, jobstate.Pending, changed(1, ""))
 	if job := h.linked(id); !bytes.Contains(job.Payload, []byte(sealedCanary)) {

@@ -65,7 +65,7 @@ func TestACancelIsKeptAndToldAndAnswered(t *testing.T) {
 	e := h.broker.next(t)
 	said, err := jobevent.Decode[jobevent.Command](e)
 	if err != nil || e.ID() != jobevent.CommandID(id, 1) || said.Number != 1 || said.Command != "cancel" || said.JobID != id || said.By == "" {
-		t.Errorf("said %s %v", e, err)
+		t.Errorf("got %s %v", e, err)
 	}
 	if n := h.command(id, "cancel"); n != 1 {
 		t.Errorf("the same again has number %d", n)
@@ -167,7 +167,7 @@ func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T
 		said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
 		if err != nil || said.Number != 1 || said.Command != jobevent.CommandReschedule || said.RunAt == nil ||
 			!said.RunAt.Equal(time.Date(2035, 11, 22, 8, 0, 0, 0, time.UTC)) {
-			t.Errorf("said %+v, %v", said, err)
+			t.Errorf("got %+v, %v", said, err)
 		}
 	}
 	for _, other := range []string{`{"runAt": "2035-11-22T08:00:01Z"}`, `{"delayMs": 1000}`} {
@@ -184,7 +184,7 @@ func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T
 	h.post(path, `{"delayMs": 60000}`).want(http.StatusAccepted)
 	said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
 	if err != nil || said.Number != 2 || said.RunAt == nil || time.Until(*said.RunAt) < 30*time.Second || time.Until(*said.RunAt) > time.Minute {
-		t.Errorf("said %+v, %v", said, err)
+		t.Errorf("got %+v, %v", said, err)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestADeleteSaysTheVersionThatIsKnown(t *testing.T) {
 	h.scheduler(id, 7, jobstate.Completed, func(s *jobevent.Status) { s.Attempt = 1 })
 	h.ask(id, "delete").want(http.StatusAccepted)
 	if said, err := jobevent.Decode[jobevent.Command](h.broker.next(t)); err != nil || said.Version != 7 {
-		t.Errorf("said %+v, %v", said, err)
+		t.Errorf("got %+v, %v", said, err)
 	}
 }
 

@@ -238,7 +238,7 @@ func TestTwoHundredSubmitsOfOneKeyStandInTheOrderOfTheirAcceptance(t *testing.T)
 		}
 		if created.OrderingKey != "o" || created.OrderNumber == 0 || (created.OrderAfter == nil) != (at[created.JobID] == 0) ||
 			created.OrderAfter != nil && at[*created.OrderAfter] != at[created.JobID]-1 {
-			t.Errorf("said %+v", created)
+			t.Errorf("got %+v", created)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestAnAnswerDoesNotWaitForEverForTheScheduler(t *testing.T) {
 	said, err := jobevent.Decode[jobevent.Control](e)
 	if err != nil || e.Type() != jobevent.TypeControl || e.ID() != jobevent.ControlID("type", "MAIL", said.Version) ||
 		said.Kind != "type" || said.Name != "MAIL" || !said.Paused || e.Key() != "type:MAIL" {
-		t.Errorf("said %s, %v", e, err)
+		t.Errorf("got %s, %v", e, err)
 	}
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)

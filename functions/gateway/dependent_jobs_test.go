@@ -50,7 +50,7 @@ func TestAJobShowsWhatItIsTiedTo(t *testing.T) {
 	created, err := jobevent.Decode[jobevent.Created](h.broker.next(t))
 	if err != nil || created.OrderingKey != "k" || created.OrderAfter == nil || *created.OrderAfter != first || created.OrderNumber == 0 ||
 		!slices.Equal(created.After, []uuid.UUID{first}) || !created.RunAnyway || !created.ExpiresAt.Equal(expiresAt) {
-		t.Errorf("said %+v, %v", created, err)
+		t.Errorf("got %+v, %v", created, err)
 	}
 	blocks := []jobevent.Block{{Kind: "dependency", ID: first.String()}, {Kind: "order", ID: "k"}}
 	job := h.show(tied)

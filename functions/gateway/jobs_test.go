@@ -33,7 +33,7 @@ func TestAJobIsAcceptedAndTold(t *testing.T) {
 	e := h.broker.next(t)
 	if e.ID() != jobevent.CreatedID(id) || e.Type() != jobevent.TypeCreated || e.Source() != "/jobweaver/gateway" ||
 		e.TraceID() != trace {
-		t.Errorf("said %s", e)
+		t.Errorf("got %s", e)
 	}
 	created, err := jobevent.Decode[jobevent.Created](e)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestAJobIsAcceptedAndTold(t *testing.T) {
 	}
 	if created.JobID != id || created.Queue != "mail" || created.Priority != 4 || created.MaxRetryCount != 7 ||
 		created.TimeoutMs != 1234 || created.RetryPolicy.DelayMs != 5 || created.OwnerID != "acme" || created.CreatedAt.IsZero() {
-		t.Errorf("said %+v", created)
+		t.Errorf("got %+v", created)
 	}
 	var job map[string]any
 	h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)
@@ -181,7 +181,7 @@ func TestWhatIsAcceptedAtTheLastMomentIsTold(t *testing.T) {
 	id := h.submit(plainJob)
 	h.stop()
 	if e := h.broker.next(t); e.Subject() != id.String() {
-		t.Errorf("said %s", e)
+		t.Errorf("got %s", e)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestAKeyIsMadeUsedAndRevoked(t *testing.T) {
 	user := &client{t: t, base: h.base, key: key.Key}
 	user.post("/api/jobs", plainJob).want(http.StatusAccepted)
 	if r := user.get("/api/jobs"); !strings.Contains(string(r.body), "needs the role read") {
-		t.Errorf("said %s", r.body)
+		t.Errorf("got %s", r.body)
 	}
 	user.get("/api/jobs").wantError(apierror.Forbidden)
 	user.post("/api/keys", `{"name": "more", "roles": ["submit"]}`).wantError(apierror.Forbidden)

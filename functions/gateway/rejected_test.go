@@ -190,7 +190,7 @@ func TestARejectedRecordIsRedrivenOnceAndAnswersFor(t *testing.T) {
 	}
 	to.fail(fmt.Errorf("it is no CloudEvent: %w", jobevent.ErrInvalid))
 	if said := admin.refusedRedrive(at); !strings.Contains(said, "no CloudEvent") {
-		t.Errorf("said %s", said)
+		t.Errorf("got %s", said)
 	}
 	to.fail(nil)
 	var got rejectedRecord

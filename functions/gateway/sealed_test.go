@@ -164,7 +164,7 @@ func TestACallbackIsKeptAndSaidSealed(t *testing.T) {
 	}
 	if got, err := sealer.Open(sealing.OfAttempt(id, 1, sealing.Output), said.Output); string(got) != `"`+sealedCanary+`"` || err != nil ||
 		bytes.Contains(said.Output, []byte(sealedCanary)) {
-		t.Errorf("said %s: %s, %v", said.Output, got, err)
+		t.Errorf("got %s: %s, %v", said.Output, got, err)
 	}
 	if n := h.sqlInt(`select count(*) from jobs left join callbacks using (job_id)
 		where jobs::text || coalesce(callbacks::text, '') like '%' || $1 || '%'`, sealedCanary); n != 0 {

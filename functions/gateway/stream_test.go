@@ -610,7 +610,7 @@ func TestAStreamTellsOfJobsThatComeAfterAJob(t *testing.T) {
 	}
 }
 
-// A projection that starts does not wait until the gateway says again that it watches.
+// A projection that starts does not wait until the gateway publishes again that it watches.
 func TestAProjectionThatStartsTellsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)

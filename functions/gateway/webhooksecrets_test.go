@@ -17,7 +17,7 @@ type webhookSecrets struct {
 	End, Call []string
 }
 
-// security H1: an owner's admin gets the keys of its own receivers, and nobody else's.
+// An owner's admin gets the keys of its own receivers, and nobody else's.
 func TestAnOwnersAdminSeesItsOwnWebhookSecrets(t *testing.T) {
 	t.Parallel()
 	cfg := webhook.Config{Secrets: secret.AllOf("whsec_"+strings.Repeat("a", 44), "whsec_"+strings.Repeat("b", 44))}

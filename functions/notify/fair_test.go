@@ -171,7 +171,7 @@ func TestHostsShareWhatIsFree(t *testing.T) {
 	}
 }
 
-// security L5: an owner whose name has any number of hosts that hang leaves room to the new and the slow hosts of others,
+// An owner whose name has any number of hosts that hang leaves room to the new and the slow hosts of others,
 // and what is free goes from owner to owner.
 func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 	}
 }
 
-// security L5: the same from the database, where the owner of many hosts is first by name.
+// The same from the database, where the owner of many hosts is first by name.
 func TestAnOwnerOfManyHostsThatHangHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)

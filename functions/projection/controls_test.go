@@ -39,13 +39,13 @@ func TestAControlIsSaidAgainUntilTheSchedulerGoesByIt(t *testing.T) {
 	got := h.next()
 	if want, err := apievent.Control(first); err != nil || len(got) != 2 || got[0].ID() != want.ID() || got[0].Type() != jobevent.TypeControl ||
 		string(got[0].Data()) != string(want.Data()) {
-		t.Fatalf("said %v, want %v, %v", got, want, err)
+		t.Fatalf("got %v, want %v, %v", got, want, err)
 	}
 	h.hearApplied("acme", first.Version)
 	h.hearApplied("other", second.Version-1)
 	h.grow(11 * time.Second)
 	if got = h.next(); len(got) != 1 || got[0].ID() != jobevent.ControlID(jobevent.ControlOwner, "other", second.Version) {
-		t.Errorf("said %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -192,6 +192,6 @@ func TestNegativeAgesDoNotStart(t *testing.T) {
 	t.Parallel()
 	_, err := projection.New(projection.Config{Failed: -1}, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "RETAIN_FAILED: ") {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// protocol #7: the word that a job is deleted can come before the word that it has ended, or alone.
+// The word that a job is deleted can come before the word that it has ended, or alone.
 func TestADeletedJobsEndCountsOnceWheneverItIsHeard(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{

@@ -152,17 +152,17 @@ func TestAnAttemptThatWaitsPastItsDeadlineIsGivenUp(t *testing.T) {
 	}
 	for _, left := range []time.Duration{time.Hour, 30 * time.Second} {
 		if said, err := h.Handle(t.Context(), []jobevent.Item{waits(left)}); err != nil || len(said) != 0 {
-			t.Errorf("%s before, it says %v, %v", left, said, err)
+			t.Errorf("%s before, it returned %v, %v", left, said, err)
 		}
 	}
 	for range 2 {
 		said, err := h.Handle(t.Context(), []jobevent.Item{waits(-time.Second), waits(-time.Second)})
 		if err != nil || len(said) != 1 || said[0].Type() != jobevent.TypeFailed {
-			t.Fatalf("it says %v, %v", said, err)
+			t.Fatalf("it returned %v, %v", said, err)
 		}
 		failed, err := jobevent.Decode[jobevent.Failed](said[0])
 		if err != nil || failed.ErrorCode != "WORKER.CALLBACK_TIMEOUT" || failed.Attempt != 1 || !failed.Retryable {
-			t.Errorf("it says %+v, %v", failed, err)
+			t.Errorf("it returned %+v, %v", failed, err)
 		}
 	}
 }

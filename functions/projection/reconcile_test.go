@@ -42,7 +42,7 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 			ages = ages[1:]
 			if e.ID() != first.ID() || e.Source() != first.Source() || e.Type() != first.Type() || e.Subject() != first.Subject() ||
 				fmt.Sprint(e.Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
-				t.Fatalf("said %s\nfirst %s", e, first)
+				t.Fatalf("got %s\nfirst %s", e, first)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func TestTheSameEventByteForByte(t *testing.T) {
 	h.exec("update jobs set created_at = created_at - interval '13 s'")
 	again := h.pass()
 	if len(again) != 1 {
-		t.Fatalf("said %v", again)
+		t.Fatalf("got %v", again)
 	}
 	var want, got map[string]any
 	if err := json.Unmarshal(first.Data(), &want); err != nil {
@@ -87,7 +87,7 @@ func TestAfterAStartEverythingOlderThanTenSecondsIsSaid(t *testing.T) {
 	h.grow(5 * time.Second) // between two ages
 	h.accept()
 	if got := h.pass(); len(got) != 3 {
-		t.Errorf("said %d", len(got))
+		t.Errorf("got %d", len(got))
 	}
 	if got := h.next(); len(got) != 0 {
 		t.Errorf("and %d again", len(got))
@@ -103,7 +103,7 @@ func TestABurstIsNotSaidAgainAsOne(t *testing.T) { // knative A1
 	}
 	h.grow(60 * time.Second)
 	if got := h.pass(); len(got) != burst {
-		t.Errorf("said %d at first", len(got))
+		t.Errorf("got %d at first", len(got))
 	}
 	h.grow(30 * time.Second)
 	if got := h.next(); len(got) == 0 || len(got) == burst {
@@ -118,7 +118,7 @@ func TestAJobThatWasHeardOfIsNotSaidAgain(t *testing.T) {
 	h.hear(status(t, id, 1, jobstate.Completed))
 	h.grow(time.Minute)
 	if got := h.pass(); len(got) != 0 {
-		t.Errorf("said %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
 		got := h.next()
 		if len(got) != 1 || got[0].ID() != first.ID() || string(got[0].Data()) != string(first.Data()) ||
 			fmt.Sprint(got[0].Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
-			t.Fatalf("said %v\nfirst %s", got, first)
+			t.Fatalf("got %v\nfirst %s", got, first)
 		}
 	}
 	h.hear(status(t, id, 3, jobstate.Pending, func(s *jobevent.Status) {
@@ -161,20 +161,20 @@ func TestJobsInFlightAreAskedAboutEachMinute(t *testing.T) {
 	id := h.accept().Subject()
 	h.hear(status(t, id, 7, jobstate.Running))
 	if got := h.pass(); len(got) != 0 {
-		t.Fatalf("said %v", got)
+		t.Fatalf("got %v", got)
 	}
 	seen := map[string]bool{}
 	for range 3 {
 		h.grow(time.Minute)
 		got := h.next()
 		if len(got) != 1 || seen[got[0].ID()] {
-			t.Fatalf("said %v", got)
+			t.Fatalf("got %v", got)
 		}
 		seen[got[0].ID()] = true
 		command, err := jobevent.Decode[jobevent.Command](got[0])
 		if err != nil || command.Command != jobevent.CommandReport || len(command.Reports) != 1 ||
 			command.Reports[0] != (jobevent.ReportJob{JobID: uuid.MustParse(id), Version: 7}) {
-			t.Errorf("said %+v, %v", command, err)
+			t.Errorf("got %+v, %v", command, err)
 		}
 		if topic, err := got[0].Topic(); topic != jobevent.TopicCommand || err != nil {
 			t.Error(topic, err)
@@ -220,7 +220,7 @@ func TestAPassIsBoundedAndGoesOn(t *testing.T) {
 			all[e.ID()] = true
 		}
 		if len(got) != want {
-			t.Errorf("pass %d says %d jobs, want %d", i, len(got), want)
+			t.Errorf("pass %d returned %d jobs, want %d", i, len(got), want)
 		}
 	}
 	if len(all) != 12_000 {
@@ -253,7 +253,7 @@ func TestAPassThatFailedIsDoneAgain(t *testing.T) {
 	}
 	h.exec("alter table away rename to commands")
 	if got := h.pass(); len(got) != 1 {
-		t.Errorf("said %d", len(got))
+		t.Errorf("got %d", len(got))
 	}
 }
 
@@ -327,7 +327,7 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 				delete(want, "finishedAt")
 				if fmt.Sprint(again) != fmt.Sprint(want) || e.Type() != first.Type() || e.Source() != first.Source() ||
 					fmt.Sprint(e.Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
-					t.Errorf("said %s\nfirst %s", e, first)
+					t.Errorf("got %s\nfirst %s", e, first)
 				}
 			}
 			switch to := age(); {
@@ -335,7 +335,7 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 			case times == 1 && len(dues) > 0 && to >= dues[0] && from <= dues[0]+2*step:
 				dues = dues[1:]
 			default:
-				t.Errorf("said %d times at the age of %s, next due at %v", times, from, dues)
+				t.Errorf("got %d times at the age of %s, next due at %v", times, from, dues)
 			}
 		}
 		if len(dues) > 0 {
@@ -361,7 +361,7 @@ func TestAfterAStartACallbackIsSaid(t *testing.T) {
 	}
 	h.exec("update callbacks set received_at = received_at - interval '1 hour'")
 	if got := h.pass(); len(got) != 1 || got[0].ID() != jobevent.OutcomeID(id, 1, "callback") {
-		t.Errorf("said %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -384,7 +384,7 @@ func TestLargeCallbacksComeInPieces(t *testing.T) {
 			}
 		}
 		if said != want {
-			t.Errorf("pass %d says %d callbacks, want %d", i, said, want)
+			t.Errorf("pass %d returned %d callbacks, want %d", i, said, want)
 		}
 	}
 }

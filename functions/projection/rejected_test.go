@@ -110,6 +110,6 @@ func TestOldRejectedRecordsGo(t *testing.T) {
 		t.Errorf("left are %+v", found)
 	}
 	if _, err := projection.New(projection.Config{Rejected: time.Hour}, nil); err == nil || !strings.HasPrefix(err.Error(), "RETAIN_REJECTED: ") {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 }

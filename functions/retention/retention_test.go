@@ -98,7 +98,7 @@ func TestASettingThatCannotBeStopsTheStart(t *testing.T) {
 	}
 }
 
-// protocol #9: the host compares it with what the brokers say.
+// The host compares it with what the brokers say.
 func TestRecordsMayNotOutliveWhatIsLeftOfTheirJob(t *testing.T) {
 	t.Parallel()
 	f, err := New(schedulerdb.Retention{Forget: 10 * day}, nil)

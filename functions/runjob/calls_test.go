@@ -180,7 +180,7 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 		!strings.Contains(text, "said by the handler") {
 		t.Errorf("logged %s", text)
 	}
-	// security L4: what the owner does not read stands in the log, with the trace by which it is found.
+	// What the owner does not read stands in the log, with the trace by which it is found.
 	cause := regexp.MustCompile(`(?m)^.*dial tcp 10\.0\.3\.7:587.*$`).FindString(log.String())
 	if !strings.Contains(cause, plain.JobID.String()) || !strings.Contains(cause, "traceId=") {
 		t.Errorf("logged the cause as %q", cause)

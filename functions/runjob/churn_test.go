@@ -10,7 +10,7 @@ import (
 )
 
 // Workers come and go while every record is there twice, on two partitions: each attempt starts at most
-// once, and of each an outcome is said that says whether it did.
+// once, and of each an outcome is said that reports whether it did.
 func TestWorkersComeAndGo(t *testing.T) {
 	h := newFixture(t)
 	brief := func(c *Config, times *timing) {

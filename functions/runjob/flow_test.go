@@ -246,7 +246,7 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	}
 }
 
-// security M7, H3: who can write to a topic of orders could have a worker run anything.
+// Who can write to a topic of orders could have a worker run anything.
 func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
 	h := newFixture(t)
 	path := filepath.Join(t.TempDir(), "keys")

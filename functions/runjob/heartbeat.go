@@ -63,7 +63,7 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 }
 
 // unseen notes that the database has not seen this worker for so long, whatever its own clock has counted. Like a gap
-// in its own beats, it keeps the worker from settling the attempts of others: they look as silent as it did.
+// in its own heartbeats, it keeps the worker from settling the attempts of others: they look as silent as it did.
 func (b *beats) unseen(d, silence time.Duration) {
 	if d >= silence/2 {
 		b.last = time.Time{}

@@ -122,7 +122,7 @@ func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
 	}
 }
 
-// protocol #6: then the first that beats finds all others silent.
+// Then the first that beats finds all others silent.
 func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
 	h := newFixture(t)
 	first := h.dead("first")

@@ -150,7 +150,7 @@ func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
 	}
 }
 
-// protocol #9: the host compares it with what the brokers say.
+// The host compares it with what the brokers say.
 func TestRecordsMayNotOutliveTheRowsOfTheirAttempts(t *testing.T) {
 	t.Parallel()
 	fence := Config{RetainAttempts: 200 * time.Hour, Queues: []string{"default", "mail"}}.fence()

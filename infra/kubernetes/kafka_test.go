@@ -225,7 +225,7 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		"Knative does not read what workers get":       {"knative", reads(jobevent.TopicRun)},
 		"Knative publishes no outcome past the Broker": {"knative", publishes(jobevent.TopicCompleted)},
 		"functions stay out of Knative's topics":       {"jobweaver-kafka-outcome", publishes("knative-broker-jobweaver-jobweaver")},
-		// security M7: a worker that was taken over.
+		// A worker that was taken over.
 		"a worker reads no new job":                    {"jobweaver-kafka-runjob", reads(jobevent.TopicCreated)},
 		"a worker publishes no status":                 {"jobweaver-kafka-runjob", publishes(jobevent.TopicStatus)},
 		"a worker publishes no command":                {"jobweaver-kafka-runjob", publishes(jobevent.TopicCommand)},

@@ -49,7 +49,7 @@ func (r result) ok() bool {
 	return r.err == nil && r.job.Status == r.status && r.job.Attempt == r.attempts
 }
 
-// ErrUnexpected says that a sample did not end as it should.
+// ErrUnexpected means that a sample did not end as it should.
 var ErrUnexpected = errors.New("not every sample job ended as it should")
 
 // Run submits the samples, tells on out what happens as it happens, and a summary at the end.
@@ -87,7 +87,7 @@ func Run(ctx context.Context, c *client.Client, installation Installation, out i
 	return summary(out, results)
 }
 
-// traces says where to see what happened to each sample.
+// traces returns where to see what happened to each sample.
 func traces(out io.Writer, installation Installation, results []result) {
 	if installation.Traces == "" {
 		return

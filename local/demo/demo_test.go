@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ux 2: in a folder whose queue is paused, the demo printed PENDING and nothing more, without end.
+// In a folder whose queue is paused, the demo printed PENDING and nothing more, without end.
 func TestTheDemoGivesUpOnJobsThatNeverStart(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -85,7 +85,7 @@ func unaided(urls migrations.URLs) addresses {
 	return all
 }
 
-// refused tells whether PostgreSQL does not let us: insufficient privilege, or a role that we may not set.
+// refused reports whether PostgreSQL does not let us: insufficient privilege, or a role that we may not set.
 func refused(err error) bool {
 	var said *pgconn.PgError
 	return errors.As(err, &said) && (said.Code == "42501" || said.Code == "22023")

@@ -33,7 +33,7 @@ func TestAnInstallationThatOthersReachAsksForAKey(t *testing.T) {
 			t.Errorf("kept is %v, %v, %v", info, err, statErr)
 		}
 		if strings.Contains(said.String(), key) || !strings.Contains(said.String(), path) {
-			t.Errorf("said %s", said.String())
+			t.Errorf("got %s", said.String())
 		}
 		for { // it is kept as soon as the database answers
 			_, err := client.New(at, key).Do(ctx, http.MethodGet, "/api/keys", "", nil, nil)

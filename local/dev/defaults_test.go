@@ -54,7 +54,7 @@ func TestASecretThatIsBrokenIsNamedAndNotReplaced(t *testing.T) {
 	}
 	err := new(defaults).furnishSecrets(filepath.Dir(path))
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "aGFsZg") {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 		got.Report.Bucket != told.reports {
 		t.Errorf("where nothing is set: %+v", got)
 	}
-	told.onLoopback = false // security L3: others reach this machine, and would reach by it what listens on loopback
+	told.onLoopback = false // Others reach this machine, and would reach by it what listens on loopback
 	if got := load(); len(got.Outbound.Allow) != 0 {
 		t.Errorf("for others from outside %v may be called", got.Outbound.Allow)
 	}

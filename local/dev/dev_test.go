@@ -88,7 +88,7 @@ func TestWhatCannotStartSaysWhyInOneLine(t *testing.T) {
 			c.change(&o)
 			err := dev.Run(t.Context(), o, func(context.Context, string) error { return nil })
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("said %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}

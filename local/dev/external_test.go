@@ -91,7 +91,7 @@ func (o *outside) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callBack says what became of an order.
+// callBack returns what became of an order.
 func (o *outside) callBack(order orderBody, rest string) (status int, code string) {
 	body := fmt.Sprintf(`{"jobId": %q, "attempt": %d, %s}`, order.JobID, order.Attempt, rest)
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, order.Callback.URL, bytes.NewBufferString(body))

@@ -114,7 +114,7 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 	}
 }
 
-// grow submits the largest job there may be, by itself and as a schedule. wanted says whether they came back whole, with
+// grow submits the largest job there may be, by itself and as a schedule. wanted reports whether they came back whole, with
 // the largest output there may be.
 func (v *visit) grow(ctx context.Context) (wanted func()) {
 	const job = `{"jobType": "SECRET", "maxRetryCount": 1, "payload": {"does": "grows", "text": "%s"}}`

@@ -46,7 +46,7 @@ func (s span) String() string {
 	return s.service + ": " + s.Name
 }
 
-// is says whether a span is one of a service, or of any.
+// is reports whether a span is one of a service, or of any.
 func (s span) is(name string) bool {
 	service, name, _ := strings.Cut(name, ": ")
 	return s.Span != nil && s.Name == name && (service == anybody || s.service == service)
@@ -223,7 +223,7 @@ func (c *calls) wait(t *testing.T, path string, n int) []http.Header {
 	return c.came[path]
 }
 
-// comes waits until something holds, at most a minute, and says whether it does. The caller has locked.
+// comes waits until something holds, at most a minute, and reports whether it does. The caller has locked.
 func comes(more *sync.Cond, holds func() bool) bool {
 	over := false
 	timer := time.AfterFunc(time.Minute, func() {

@@ -271,7 +271,7 @@ func next(t *testing.T, words <-chan word) word {
 	select {
 	case w := <-words:
 		if w.JobID != "0198a3f2-0000-7000-8000-000000000001" || w.Attempt != 2 {
-			t.Errorf("it says %+v, of another attempt", w)
+			t.Errorf("it returned %+v, of another attempt", w)
 		}
 		return w
 	case <-time.After(20 * time.Second):
@@ -306,7 +306,7 @@ func TestAFunctionCallsBack(t *testing.T) {
 			next(t, words)
 			w := next(t, words)
 			if w.Status != "FAILED" || w.ErrorCode != "WORDS.NO_TEXT" || w.Message == "" || w.Retryable == nil || *w.Retryable {
-				t.Errorf("said %+v", w)
+				t.Errorf("got %+v", w)
 			}
 		})
 		t.Run("again where nobody heard its end", func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestAFunctionCallsBack(t *testing.T) {
 			sendLater(t, p, url, map[string]string{"text": "one"})
 			for _, want := range []string{"PROGRESS", "COMPLETED", "COMPLETED"} {
 				if w := next(t, words); w.Status != want {
-					t.Errorf("said %+v, not %s", w, want)
+					t.Errorf("got %+v, not %s", w, want)
 				}
 			}
 		})

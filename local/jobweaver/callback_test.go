@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// security L12: a callback has the secret of its attempt. The API key has nothing to do with it, and would let
+// A callback has the secret of its attempt. The API key has nothing to do with it, and would let
 // whoever answers at that URL in as its owner.
 func TestACallbackTakesNoAPIKeyAlong(t *testing.T) {
 	asked := make(chan http.Header, 1)

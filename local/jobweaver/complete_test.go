@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// ux 16: TAB completed the names of files, whatever was asked for.
+// TAB completed the names of files, whatever was asked for.
 func TestTheShellCompletesWhatThereIs(t *testing.T) {
 	answers := map[string]string{
 		"GET /api/job-types": `{"jobTypes":[{"name":"EMAIL"},{"name":"REPORT"}]}`,

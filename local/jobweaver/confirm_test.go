@@ -63,7 +63,7 @@ func threeJobs() map[string]string {
 	}
 }
 
-// ux 7: nothing asked before it gave a command to all jobs.
+// Nothing asked before it gave a command to all jobs.
 func TestACommandToAllJobsAsksOnATerminal(t *testing.T) {
 	for _, c := range []struct {
 		args, prompt, typed string

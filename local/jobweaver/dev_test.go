@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ux 18: Ctrl-C is how to stop it, and was an error.
+// Ctrl-C is how to stop it, and was an error.
 func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
 	t.Parallel()
 	out, code := interrupted(t, "", "JobWeaver is up", "dev", "--demo", "--port", "0", "--dir", t.TempDir())
@@ -19,7 +19,7 @@ func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
 	}
 }
 
-// ux 18: make printed an error at Ctrl-C. Nothing is built here: the command line is this test.
+// Make printed an error at Ctrl-C. Nothing is built here: the command line is this test.
 func TestCtrlCStopsMakeRunWithExitCode0(t *testing.T) {
 	t.Parallel()
 	out, code := pressed(t, makeRun(t, "exit 0"), "", "The gateway stays at")

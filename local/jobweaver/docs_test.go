@@ -281,7 +281,7 @@ beside() {
 }
 `
 
-// follow runs a page's script, in one shell, and tells whether all of it worked.
+// follow runs a page's script, in one shell, and reports whether all of it worked.
 func (r *reader) follow(page, script string) bool {
 	begin := time.Now()
 	ctx, stop := context.WithTimeout(r.t.Context(), 2*time.Minute)

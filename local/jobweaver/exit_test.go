@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// ux 8: everything but a usage error was 1, as if the job had failed.
+// Everything but a usage error was 1, as if the job had failed.
 func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 	answers := map[string]string{"POST /api/jobs": `{"jobId":"failed"}`}
 	for id, status := range map[string]string{"completed": "COMPLETED", "failed": "FAILED", "cancelled": "CANCELLED"} {
@@ -44,7 +44,7 @@ func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 	}
 }
 
-// ux 8: a restart of the gateway ended watch and submit --watch at once.
+// A restart of the gateway ended watch and submit --watch at once.
 func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
 	for _, args := range []string{"submit - --watch", "watch j1"} {
 		var asked atomic.Int32

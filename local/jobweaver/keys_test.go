@@ -79,7 +79,7 @@ func TestKeysFitIntoALine(t *testing.T) {
 		}
 	}
 	if err != nil || !strings.Contains(out, "2026-01-0") {
-		t.Errorf("said %q, %v", out, err)
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestTheFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
 	}
 	t.Setenv("DATABASE_URL", pgtest.Database(t, migrations.Worker))
 	if _, err := run(t, "", "keys", "bootstrap"); err == nil || !strings.Contains(err.Error(), "the gateway's database") {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestABatchSaysWhatWasRefused(t *testing.T) {
 		{"status":400,"error":{"status":400,"errorCode":"API.INVALID_JOB_REQUEST","message":"no"}}]}`})
 	out, err := run(t, `{"jobs":[{},{}]}`, "submit", "-")
 	if out != "job 1 refused: 400 API.INVALID_JOB_REQUEST: no\nj1\n1 of 2 jobs refused\n" || cli.CodeOf(err) != cli.ExitRefused {
-		t.Errorf("said %q, %v", out, err)
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestListFiltersAndSaysWhereToGoOn(t *testing.T) {
 	})
 	out, err := run(t, "", "list", "--status", "FAILED", "--limit", "1")
 	if err != nil || !strings.Contains(out, "j1") || !strings.Contains(out, "--cursor abc") {
-		t.Errorf("said %q, %v", out, err)
+		t.Errorf("got %q, %v", out, err)
 	}
 	if g.asked[0] != "GET /api/jobs?limit=1&status=FAILED" {
 		t.Errorf("asked %q", g.asked)
@@ -139,11 +139,11 @@ func TestOutputIsJSONWhereAskedFor(t *testing.T) {
 	newGateway(t, map[string]string{"GET /api/jobs/j1": strings.Replace(ended, "%s", "FAILED", 1)})
 	out, err := run(t, "", "get", "j1", "-o", "json")
 	if err != nil || !json.Valid([]byte(out)) {
-		t.Errorf("said %q, %v", out, err)
+		t.Errorf("got %q, %v", out, err)
 	}
 	out, err = run(t, "", "get", "j1", "-o", "yaml")
 	if err != nil || !strings.Contains(out, "\nstatus: FAILED\n") {
-		t.Errorf("said %q, %v", out, err)
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestTheOperationsGuideNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// notACommand says what is wrong with the words after jobweaver; empty: nothing.
+// notACommand returns what is wrong with the words after jobweaver; empty: nothing.
 func notACommand(words []string) string {
 	cmd, rest, err := newRoot().Find(words)
 	if err != nil {

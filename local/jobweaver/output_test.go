@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ux 4: a script gets the numbers that the API has written, in its order.
+// A script gets the numbers that the API has written, in its order.
 func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
 	const job = `{"jobId":"j1","payload":{"z":12345678901234567890,"a":1.10,"m":1e400,"html":"\u003cb\u003e"},"empty":{},"status":"FAILED"}`
 	const want = `{

@@ -27,7 +27,7 @@ func growing(t *testing.T) *httptest.Server {
 	return server
 }
 
-// ux 15: a redrive of 11,640 jobs printed two lines in 86 s.
+// A redrive of 11,640 jobs printed two lines in 86 s.
 func TestAnOperationShowsItsProgress(t *testing.T) {
 	t.Setenv("JOBWEAVER_URL", growing(t).URL)
 	out, err := run(t, "", "retry", "--type", "A", "--wait")

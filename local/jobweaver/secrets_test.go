@@ -43,7 +43,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// security M5: docker compose's secrets stood in the repository.
+// Docker compose's secrets stood in the repository.
 func TestSecretsAreMadeOnceAndKept(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()

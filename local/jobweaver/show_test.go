@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ux 3: get, list and watch said PENDING and nothing else.
+// Get, list and watch said PENDING and nothing else.
 func TestAJobIsShownWithWhatItWaitsFor(t *testing.T) {
 	instant := func(text string) string {
 		parsed, err := time.Parse(time.RFC3339, text)

@@ -119,7 +119,7 @@ func openAlone(t *testing.T) *fixture {
 	return &fixture{apidbtest.At(t, server.URL())}
 }
 
-// replicas says which servers commits wait for, and waits until they do: a process of the server takes it up on its own.
+// replicas returns which servers commits wait for, and waits until they do: a process of the server takes it up on its own.
 func (h *fixture) replicas(t *testing.T, names string) {
 	t.Helper()
 	h.Exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")

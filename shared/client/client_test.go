@@ -82,7 +82,7 @@ func TestNobodyWaitsForTheGatewayWhoIsStopped(t *testing.T) {
 	}
 }
 
-// security L12: net/http takes Authorization away where a redirect leads to another host, but no other header.
+// Net/http takes Authorization away where a redirect leads to another host, but no other header.
 func TestTheClientFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{

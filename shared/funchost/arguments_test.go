@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ux 13: every argument but healthcheck was ignored, and the answer was "DATABASE_URL: is not set".
+// Every argument but healthcheck was ignored, and the answer was "DATABASE_URL: is not set".
 func TestAFunctionAnswersItsArguments(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]struct {

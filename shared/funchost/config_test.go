@@ -49,7 +49,7 @@ type parted struct {
 
 func (c *parted) Parts() []any { return []any{c, &c.More} }
 
-// house §0: a worker that loaded its Config, but not the parts of it, had no keys to open payloads with.
+// A worker that loaded its Config, but not the parts of it, had no keys to open payloads with.
 func TestLoadReadsAllPartsOfAStruct(t *testing.T) {
 	t.Setenv("FUNCHOST_TEST_SIZE", "3")
 	t.Setenv("FUNCHOST_TEST_SECRET", "top secret")

@@ -416,7 +416,7 @@ func TestWhatASinkDoesNotTakeIsLeftJobByJob(t *testing.T) {
 	}
 }
 
-// protocol #11: the API would show a state of which the sink has refused the rest.
+// The API would show a state of which the sink has refused the rest.
 func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 	t.Parallel()
 	got := newSeen()
@@ -460,7 +460,7 @@ func TestOneEventThatCannotBePublishedHoldsUpNoneThatItIsPackedWith(t *testing.T
 		return say, nil
 	}))
 	if order := answered.wait(t, 3); !slices.Equal(order, []string{"0", "2", "4"}) {
-		t.Errorf("said %v", order)
+		t.Errorf("got %v", order)
 	}
 }
 

@@ -111,7 +111,7 @@ func Unpublished(items []jobevent.Item, err error) []jobevent.Item {
 }
 
 // publish is a Publish. The status of a job of which the sink refused another item is held back: the API would show
-// FAILED, no report would ask again, and the dead letter would be lost (protocol #11). The API asks for the job while
+// FAILED, no report would ask again, and the dead letter would be lost. The API asks for the job while
 // it has not seen that version, so both are published again until the sink takes them.
 func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 	rest := phases(items)

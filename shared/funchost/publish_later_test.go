@@ -77,7 +77,7 @@ func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event
 	return events, nil
 }
 
-// knative A1: the answer came after the sink's, or as a 503 when that took longer than 10 s; the event was brought again,
+// The answer came after the sink's, or as a 503 when that took longer than 10 s; the event was brought again,
 // and all that follows from it published again: the slow sink multiplied its own load.
 func TestASlowSinkGetsEachEventOnce(t *testing.T) {
 	t.Parallel()
@@ -232,7 +232,7 @@ func TestARequestToTheSinkOutlivesItsCaller(t *testing.T) {
 	}
 }
 
-// protocol #11: a dead letter that the sink refuses was passed by its job's status, and nobody asked for it again.
+// A dead letter that the sink refuses was passed by its job's status, and nobody asked for it again.
 func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []int{301, 401, 403, 413} {

@@ -90,7 +90,7 @@ func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
 		return say, nil
 	}))
 	if order := answered.wait(t, 3); !slices.Equal(order, []string{"0", "2", "4"}) {
-		t.Errorf("said %v", order)
+		t.Errorf("got %v", order)
 	}
 	p.send(5, 6)
 	answered.wait(t, 4)

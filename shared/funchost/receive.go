@@ -29,7 +29,7 @@ const (
 // receive is POST / of a function on HTTP: one event, answered with an empty 202 when it is handled and
 // what follows from it is published, or has taken PUBLISH_WAIT. A bad event is answered so that Knative does not
 // send it again, trouble that is not its fault with 503, so that it does: never after the transaction, or a slow sink
-// would bring the event again, and with it all that follows (knative A1).
+// would bring the event again, and with it all that follows.
 func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	if err := httpserver.CrossOrigin.Check(r); err != nil {
@@ -168,8 +168,8 @@ func (h *host) rejectItem(ctx context.Context, it jobevent.Item, label string, c
 
 var errBusy = errors.New("too many events are being handled")
 
-// takeSlot waits until the request may be handled, no longer than an answer waits for the sink: nothing is done yet, and
-// the caller comes again.
+// takeSlot waits until the request may be handled, no longer than an answer waits for the sink: nothing is done yet,
+// and the caller comes again.
 func (h *host) takeSlot(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.PublishWait)
 	defer cancel()

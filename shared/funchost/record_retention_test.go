@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// protocol #9: a topic that was made by hand kept records for longer than the rows by which they are known.
+// A topic that was made by hand kept records for longer than the rows by which they are known.
 func TestTopicsThatKeepRecordsForTooLongAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -257,6 +257,6 @@ func TestASinkThatRefusesARedrivenEventForGoodIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := redrive(within(t, time.Minute), rejectedData(kafkaevent.Consumed(m), "")); !errors.Is(err, jobevent.ErrInvalid) {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -245,7 +245,7 @@ func TestAJobsStatusIsSaidAfterItsOtherEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(acknowledged) != len(events) {
-		t.Errorf("said %v", acknowledged)
+		t.Errorf("got %v", acknowledged)
 	}
 	for _, job := range jobs[:2] {
 		status := slices.Index(acknowledged, job.String()+".v1")

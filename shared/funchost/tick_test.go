@@ -166,7 +166,7 @@ func TestAPingIsATick(t *testing.T) {
 		t.Errorf("ticked %d times", n)
 	}
 	if _, times := s.sink.get("v"); times != 2 {
-		t.Errorf("said %d times", times)
+		t.Errorf("got %d times", times)
 	}
 }
 

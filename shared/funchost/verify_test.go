@@ -38,7 +38,7 @@ func sign(t *testing.T, path string, e event.Event) event.Event {
 	return e
 }
 
-// security H3, H4: whoever reached a function's address, or the Broker's, could say any event of ours.
+// Whoever reached a function's address, or the Broker's, could say any event of ours.
 func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 	t.Parallel()
 	path, job := newKeysFile(t), uuid.New()

@@ -84,7 +84,7 @@ func FuzzParseTypeDefaults(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		defaults, err := jobspec.ParseTypeDefaults(text)
 		if err != nil && (err.Error() == "" || len(err.Error()) > 2_000 || !utf8.ValidString(err.Error())) {
-			t.Fatalf("it says %q", err)
+			t.Fatalf("it returned %q", err)
 		}
 		for jobType := range defaults {
 			req, err := jobspec.Decode([]byte(`{"payload": 1, "jobType": "` + jobType + `"}`))

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// house §0: a built-in type without a schema would accept any payload.
+// A built-in type without a schema would accept any payload.
 func TestEveryBuiltinTypeHasASchema(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range jobspec.Builtin() {

@@ -50,7 +50,7 @@ func (w *whenReader) member(r *reader) bool {
 	return true
 }
 
-// check says what is wrong with both together, where one is wanted and where none is.
+// check returns what is wrong with both together, where one is wanted and where none is.
 func (w *whenReader) check(r *reader, wanted bool) {
 	switch given := w.RunAt != nil || w.hasDelay; {
 	case w.RunAt != nil && w.hasDelay:

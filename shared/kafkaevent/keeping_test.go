@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// protocol #9: what the settings were compared with stood in the code only.
+// What the settings were compared with stood in the code only.
 func TestTheBrokersSayHowLongTheyKeepRecords(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -72,7 +72,7 @@ func (s *seen) duplicates() int {
 	return s.total - len(s.times)
 }
 
-// inOrder says whether each key's events were first seen in the order they were published.
+// inOrder reports whether each key's events were first seen in the order they were published.
 func (s *seen) inOrder() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *place) finishing(limit int, handle BatchHandler, topics ...string) *mem
 	return &member{BatchConsumer: b, stop: stop, stopping: told.Load}
 }
 
-// holds says whether the member has so many partitions.
+// holds reports whether the member has so many partitions.
 func (m *member) holds(n int) func() bool {
 	return func() bool { return len(m.Group().Partitions()) == n }
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// security H4: whatever is allowed, our own sink and services are not called, by no name.
+// Whatever is allowed, our own sink and services are not called, by no name.
 func TestOurOwnServicesAreNotCalledWhateverIsAllowed(t *testing.T) {
 	t.Parallel()
 	came := make(chan string, 10)

@@ -73,7 +73,7 @@ func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protoc
 	}
 }
 
-// protocol #6: PostgreSQL's clock is put back by an hour. Leases and workers of before lie ahead by that hour.
+// PostgreSQL's clock is put back by an hour. Leases and workers of before lie ahead by that hour.
 func TestAfterTheClockWasPutBackAttemptsAreAskedAboutAsBefore(t *testing.T) {
 	h := newHouse(t)
 	h.serve("w1")

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// roomy is a house with room for all, for as long as the test takes.
+// roomy is an installation with room for all, for as long as the test takes.
 func roomy(t *testing.T) house {
 	h := newHouse(t)
 	h.beat("w", 100_000, []int32{0, 1, 2})
@@ -112,7 +112,7 @@ func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
 	}
 	late := after(c)
 	if effects := h.ingest(late); len(effects.Runs) != 0 || len(effects.Jobs) != 1 || effects.Jobs[0].Status != "CANCELLED" {
-		t.Errorf("a job after one that was cancelled says %+v", effects)
+		t.Errorf("a job after one that was cancelled returned %+v", effects)
 	}
 	h.settle(completed(anyway, 1))
 	h.wantNothingLeft()

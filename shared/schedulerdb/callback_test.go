@@ -43,7 +43,7 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 			come(job)
 			before := h.status(job)
 			h.settle(calledBack(job, 1, kind))
-			if kind == jobstate.KindFailed && name != "waiting" { // protocol #5: its handler may still run
+			if kind == jobstate.KindFailed && name != "waiting" { // Its handler may still run
 				if after := h.status(job); after.Version != before.Version {
 					t.Errorf("%s: a callback made %+v of %+v", name, after, before)
 				}
@@ -76,13 +76,13 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 	}
 }
 
-// protocol #5: the outside system calls back before the worker has said that the attempt waits.
+// The outside system calls back before the worker has said that the attempt waits.
 func TestAFailedCallbackCountsOnceItsAttemptWaits(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()
 	h.ingest(job)
 	if effects := h.settle(calledBack(job, 1, jobstate.KindFailed)); len(effects.Runs) != 1 || effects.Runs[0].Attempt != 1 {
-		t.Fatalf("it says %+v", effects)
+		t.Fatalf("it returned %+v", effects)
 	}
 	h.settle(waiting(job))
 	h.settle(calledBack(job, 1, jobstate.KindFailed)) // said again, as long as the attempt is not over
@@ -140,7 +140,7 @@ func TestACallbackThatSaysNotRetryableIsTheEnd(t *testing.T) {
 	events, err := effects.Events("outcome")
 	if err != nil || len(events) != 2 || events[0].Type() != jobevent.TypeDeadLettered ||
 		events[0].ID() != jobevent.DeadLetterID(job.JobID, 1) || events[1].Type() != jobevent.TypeStatus {
-		t.Errorf("said %v, %v", events, err)
+		t.Errorf("got %v, %v", events, err)
 	}
 	if got := h.wantStatus(job, jobstate.Failed); got.RetryCount != 0 || got.LastError.Message != "none left" {
 		t.Errorf("%+v", got)

@@ -202,14 +202,14 @@ func TestTheHighestVersionOfAControlHolds(t *testing.T) {
 	if len(effects.Controls) != 2 || effects.Controls[0].Version != 3 || effects.Controls[1] != (jobevent.ControlApplied{
 		Kind: "queue", Name: "default", Version: 1,
 	}) {
-		t.Errorf("says %+v", effects.Controls)
+		t.Errorf("returned %+v", effects.Controls)
 	}
 	if effects := h.control(nothing("type", "A", 2)); effects.Controls[0].Version != 3 {
-		t.Errorf("says %+v", effects.Controls)
+		t.Errorf("returned %+v", effects.Controls)
 	}
 	events, err := h.control(nothing("type", "A", 4)).Events("command")
 	if err != nil || len(events) != 1 || events[0].Type() != jobevent.TypeApplied || events[0].ID() != "control.type:A.v4" {
-		t.Errorf("says %v, %v", events, err)
+		t.Errorf("returned %v, %v", events, err)
 	}
 	if room := h.ledger().RoomOfQueue("default"); room != 5 {
 		t.Errorf("the queue has room for %d", room)
@@ -257,6 +257,6 @@ func TestControlsOfATransactionThatFailedDoNotHold(t *testing.T) {
 	h.control(pause("type", "OTHER", 1))
 	job := newJob()
 	if effects := h.ingest(job); len(effects.Runs) != 1 || effects.Runs[0].JobID == uuid.Nil {
-		t.Errorf("says %+v", effects)
+		t.Errorf("returned %+v", effects)
 	}
 }

@@ -51,7 +51,7 @@ func TestAnEndedJobIsDeletedDownToWhatFencesOldEventsOff(t *testing.T) {
 			effects := h.order(job, 1, jobevent.CommandDelete)
 			events := h.events(effects)
 			if len(events) != 1 || events[0].Type() != jobevent.TypeDeleted || events[0].Data() != nil {
-				t.Fatalf("says %v", each(events, jobevent.Item.Type))
+				t.Fatalf("returned %v", each(events, jobevent.Item.Type))
 			}
 			if version := h.deletedVersion(job); version != before.Version+1 || events[0].ID() != jobevent.DeletedID(job.JobID, version) {
 				t.Errorf("deleted as version %d after %d: %s", version, before.Version, events[0].ID())
@@ -95,7 +95,7 @@ func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
 			} {
 				events := h.events(effects())
 				if !slices.Equal(each(events, jobevent.Item.ID), each(first, jobevent.Item.ID)) {
-					t.Errorf("%s says %v", by, each(events, jobevent.Item.ID))
+					t.Errorf("%s returned %v", by, each(events, jobevent.Item.ID))
 				}
 			}
 		})
@@ -113,11 +113,11 @@ func TestADeleteOfWhatIsForgottenIsAnsweredAsFarAsTheAPIKnewIt(t *testing.T) {
 			{JobID: job.JobID, Number: 2, Command: jobevent.CommandRetry},
 		})))
 		if len(events) != want {
-			t.Fatalf("at version %d says %v", version, each(events, jobevent.Item.Type))
+			t.Fatalf("at version %d returned %v", version, each(events, jobevent.Item.Type))
 		}
 		for _, e := range events {
 			if said, err := jobevent.DeletedVersion(e); err != nil || said != version || e.Subject() != job.JobID.String() {
-				t.Errorf("says %s, %v", e, err)
+				t.Errorf("returned %s, %v", e, err)
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func TestWhatEndsAJobAndDeletesItInOneBatch(t *testing.T) {
 		{JobID: job.JobID, Number: 3, Command: jobevent.CommandRetry},
 	}))
 	if events := h.events(effects); len(events) != 1 || events[0].Type() != jobevent.TypeDeleted {
-		t.Fatalf("says %v", each(events, jobevent.Item.Type))
+		t.Fatalf("returned %v", each(events, jobevent.Item.Type))
 	}
 	var status jobstate.Status
 	if err := h.pool.QueryRow(t.Context(), "SELECT status FROM jobs WHERE deleted_at IS NOT NULL").Scan(&status); err != nil || status != jobstate.Cancelled {

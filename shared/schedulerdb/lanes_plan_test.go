@@ -8,7 +8,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// controlledStatements are those of a house with controls only.
+// controlledStatements are those of an installation with controls only.
 var controlledStatements = []string{
 	"ControlsList", "ControlsSave", "RunningByJob", "Clock", "LanesPending", "PlainBest", "LanesBest", "JobsSendOut",
 	"JobsChangeLane",

@@ -23,7 +23,7 @@ func (h house) watchLanes() {
 		WHEN (OLD.status = NEW.status) EXECUTE FUNCTION note_lane()`)
 }
 
-// laneMoves tells how many moves there were since it was asked last, and how often one job was moved at most.
+// laneMoves returns how many moves there were since it was asked last, and how often one job was moved at most.
 func (h house) laneMoves() (all, most int) {
 	h.Helper()
 	if err := h.pool.QueryRow(h.Context(), `SELECT coalesce(sum(n), 0), coalesce(max(n), 0)
@@ -187,11 +187,11 @@ func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
 	h.ingest(next)
 	effects := h.settle(ended(job, 1, "interrupted"))
 	if len(effects.Runs) != 1 || effects.Runs[0].JobID != next.JobID {
-		t.Fatalf("says %+v", effects.Runs)
+		t.Fatalf("returned %+v", effects.Runs)
 	}
 	effects = h.settle(completed(next, 1))
 	if len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].JobID == uuid.Nil {
-		t.Fatalf("says %+v", effects.Runs)
+		t.Fatalf("returned %+v", effects.Runs)
 	}
 	h.settle(completed(job, 2))
 	h.wantEmpty()

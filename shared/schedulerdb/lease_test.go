@@ -51,10 +51,10 @@ func TestABeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
 	}
 	effects := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 	if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "RUNNING" {
-		t.Fatalf("the beat says %+v", effects)
+		t.Fatalf("the beat returned %+v", effects)
 	}
 	if effects := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(effects.Jobs) != 0 {
-		t.Errorf("a second beat says %+v", effects)
+		t.Errorf("a second beat returned %+v", effects)
 	}
 	h.settle(completed(job, 1))
 	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
@@ -102,7 +102,7 @@ func TestACancelOfARunningJobIsAQuestionToTheWorker(t *testing.T) {
 			effects := h.order(job, 1, jobevent.CommandCancel)
 			events, _ := effects.Events("command")
 			if len(events) != 2 || events[0].Type() != jobevent.TypeAttemptCancel {
-				t.Fatalf("says %v", events)
+				t.Fatalf("returned %v", events)
 			}
 			h.wantStatus(job, jobstate.Queued)
 			h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms', cancel_requested_at = now() - interval '16 s'")
@@ -140,7 +140,7 @@ func TestCommandsCountOnceAndAreAnswered(t *testing.T) {
 	h.settle(ended(dead, 1, jobstate.KindFailed))
 	effects := h.order(dead, 1, jobevent.CommandRetry)
 	if len(effects.Runs) != 1 || effects.Runs[0].Attempt != 2 {
-		t.Fatalf("retry says %+v", effects)
+		t.Fatalf("retry returned %+v", effects)
 	}
 	h.order(dead, 1, jobevent.CommandRetry)
 	if s := h.wantStatus(dead, jobstate.Queued); s.Attempt != 2 || s.RetryCount != 0 {
@@ -163,6 +163,6 @@ func TestAReportSaysOnlyWhatTheAPIHasNotSeen(t *testing.T) {
 		t.Errorf("said what is known: %v", events)
 	}
 	if events := h.report(job, 0); len(events) != 2 || events[0].Type() != jobevent.TypeRun || events[1].Type() != jobevent.TypeStatus {
-		t.Errorf("said %v", events)
+		t.Errorf("got %v", events)
 	}
 }

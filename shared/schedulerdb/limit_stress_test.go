@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// limited is a house whose limits are checked by what is said: an attempt counts from its order until its
+// limited is an installation whose limits are checked by what is said: an attempt counts from its order until its
 // outcome is handed in.
 type limited struct {
 	house

@@ -340,7 +340,7 @@ func (m *model) takeTurn(j *modelJob) bool {
 	return true
 }
 
-// complete says whether the job is known with all that were accepted before it.
+// complete reports whether the job is known with all that were accepted before it.
 func (m *model) complete(j *modelJob) bool {
 	return j.known && (j.created.OrderAfter == nil || m.complete(m.byID(*j.created.OrderAfter)))
 }

@@ -64,7 +64,7 @@ func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
 					want, names = want[1:], names[1:] // the watchdog alone repeats the order: knative A1
 				}
 				if got := each(events, jobevent.Item.Type); !slices.Equal(got, want) {
-					t.Errorf("%s says %v, want %v", by, got, want)
+					t.Errorf("%s returned %v, want %v", by, got, want)
 				}
 				if !slices.Equal(each(events, jobevent.Item.ID), names) {
 					t.Errorf("%s says events of other names", by)

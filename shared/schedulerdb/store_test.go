@@ -162,11 +162,11 @@ func TestAPlainJobIsInsertedAsQueuedAndCompletes(t *testing.T) {
 	job := newJob()
 	effects := h.ingest(job)
 	if len(effects.Runs) != 1 || len(effects.Jobs) != 0 || effects.Runs[0].Attempt != 1 {
-		t.Fatalf("ingest says %+v", effects)
+		t.Fatalf("ingest returned %+v", effects)
 	}
 	effects = h.settle(completed(job, 1))
 	if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "COMPLETED" || effects.Jobs[0].Version != 2 {
-		t.Fatalf("outcome says %+v", effects)
+		t.Fatalf("outcome returned %+v", effects)
 	}
 	status := h.wantStatus(job, jobstate.Completed)
 	if len(status.History) != 2 || status.History[1].From != "QUEUED" || status.History[1].Outcome != "completed" || status.History[1].WorkerID != "w" {
@@ -179,7 +179,7 @@ func TestARedeliveredBatchSaysTheCurrentStateAgain(t *testing.T) {
 	job := newJob()
 	first := h.ingest(job, job)
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
-	again := h.ingest(job) // knative A1: behind a slow broker each redelivery was one more run-job record
+	again := h.ingest(job) // Behind a slow broker each redelivery was one more run-job record
 	if len(first.Runs) != 1 || len(again.Runs) != 0 || len(again.Jobs) != 1 {
 		t.Fatalf("first %+v, again %+v", first.Runs, again)
 	}
@@ -189,10 +189,10 @@ func TestARedeliveredBatchSaysTheCurrentStateAgain(t *testing.T) {
 	h.settle(completed(job, 1))
 	repeated := h.settle(completed(job, 1))
 	if len(repeated.Jobs) != 1 || repeated.Jobs[0].Version != 2 {
-		t.Errorf("a repeated outcome says %+v", repeated)
+		t.Errorf("a repeated outcome returned %+v", repeated)
 	}
 	if effects := h.ingest(job); len(effects.Runs) != 0 || len(effects.Jobs) != 1 || effects.Jobs[0].Status != "COMPLETED" {
-		t.Errorf("created again after its end says %+v", effects)
+		t.Errorf("created again after its end returned %+v", effects)
 	}
 }
 
@@ -210,13 +210,13 @@ func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
 		h.tamper("UPDATE jobs SET due_at = now()")
 		due, _, err := h.Due(t.Context(), time.Second)
 		if err != nil || len(due.Runs) != 1 || int(due.Runs[0].Attempt) != n+2 {
-			t.Fatalf("due says %+v, %v", due, err)
+			t.Fatalf("due returned %+v, %v", due, err)
 		}
 	}
 	effects := h.settle(ended(job, 8, jobstate.KindFailed))
 	events, _ := effects.Events("outcome")
 	if len(events) != 2 || events[0].Type() != jobevent.TypeDeadLettered || events[1].Type() != jobevent.TypeStatus {
-		t.Fatalf("the last failure says %v", events)
+		t.Fatalf("the last failure returned %v", events)
 	}
 	dead, _ := jobevent.Decode[jobevent.DeadLettered](events[0])
 	if dead.FinalRetryCount != 7 || dead.Reason != "TEST.CODE: it broke" || dead.FailedAt.IsZero() {
@@ -224,7 +224,7 @@ func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
 	}
 	repeated, _ := h.settle(ended(job, 8, jobstate.KindFailed)).Events("outcome")
 	if len(repeated) != 2 || repeated[0].ID() != events[0].ID() {
-		t.Errorf("a repeated last failure says %v", repeated)
+		t.Errorf("a repeated last failure returned %v", repeated)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if effects := h.due(); len(effects.Jobs) > 0 {
-		t.Errorf("before the deadline it says %+v", effects.Jobs)
+		t.Errorf("before the deadline it returned %+v", effects.Jobs)
 	}
 	past := func(d time.Duration) {
 		h.tamper("UPDATE jobs SET callback_deadline_at = now() - $1::interval, due_at = now()", d)
@@ -326,7 +326,7 @@ func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
 		past(age)
 		effects := h.due()
 		if len(effects.Jobs) != 1 || effects.Jobs[0].Status != string(jobstate.Waiting) || effects.Jobs[0].Version != s.Version {
-			t.Fatalf("%s past the deadline it says %+v", age, effects.Jobs)
+			t.Fatalf("%s past the deadline it returned %+v", age, effects.Jobs)
 		}
 		if again := h.due(); len(again.Jobs) > 0 {
 			t.Errorf("%s past the deadline it asks twice", age)
@@ -350,7 +350,7 @@ func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
 		effects, err := h.IngestUnusable(context.Background(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "no\x00 good")
 		h.must(effects, err)
 		if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "FAILED" || *effects.Jobs[0].ErrorCode != "SCHEDULER.INVALID_JOB" {
-			t.Fatalf("says %+v", effects)
+			t.Fatalf("returned %+v", effects)
 		}
 	}
 }
@@ -368,6 +368,6 @@ func TestAReportAboutAJobThatIsNotKnownIsAnswered(t *testing.T) {
 		t.Errorf("the answer is %+v, %v", word, err)
 	}
 	if events := h.report(job, 0); len(events) > 0 { // it is on its way
-		t.Errorf("of a job that it was not told of it says %v", events)
+		t.Errorf("of a job that it was not told of it returned %v", events)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// stressSlots is what the one worker of the stressed house can hold.
+// stressSlots is what the one worker of the stressed installation can hold.
 const stressSlots = 20
 
 // Several copies of every function work on one database at once and "crash" between commit and
@@ -102,7 +102,7 @@ type stressAttempt struct {
 	cancel   bool
 }
 
-// ended says whether the worker has no more to do for the attempt.
+// ended reports whether the worker has no more to do for the attempt.
 func (a *stressAttempt) ended() bool { return len(a.outcomes) > 0 && !a.waiting }
 
 func (j *stressJob) confirmed() bool {

@@ -15,7 +15,7 @@ func TestAJobRunsAgainAtOnceAfterItsFirstLossAndALittleLaterAfterTheNext(t *test
 	job := newJob()
 	h.ingest(job)
 	if effects := h.settle(ended(job, 1, jobstate.KindLost)); len(effects.Runs) != 1 || effects.Runs[0].Attempt != 2 {
-		t.Fatalf("the first loss says %+v", effects)
+		t.Fatalf("the first loss returned %+v", effects)
 	}
 	h.wantPutOff(job, 2, 10*time.Second)
 	h.wantPutOff(job, 3, 20*time.Second)
@@ -47,7 +47,7 @@ func TestASuspectKeepsThePlaceItHadEarned(t *testing.T) { // protocol #2
 	h.settle(ended(job, 2, jobstate.KindLost))
 	h.tamper("UPDATE jobs SET due_at = now()")
 	if effects := h.due(); len(effects.Runs) != 1 || !effects.Runs[0].Rank.Equal(first.Truncate(time.Microsecond)) {
-		t.Errorf("its rank was %s, and then it says %+v", first, effects.Runs)
+		t.Errorf("its rank was %s, and then it returned %+v", first, effects.Runs)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestAttemptsOfASilentWorkerAreLost(t *testing.T) {
 	}
 }
 
-// protocol #6: the database's clock is put forward between a worker's beat and its verdict.
+// The database's clock is put forward between a worker's beat and its verdict.
 func TestAJudgeThatLooksSilentItselfJudgesNobody(t *testing.T) {
 	f := open(t)
 	f.beat("alive")
@@ -56,7 +56,7 @@ func TestAJudgeThatLooksSilentItselfJudgesNobody(t *testing.T) {
 	}
 }
 
-// protocol #6: the database's clock is put back between a worker's beat and its verdict.
+// The database's clock is put back between a worker's beat and its verdict.
 func TestAClockThatIsPutBackKeepsNoDeadWorkerAlive(t *testing.T) {
 	f := open(t)
 	f.beat("dead")
@@ -78,7 +78,7 @@ func TestAClockThatIsPutBackKeepsNoDeadWorkerAlive(t *testing.T) {
 	}
 }
 
-// protocol #6: the database's clock is put forward while a worker runs an attempt.
+// The database's clock is put forward while a worker runs an attempt.
 func TestAClockThatIsPutForwardEndsNoAttempt(t *testing.T) {
 	f := open(t)
 	a := order()
@@ -101,7 +101,7 @@ func TestAClockThatIsPutForwardEndsNoAttempt(t *testing.T) {
 	}
 }
 
-// protocol #2: what waits for a slot beside a job that kills its worker has lost nothing. But it may have started after
+// What waits for a slot beside a job that kills its worker has lost nothing. But it may have started after
 // the beat, and be the one that killed the worker: every second attempt of a job counts.
 func TestAnAttemptThatHadNotStartedByTheLastBeatIsOnlyInterrupted(t *testing.T) {
 	f := open(t)

@@ -82,7 +82,7 @@ func NewKeyring(store *keystore.Store) *Keyring {
 }
 
 // Who says who comes with a key. ErrUnknown: nobody; ErrBusy or the database's error: that could not be found out.
-// suspect says whether too many wrong keys came from the same address; then a key that nobody here has seen is read
+// suspect reports whether too many wrong keys came from the same address; then a key that nobody here has seen is read
 // after those of others.
 func (k *Keyring) Who(ctx context.Context, key apikey.Key, suspect func() bool) (Principal, error) {
 	for {

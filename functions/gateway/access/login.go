@@ -20,7 +20,7 @@ func (i *Issuer) LoginIssuer() string {
 	return i.cfg.Issuer
 }
 
-// Login says how people log in, where LoginIssuer is not empty. ErrIssuerAway: the issuer does not say where.
+// Login returns how people log in, where LoginIssuer is not empty. ErrIssuerAway: the issuer does not say where.
 func (i *Issuer) Login() (Login, error) {
 	known, err := i.current()
 	if err != nil {

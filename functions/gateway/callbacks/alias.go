@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// openCallback tells whether a callback needs neither attempt nor secret.
+// openCallback reports whether a callback needs neither attempt nor secret.
 func (a *API) openCallback(c *gin.Context) bool { return aliases.Used(c) && a.OpenAliases }
 
 // withAttempt gives a callback without an attempt the last one of its job.

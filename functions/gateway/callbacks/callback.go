@@ -101,7 +101,7 @@ func (a *API) Receive(c *gin.Context) error {
 var errNoCallbackSecret = apierror.New(apierror.Unauthorized,
 	"a callback needs the secret of its jobId and attempt in %s, or its signature", edge.CallbackSecretHeader)
 
-// knows says whether a callback comes from somebody who has the secret of its attempt, or one of the installation's
+// knows reports whether a callback comes from somebody who has the secret of its attempt, or one of the installation's
 // own. signedID is the id of a message that is known by its signature.
 func (a *API) knows(h http.Header, body []byte, said jobspec.Callback) (signedID string, known bool) {
 	token := jobevent.AttemptToken(said.JobID, said.Attempt)

@@ -25,7 +25,7 @@ func (h *Hub) Announce(kind apidb.ChangeKind, id uuid.UUID) {
 	signal(h.toTell)
 }
 
-// IsWatched says whether accept does anything: somebody watches here, or at another gateway.
+// IsWatched reports whether accept does anything: somebody watches here, or at another gateway.
 func (h *Hub) IsWatched() bool {
 	if h.db.Watched() {
 		return true

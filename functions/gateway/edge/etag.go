@@ -37,7 +37,7 @@ func AnswerTagged(c *gin.Context, tag, contentType string, body []byte) {
 	c.Data(http.StatusOK, contentType, body)
 }
 
-// has tells whether a request's If-None-Match names a tag, by the weak comparison of RFC 9110.
+// has reports whether a request's If-None-Match names a tag, by the weak comparison of RFC 9110.
 func has(r *http.Request, tag string) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

@@ -76,7 +76,7 @@ func checkRefusal(t *testing.T, err error) {
 	if slices.ContainsFunc(refused.Details, func(d apierror.Detail) bool {
 		return d.Message == "" || !utf8.ValidString(d.Path+d.Message)
 	}) {
-		t.Errorf("it says %q", refused.Details)
+		t.Errorf("it returned %q", refused.Details)
 	}
 }
 

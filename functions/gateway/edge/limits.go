@@ -250,7 +250,7 @@ func (d *Limits) CountFailure(c *gin.Context, err error) error {
 	return d.CountGuess(c, err)
 }
 
-// Suspects tells whether too many wrong secrets have come from the address of a request.
+// Suspects reports whether too many wrong secrets have come from the address of a request.
 func (d *Limits) Suspects(c *gin.Context) bool {
 	return !d.failures.Look(CallerAt(RemoteAddr(c)), time.Now()).OK
 }
@@ -265,7 +265,7 @@ func (d *Limits) CountGuess(c *gin.Context, err error) error {
 	return err
 }
 
-// claims tells whether a request carries a key, a token, or the secret or signature of a callback.
+// claims reports whether a request carries a key, a token, or the secret or signature of a callback.
 func claims(r *http.Request) bool {
 	for _, name := range []string{"Authorization", "X-Api-Key", CallbackSecretHeader, CallbackSignatureHeader} {
 		if r.Header.Get(name) != "" {

@@ -153,7 +153,7 @@ func one(h http.Header, name string) (string, error) {
 	return values[0], nil
 }
 
-// signed tells whether one of the signatures, in hexadecimal, is the HMAC-SHA256 of the parts by one of the secrets.
+// signed reports whether one of the signatures, in hexadecimal, is the HMAC-SHA256 of the parts by one of the secrets.
 func signed(secrets [][]byte, signatures []string, parts ...[]byte) bool {
 	found := false
 	for _, secret := range secrets {

@@ -78,7 +78,7 @@ func newWorkerBody(w *workerstore.Worker) workerBody {
 	return body
 }
 
-// load says how busy a worker is.
+// load returns how busy a worker is.
 func (b *workerBody) load(w *workerstore.Worker) {
 	busy := max(w.Slots-w.Free, 0)
 	if w.Stopping { // none is free, and those that are not busy are closed

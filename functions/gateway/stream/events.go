@@ -39,7 +39,7 @@ func (a *API) ShowLines(ctx context.Context, id uuid.UUID, lines []logstore.Line
 	return json.Marshal(logBody{JobID: id, Sealed: a.Jobs.OpenLines(ctx, id, lines), Logs: jobs.NewLogs(lines)})
 }
 
-// ReadStats returns an owner's statistics, and what of them tells whether they have changed: not when they were read.
+// ReadStats returns an owner's statistics, and what of them reports whether they have changed: not when they were read.
 func (a *API) ReadStats(ctx context.Context, owner apidb.Owner) (shown, compared []byte, err error) {
 	stats, err := a.Stats.Get(ctx, owner, "", "")
 	if err != nil {

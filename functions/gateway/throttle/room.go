@@ -15,7 +15,7 @@ type Room struct {
 // NewRoom makes one of a size.
 func NewRoom(size int64) *Room { return &Room{size: size, by: map[string]int64{}} }
 
-// Fits says whether a caller would get so much.
+// Fits reports whether a caller would get so much.
 func (r *Room) Fits(caller string, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

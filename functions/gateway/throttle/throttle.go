@@ -35,7 +35,7 @@ func New(perSecond float64, burst int) *Table {
 	return &Table{limit: rate.Limit(perSecond), burst: max(burst, 1), now: map[string]*bucket{}}
 }
 
-// Verdict says whether a caller got what it asked for.
+// Verdict reports whether a caller got what it asked for.
 type Verdict struct {
 	OK    bool
 	Left  int           // tokens that it still has
@@ -60,7 +60,7 @@ func (t *Table) Take(caller string, n int, at time.Time) Verdict {
 	return t.verdict(b, at, true)
 }
 
-// Look says what a caller would get, and takes nothing.
+// Look returns what a caller would get, and takes nothing.
 func (t *Table) Look(caller string, at time.Time) Verdict {
 	if t == nil {
 		return Verdict{OK: true}

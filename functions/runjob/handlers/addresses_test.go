@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// security L4: what the mail server, the report database and the report store are called stays in the worker's log.
+// What the mail server, the report database and the report store are called stays in the worker's log.
 func TestAFailureTellsTheOwnerNoAddressOfOurs(t *testing.T) {
 	t.Parallel()
 	mailed := func(cfg handlers.EmailConfig) *handlers.Failure {

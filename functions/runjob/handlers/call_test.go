@@ -261,7 +261,7 @@ func TestACallThatIsAnsweredBadlyFails(t *testing.T) {
 					t.Errorf("failed with %+v", got)
 				}
 				if strings.Contains(got.Message, "hidden") || strings.ContainsAny(got.Message, "\x00\x1b\r\n") || len(got.Message) > 1200 {
-					t.Errorf("says %q", got.Message)
+					t.Errorf("returned %q", got.Message)
 				}
 				server.only(t)
 			})
@@ -388,7 +388,7 @@ func TestTheSchemasSayWhatTheHandlersTake(t *testing.T) {
 					t.Fatal(err)
 				}
 				if says, takes := schema.Check(payload), outbound.CheckHeader(name, value); (says == nil) != (takes == nil) {
-					t.Errorf("%s header %.20q: %.20q: the schema says %v, the handler %v", jobType, name, value, says, takes)
+					t.Errorf("%s header %.20q: %.20q: the schema returned %v, the handler %v", jobType, name, value, says, takes)
 				}
 			}
 		}
@@ -441,7 +441,7 @@ func FuzzCallPayload(f *testing.F) {
 			request := append(append([]byte(`{"jobType": "FUNCTION", "payload": `), payload...), '}')
 			if _, err := jobspec.Decode(request); err == nil && schema.Check(payload) == nil &&
 				!strings.HasPrefix(wrong.Message, "payload.url: ") && !strings.Contains(wrong.Message, " twice") {
-				t.Errorf("the gateway takes %q, and a worker says %s", payload, wrong.Message)
+				t.Errorf("the gateway takes %q, and a worker returned %s", payload, wrong.Message)
 			}
 			return
 		}

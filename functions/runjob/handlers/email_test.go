@@ -77,11 +77,11 @@ func TestWhatIsSaidWithA4IsTriedAgainAndWithA5IsNot(t *testing.T) {
 				if failure == nil || failure.Code != want.code || failure.Retryable != want.retryable {
 					t.Fatalf("failed with %+v, %v", failure, err)
 				}
-				if command == "connect" || command == "EHLO" { // the server's words may name us (security L4)
+				if command == "connect" || command == "EHLO" { // the server's words may name us
 					answer = answer[:3]
 				}
 				if answer[0] <= '9' && !strings.Contains(failure.Message, answer) {
-					t.Errorf("says %q", failure.Message)
+					t.Errorf("returned %q", failure.Message)
 				}
 				if heard := server.lines(); command != "." && slices.Contains(heard, ".") {
 					t.Errorf("sent the message: %q", heard)
@@ -131,7 +131,7 @@ func TestAllRecipientsGetItOrNone(t *testing.T) {
 			}
 			for _, part := range c.says {
 				if !strings.Contains(failure.Message, part) {
-					t.Errorf("says %q, not %s", failure.Message, part)
+					t.Errorf("returned %q, not %s", failure.Message, part)
 				}
 			}
 			heard := server.lines()

@@ -42,7 +42,7 @@ func TestWhatAFailureTellsOfAPayloadIsNotForTheLog(t *testing.T) {
 	}
 }
 
-// security L12: the gateway's own check comes first, so only a payload that came past it is quoted.
+// The gateway's own check comes first, so only a payload that came past it is quoted.
 func TestWhatADecoderQuotesOfAPayloadIsNotForTheLog(t *testing.T) {
 	t.Parallel()
 	registry, err := handlers.Builtin(callConfig())

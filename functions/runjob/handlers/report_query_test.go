@@ -204,7 +204,7 @@ func TestAQueryEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
-// security L11: all owners may run all queries, and a query that compares with @owner shows each its own rows.
+// All owners may run all queries, and a query that compares with @owner shows each its own rows.
 func TestAQueryKnowsTheOwnerOfItsJob(t *testing.T) {
 	t.Parallel()
 	r, _ := dated(t)

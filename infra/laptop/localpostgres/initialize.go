@@ -79,8 +79,8 @@ func (s *Server) initdb(ctx context.Context) error {
 	return nil
 }
 
-// interrupted tells whether a child died of a terminal's Ctrl-C. It can do so before it has a process group of its own,
-// and be known to be dead before the signal has ended our context.
+// interrupted reports whether a child died of a terminal's Ctrl-C. It can do so before it has a process group of its
+// own, and be known to be dead before the signal has ended our context.
 func interrupted(err error) bool {
 	died := (*exec.ExitError)(nil)
 	if !errors.As(err, &died) {

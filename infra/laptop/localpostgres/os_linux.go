@@ -39,7 +39,7 @@ func children(pid int) []int {
 	return found
 }
 
-// serves tells whether process pid is a server on the data folder: a postmaster lives in it.
+// serves reports whether process pid is a server on the data folder: a postmaster lives in it.
 func serves(pid int, data string) bool {
 	cwd, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

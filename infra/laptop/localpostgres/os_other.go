@@ -23,7 +23,7 @@ func children(pid int) []int {
 	return found
 }
 
-// serves tells whether process pid is a server on the data folder, by its command line.
+// serves reports whether process pid is a server on the data folder, by its command line.
 func serves(pid int, data string) bool {
 	out, err := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.Contains(string(out), "-D "+data+" ")

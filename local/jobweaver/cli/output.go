@@ -115,7 +115,7 @@ func ShowNames(w io.Writer, raw json.RawMessage) error {
 	return nil
 }
 
-// namesIn are the names of all objects that page lists; lists tells whether it has a list at all.
+// namesIn are the names of all objects that page lists; lists reports whether it has a list at all.
 func namesIn(page map[string]json.RawMessage) (names []string, lists bool) {
 	for _, field := range slices.Sorted(maps.Keys(page)) {
 		var list []map[string]json.RawMessage

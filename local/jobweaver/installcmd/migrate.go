@@ -77,7 +77,7 @@ need other rights.`,
 	return cmd
 }
 
-// schemaState says how a database that was just migrated compares with this version.
+// schemaState returns how a database that was just migrated compares with this version.
 func schemaState(ctx context.Context, url string, set migrations.Set) (string, error) {
 	database, own, err := migrations.Versions(ctx, url, set)
 	if err != nil || database <= own {

@@ -31,6 +31,6 @@ func TestDatabasesAreComparedOnlyWhileNoFunctionWorksOnThem(t *testing.T) {
 	}
 	var said bytes.Buffer
 	if err := printRestored(&said, report); err != nil || !strings.Contains(said.String(), "looked at 0 jobs") {
-		t.Errorf("it says %q, %v", said.String(), err)
+		t.Errorf("it returned %q, %v", said.String(), err)
 	}
 }

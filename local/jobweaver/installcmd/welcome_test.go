@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/dev"
 )
 
-// ux 2: a pause is kept in the folder, and the next run has jobs that never start.
+// A pause is kept in the folder, and the next run has jobs that never start.
 func TestDevPrintsWhatAnEarlierRunHasPaused(t *testing.T) {
 	t.Parallel()
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestDevPrintsWhatAnEarlierRunHasPaused(t *testing.T) {
 	}
 }
 
-// ux 11: after dev --port 18080, jobweaver list failed.
+// After dev --port 18080, jobweaver list failed.
 func TestDevPrintsWhereTheCommandLineFindsIt(t *testing.T) {
 	t.Parallel()
 	for url, printed := range map[string]bool{"http://127.0.0.1:18080": true, "https://127.0.0.1:8080": true, "http://127.0.0.1:8080": false} {

@@ -1,6 +1,5 @@
 // Package locking is a small model of transactions that share locks, and a walk through every state that it can reach.
-// It is about what the model of one job (package protocol) cannot see: a process that freezes with a transaction open
-// (protocol #1).
+// It is about what the model of one job (package protocol) cannot see: a process that freezes with a transaction open.
 //
 // There are two jobs and a few processes, each of which has work on one of the jobs. A process locks the row of its
 // job, then the lock of dispatching, decides what to send out, commits, reads the payloads and publishes. Between

@@ -37,7 +37,7 @@ func TestEverythingElseGoesOnWhereverANodeFreezes(t *testing.T) {
 	}
 }
 
-// protocol #1: each planted defect takes one bound away, as it was or might be.
+// Each planted defect takes one bound away, as it was or might be.
 func TestWithoutABoundTheRestStops(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]Limits{

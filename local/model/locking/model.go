@@ -41,7 +41,7 @@ var phases = [...]string{
 	published: "has published", ended: "has lost its session",
 }
 
-// client says whether the client is to act next, in a transaction that is open.
+// client reports whether the client is to act next, in a transaction that is open.
 func (p phase) client() bool { return p == hasRow || p == thinks }
 
 func (p phase) waits() bool { return p == waitsForRow || p == waitsToDispatch }
@@ -153,7 +153,7 @@ func (m *model) second(s state) {
 	m.out(-1, "a second passes", s)
 }
 
-// late says whether a job that a living process works on ought to be published by now.
+// late reports whether a job that a living process works on ought to be published by now.
 func (m *model) late(s *state) bool {
 	for i := range m.limits.Processes {
 		if s.age > Within && m.alive(s, i) && !s.published[jobOf(i)] {

@@ -30,11 +30,11 @@
 // An attempt may begin to wait for a callback. The outside system calls back as soon as the handler has started
 // or as late as it likes, and the deadline may pass at any moment. The API decides which of the two counts, and
 // keeps that: a callback that says "failed" while the handler runs changes nothing until the attempt waits, or
-// the next attempt would run beside it (protocol #5).
+// the next attempt would run beside it.
 //
 // An ended job is deleted by a command or by retention. What is left of the scheduler's row outlives all
 // records; the tombstone carries the job's end, since it may overtake the status that told it, or that status
-// may be lost (protocol #7). Retention is taken to come later than the publishing of the dead letter, which it
+// may be lost. Retention is taken to come later than the publishing of the dead letter, which it
 // is by days. Snoozes are left out.
 //
 // Versions are renumbered, the two workers are alike, and of the API's row only what its decisions depend on is

@@ -110,14 +110,14 @@ func (m *model) commit(by step, s state, say ...event) {
 	m.out(by, s)
 }
 
-// mayEndAfter says whether exactly the events of mask can be the published ones.
+// mayEndAfter reports whether exactly the events of mask can be the published ones.
 func (m *model) mayEndAfter(mask int, say []event) bool {
 	last := len(say) - 1
 	return say[last].topic != jobStatus || mask>>last == 0 || m.defect == StatusNotHeldBack
 }
 
-// lacksDeadLetter says whether a dead letter is among the unpublished events. That costs no budget: it matters for each
-// dead letter whether it was published, but nothing consumes it.
+// lacksDeadLetter reports whether a dead letter is among the unpublished events. That costs no budget: it matters for
+// each dead letter whether it was published, but nothing consumes it.
 func lacksDeadLetter(mask int, say []event) bool {
 	for i, e := range say {
 		if e.topic == deadLetter && mask>>i&1 == 0 {

@@ -75,7 +75,7 @@ func (m *model) clocks(s state) {
 	m.deadline(s)
 }
 
-// mayRetire says whether a job has ended long enough ago: its dead letter was published by then.
+// mayRetire reports whether a job has ended long enough ago: its dead letter was published by then.
 func (m *model) mayRetire(s state) bool {
 	return s.job.name() != jobstate.Failed || s.dead>>s.job.attempt&1 == 1
 }
@@ -154,7 +154,7 @@ func (m *model) keep(s state, what act) {
 	m.commit(step{act: what, number: s.api.taken}, s, event{jobCommand, s.api.taken})
 }
 
-// callbackInTheWay says whether a callback that was taken has not come to anything yet.
+// callbackInTheWay reports whether a callback that was taken has not come to anything yet.
 func (a api) callbackInTheWay() bool {
 	for n := uint8(1); n <= a.attempt; n++ {
 		if a.called(n) && !a.over(n) {
@@ -199,7 +199,7 @@ func (m *model) project(s state, i int) {
 	m.out(step{act: projects, choice: uint8(st.shown), number: st.command}, s)
 }
 
-// reconcile says again what the API waits for. A report and its answer are one step: however late the
+// reconcile publishes again what the API waits for. A report and its answer are one step: however late the
 // answer is, it says nothing that is not said anyway.
 func (m *model) reconcile(s state) {
 	var say []event

@@ -52,27 +52,27 @@ const (
 
 func (s shown) ended() bool { return s >= shownCompleted && s <= shownCancelled }
 
-// knows says whether a job-status would change nothing but the version.
+// knows reports whether a job-status would change nothing but the version.
 func (a api) knows(st snapshot) bool {
 	return a.version > 0 && st.shown == a.shown && st.attempt == a.attempt && !st.deleted &&
 		(!a.kept || st.command < a.taken)
 }
 
-// retrying says whether a retry is on its way, so that the end that is shown is known to be over.
+// retrying reports whether a retry is on its way, so that the end that is shown is known to be over.
 func (a api) retrying() bool { return a.kept && a.retries>>a.taken&1 == 1 }
 
-// cancelling says whether a cancel was asked for that may still count.
+// cancelling reports whether a cancel was asked for that may still count.
 func (a api) cancelling() bool {
 	return a.taken > 0 && (a.retries|a.deletes)>>a.taken&1 == 0 && !a.shown.ended()
 }
 
-// over says whether the API knows that an attempt is over.
+// over reports whether the API knows that an attempt is over.
 func (a api) over(attempt uint8) bool {
 	return a.gone || a.version > 0 && (a.attempt > attempt ||
 		a.attempt == attempt && a.shown != shownInFlight && a.shown != shownWaiting)
 }
 
-// called says whether a callback of an attempt was taken, or the attempt given up.
+// called reports whether a callback of an attempt was taken, or the attempt given up.
 func (a api) called(attempt uint8) bool { return (a.completed|a.failed)>>attempt&1 == 1 }
 
 // row is an attempt's, in the worker database.

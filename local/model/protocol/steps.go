@@ -26,7 +26,7 @@ func (m *model) steps(s state) {
 	}
 }
 
-// hears says whether a worker, or nobody for the other functions, can take a record now.
+// hears reports whether a worker, or nobody for the other functions, can take a record now.
 func (s *state) hears(w uint8, r record) bool {
 	if t := r.topic(); t != runJob && t != runJobCancel && t != attemptCancel {
 		return w == nobody

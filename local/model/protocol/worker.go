@@ -13,7 +13,7 @@ func (s *state) kill(w uint8) {
 	}
 }
 
-// silent says whether the others have not seen a worker's beat for long.
+// silent reports whether the others have not seen a worker's beat for long.
 func (s *state) silent(owner uint8) bool {
 	return owner == gone || s.workers[owner-1].life != up
 }
@@ -81,13 +81,13 @@ func (m *model) start(s state, by step) {
 	m.out(by, s)
 }
 
-// running says whether a worker runs the attempt that it owns.
+// running reports whether a worker runs the attempt that it owns.
 func (s *state) running(attempt uint8) bool {
 	owner := s.rows[attempt].owner
 	return owner != nobody && owner != gone && s.workers[owner-1].running>>attempt&1 == 1
 }
 
-// runsAnother says whether the handler of another attempt runs in a living worker. One that has timed out may ignore
+// runsAnother reports whether the handler of another attempt runs in a living worker. One that has timed out may ignore
 // its context.
 func (s *state) runsAnother(attempt uint8) bool {
 	for _, w := range s.workers {

@@ -288,7 +288,7 @@ func TestALittleRunProvesNothing(t *testing.T) {
 			found = found || strings.Contains(f.text, want)
 		}
 		if !found {
-			t.Errorf("nothing says %q: %+v", want, v.violations)
+			t.Errorf("nothing returned %q: %+v", want, v.violations)
 		}
 	}
 }

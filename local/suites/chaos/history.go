@@ -132,8 +132,8 @@ func (h *history) hear(lines []installation.Line) {
 	}
 }
 
-// silenced says whether the worker that had an attempt was frozen or cut off at any moment between two: then it may
-// work on beside the next attempt. docs/functions.md says how its outcome is fenced.
+// silenced reports whether the worker that had an attempt was frozen or cut off at any moment between two: then it may
+// work on beside the next attempt. docs/functions.md describes how its outcome is fenced.
 func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	worker := ""
 	if j := h.jobs[job]; j != nil {
@@ -152,7 +152,7 @@ func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	})
 }
 
-// during says whether a fault was on at any moment between two.
+// during reports whether a fault was on at any moment between two.
 func (h *history) during(from, to time.Time) bool {
 	return slices.ContainsFunc(h.faults, func(f *fault) bool { return f.from.Before(to) && f.healed.After(from) })
 }

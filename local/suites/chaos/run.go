@@ -25,7 +25,7 @@ const (
 	leastJobs = 4
 )
 
-// runOnce makes one run, and says whether every promise was kept.
+// runOnce makes one run, and reports whether every promise was kept.
 func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 	say(fmt.Sprintf("seed %d, again with CHAOS_SEED=%d; building the functions", cfg.seed, cfg.seed))
 	bin, err := os.MkdirTemp("", "jobweaver-chaos-bin-")

@@ -19,7 +19,7 @@ import (
 
 const callbackSecret = "whsec_a2lsbHRlc3Qga2lsbHRlc3Qga2lsbHRlc3Qga2lsbHRlc3Q="
 
-// callBack says what became of each attempt of a job that waits, as an outside system does: until there is an answer.
+// callBack returns what became of each attempt of a job that waits, as an outside system does: until there is an answer.
 func (l *load) callBack(o *order) {
 	for {
 		job, err := l.fixture.api.Get(l.follow, o.id, 0)

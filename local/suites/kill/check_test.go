@@ -62,8 +62,7 @@ func (e *evidence) checkAccepted() {
 // maxLost is how often a job may lose its worker: the next time it fails.
 const maxLost = 3
 
-// lostByUs counts the attempts whose workers the test killed or froze. That another job killed them is no excuse
-// (protocol #2).
+// lostByUs counts the attempts whose workers the test killed or froze. That another job killed them is no excuse.
 func (e *evidence) lostByUs(job *shown) (n int) {
 	for _, a := range job.Attempts {
 		if e.pulled && a.Outcome == "lost" { // checkPulledRun finds the others
@@ -216,7 +215,7 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 	}
 }
 
-// over says whether a run was over at an instant: it had ended, or its process had.
+// over reports whether a run was over at an instant: it had ended, or its process had.
 func (e *evidence) over(r run, at time.Time, o *order) bool {
 	return !r.end.IsZero() && r.end.Before(at) || e.diedBy(r.process, at) || e.frozeDuring(r.process, r.start, at) ||
 		o.shape.mayOutlive || e.pulled && e.cutOff(r.start, at)

@@ -28,7 +28,7 @@ func (h *fixture) ownClock() []string {
 // whileOff is long enough for workers to judge others after a step: they beat for 10 s before.
 const whileOff = 14 * time.Second
 
-// protocol #6: PostgreSQL's clock is put forward by an hour while jobs run, and back. A worker dies just before it is put
+// PostgreSQL's clock is put forward by an hour while jobs run, and back. A worker dies just before it is put
 // back: its last beat is in the future then. Its attempts run again in time, those of the other worker run on.
 func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	duration(t)

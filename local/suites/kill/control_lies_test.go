@@ -34,7 +34,7 @@ func when(seconds float64) time.Time {
 	return began.Add(time.Duration(seconds*1000+0.5) * time.Millisecond)
 }
 
-// wants says whether the findings are as expected: one with a text, or none.
+// wants reports whether the findings are as expected: one with a text, or none.
 func (s *scene) wants(t *testing.T, text string) {
 	t.Helper()
 	switch {

@@ -119,13 +119,13 @@ func (e *evidence) hear(lines []witness.Line) {
 	}
 }
 
-// diedBy says whether a process was dead at an instant.
+// diedBy reports whether a process was dead at an instant.
 func (e *evidence) diedBy(process string, at time.Time) bool {
 	ended := e.lives[process].ended
 	return !ended.IsZero() && ended.Before(at)
 }
 
-// frozeDuring says whether a process was frozen at any moment between two.
+// frozeDuring reports whether a process was frozen at any moment between two.
 func (e *evidence) frozeDuring(process string, from, to time.Time) bool {
 	return slices.ContainsFunc(e.lives[process].frozen, func(f freeze) bool {
 		return f.from.Before(to) && (f.to.IsZero() || f.to.After(from))

@@ -313,7 +313,7 @@ func within(ctx context.Context, d time.Duration, try func(context.Context) erro
 	}
 }
 
-// pause waits and says whether ctx still lives.
+// pause waits and reports whether ctx still lives.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

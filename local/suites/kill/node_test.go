@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// protocol #1: with one copy of every function frozen as a lost node leaves them, in a transaction or not, the other
+// With one copy of every function frozen as a lost node leaves them, in a transaction or not, the other
 // copies go on, and every job ends in time. So it is with ingest frozen and a worker killed beside it. Nothing wakes
 // before the time is over in which jobs must run again.
 func TestAFrozenNodeHoldsNothingUp(t *testing.T) {

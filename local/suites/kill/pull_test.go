@@ -105,7 +105,7 @@ func (c *chaos) strike(ctx context.Context, steps []pullStep) {
 	}
 }
 
-// struck says whether there was a fault of one of these, by the beginnings of their names, at any moment between two.
+// struck reports whether there was a fault of one of these, by the beginnings of their names, at any moment between two.
 func (e *evidence) struck(from, to time.Time, names ...string) bool {
 	return slices.ContainsFunc(e.chaos.faults, func(f fault) bool {
 		return f.from.Before(to) && f.to.After(from) &&
@@ -113,7 +113,7 @@ func (e *evidence) struck(from, to time.Time, names ...string) bool {
 	})
 }
 
-// cutOff says whether something between a pull worker and the scheduler was frozen at any moment between two: the pull
+// cutOff reports whether something between a pull worker and the scheduler was frozen at any moment between two: the pull
 // worker may have learned too late what became of its attempt.
 func (e *evidence) cutOff(from, to time.Time) bool {
 	return slices.ContainsFunc(e.chaos.faults, func(f fault) bool {

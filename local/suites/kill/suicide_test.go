@@ -13,7 +13,7 @@ var killer = &shape{
 	name: "kills its worker", payload: works(500, 500, "dies", true), ends: one(failed), code: "WORKER.LOST",
 }
 
-// protocol #2: a job kills its worker, the only one, which its supervisor starts again each time. It fails; its
+// A job kills its worker, the only one, which its supervisor starts again each time. It fails; its
 // neighbours in the pool, and those that wait in the worker for a slot, complete.
 func TestAJobThatKillsItsWorkerFailsAlone(t *testing.T) {
 	duration(t)
@@ -40,7 +40,7 @@ const (
 	withoutBroker  = 20 * time.Second // longer than a lease
 )
 
-// protocol #3: while no worker lives, nobody floods run-job with questions that nobody can answer, and a worker that
+// While no worker lives, nobody floods run-job with questions that nobody can answer, and a worker that
 // comes back is not kept busy by old questions. Then there is no broker for a while: what is accepted meanwhile runs once
 // it is back.
 func TestNobodyIsAskedWhileNoWorkerOrBrokerLives(t *testing.T) {

@@ -24,7 +24,7 @@ type filter struct {
 	CESQL  string            `yaml:"cesql"`
 }
 
-// passes tells whether a Trigger wants an event: all of its filters do. Filters win over the legacy filter.
+// passes reports whether a Trigger wants an event: all of its filters do. Filters win over the legacy filter.
 func passes(o object, e event.Event) (bool, error) {
 	if len(o.Spec.Filters) > 0 {
 		return all(o.Spec.Filters, e)

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// furnish says what every object runs, and only then starts Deployments and PingSources: what they say is heard by all.
+// furnish returns what every object runs, and only then starts Deployments and PingSources: what they say is heard by all.
 func (h *fixture) furnish() {
 	h.t.Helper()
 	place := h.cluster()

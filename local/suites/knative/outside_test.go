@@ -81,7 +81,7 @@ func (o *outside) ended(w http.ResponseWriter, r *http.Request) {
 	o.told[job.JobID][r.Header.Get("Webhook-Id")] = job.Status
 }
 
-// check tells whether each attempt of a job called once, and the end of it, and nothing else, was told.
+// check reports whether each attempt of a job called once, and the end of it, and nothing else, was told.
 func (o *outside) check(ctx context.Context, jobID, status string, attempts int) error {
 	told := o.tellings(ctx, jobID)
 	o.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// knative A1: a Broker that was slow for half a minute got several times its load for minutes: 2,488 run-job records for
+// A Broker that was slow for half a minute got several times its load for minutes: 2,488 run-job records for
 // 883 attempts. Here its ingress takes 5 to 15 s for each event, all the time, so that most attempts are heard of only
 // after a lease. The watchdog then asks once, and again only where the attempt stays unheard of for long.
 func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {

@@ -48,7 +48,7 @@ func readEvent(r *http.Request) (event.Event, error) {
 	return httpevent.Binary(r.Header, body)
 }
 
-// pause waits and says whether ctx still lives.
+// pause waits and reports whether ctx still lives.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

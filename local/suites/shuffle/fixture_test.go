@@ -281,7 +281,7 @@ func (h *fixture) look(id uuid.UUID) jobstore.Job {
 	return shown
 }
 
-// ended says whether every job has, and every command has its answer.
+// ended reports whether every job has, and every command has its answer.
 func (h *fixture) ended() bool {
 	h.t.Helper()
 	for id, j := range h.jobs {

@@ -80,7 +80,7 @@ func without(all, some []string) []string {
 	return rest
 }
 
-// lookAlways has probes asked all the time; the returned function says whether one of them was slow.
+// lookAlways has probes asked all the time; the returned function reports whether one of them was slow.
 func (h *fixture) lookAlways() (end func()) {
 	stop := make(chan struct{})
 	var looking sync.WaitGroup

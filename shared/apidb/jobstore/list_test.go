@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// security M3: whatever a list is filtered by, and whoever asks, it looks at 20,000 jobs and goes on from there.
+// Whatever a list is filtered by, and whoever asks, it looks at 20,000 jobs and goes on from there.
 func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 )
 
-// security L12: without this, who makes and revokes keys in a loop has 10,000 rows for good and can make no more.
+// Without this, who makes and revokes keys in a loop has 10,000 rows for good and can make no more.
 func TestANewKeyTakesThePlaceOfThoseThatEndedLongAgo(t *testing.T) {
 	t.Parallel()
 	h := open(t)

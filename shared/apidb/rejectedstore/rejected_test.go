@@ -189,7 +189,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	away := errors.New("broker is away")
 	_, err := h.Rejected.Redrive(t.Context(), nil, r.ID, "me", func(context.Context, rejectedstore.Rejected) error { return away })
 	if !errors.Is(err, away) {
-		t.Fatalf("said %v", err)
+		t.Fatalf("got %v", err)
 	}
 	var published []time.Time // when it was redriven before, as publish sees it
 	var mu sync.Mutex

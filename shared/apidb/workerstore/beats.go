@@ -23,7 +23,7 @@ type Beat struct {
 	JSON json.RawMessage
 }
 
-// See takes the latest beat of each worker, the last one in beats, and how far its attempts have
+// See takes the latest beat of each worker, the last one in heartbeats, and how far its attempts have
 // come. A worker that stops is forgotten when it has nothing left.
 func (s *Store) See(ctx context.Context, beats []Beat) error {
 	latest := map[string]*Beat{}

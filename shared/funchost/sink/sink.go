@@ -57,7 +57,7 @@ type Config struct {
 // again, and it gets through once the sink is put right.
 //
 // A request does not end with its caller's context, only after requestTimeout: a slow sink may be about to take the
-// event, and an event whose request was broken off is published again (knative A1).
+// event, and an event whose request was broken off is published again.
 type Sink struct {
 	cfg        Config
 	extensions map[string]string // of K_CE_OVERRIDES

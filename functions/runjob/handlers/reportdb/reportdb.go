@@ -194,7 +194,7 @@ func valueText(kind Kind, text []byte) string {
 	return string(text)
 }
 
-// classify tells what may go away by itself from what does not.
+// classify returns what may go away by itself from what does not.
 func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -2,7 +2,7 @@ package reportfile
 
 import "testing"
 
-// security L2: a spreadsheet of another language splits by another separator.
+// A spreadsheet of another language splits by another separator.
 func TestNoFormulaStandsBehindASeparator(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

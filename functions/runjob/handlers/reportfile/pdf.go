@@ -93,7 +93,7 @@ func (f *pdfFile) begin() {
 	}
 }
 
-// layOut says whether the page lies across.
+// layOut reports whether the page lies across.
 func (f *pdfFile) layOut(rows [][]Cell) bool {
 	f.open(false) // to measure
 	f.size = pdfSize
@@ -254,7 +254,7 @@ func (f *pdfFile) look(style string, red, green, blue int) {
 	f.doc.SetDrawColor(red, green, blue)
 }
 
-// pageFor begins a page where a row has no room on this one, and says whether it did.
+// pageFor begins a page where a row has no room on this one, and reports whether it did.
 func (f *pdfFile) pageFor(lines int) bool {
 	_, height := f.doc.GetPageSize()
 	if f.doc.GetY()+f.rowHeight(lines) <= height-pdfMargin-2 {

@@ -132,7 +132,7 @@ func TestAPageShowsWhatIsGivenAndRunsNothing(t *testing.T) {
 	}
 	if strings.Count(words, hostile) != 4 || !strings.Contains(words, "two\nlines\ufffd") || !strings.Contains(words, "3.5") ||
 		!strings.Contains(words, "2 rows") {
-		t.Errorf("says %s", words)
+		t.Errorf("returned %s", words)
 	}
 }
 

@@ -91,7 +91,7 @@ func (t *tally) addBest(c Cell) error {
 	return nil
 }
 
-// isNumber says whether a total can be made of the cell. Decimal numbers often come as text, for their digits.
+// isNumber reports whether a total can be made of the cell. Decimal numbers often come as text, for their digits.
 func isNumber(c Cell) bool { return c.Kind == Number || c.Kind == Text && IsDecimal(c.Text) }
 
 func (t *tally) number(c Cell) (n apd.Decimal, err error) {
@@ -170,7 +170,7 @@ func totals(tallies []tally) (cells []Cell, of []Total, err error) {
 	return cells, of, nil
 }
 
-// IsDecimal says whether text is a number in decimal digits: -1, 0.50, 6e23.
+// IsDecimal reports whether text is a number in decimal digits: -1, 0.50, 6e23.
 func IsDecimal(text string) bool {
 	rest := strings.TrimLeft(text, "+-")
 	if len(text)-len(rest) > 1 {

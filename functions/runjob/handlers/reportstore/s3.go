@@ -53,7 +53,7 @@ func (p *parameters) flag(name string) bool {
 	return set
 }
 
-// end says what was wrong, or is not known.
+// end returns what was wrong, or is not known.
 func (p *parameters) end() error {
 	for name := range p.values {
 		return fmt.Errorf("it has no parameter %q", name)

@@ -114,7 +114,7 @@ func steps(t *testing.T, program string, env []string) *clock.Control {
 		}
 		from := time.Now().Add(by).Truncate(time.Microsecond)
 		if said := ask(); said.Before(from) || said.After(time.Now().Add(by)) {
-			t.Errorf("stepped by %s it says %s, and it is %s", by, said, time.Now())
+			t.Errorf("stepped by %s it returned %s, and it is %s", by, said, time.Now())
 		}
 	}
 	return control

@@ -255,7 +255,7 @@ func SocketAt(port string) (inode string, err error) {
 	return "", fmt.Errorf("no socket has port %s", port)
 }
 
-// Holds says whether a process has a socket open.
+// Holds reports whether a process has a socket open.
 func Holds(pid int, inode string) bool {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	return slices.ContainsFunc(files, func(name string) bool {

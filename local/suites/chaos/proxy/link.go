@@ -45,7 +45,7 @@ func (l *Link) Set(f Fault) {
 	}
 }
 
-// Connections tells how many there are now.
+// Connections returns how many there are now.
 func (l *Link) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

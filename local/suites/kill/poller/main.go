@@ -251,7 +251,7 @@ func (p *poller) fail(err error) {
 	os.Exit(1)
 }
 
-// pause waits and says whether ctx still lives.
+// pause waits and reports whether ctx still lives.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
