@@ -65,9 +65,9 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # The folders whose words are not checked yet; all others are.
-PROSE_NOT_YET := clients functions/gateway functions/projection functions/pull functions/runjob infra/laptop \
-	local/demo local/dev local/examples local/jobweaver local/kept local/mailcatch local/model local/settings \
-	local/suites shared/apidb shared/client shared/funchost shared/jobevent shared/jobspec shared/kafkaevent \
+PROSE_NOT_YET := clients functions/gateway functions/projection functions/runjob \
+	local/demo local/dev local/examples local/jobweaver local/model \
+	local/suites shared/apidb shared/client shared/funchost shared/jobspec shared/kafkaevent \
 	shared/schedulerdb shared/workerdb
 
 KILL_FOR  ?= 50s

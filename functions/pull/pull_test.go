@@ -28,7 +28,7 @@ func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
 	}
 	keys, err := webhook.NewCallbackKeys([]string{testKey})
 	if err != nil || !keys.CheckSecret(jobevent.AttemptToken(a.JobID, 1), a.Callback.Secret) {
-		t.Errorf("nobody could call back with %+v, %v", a.Callback, err)
+		t.Errorf("an outside system could not call back with %+v, %v", a.Callback, err)
 	}
 	beaten := i.beatFor(everyone, jobspec.WorkAttempt{
 		Token: a.Token, Progress: &jobevent.Progress{Percent: 40, Message: "so far"},
@@ -116,7 +116,7 @@ func TestBeatsKeepAnAttempt(t *testing.T) {
 	}
 }
 
-func TestACancelledAttemptIsToldInTheNextBeat(t *testing.T) {
+func TestACancelledAttemptIsInTheAnswerToTheNextBeat(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	run := x.run("T", "", nil)
@@ -145,8 +145,8 @@ func TestACancelledAttemptEndsWithoutItsPullWorker(t *testing.T) {
 	}
 }
 
-// The promise to the scheduler: an attempt is not claimed before somebody asks for its type.
-func TestAnAttemptOfATypeThatNobodyAsksForStaysUnclaimedAndLetsOthersPass(t *testing.T) {
+// The promise to the scheduler: an attempt is not claimed before a pull worker asks for its type.
+func TestAnAttemptOfATypeWithoutPullWorkersStaysUnclaimedAndLetsOthersPass(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	var rare []jobevent.Run
@@ -221,7 +221,7 @@ func TestOnlyAGatewayIsLetIn(t *testing.T) {
 }
 
 // A gateway that is killed while a claim is held takes nothing with it.
-func TestAnAttemptGoesToAnotherClaimWhenNobodyWaitsForTheAnswer(t *testing.T) {
+func TestAnAttemptGoesToAnotherClaimWhenItsClientHasGone(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	for range 5 {

@@ -6,7 +6,7 @@ import (
 )
 
 // claimed counts the attempts of the fixture's queue that were claimed, whatever became of them. The instances of all
-// tests read the same topic of cancels, and a cancel of an attempt that nobody has claimed leaves a row without a
+// tests read the same topic of cancels, and a cancel of an unclaimed attempt leaves a row without a
 // queue.
 func (x *fixture) claimed() (n int) {
 	x.t.Helper()

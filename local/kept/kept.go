@@ -65,7 +65,7 @@ func (k Kind) At(path string, mode fs.FileMode) (string, error) {
 	return kept, nil
 }
 
-// Write writes a line into a file. Nobody ever finds half of it.
+// Write writes a line into a file. No reader ever finds a part of it.
 func Write(path, text string, mode fs.FileMode) error {
 	part := path + ".part"
 	_ = os.Remove(part) // a crash may have left it, and with another mode

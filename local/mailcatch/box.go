@@ -13,7 +13,7 @@ const (
 	maxBytes    = 64 << 20
 )
 
-// envelope is what the server was told, which a message's headers need not say.
+// envelope has the addresses of the SMTP commands, which a message's headers need not contain.
 type envelope struct {
 	From string   `json:"from"`
 	To   []string `json:"to"`
@@ -48,8 +48,8 @@ type box struct {
 func newBox(messages, bytes int) *box { return &box{messages: messages, bytes: bytes} }
 
 func (b *box) put(e envelope, raw []byte, at time.Time) {
-	said, _ := parse(raw)
-	m := &caught{ReceivedAt: at.UTC(), Envelope: e, Size: len(raw), summary: said, raw: raw}
+	parsed, _ := parse(raw)
+	m := &caught{ReceivedAt: at.UTC(), Envelope: e, Size: len(raw), summary: parsed, raw: raw}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++

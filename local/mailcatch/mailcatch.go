@@ -17,13 +17,13 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Where mails and the page are found when nobody says otherwise, as with others of its kind.
+// The default ports of SMTP and of the page, as in similar programs.
 const (
 	DefaultPort     = 1025
 	DefaultPagePort = 8025
 )
 
-// Config says where it listens, on loopback.
+// Config has the ports on which it listens, on loopback.
 type Config struct {
 	Port, PagePort int  // 0 takes a free one
 	OrAnother      bool // takes a free one too where that one is taken

@@ -132,7 +132,7 @@ func TestACaughtMailIsShown(t *testing.T) {
 	}
 }
 
-func TestAMailCanDoNothingToWhoReadsIt(t *testing.T) {
+func TestAMailCannotHarmItsReader(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.send(t, sample, "ada@example.org")
@@ -186,7 +186,7 @@ func TestWhatIsNoMailIsShownAsItIs(t *testing.T) {
 	s := start(t)
 	for i, raw := range []string{
 		"", "no headers at all\r\n", "Subject: =?utf-8?q?broken\r\nFrom: @@\r\nContent-Type: multipart/mixed\r\n\r\n--x\r\n",
-		"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nnever ends", "Content-Type: text/plain; charset=unheard-of\r\n\r\n\xff\xfe\r\n",
+		"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nnever ends", "Content-Type: text/plain; charset=unknown-to-all\r\n\r\n\xff\xfe\r\n",
 		"Content-Transfer-Encoding: base64\r\n\r\n!!!\r\n", "Subject: \x00\x01<script>\r\n\r\n\x00\r\n",
 	} {
 		s.send(t, raw, "ada@example.org")
@@ -220,7 +220,7 @@ func TestOnlyTheLastMailsAreKept(t *testing.T) {
 	}
 }
 
-func TestATakenPortIsSaid(t *testing.T) {
+func TestATakenPortIsNamedInTheError(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	if _, err := Start(Config{Port: s.Port()}); err == nil || !strings.Contains(err.Error(), "port for mails") {

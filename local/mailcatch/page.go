@@ -55,7 +55,7 @@ func newPage(b *box) http.Handler {
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard answers only who calls this machine by a name that no other can have: a site could have its name
+// guard answers only requests to a name of this machine that no other can have: a site could have its name
 // point here, and read along.
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -101,7 +101,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// secretName is of settings that nobody is to be shown.
+// secretName matches settings whose values are never shown.
 var secretName = regexp.MustCompile(`(PASSWORD|SECRETS?|API_KEY|TOKEN|DATABASE_URL)$`)
 
 func table(page *bytes.Buffer, title string, configs ...any) {
@@ -116,7 +116,7 @@ func table(page *bytes.Buffer, title string, configs ...any) {
 			}
 			value := field.Tag.Get("default")
 			if field.Tag.Get("desc") == "" {
-				fail(fmt.Errorf("setting %s says nothing of itself", name))
+				fail(fmt.Errorf("setting %s has no description", name))
 			}
 			if secretName.MatchString(name) && !strings.HasPrefix(field.Type.String(), "secret.") {
 				fail(fmt.Errorf("setting %s is a secret by its name, and not by its type", name))

@@ -28,13 +28,13 @@ func FuzzDeleted(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := deleted.Event()
+		made := deleted.Event()
 		for name, text := range map[string]string{
 			ExtVersion: version, extEndedAs: status, extEndedAt: at, extAttempt: attempt, extErrorOf: code,
 		} {
-			said.SetExtension(name, text)
+			made.SetExtension(name, text)
 		}
-		e := ItemOf(said)
+		e := ItemOf(made)
 		number, err := DeletedVersion(e)
 		if err != nil != (number == 0) || number < 0 || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("version %q: %d, %v", version, number, err)

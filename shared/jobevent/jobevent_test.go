@@ -63,7 +63,7 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 }
 
 // protocol #7
-func TestADeletedEventSaysHowTheJobHadEnded(t *testing.T) {
+func TestADeletedEventHasTheEndOfTheJob(t *testing.T) {
 	t.Parallel()
 	e, err := NewDeleted(Meta{Function: "test", JobID: uuid.New()}, 7)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestADeletedEventSaysHowTheJobHadEnded(t *testing.T) {
 	}
 }
 
-func TestADeletedEventSaysItsVersionWithoutData(t *testing.T) {
+func TestADeletedEventHasItsVersionWithoutData(t *testing.T) {
 	t.Parallel()
 	job := uuid.New()
 	deleted, err := NewDeleted(Meta{Function: "test", JobID: job}, 7)

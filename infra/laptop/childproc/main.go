@@ -11,7 +11,7 @@ import (
 )
 
 // Main is the main of a program that runs the command in its arguments while something is up: start
-// brings that up, says what the command's environment gets, and how it is brought down again. The
+// brings that up, lists what the command's environment gets, and how it is brought down again. The
 // process ends with the command's exit code.
 func Main(name string, start func(ctx context.Context) (env []string, stop func() error, err error)) {
 	code, err := runWith(os.Args[1:], start)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Linux takes the ports of outgoing connections, and of who listens on any port, from 32768 on: there one may be
-// gone before its server has it.
+// Linux takes the ports of outgoing connections, and of servers that listen on any port, from 32768 on: there one may
+// be gone before its server has it.
 const lowest, end = 10_000, 32_000
 
 var (
@@ -18,7 +18,7 @@ var (
 	next = lowest + os.Getpid()%1000*20 // far from those of a process that was started beside this one
 )
 
-// Pick gives a port of 127.0.0.1 that nobody listens on, another one at each call.
+// Pick returns a free port of 127.0.0.1, another one at each call.
 func Pick() (int, error) {
 	mu.Lock()
 	defer mu.Unlock()

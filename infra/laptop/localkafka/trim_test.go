@@ -29,7 +29,7 @@ func TestWhatAllGroupsHaveReadIsTrimmed(t *testing.T) {
 			t.Errorf("with %d to look back on, the log starts at %d, want %d", lookBack, got, want)
 		}
 	}
-	trim(0, 0) // nobody reads it: dead letters, say
+	trim(0, 0) // no group reads it, such as dead letters
 	commit(t, brokers, 3000)
 	commitOf(t, brokers, "slow", 1500)
 	trim(4500, 0) // of which there are only 500 more

@@ -18,7 +18,7 @@ type identity struct {
 	uid, gid int                  // owner of the files, as seen from outside
 }
 
-// chooseIdentity: initdb wants a user who has a name and is not root. For anybody else it prefers a
+// chooseIdentity: initdb wants a user who has a name and is not root. For any other user it prefers a
 // user namespace, in which our files belong to "nobody": that works below any folder. Where
 // namespaces are refused root becomes "nobody", who has to be able to enter the folder.
 func chooseIdentity() identity {
@@ -26,7 +26,7 @@ func chooseIdentity() identity {
 	if os.Geteuid() != 0 && err == nil {
 		return identity{}
 	}
-	uid, gid := nobody()
+	uid, gid := unprivileged()
 	if ns := (identity{attr: namespace(uid, gid), uid: os.Geteuid(), gid: os.Getegid()}); ns.attr != nil {
 		try := exec.Command("/bin/sh", "-c", ":")
 		ns.apply(try)
@@ -41,12 +41,12 @@ func chooseIdentity() identity {
 }
 
 func otherUser() identity {
-	uid, gid := nobody()
+	uid, gid := unprivileged()
 	as := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	return identity{attr: &syscall.SysProcAttr{Credential: as}, uid: uid, gid: gid}
 }
 
-func nobody() (uid, gid int) {
+func unprivileged() (uid, gid int) {
 	if u, err := user.Lookup("nobody"); err == nil {
 		uid, uidErr := strconv.Atoi(u.Uid)
 		gid, gidErr := strconv.Atoi(u.Gid)

@@ -16,7 +16,7 @@ import (
 )
 
 // stopLeftover ends the server that a killed process left on the data folder, whose lock we hold: it
-// runs with that process's settings and would die with nobody. A pid that now belongs to something
+// runs with that process's settings and ends with no process of ours. A pid that now belongs to something
 // else is forgotten, or PostgreSQL would take it for a living server.
 func stopLeftover(ctx context.Context, data string) error {
 	file := filepath.Join(data, "postmaster.pid")
@@ -49,7 +49,7 @@ func stopLeftover(ctx context.Context, data string) error {
 
 func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// RemoveAbandoned removes a server's folder that nobody wants any more, unless a living process uses
+// RemoveAbandoned removes an abandoned server's folder, unless a living process uses
 // it or has just made it.
 func RemoveAbandoned(ctx context.Context, dir string) error {
 	info, err := os.Stat(filepath.Join(dir, folderlock.Name))

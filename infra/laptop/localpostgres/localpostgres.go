@@ -19,14 +19,14 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/folderlock"
 )
 
-// Config says where a server keeps its data and how it is reached.
+// Config has a server's data folder and how it is reached.
 type Config struct {
 	Dir      string            // data, password and log; kept, and found again by the next Start
 	Port     int               // on 127.0.0.1; 0 takes a free one
 	NoSync   bool              // commits need not survive a crash of the machine: for tests only
 	Settings map[string]string // further server settings, over ours
 	Env      []string          // further environment of the server
-	Progress func(line string) // told before slow first steps; may be nil
+	Progress func(line string) // called before slow first steps; may be nil
 }
 
 // Server is one running PostgreSQL.
@@ -76,8 +76,8 @@ func start(ctx context.Context, cfg Config, bin string, who identity) (*Server, 
 	return s, nil
 }
 
-// Password is for a role of this server that nobody else gives one. It is derived from the superuser's, so it stays the
-// same over starts and is kept nowhere.
+// Password returns a password for a role of this server that has none from elsewhere. It is derived from the
+// superuser's, so it stays the same over starts and is kept nowhere.
 func (s *Server) Password(role string) string {
 	mac := hmac.New(sha256.New, []byte(s.password))
 	mac.Write([]byte(role))

@@ -34,11 +34,11 @@ func startMirror(repository string, screen io.Writer) (*mirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the repository's address: %w", err)
 	}
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open a port: %w", err)
 	}
-	m := &mirror{at: "http://" + door.Addr().String()}
+	m := &mirror{at: "http://" + listener.Addr().String()}
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.DisableKeepAlives = true
 	m.server.ReadHeaderTimeout = time.Minute
@@ -49,7 +49,7 @@ func startMirror(repository string, screen io.Writer) (*mirror, error) {
 		ErrorHandler:   m.failed,
 		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	go func() { _ = m.server.Serve(door) }() // until stop
+	go func() { _ = m.server.Serve(listener) }() // until stop
 	return m, nil
 }
 
