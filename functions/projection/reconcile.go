@@ -170,7 +170,7 @@ func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now ti
 	return eventsOf(controls, apievent.Control)
 }
 
-// waitingJobs goes round and round over the jobs that wait, by ids alone.
+// waitingJobs walks again and again over the jobs that wait, by ids alone.
 func (f *Function) waitingJobs(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.ReportJob, error) {
 	w := &r.waiting
 	if !w.under && now.Sub(w.since) < round {

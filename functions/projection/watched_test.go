@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// A projection tells of changes with the batch that makes them, from when somebody watches, and tells nobody before.
+// A projection tells of changes with the batch that makes them, from when a client watches, and tells nobody before.
 func TestABatchTellsOfItsChangesWhileSomebodyWatches(t *testing.T) {
 	t.Parallel()
 	h := open(t)

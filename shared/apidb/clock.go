@@ -30,7 +30,7 @@ func newClock() *clock {
 	return &clock{started: now, zero: now}
 }
 
-// mark is a monotonic time, for heard.
+// mark is a monotonic time, to pass to heard.
 func (c *clock) mark() time.Duration { return time.Since(c.started) }
 
 func (c *clock) at(mark time.Duration) time.Time {

@@ -6,7 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// ListenAndNotify is pgpool.Listen that follows who watches by the same connection.
+// ListenAndNotify is pgpool.Listen that follows which clients watch by the same connection.
 func (s *Store) ListenAndNotify(ctx context.Context, channel string, wake func()) error {
 	return pgpool.ListenTo(ctx, s.pool, s.asksThen(ctx, wake), map[string]func(string) error{
 		channel:         func(string) error { wake(); return nil },

@@ -16,7 +16,7 @@ func OwnerOf(id string) Owner { return Owner{id: id} }
 // OwnerWith is the owner of a row: everyone together, or the one with an id.
 func OwnerWith(id string, everyone bool) Owner { return Owner{id: id, everyone: everyone} }
 
-// IsEveryone tells whether the Owner stands for all owners.
+// IsEveryone reports whether the Owner stands for all owners.
 func (o Owner) IsEveryone() bool { return o.everyone }
 
 // ID is the id of one owner; empty for Everyone.
@@ -30,7 +30,7 @@ func (o Owner) Filter() *string {
 	return &o.id
 }
 
-// Indexed tells whether the owner's rows stand together in indexes. Rows without an owner do not: they would pay for
+// Indexed reports whether the owner's rows stand together in indexes. Rows without an owner do not: they would pay for
 // entries that an installation with one owner does not need.
 func (o Owner) Indexed() bool { return !o.everyone && o.id != "" }
 
@@ -42,5 +42,5 @@ func (o Owner) Names(said string) string {
 	return o.id
 }
 
-// Sees tells whether the rows of an owner are visible to it.
+// Sees reports whether the rows of an owner are visible to it.
 func (o Owner) Sees(ownerID string) bool { return o.everyone || o.id == ownerID }

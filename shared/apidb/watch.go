@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// Those who write what the API shows notify those who watch it, in the transaction that changes it, and only while
-// somebody watches. A gateway that has a stream open or holds an answer says so by NOTIFY on jobweaver_watching every
+// Those who write what the API shows notify the watchers it, in the transaction that changes it, and only while
+// a client watches. A gateway that has a stream open or holds an answer says so by NOTIFY on jobweaver_watching every
 // WatchEvery. A projection that hears it notifies jobweaver_changes for watchFor.
 //
 //	gateway                                projection
@@ -31,7 +31,7 @@ const (
 	channelChanges  = "jobweaver_changes"
 	channelWatching = "jobweaver_watching"
 
-	// WatchEvery is how often who watches says so.
+	// WatchEvery is how often which clients watch says so.
 	WatchEvery = 20 * time.Second
 	// watchFor is how long changes are told of after the last time that somebody said so: two of them may be lost.
 	watchFor = 3 * WatchEvery
@@ -64,7 +64,7 @@ type Change struct {
 	JobIDs []uuid.UUID // of those kinds that name any
 }
 
-// tellings are the payloads that tell of changed jobs.
+// tellings are the payloads of the notifications of changed jobs.
 func tellings(kind ChangeKind, ids []uuid.UUID) (payloads []string) {
 	if len(ids) > mostTold && kind != ChangeLog && kind != ChangeGone {
 		return []string{string(rune(ChangeMany))}
@@ -103,14 +103,14 @@ func StatusChanges(ended, others []uuid.UUID) []string {
 	return append(tellings(ChangeEnded, ended), tellings(ChangeStatus, others)...)
 }
 
-// watch knows whether somebody watches. It is memory only.
+// watch knows whether a client watches. It is memory only.
 type watch struct {
 	mu     sync.Mutex
 	until  time.Time
 	silent *sync.WaitGroup // batches under way that tell nobody
 }
 
-// enter says whether a batch that begins now tells of its changes. done is to be called when it has ended.
+// enter reports whether a batch that begins now tells of its changes. done is to be called when it has ended.
 func (w *watch) enter() (tells bool, done func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +149,7 @@ func (w *watch) end() {
 	w.until = time.Time{}
 }
 
-// ListenWatchers has the store tell of changes while somebody watches. It calls heard when it begins and whenever
+// ListenWatchers has the store tell of changes while a client watches. It calls heard when it begins and whenever
 // somebody says that they do. It ends with ctx or with its connection. Who watches already is asked to say so at once:
 // what was said while nobody listened is lost.
 func (s *Store) ListenWatchers(ctx context.Context, heard func()) error {
@@ -175,7 +175,7 @@ func (s *Store) FollowWatchers(ctx context.Context, heard func()) error {
 // caller calls done when the batch has ended.
 func (s *Store) BeginChange() (notify bool, done func()) { return s.watch.enter() }
 
-// Watched tells whether somebody watches, here or elsewhere. What was committed before it was false is seen by those
+// Watched reports whether a client watches, here or elsewhere. What was committed before it was false is seen by those
 // who come to watch.
 func (s *Store) Watched() bool {
 	s.watch.mu.Lock()
@@ -183,7 +183,7 @@ func (s *Store) Watched() bool {
 	return time.Now().Before(s.watch.until)
 }
 
-// beginTelling answers that somebody watches, where nobody did.
+// beginTelling answers that a client watches, where nobody did.
 func (s *Store) beginTelling(ctx context.Context) error {
 	if !s.watch.renew() {
 		return nil
@@ -191,7 +191,7 @@ func (s *Store) beginTelling(ctx context.Context) error {
 	return s.answerWatchers(ctx, ChangeOthers)
 }
 
-// asksThen is what to do once a channel is listened to: who watches already is asked to say so.
+// asksThen is what to do once a channel is listened to: which clients watch already is asked to say so.
 func (s *Store) asksThen(ctx context.Context, begun func()) func() error {
 	return func() error {
 		err := s.q.ChangesTell(ctx, []string{string(rune(ChangeAsks))})
@@ -208,7 +208,7 @@ func (s *Store) answerWatchers(ctx context.Context, kind ChangeKind) error {
 	return Classify("tell who watches", err)
 }
 
-// TellWatching says that somebody watches jobs: for a minute, changes are told to ListenChanges.
+// TellWatching says that a client watches jobs: for a minute, changes are told to ListenChanges.
 func (s *Store) TellWatching(ctx context.Context) error {
 	return Classify("tell that somebody watches", s.q.WatchersTell(ctx))
 }
@@ -223,12 +223,12 @@ func (s *Store) ListenChanges(ctx context.Context, begun func(), heard func(Chan
 	})
 }
 
-// TellChanges tells those who watch of changes that have been committed.
+// TellChanges tells the watchers of changes that have been committed.
 func (s *Store) TellChanges(ctx context.Context, kind ChangeKind, ids []uuid.UUID) error {
 	return Classify("tell of changes", s.q.ChangesTell(ctx, tellings(kind, ids)))
 }
 
-// NotifyChange notifies those who watch of changed jobs, with the commit of the transaction that changes them.
+// NotifyChange notifies the watchers of changed jobs, with the commit of the transaction that changes them.
 func NotifyChange(ctx context.Context, q *gen.Queries, kind ChangeKind, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil

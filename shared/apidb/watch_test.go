@@ -44,7 +44,7 @@ func (h *fixture) beside(t *testing.T, run func(context.Context)) {
 	t.Cleanup(func() { cancel(); all.Wait() })
 }
 
-// followWatchers has the store tell while somebody watches, as that of a projection.
+// followWatchers has the store tell while a client watches, as that of a projection.
 func (h *fixture) followWatchers(t *testing.T) {
 	t.Helper()
 	begun := make(chan struct{}, 1)

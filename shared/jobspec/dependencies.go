@@ -71,7 +71,7 @@ func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 const late = "must be later than now, and than the time from which the job may run"
 
-// IsLate tells whether all that Validate says is that the time to expire has come. Then the request can still
+// IsLate reports whether all that Validate says is that the time to expire has come. Then the request can still
 // repeat one that came in time.
 func IsLate(err error) bool {
 	var wrong *apierror.Error

@@ -87,7 +87,7 @@ type Silent struct {
 	MaxRetryCount, RetryPolicy, Timeout bool
 }
 
-// IsPlain tells whether a request is without those wishes that few have.
+// IsPlain reports whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
 	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
 		r.RunAgainOf == uuid.Nil
@@ -111,7 +111,7 @@ type Rules struct {
 	CheckURL func(string) error
 }
 
-// Accepts tells whether jobs of a type are taken.
+// Accepts reports whether jobs of a type are taken.
 func (r *Rules) Accepts(jobType string) bool {
 	return jobType == Simulation || slices.Contains(Builtin(), jobType) || slices.Contains(r.JobTypes, jobType) ||
 		slices.Contains(r.JobTypes, "*")

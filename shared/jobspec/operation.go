@@ -44,12 +44,12 @@ type Filter struct {
 	Search         string            `json:"q,omitempty"`
 }
 
-// Narrow tells whether the filter has a field that bulk did not know before migration 15 of the api schema.
+// Narrow reports whether the filter has a field that bulk did not know before migration 15 of the api schema.
 func (f *Filter) Narrow() bool {
 	return f.ErrorCode != "" || f.TraceID != nil || f.IdempotencyKey != ""
 }
 
-// Narrower tells whether the filter has a field that bulk did not know before migration 21.
+// Narrower reports whether the filter has a field that bulk did not know before migration 21.
 func (f *Filter) Narrower() bool {
 	return f.NoErrorCode || f.After != nil || f.Search != ""
 }

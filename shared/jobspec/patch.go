@@ -98,7 +98,7 @@ func DecodeChange(body []byte) (Patch, error) {
 	return patch, p.err()
 }
 
-// Names tells whether the patch has one of some members, be it null.
+// Names reports whether the patch has one of some members, be it null.
 func (p Patch) Names(fields ...string) bool {
 	return slices.ContainsFunc(p.root.members, func(m patchMember) bool { return slices.Contains(fields, m.name) })
 }
@@ -127,7 +127,7 @@ func (v patchValue) appendTo(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// Apply gives the request that the patch makes of another, with its defaults filled in. A retryPolicy of another type
+// Apply returns the request that the patch makes of another, with its defaults filled in. A retryPolicy of another type
 // replaces the one of before, whose members would not fit. Errors are Decode's.
 func (p Patch) Apply(to Request) (Request, error) {
 	if p.Names("runAt", "delayMs") {
@@ -147,7 +147,7 @@ func (p Patch) Apply(to Request) (Request, error) {
 	return decode(merged)
 }
 
-// replacesPolicy tells whether the patch has a retryPolicy of another type than a request.
+// replacesPolicy reports whether the patch has a retryPolicy of another type than a request.
 func (p Patch) replacesPolicy(of Request) bool {
 	for _, m := range p.root.members {
 		if m.name != "retryPolicy" {

@@ -65,7 +65,7 @@ func isNumberByte(c byte) bool {
 	return c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'
 }
 
-// soundNumber tells whether lit, if it is a number at all, neither overflows a double nor vanishes in it.
+// soundNumber reports whether lit, if it is a number at all, neither overflows a double nor vanishes in it.
 func soundNumber(lit []byte) bool {
 	exponent := bytes.IndexAny(lit, "eE")
 	if exponent < 0 && len(lit) <= 300 {

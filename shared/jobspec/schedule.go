@@ -152,7 +152,7 @@ func checkZone(name string) string {
 	return ""
 }
 
-// IsScheduleName tells whether a schedule may have this name.
+// IsScheduleName reports whether a schedule may have this name.
 func IsScheduleName(name string) bool { return checkScheduleName(name) == "" }
 
 func checkScheduleName(name string) string {

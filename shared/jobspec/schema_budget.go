@@ -24,7 +24,7 @@ const (
 )
 
 // CompileForeignSchema reads a schema that may be of ill will, such as one that a worker has told. Its
-// Check gives ErrTooCostly rather than work, or wait for other checks, for long.
+// Check returns ErrTooCostly rather than work, or wait for other checks, for long.
 func CompileForeignSchema(text json.RawMessage) (s *Schema, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -58,7 +58,7 @@ type Fail struct {
 	Attempts  int // AllAttempts: each
 }
 
-// Fails tells whether the step fails the attempt (1 is the first).
+// Fails reports whether the step fails the attempt (1 is the first).
 func (f Fail) Fails(attempt int) bool { return attempt <= f.Attempts }
 
 func (Sleep) step()    {}

@@ -1,4 +1,4 @@
-// Package jobview is how a job is shown to those outside, by the API and in what is delivered to them.
+// Package jobview shows a job as the API answers with it, and as a delivery contains it.
 package jobview
 
 import (

@@ -23,7 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// Fixture is the stores of a database of its own, and a way round them.
+// Fixture holds the stores of a database of its own, and can run SQL beside them.
 type Fixture struct {
 	*Stores
 	URL  string
@@ -124,7 +124,9 @@ func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) jobstore.Job {
 }
 
 // Status is a job-status of the scheduler.
-func Status(id uuid.UUID, version int64, status jobstate.Status, change ...func(*jobevent.Status)) statusstore.StatusWord {
+func Status(
+	id uuid.UUID, version int64, status jobstate.Status, change ...func(*jobevent.Status),
+) statusstore.StatusWord {
 	s := jobevent.Status{
 		JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
 		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}},

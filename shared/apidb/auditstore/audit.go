@@ -29,7 +29,7 @@ type Filter struct {
 	Limit  int
 }
 
-// List gives entries, newest first; more: there are others after them.
+// List returns entries, newest first; more: there are others after them.
 func (s *Store) List(ctx context.Context, f Filter) (entries []apidb.Audit, more bool, err error) {
 	if f.Before == 0 {
 		f.Before = math.MaxInt64

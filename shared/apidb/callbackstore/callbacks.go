@@ -180,7 +180,7 @@ func (k *keeper) check() error {
 	return refused
 }
 
-// timedOut says whether the attempt was given up since no callback had come.
+// timedOut reports whether the attempt was given up since no callback had come.
 func timedOut(history []jobevent.Move, attempt int) bool {
 	for _, m := range history {
 		if m.Attempt == attempt && m.ErrorCode == string(apierror.CallbackTimeout) {
@@ -225,7 +225,7 @@ func (s *Store) Answer(ctx context.Context) error {
 	return apidb.Classify("answer callbacks", err)
 }
 
-// Due gives what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
+// Due returns what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
 // deadline has passed: the callback that was taken, or that none was. The decision is made under the job's lock, where
 // callbacks are taken, so that one that got its 200 counts however long nobody heard of it.
 func (s *Store) Due(ctx context.Context, waiting []jobevent.Status) (due []Callback, err error) {
@@ -250,7 +250,7 @@ func (s *Store) Due(ctx context.Context, waiting []jobevent.Status) (due []Callb
 	return due, apidb.Classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
 }
 
-// Unconfirmed gives callbacks of attempts that are not over: all of their first minute, and later as
+// Unconfirmed returns callbacks of attempts that are not over: all of their first minute, and later as
 // UnconfirmedCommands does. more: the page is full, in rows or in bytes.
 func (s *Store) Unconfirmed(ctx context.Context, p apidb.Page) (_ []Callback, more bool, err error) {
 	rows, err := s.q.CallbacksUnconfirmed(ctx, gen.CallbacksUnconfirmedParams{

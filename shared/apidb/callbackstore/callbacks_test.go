@@ -33,7 +33,7 @@ func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 	return err == nil
 }
 
-// cancellable says whether a cancel would be kept, and leaves nothing of it.
+// cancellable reports whether a cancel would be kept, and leaves nothing of it.
 func (h *fixture) cancellable(t *testing.T, id uuid.UUID) bool {
 	t.Helper()
 	_, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, id, jobevent.CommandCancel, "me")

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// JobChange is what else is to hold for a job that has not started. A trigger (migration 19) writes it into the
+// JobChange holds the new values of a job that has not started. A trigger (migration 19) writes it into the
 // job's row, once the scheduler has applied it.
 type JobChange struct {
 	jobevent.Change
@@ -24,7 +24,7 @@ type JobChange struct {
 	After int            `json:"-"` // the number of the last command when the request was checked
 }
 
-// ErrChanged says that a job had another command since what is to change was checked against it.
+// ErrChanged is returned when a job had another command since what is to change was checked against it.
 var ErrChanged = errors.New("the job had another command meanwhile")
 
 // KeepChange is KeepCommand for a change. Another change is another command. ErrChanged asks the caller to check it

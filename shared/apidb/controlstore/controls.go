@@ -26,25 +26,27 @@ type Control struct {
 	UpdatedBy      string
 }
 
-// Applied tells whether the scheduler has applied this version.
+// Applied reports whether the scheduler has applied this version.
 func (c Control) Applied() bool { return c.AppliedVersion >= c.Version }
 
 // ID is the kind and the name, as queue:default.
 func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
 
-// Holds tells whether it pauses or limits anything.
+// Holds reports whether it pauses or limits anything.
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
 // ErrNoControl is the error for a control that the owner must not see.
 var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
-// mayControl tells whether an owner may see a control: only the one of its own jobs.
+// mayControl reports whether an owner may see a control: only the one of its own jobs.
 func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
 	return owner.IsEveryone() || kind == jobevent.ControlOwner && name == owner.ID()
 }
 
 // Control returns a control, also one that was never set.
-func (s *Store) Control(ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name string) (Control, error) {
+func (s *Store) Control(
+	ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name string,
+) (Control, error) {
 	if !mayControl(owner, kind, name) {
 		return Control{}, ErrNoControl
 	}
@@ -191,7 +193,7 @@ const controlsAge = time.Second
 // heldControls are the controls that hold something.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
-// Holding gives the controls that hold something for the jobs of a queue, a type and an owner, as they were at most a
+// Holding returns the controls that hold something for the jobs of a queue, a type and an owner, as they were at most a
 // second ago. What this process has changed shows at once.
 func (s *Store) Holding(ctx context.Context, queue, jobType, owner string) ([]Control, error) {
 	held, err := s.held.Get(ctx, controlsAge, s.readControls)

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ErrNone says that no such end of a job is delivered.
+// ErrNone is returned when no such end of a job is delivered.
 var ErrNone error = apierror.New(apierror.NotFound, "there is no such delivery")
 
 // Status is how far a delivery has come.
@@ -55,7 +55,7 @@ type Filter struct {
 	Limit         int
 }
 
-// List gives those of the owner's newest jobs; more: there are others after them.
+// List returns those of the owner's newest jobs; more: there are others after them.
 func (s *Store) List(
 	ctx context.Context, owner apidb.Owner, f Filter,
 ) (found []Delivery, more bool, err error) {
@@ -107,7 +107,7 @@ func (f Filter) statuses() []string {
 	return []string{string(Pending), string(Delivered), string(Failed)}
 }
 
-// OfJob gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
+// OfJob returns the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
 func (s *Store) OfJob(ctx context.Context, owner apidb.Owner, id uuid.UUID, limit int) ([]Delivery, error) {
 	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{
 		JobID: id, MaxDeliveries: int32(limit), Owner: owner.Filter(),
@@ -184,7 +184,7 @@ type Page struct {
 	MaxHosts  int // of each
 }
 
-// Turns gives the places of a page, none while nothing is due to any. An owner that has none after its host is
+// Turns returns the places of a page, none while nothing is due to any. An owner that has none after its host is
 // there with an empty host. next is the owner with whom the page after this begins; empty: it is the last.
 func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next string, err error) {
 	p := gen.DeliveryTurnsParams{
@@ -266,7 +266,7 @@ func (s *Store) Settle(ctx context.Context, c Claimed, came Tried) error {
 	return apidb.Classify("settle delivery", err)
 }
 
-// Release gives back what was claimed and not tried to the end.
+// Release gives back claimed deliveries whose attempt did not finish.
 func (s *Store) Release(ctx context.Context, c Claimed) error {
 	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,

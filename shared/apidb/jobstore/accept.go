@@ -49,10 +49,10 @@ type Accepted struct {
 	Late        error      // the job's own, where it repeats none: then it was refused
 }
 
-// New tells whether the request has become a new job.
+// New reports whether the request has become a new job.
 func (a *Accepted) New() bool { return !a.Replayed && len(a.Missing) == 0 && a.Late == nil }
 
-// Status is the job's at the time it was accepted, so that a replayed answer is the same answer.
+// Status is the job's status when it was accepted, so that a repeated request gets the same answer.
 func (a Accepted) Status() jobstate.Status {
 	if a.RunAt != nil && a.RunAt.After(a.CreatedAt) {
 		return jobstate.Scheduled

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Changed is a job as a list shows it, and what it was lately. Of what it comes after it has what FindAfter looked for.
+// Changed is a job as a list shows it, and its recent states. After holds only the jobs that FindAfter looked for.
 type Changed struct {
 	Job
 	Were []jobstate.Status // in which it was up to lately, and is not any more

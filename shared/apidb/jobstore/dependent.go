@@ -33,7 +33,7 @@ func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.W
 
 func (e *LateError) Unwrap() error { return e.Why }
 
-// anyDependent tells whether some of the jobs are accepted with an eye on others.
+// anyDependent reports whether some of the jobs are accepted with an eye on others.
 func anyDependent(jobs []NewJob) bool {
 	for i := range jobs {
 		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || jobs[i].Late != nil {

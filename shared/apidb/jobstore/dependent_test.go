@@ -39,7 +39,7 @@ type place struct {
 	before *uuid.UUID
 }
 
-// line gives the places of a key in their order.
+// line returns the places of a key in their order.
 func (h *fixture) line(t *testing.T, key string) (places []place) {
 	t.Helper()
 	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {

@@ -202,7 +202,7 @@ func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
 	return newJob(list)
 }
 
-// TagsOf gives the tags of those jobs that have some.
+// TagsOf returns the tags of those jobs that have some.
 func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
 	rows, err := s.q.TagsOf(ctx, jobs)
 	if err != nil {

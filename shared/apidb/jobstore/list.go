@@ -22,9 +22,11 @@ const (
 	maxSearched = 5_000
 )
 
-// list gives one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded,
+// list returns one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded,
 // and next is after which job a list goes on that has looked at enough.
-func (s *Store) list(ctx context.Context, owner apidb.Owner, f Filter) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
+func (s *Store) list(
+	ctx context.Context, owner apidb.Owner, f Filter,
+) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
 	if err := s.decideSearch(ctx, owner, &f); err != nil {
 		return nil, next, err
 	}
@@ -51,7 +53,9 @@ func (s *Store) list(ctx context.Context, owner apidb.Owner, f Filter) (rows []g
 	case seen.Seen == int64(p.MostSeen):
 		next = seen.LastID
 	}
-	rows, err = s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: apidb.MaxListBytes})
+	rows, err = s.q.JobsListed(ctx, gen.JobsListedParams{
+		JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: apidb.MaxListBytes,
+	})
 	return rows, next, err
 }
 
@@ -83,7 +87,7 @@ func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 	return apidb.OwnerOf(f.OwnerID), owner.Sees(f.OwnerID)
 }
 
-// narrow tells whether the filter leaves out jobs that stand between those that fit. The jobs of a state have a shelf
+// narrow reports whether the filter leaves out jobs that stand between those that fit. The jobs of a state have a shelf
 // of their own.
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||

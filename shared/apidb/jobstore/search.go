@@ -44,7 +44,7 @@ func (s *Store) decideSearch(ctx context.Context, owner apidb.Owner, f *Filter) 
 	return err
 }
 
-// searchedID is what is searched, where that has the form of a UUID.
+// searchedID is the text of a search as an id, if it has the form of a UUID.
 func (f *Filter) searchedID() (id uuid.UUID, ok bool) {
 	id, err := uuid.Parse(f.Search)
 	return id, err == nil && len(f.Search) == len(uuid.Nil.String())

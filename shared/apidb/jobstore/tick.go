@@ -8,7 +8,7 @@ import (
 // ScheduleSource begins the source of the event that is a tick.
 const ScheduleSource = "/jobweaver/cron/"
 
-// ScheduledBy is the tick that a job was made of.
+// ScheduledBy is the tick of a schedule that made a job.
 type ScheduledBy struct {
 	Name string
 	At   time.Time
@@ -27,5 +27,5 @@ func scheduledBy(source, id *string) *ScheduledBy {
 	return &ScheduledBy{Name: name, At: at}
 }
 
-// IsOurs tells whether an event's source is one that only our own functions may have.
+// IsOurs reports whether an event's source is one that only our own functions may have.
 func IsOurs(eventSource string) bool { return strings.HasPrefix(eventSource, ScheduleSource) }

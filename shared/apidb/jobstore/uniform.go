@@ -11,11 +11,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// isUniform tells whether the jobs differ in id and payload only, and conflict with no other job.
+// isUniform reports whether the jobs differ in id and payload only, and conflict with no other job.
 func isUniform(jobs []NewJob) bool {
 	for i := range jobs {
 		job := &jobs[i]
-		if job.Request.IdempotencyKey != "" || job.EventID != "" || !job.Request.IsPlain() || i > 0 && !sameButPayload(job, &jobs[0]) {
+		if job.Request.IdempotencyKey != "" || job.EventID != "" || !job.Request.IsPlain() ||
+			i > 0 && !sameButPayload(job, &jobs[0]) {
 			return false
 		}
 	}

@@ -34,7 +34,7 @@ type Key struct {
 	LastUsedAt *time.Time // to the minute
 }
 
-// Live says whether somebody may come in by it at an instant.
+// Live reports whether somebody may come in by it at an instant.
 func (k *Key) Live(at time.Time) bool {
 	return k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(at))
 }
@@ -55,13 +55,13 @@ var (
 	ErrTooMany error = apierror.New(apierror.InvalidJobRequest, "there are %d API keys of this owner already", maxLiveKeys)
 )
 
-// ByID gives those there are.
+// ByID returns the keys that exist.
 func (s *Store) ByID(ctx context.Context, ids []string) ([]Key, error) {
 	rows, err := s.db.AuthQueries().KeysByID(ctx, ids)
 	return newKeys(rows), apidb.Classify(fmt.Sprintf("read %d API keys", len(ids)), err)
 }
 
-// Get gives one of an owner's.
+// Get returns one of an owner's.
 func (s *Store) Get(ctx context.Context, owner apidb.Owner, id string) (Key, error) {
 	row, err := s.q.KeyOf(ctx, gen.KeyOfParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
 	return newKey(row), apidb.Classify("get API key "+id, noKey(err))

@@ -37,7 +37,7 @@ type Place struct{ Attempt, Line int32 }
 // maxParts bounds how many parts of a log come at once: a worker sends what there is once a second.
 const maxParts = 1000
 
-// List gives the last lines of one of the owner's jobs that fit, in order; next is where lines before these end, nil:
+// List returns the last lines of one of the owner's jobs that fit, in order; next is where lines before these end, nil:
 // there are none.
 func (s *Store) List(ctx context.Context, owner apidb.Owner, id uuid.UUID, f Filter) (
 	lines []Line, next *Place, err error,
@@ -80,7 +80,7 @@ func (s *Store) End(ctx context.Context, id uuid.UUID) (Place, error) {
 	return Place{row.Attempt, row.FirstLine}, apidb.Classify("find the end of a log", err)
 }
 
-// After gives the lines of a job's log that came after a place, about as many as fit. more: there may be others.
+// After returns the lines of a job's log that came after a place, about as many as fit. more: there may be others.
 func (s *Store) After(ctx context.Context, id uuid.UUID, after Place, maxBytes int) (
 	lines []Line, end Place, more bool, err error,
 ) {

@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// ErrNoOperation says that there is no operation with this id.
+// ErrNoOperation is returned when there is no operation with this id.
 var ErrNoOperation error = apierror.New(apierror.NotFound, "there is no such operation")
 
 // OperationStatus is how far an operation has come.
@@ -58,7 +58,7 @@ type Operation struct {
 	Skips      []Skip           // the first of these jobs; nil in a list
 }
 
-// Ended says whether nothing more will become of it.
+// Ended reports whether nothing more will become of it.
 func (o Operation) Ended() bool { return o.FinishedAt != nil }
 
 // Skip says why a job was left out of an operation.
@@ -143,7 +143,7 @@ func (o *NewOperation) params(by jobstore.SearchBy) (p gen.OperationInsertParams
 	return p, err
 }
 
-// Operation gives one of the owner's; ErrNoOperation when there is none.
+// Operation returns one of the owner's; ErrNoOperation when there is none.
 func (s *Store) Operation(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Operation, error) {
 	return operation(ctx, s.q, owner, id)
 }

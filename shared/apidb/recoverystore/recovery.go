@@ -16,7 +16,7 @@ import (
 // RestoredJob is how far a job has come by what was heard of it.
 type RestoredJob gen.RestoredJobsRow
 
-// Jobs gives the next jobs in the order of their ids.
+// Jobs returns the next jobs in the order of their ids.
 func (s *Store) Jobs(ctx context.Context, after uuid.UUID, limit int) ([]RestoredJob, error) {
 	rows, err := s.q.RestoredJobs(ctx, gen.RestoredJobsParams{AfterID: after, MaxJobs: int32(limit)})
 	jobs := make([]RestoredJob, len(rows))
@@ -32,14 +32,14 @@ func (s *Store) KnownUntil(ctx context.Context) (time.Time, error) {
 	return at, apidb.Classify("read how far the database goes", err)
 }
 
-// RestoredWord is the scheduler's word on a job as it was heard.
+// RestoredWord is the scheduler's status of a job as it was heard.
 type RestoredWord struct {
 	JobID             uuid.UUID
 	JSON              json.RawMessage
 	CancelRequestedAt time.Time // zero: it was not
 }
 
-// Words gives what was heard of these jobs.
+// Words returns what was heard of these jobs.
 func (s *Store) Words(ctx context.Context, ids []uuid.UUID) ([]RestoredWord, error) {
 	rows, err := s.q.RestoredWords(ctx, ids)
 	words := make([]RestoredWord, len(rows))
@@ -52,7 +52,7 @@ func (s *Store) Words(ctx context.Context, ids []uuid.UUID) ([]RestoredWord, err
 	return words, apidb.Classify("read what was heard of jobs", err)
 }
 
-// Accepted gives these jobs as they were accepted.
+// Accepted returns these jobs as they were accepted.
 func (s *Store) Accepted(ctx context.Context, ids []uuid.UUID) ([]jobevent.Created, error) {
 	rows, err := s.q.RestoredAccepted(ctx, ids)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	maxRejectedReason = 2 << 10 // the host keeps to less
 )
 
-// ErrNone says that there is no rejected record with this id.
+// ErrNone is returned when there is no rejected record with this id.
 var ErrNone error = apierror.New(apierror.NotFound, "there is no such rejected record")
 
 // Rejected is a record that a function could not use, as it is kept.
@@ -161,7 +161,7 @@ type Filter struct {
 // Cursor is where the page after it begins.
 func (r *Rejected) Cursor() int64 { return r.number }
 
-// List gives rejected records, newest first; more: there are others after them.
+// List returns rejected records, newest first; more: there are others after them.
 func (s *Store) List(ctx context.Context, f Filter) (found []Rejected, more bool, err error) {
 	rows, err := s.q.RejectedList(ctx, gen.RejectedListParams{
 		Before: cmp.Or(f.Before, math.MaxInt64), Function: nullable.Text(f.Function), Topic: nullable.Text(f.Topic),
@@ -186,7 +186,7 @@ func listedRejected(row gen.RejectedListRow) Rejected {
 	})
 }
 
-// Get gives a rejected record with its key, headers and value, or ErrNone.
+// Get returns a rejected record with its key, headers and value, or ErrNone.
 func (s *Store) Get(ctx context.Context, id uuid.UUID) (Rejected, error) {
 	rows, err := s.q.RejectedGet(ctx, id)
 	return oneRejected("read a rejected record", rows, err)

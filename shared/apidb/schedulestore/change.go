@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Get gives one schedule; ErrNone when there is none, ErrSeveralOwners when there are two.
+// Get returns one schedule; ErrNone when there is none, ErrSeveralOwners when there are two.
 func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
 	row, err := findSchedule(ctx, s.q, owner, key)
 	return row, apidb.Classify("get schedule", err)
@@ -28,7 +28,7 @@ type Filter struct {
 	Limit   int
 }
 
-// List gives the schedules that fit, fewer than it may where their jobs are large; more: there are others
+// List returns the schedules that fit, fewer than it may where their jobs are large; more: there are others
 // after them.
 func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	list []Schedule, more bool, err error,
@@ -172,7 +172,7 @@ type Tick struct {
 	RecordedAt time.Time
 }
 
-// Ticks gives a schedule's ticks before an instant, newest first; more: there are others after them.
+// Ticks returns a schedule's ticks before an instant, newest first; more: there are others after them.
 func (s *Store) Ticks(ctx context.Context, owner apidb.Owner, key Key, before time.Time, limit int) (
 	ticks []Tick, more bool, err error,
 ) {

@@ -24,7 +24,7 @@ type pace struct {
 	rests   map[string]time.Time // owners that have used theirs up, and until when they rest
 }
 
-// take says whether an owner's schedules may make another job now. perSecond 0: any number.
+// take reports whether an owner's schedules may make another job now. perSecond 0: any number.
 func (p *pace) take(owner string, perSecond float64) bool {
 	if perSecond == 0 {
 		return true
@@ -55,7 +55,7 @@ func (p *pace) bucket(owner string, perSecond float64, now time.Time) *rate.Limi
 	return bucket
 }
 
-// now gives the owners whose schedules rest at present, never nil, and how long until the first of them goes on, at
+// now returns the owners whose schedules rest at present, never nil, and how long until the first of them goes on, at
 // most idle.
 func (p *pace) now(idle time.Duration) (owners []string, again time.Duration) {
 	p.mu.Lock()

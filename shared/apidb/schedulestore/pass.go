@@ -126,7 +126,7 @@ func (s *Store) firePass(ctx context.Context, rules Rules, idle time.Duration, m
 	return pass, next, nil
 }
 
-// Listen calls wake whenever a schedule has changed. The store notifies those who watch of the jobs that it
+// Listen calls wake whenever a schedule has changed. The store notifies the watchers of the jobs that it
 // makes meanwhile. It ends with ctx or with its connection.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	return s.db.ListenAndNotify(ctx, "jobweaver_schedules", wake)

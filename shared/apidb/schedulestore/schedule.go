@@ -282,7 +282,7 @@ func findSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Ke
 // few more. It is for the start.
 func (s *Store) Limit(most int) { s.mostSchedules = most }
 
-// fewSchedules is asked within the transaction that has made one more.
+// fewSchedules runs in the transaction that has inserted one more schedule.
 func (s *Store) fewSchedules(ctx context.Context, q *gen.Queries, owner string) error {
 	if s.mostSchedules == 0 {
 		return nil

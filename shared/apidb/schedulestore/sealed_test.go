@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// twoKeys gives who has not heard yet that a second key was promoted, who has, and who has only the second one.
+// twoKeys returns who has not heard yet that a second key was promoted, who has, and who has only the second one.
 func twoKeys(t *testing.T) (behind, ahead, alone *sealing.Sealer) {
 	t.Helper()
 	dir := t.TempDir()

@@ -89,7 +89,7 @@ func (ts tallies) of(key tallyKey) *tally {
 	return ts[key]
 }
 
-// addEveryone adds to the owners' tallies those of all together.
+// addEveryone adds the sums of all owners to the tallies of each.
 func (ts tallies) addEveryone() {
 	for _, key := range slices.Collect(maps.Keys(ts)) {
 		all := key

@@ -103,7 +103,7 @@ type statsRead struct {
 	counts  []*jobCount
 }
 
-// Get gives an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
+// Get returns an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
 func (s *Store) Get(ctx context.Context, owner apidb.Owner, queue, jobType string) (Stats, error) {
 	c, err := s.stats.Of(owner).Get(ctx, statsAge, func(ctx context.Context) (statsRead, error) {
 		return s.readStats(ctx, owner)

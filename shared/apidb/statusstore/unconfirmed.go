@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// UnconfirmedJobs gives jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,
+// UnconfirmedJobs returns jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,
 // 300, 600 … s, as they were accepted.
 func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.Created, error) {
 	rows, err := s.q.JobsUnconfirmed(ctx, gen.JobsUnconfirmedParams{
@@ -27,7 +27,7 @@ func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.C
 	return CreatedOf(rows)
 }
 
-// CreatedOf gives jobs as they were accepted. The statements return the same columns, and sqlc a type for each.
+// CreatedOf returns jobs as they were accepted. The statements return the same columns, and sqlc a type for each.
 func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]jobevent.Created, error) {
 	jobs := make([]jobevent.Created, len(rows))
 	for i := range rows {
@@ -53,7 +53,7 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 // maxChangeBytes is how much what is to change has at most in one pass; the rest is published later.
 const maxChangeBytes = 8 << 20
 
-// UnconfirmedCommands gives commands that are not answered, at the same ages.
+// UnconfirmedCommands returns commands that are not answered, at the same ages.
 func (s *Store) UnconfirmedCommands(ctx context.Context, p apidb.Page) ([]commandstore.Command, error) {
 	rows, err := s.q.CommandsUnconfirmed(ctx, gen.CommandsUnconfirmedParams{
 		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit), MaxBytes: maxChangeBytes,
@@ -77,7 +77,7 @@ func (s *Store) UnconfirmedCommands(ctx context.Context, p apidb.Page) ([]comman
 	return commands, nil
 }
 
-// JobsInFlight gives QUEUED, RUNNING and WAITING jobs, each minute in which nothing was heard of them.
+// JobsInFlight returns QUEUED, RUNNING and WAITING jobs, each minute in which nothing was heard of them.
 func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page) ([]jobevent.ReportJob, error) {
 	rows, err := s.q.JobsInFlight(ctx, gen.JobsInFlightParams{
 		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
@@ -92,7 +92,7 @@ func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page) ([]jobevent.Repo
 	return jobs, nil
 }
 
-// JobsWaiting gives the other jobs that have not ended. Ages do not count.
+// JobsWaiting returns the other jobs that have not ended. Ages do not count.
 func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]jobevent.ReportJob, error) {
 	rows, err := s.q.JobsWaiting(ctx, gen.JobsWaitingParams{AfterID: after, MaxJobs: int32(limit)})
 	if err != nil {

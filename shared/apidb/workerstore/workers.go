@@ -21,7 +21,7 @@ type Worker struct {
 	Live   bool // seen within the last 10 s
 }
 
-// List gives all that have been seen of late, by their ids. Of what they do an owner sees its own jobs' attempts
+// List returns all that have been seen of late, by their ids. Of what they do an owner sees its own jobs' attempts
 // only.
 func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
 	workers, err := s.allWorkers(ctx)
@@ -40,7 +40,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
 	return workers, nil
 }
 
-// heldBy gives the jobs of an owner that workers hold.
+// heldBy returns the jobs of an owner that workers hold.
 func (s *Store) heldBy(ctx context.Context, owner apidb.Owner, workers []Worker) (map[uuid.UUID]bool, error) {
 	var asked []uuid.UUID
 	for _, w := range workers {

@@ -44,7 +44,7 @@ var shelfOf = map[jobstate.Status][]int32{
 	jobstate.Running: {6}, jobstate.Waiting: {7}, jobstate.Failed: {8}, jobstate.Cancelled: {9},
 }
 
-// Once gives each state once: a shelf that is read twice has its jobs twice.
+// Once keeps each state once: a shelf that is read twice has its jobs twice.
 func Once(statuses []jobstate.Status) []jobstate.Status {
 	return slices.Compact(slices.Sorted(slices.Values(statuses)))
 }
