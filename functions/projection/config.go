@@ -10,7 +10,7 @@ import (
 // leastRetention is that of the scheduler's setting.
 const leastRetention = 24 * time.Hour
 
-// Config says how long jobs that have ended are shown, who did what, and which records were rejected.
+// Config holds how long ended jobs, audit entries and rejected records are kept.
 type Config struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// grace is how much longer than the scheduler the API keeps a job: as a rule the scheduler's word deletes it.
+	// grace is how much longer than the scheduler the API keeps a job: usually the scheduler's job.deleted deletes it.
 	grace = 24 * time.Hour
 	// expireRows is how many rows one piece of a walk looks at.
 	expireRows = 1000
@@ -52,8 +52,8 @@ func newExpiry(cfg Config) expiry {
 	}}
 }
 
-// expire does a piece of the walk when it is due, and says when the next one is. That it cannot delete holds up
-// nothing else.
+// expire does a piece of the walk when it is due, and returns when the next one is. A failure to delete delays nothing
+// else.
 func (f *Function) expire(ctx context.Context, now time.Time) (next time.Duration) {
 	e := &f.expiry
 	if left := time.Until(e.due); left > 0 {

@@ -1,5 +1,5 @@
-// Package projection keeps the API's database up to date with what the scheduler and the workers say,
-// and says again what the API still waits for.
+// Package projection keeps the API's database up to date with what the scheduler and the workers publish, and
+// republishes what the API still waits for.
 package projection
 
 import (
@@ -64,7 +64,7 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	return nil
 }
 
-// heard is a batch by what it is about.
+// heard is a batch, sorted by subject.
 type heard struct {
 	statuses []statusstore.StatusWord
 	unknown  []jobevent.ReportJob // that the scheduler does not know
@@ -76,7 +76,7 @@ type heard struct {
 }
 
 // Handle takes job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. Each
-// of them is one transaction: they do not depend on each other, and all may be heard again.
+// kind is stored in a transaction of its own: the kinds do not depend on each other, and any event may come again.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	h := heard{statuses: make([]statusstore.StatusWord, 0, len(batch))} // most of it
 	for _, e := range batch {
@@ -130,8 +130,8 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 // noticed late.
 const clocksDiffer = time.Minute
 
-// dueCallbacks says what has become of attempts that wait past their deadline: the scheduler says again that they
-// wait, and that is its question.
+// dueCallbacks returns what has become of attempts that wait past their deadline. The scheduler asks by publishing the
+// WAITING status again.
 func (f *Function) dueCallbacks(ctx context.Context, words []statusstore.StatusWord) ([]jobevent.Item, error) {
 	var waiting []jobevent.Status
 	for _, word := range words {

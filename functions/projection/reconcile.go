@@ -18,14 +18,14 @@ import (
 const (
 	// every is the time between two passes.
 	every = 10 * time.Second
-	// most is how much of each kind a pass says: a scheduler that is only slow must not drown in it.
+	// most bounds what a pass publishes of each kind, so that a scheduler that is only slow does not drown in it.
 	most = 10_000
 	// round is how long one walk over all waiting jobs takes at least.
 	round = time.Minute
 )
 
-// reconcile is where the passes stand. It is memory only: after a start everything that is not confirmed
-// and older than 10 s is said once.
+// reconcile is the position of the passes, in memory only: after a start everything that is unconfirmed and older than
+// 10 s is published once.
 type reconcile struct {
 	jobs, commands, controls, inFlight walk
 	callbacks                          walk
@@ -50,7 +50,7 @@ func (w *walk) page(now time.Time, limit int) apidb.Page {
 	return apidb.Page{After: w.after, Since: w.since, Until: w.until, Limit: limit}
 }
 
-// went tells the walk how far its piece reached, and whether there may be more.
+// went records how far a piece of the walk reached, and whether there may be more.
 func (w *walk) went(last uuid.UUID, more bool) {
 	w.after, w.under = last, more
 	if !more {
@@ -70,7 +70,7 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 	return say, min(next, f.expire(ctx, now), f.count(ctx, now)), nil
 }
 
-// pass goes over all that the API waits for, or as much as fits into memory; then the next is due at once.
+// pass goes over all that the API waits for, or as much as fits into memory. In that case the next pass is due at once.
 func (f *Function) pass(ctx context.Context, now time.Time) (say []jobevent.Item, next time.Duration, err error) {
 	r := f.reconcile // a copy: a pass that fails is done again
 	first := now.Sub(r.began) >= every || now.Before(r.began)
@@ -111,7 +111,7 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 	return eventsOf(jobs, apievent.Created)
 }
 
-// others is what is said at most once a pass: commands, callbacks, controls, and questions about jobs.
+// others is what is published at most once a pass: commands, callbacks, controls, and reports about jobs.
 func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	commands, err := f.store.statuses.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now t
 	return eventsOf(callbacks, apievent.Callback)
 }
 
-// unconfirmedControls are few: all that have come of age are said at once.
+// unconfirmedControls are few, so a pass publishes all that have come of age.
 func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	page := r.controls.page(now, 0)
 	controls, err := f.store.controls.UnconfirmedControls(ctx, page.Since, page.Until)
@@ -170,7 +170,7 @@ func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now ti
 	return eventsOf(controls, apievent.Control)
 }
 
-// waitingJobs walks again and again over the jobs that wait, by ids alone.
+// waitingJobs walks over the jobs that wait, by ids alone, and begins again at the end.
 func (f *Function) waitingJobs(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.ReportJob, error) {
 	w := &r.waiting
 	if !w.under && now.Sub(w.since) < round {

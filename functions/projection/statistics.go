@@ -17,8 +17,7 @@ type statistics struct {
 	sumAt, countAt time.Time // zero: at once
 }
 
-// count does what is due of the statistics, and says when the next of it is. That it cannot holds up
-// nothing else.
+// count does the statistics that are due, and returns when the next are. A failure delays nothing else.
 func (f *Function) count(ctx context.Context, now time.Time) (next time.Duration) {
 	s := &f.statistics
 	if time.Until(s.sumAt) <= 0 {
@@ -46,7 +45,7 @@ func (f *Function) rest(ctx context.Context, more bool, otherwise time.Duration,
 // scrapePatience is how long who looks at the metrics waits for the database.
 const scrapePatience = 2 * time.Second
 
-// tellCounts has the metrics ask for the jobs that were counted. This is the one function that tells.
+// tellCounts registers the counted jobs as a metric. This is the only function that publishes it.
 func (f *Function) tellCounts(m telemetry.Meter) (stop func()) {
 	return m.WatchJobs(func() (telemetry.JobCounts, bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)

@@ -39,7 +39,7 @@ func (c *clock) at(mark time.Duration) time.Time {
 	return c.zero.Add(mark)
 }
 
-// heard takes a reading that the database made between two marks. An estimate that it may have been made at stays.
+// heard takes a reading that the database made between two marks. An estimate that agrees with the reading stays.
 func (c *clock) heard(from time.Duration, reading time.Time, to time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,8 @@ func (o Owner) Filter() *string {
 // entries that an installation with one owner does not need.
 func (o Owner) Indexed() bool { return !o.everyone && o.id != "" }
 
-// Names is the owner of what somebody asks for who says that it is to be said's: only who sees everyone's may say so.
+// Names returns the owner of a request that names one: an Owner that sees all rows may name any, another always gets
+// itself.
 func (o Owner) Names(said string) string {
 	if o.everyone {
 		return said

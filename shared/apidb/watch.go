@@ -13,27 +13,27 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// Those who write what the API shows notify the watchers it, in the transaction that changes it, and only while
-// a client watches. A gateway that has a stream open or holds an answer says so by NOTIFY on jobweaver_watching every
-// WatchEvery. A projection that hears it notifies jobweaver_changes for watchFor.
+// A process that changes what the API shows notifies the watchers in the transaction of the change, and only while a
+// client watches. A gateway with an open stream or a waiting request announces itself by NOTIFY on jobweaver_watching
+// every WatchEvery. A projection that receives it notifies jobweaver_changes for watchFor.
 //
 //	gateway                                projection
-//	NOTIFY jobweaver_watching       ─▶     tells from now on of each batch that begins
-//	                                       waits for the batches that began before, which tell nobody
+//	NOTIFY jobweaver_watching       ─▶     notifies from now on of each batch that begins
+//	                                       waits for the batches that began before, which do not notify
 //	reads again what it watches     ◀─     NOTIFY jobweaver_changes: begins
 //	reads these jobs                ◀─     NOTIFY jobweaver_changes: these jobs, with the commit of each batch
 //
-// So whatever was committed without a notification was committed before "begins", and is seen by who reads after it.
+// So whatever was committed without a notification was committed before "begins", and a gateway that reads after "begins" sees it.
 //
 // Gateways, cron and bulk do the same with jobs that they accept and commands that they keep, but send only
-// ChangeOthers: a gateway polls ends less often while projections say that they are there.
+// ChangeOthers: a gateway polls for ends less often while projections announce themselves.
 const (
 	channelChanges  = "jobweaver_changes"
 	channelWatching = "jobweaver_watching"
 
-	// WatchEvery is how often which clients watch says so.
+	// WatchEvery is the interval at which a watcher announces itself.
 	WatchEvery = 20 * time.Second
-	// watchFor is how long changes are told of after the last time that somebody said so: two of them may be lost.
+	// watchFor is how long changes are notified after the last announcement of a watcher: two of them may be lost.
 	watchFor = 3 * WatchEvery
 
 	mostTold    = 700 // jobs of a batch whose changes lists show: of more, only that there are many
@@ -110,7 +110,8 @@ type watch struct {
 	silent *sync.WaitGroup // batches under way that tell nobody
 }
 
-// enter reports whether a batch that begins now tells of its changes. done is to be called when it has ended.
+// enter reports whether a batch that begins now notifies of its changes. The caller calls done when the batch has
+// ended.
 func (w *watch) enter() (tells bool, done func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,8 +125,8 @@ func (w *watch) enter() (tells bool, done func()) {
 	return false, w.silent.Done
 }
 
-// renew has batches tell that begin from now on. begins is true where they did not before: it returns when those have
-// ended that tell nobody.
+// renew makes batches notify that begin from now on. begins is true if they did not before; then renew returns once the
+// batches that do not notify have ended.
 func (w *watch) renew() (begins bool) {
 	w.mu.Lock()
 	now := time.Now()
@@ -142,16 +143,16 @@ func (w *watch) renew() (begins bool) {
 	return begins
 }
 
-// end has batches tell nobody any more.
+// end stops batches from notifying.
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.until = time.Time{}
 }
 
-// ListenWatchers has the store tell of changes while a client watches. It calls heard when it begins and whenever
-// somebody says that they do. It ends with ctx or with its connection. Who watches already is asked to say so at once:
-// what was said while nobody listened is lost.
+// ListenWatchers makes the store notify of changes while a client watches. It calls heard when it begins, and at each
+// announcement of a watcher. It ends with ctx or with its connection. When it begins it asks the watchers to announce
+// themselves, because announcements that came before are lost.
 func (s *Store) ListenWatchers(ctx context.Context, heard func()) error {
 	answer := func(string) error {
 		heard()
@@ -183,7 +184,7 @@ func (s *Store) Watched() bool {
 	return time.Now().Before(s.watch.until)
 }
 
-// beginTelling answers that a client watches, where nobody did.
+// beginTelling answers a new watcher, unless batches notify already.
 func (s *Store) beginTelling(ctx context.Context) error {
 	if !s.watch.renew() {
 		return nil
@@ -208,7 +209,7 @@ func (s *Store) answerWatchers(ctx context.Context, kind ChangeKind) error {
 	return Classify("tell who watches", err)
 }
 
-// TellWatching says that a client watches jobs: for a minute, changes are told to ListenChanges.
+// TellWatching announces that this process watches jobs: for a minute, changes are notified to ListenChanges.
 func (s *Store) TellWatching(ctx context.Context) error {
 	return Classify("tell that somebody watches", s.q.WatchersTell(ctx))
 }
@@ -223,7 +224,7 @@ func (s *Store) ListenChanges(ctx context.Context, begun func(), heard func(Chan
 	})
 }
 
-// TellChanges tells the watchers of changes that have been committed.
+// TellChanges notifies the watchers of changes that have been committed.
 func (s *Store) TellChanges(ctx context.Context, kind ChangeKind, ids []uuid.UUID) error {
 	return Classify("tell of changes", s.q.ChangesTell(ctx, tellings(kind, ids)))
 }

@@ -19,7 +19,7 @@ const (
 	MaxCallbackOutput = 256 << 10 // as that of a handler
 )
 
-// CallbackStatus is what a callback says of its attempt.
+// CallbackStatus is the status that a callback gives its attempt.
 type CallbackStatus string
 
 // The statuses of a callback. Only the first two end the attempt.
@@ -29,7 +29,7 @@ const (
 	CallbackProgress  CallbackStatus = "PROGRESS"
 )
 
-// Callback is what an outside system says of an attempt that was handed to it.
+// Callback is the report of an outside system about an attempt that was handed to it.
 type Callback struct {
 	JobID   uuid.UUID
 	Attempt int

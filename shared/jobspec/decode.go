@@ -12,8 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// Decode reads one job request and fills in its defaults. It says all that is wrong, as an
-// *apierror.Error, except what depends on the installation: that is Validate's.
+// Decode reads one job request and fills in its defaults. It returns all that is wrong as an *apierror.Error, except
+// what depends on the installation, which Validate checks.
 func Decode(body []byte) (Request, error) {
 	if err := checkSize(body); err != nil {
 		return Request{}, err

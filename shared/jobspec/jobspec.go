@@ -1,5 +1,5 @@
-// Package jobspec is what a client may ask for: the job request, its limits, and the steps of a
-// simulation. It reads hostile input and says everything that is wrong with it, by JSON path.
+// Package jobspec is what a client may ask for: the job request, its limits, and the steps of a simulation. It reads
+// hostile input and reports everything that is wrong with it, by JSON path.
 package jobspec
 
 import (
@@ -82,7 +82,7 @@ type Request struct {
 	Silent         Silent
 }
 
-// Silent says which members a request leaves to the server, beside those that are the same for all.
+// Silent lists the members that a request leaves to the server, beside those that are the same for all.
 type Silent struct {
 	MaxRetryCount, RetryPolicy, Timeout bool
 }

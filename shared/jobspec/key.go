@@ -15,7 +15,7 @@ const (
 // Roles are those that a key may have.
 var Roles = []string{"submit", "read", "operate", "work", "admin"}
 
-// NewKey is an API key that somebody wants.
+// NewKey is the request for an API key.
 type NewKey struct {
 	Name      string
 	Roles     []string

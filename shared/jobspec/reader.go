@@ -174,7 +174,7 @@ func (r *reader) delimiter() bool {
 	return !r.over
 }
 
-// unknown refuses a member that nobody knows.
+// unknown refuses a member that is not known.
 func (r *reader) unknown() {
 	if r.raw() != nil {
 		r.bad("is not a known field")

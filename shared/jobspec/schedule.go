@@ -62,7 +62,7 @@ func DecodeSchedule(body []byte) (Schedule, error) {
 	return s, nil
 }
 
-// Belong makes the job an owner's, whatever it says of that itself.
+// Belong gives the job to an owner, whatever owner its request names.
 func (s *Schedule) Belong(owner string) error {
 	if s.Job.OwnerID == owner {
 		return nil

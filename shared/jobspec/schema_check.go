@@ -11,8 +11,8 @@ import (
 // ErrTooCostly is what Check gives where a schema that is not trusted would take too long: no judgement.
 var ErrTooCostly = errors.New("judging the payload takes too long")
 
-// Check says all that is wrong with a payload that Decode has read, as an *apierror.Error with paths that
-// start at payload.
+// Check returns all that is wrong with a payload that Decode has read, as an *apierror.Error with paths that start at
+// payload.
 func (s *Schema) Check(payload json.RawMessage) error {
 	return s.CheckWithin(context.Background(), payload)
 }

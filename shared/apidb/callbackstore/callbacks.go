@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Callback is what an outside system said became of an attempt: it counts until the scheduler's word shows that the
+// Callback is the outcome of an attempt that an outside system reported. It counts until a status shows that the
 // attempt is over.
 type Callback struct {
 	JobID      uuid.UUID
@@ -40,7 +40,7 @@ type Taken struct {
 	Before   bool      // it was taken before, and nothing has changed
 }
 
-// RefusedError says why a callback was not taken.
+// RefusedError is the reason why a callback was not accepted.
 type RefusedError struct {
 	Attempt int
 	Status  jobstate.Status // of the job
@@ -86,7 +86,7 @@ func (s *Store) Keep(ctx context.Context, said jobspec.Callback, signedID string
 	return s.KeepAs(ctx, said, said, signedID)
 }
 
-// KeepAs is KeepCallback where what is kept is sealed: a repeated callback is known by what was said.
+// KeepAs is Keep where the stored callback is sealed. A repeated callback is recognised by the unsealed one.
 func (s *Store) KeepAs(ctx context.Context, said, kept jobspec.Callback, signedID string) (
 	taken Taken, err error,
 ) {

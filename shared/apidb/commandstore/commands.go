@@ -32,7 +32,7 @@ type Command struct {
 	Version int64      // of the job when it was read
 }
 
-// RefusedError says why a command was not kept.
+// RefusedError is the reason why a command was not stored.
 type RefusedError struct {
 	Status  jobstate.Status
 	Pending string // the command that is not answered yet; empty: the status is the reason

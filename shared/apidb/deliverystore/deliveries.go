@@ -200,7 +200,7 @@ func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next st
 	return found, next, apidb.Classify("find the hosts to deliver to", err)
 }
 
-// Next says how long it is until one is due; ok is false where there is none.
+// Next returns how long it is until a delivery is due; ok is false if there is none.
 func (s *Store) Next(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	seconds, err := s.q.DeliveryNext(ctx)
 	if err != nil || len(seconds) == 0 {
@@ -252,7 +252,7 @@ type Tried struct {
 	Error  string
 }
 
-// Settle says what came of a try. Whoever comes too late, when it is somebody else's, changes nothing.
+// Settle stores the result of a try. It changes nothing if another process has claimed the delivery meanwhile.
 func (s *Store) Settle(ctx context.Context, c Claimed, came Tried) error {
 	p := gen.DeliverySettleParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
@@ -274,7 +274,7 @@ func (s *Store) Release(ctx context.Context, c Claimed) error {
 	return apidb.Classify("release delivery", err)
 }
 
-// DeleteOld deletes some of those that were finished so long ago, and says how many.
+// DeleteOld deletes some of the deliveries that finished longer than age ago, and returns how many.
 func (s *Store) DeleteOld(ctx context.Context, age time.Duration, limit int) (int64, error) {
 	n, err := s.q.DeliveriesForget(ctx, gen.DeliveriesForgetParams{Age: age, MaxDeliveries: int32(limit)})
 	return n, apidb.Classify("forget deliveries", err)

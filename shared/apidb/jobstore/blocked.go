@@ -25,9 +25,9 @@ const maxDependencies = 20
 // maxListedAfter is how many of those that have to end first a list looks at, for each of its jobs.
 const maxListedAfter = 100
 
-// findBlocks says of jobs that wait what they wait for, beside a worker. It asks the database only where
-// one is tied to others, and at most once a second for the controls.
-// Of those that have to end first it looks at the first mostAfter of each job.
+// findBlocks finds what the waiting ones of some jobs wait for, other than a worker. It queries the database only if
+// one of them depends on others, and reads the controls at most once a second. Of the dependencies of a job it looks at
+// the first mostAfter.
 func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
 	if err := s.findBlockers(ctx, jobs, mostAfter); err != nil {
 		return err

@@ -21,7 +21,7 @@ type Changed struct {
 	Were []jobstate.Status // in which it was up to lately, and is not any more
 }
 
-// lately is how long a job counts as having been in a status: longer than a change takes to be told.
+// lately is how long a job counts as having been in a status. It is longer than a notification of a change takes.
 const lately = 10 * time.Second
 
 // ChangedJobs reads jobs of all owners, as a list shows them. later are those that there was no room for.
@@ -87,8 +87,8 @@ func (s *Store) UnblockedJobs(ctx context.Context, ended, followed []uuid.UUID) 
 	return ids, apidb.Classify("find jobs that wait for less", err)
 }
 
-// statusesBefore are those of the job's latest moves. That a job is QUEUED is not told by itself: the API has shown
-// PENDING.
+// statusesBefore returns the states that a job has left in its latest transitions. A job in QUEUED is not notified by
+// itself: the API has shown PENDING.
 func statusesBefore(job *Job) (were []jobstate.Status) {
 	moves := job.Snapshot.History
 	for i := len(moves) - 1; i >= 0; i-- {
@@ -105,8 +105,8 @@ func statusesBefore(job *Job) (were []jobstate.Status) {
 	return shelves.Once(were)
 }
 
-// Fits tells whether a job is among those that an owner's list with the filter shows, or was until lately: so that who
-// follows a list of one status sees a job leave it. Where a page begins and ends does not count.
+// Fits reports whether an owner's list with the filter shows a job, or showed it until lately, so that a client that
+// follows a list of one status sees a job leave it. Page limits do not count.
 func (f *Filter) Fits(owner apidb.Owner, job *Changed) bool {
 	owner, some := f.within(owner)
 	if !some || !owner.Sees(job.OwnerID) {
@@ -132,7 +132,7 @@ func (f *Filter) fitsText(job *Changed) bool {
 		(f.Tag == "" || slices.Contains(job.Tags, f.Tag))
 }
 
-// fitsSearch goes by all that a search may find, also where a list would go by the best of it.
+// fitsSearch checks all places in which a search may find a text, also where a list would use the best index only.
 func (f *Filter) fitsSearch(job *Changed) bool {
 	if f.Search == "" || f.Search == job.IdempotencyKey {
 		return true

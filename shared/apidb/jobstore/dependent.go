@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// MissingError says what in a job's After is no job of its owner.
+// MissingError names the ids in a job's After that are no jobs of its owner.
 type MissingError struct {
 	Job int   // in the batch
 	At  []int // in its After, the first few
@@ -23,7 +23,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("job %d comes after %d or more that do not exist", e.Job, len(e.At))
 }
 
-// LateError says that a job came too late to be accepted.
+// LateError is the error for a job that came too late to be accepted.
 type LateError struct {
 	Job int // in the batch
 	Why error

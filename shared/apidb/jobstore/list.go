@@ -59,7 +59,7 @@ func (s *Store) list(
 	return rows, next, err
 }
 
-// CountDead says how many of the owner's FAILED jobs fit; false: nobody knows, more than MaxFigure might.
+// CountDead counts the owner's FAILED jobs that fit. known is false if there may be more than MaxFigure.
 func (s *Store) CountDead(ctx context.Context, owner apidb.Owner, f Filter) (n int64, known bool, err error) {
 	owner, some := f.within(owner)
 	if !some {

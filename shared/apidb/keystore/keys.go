@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// Key is what is stored of an API key: nobody can come in by it.
+// Key is what is stored of an API key. It does not let anyone in.
 type Key struct {
 	KeyID     string
 	OwnerID   string // empty: the installation's own

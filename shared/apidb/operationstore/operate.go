@@ -191,7 +191,7 @@ func (w *work) walk(ctx context.Context) error {
 	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited)
 }
 
-// skip says of jobs that were not asked for why; awaited are those of which a callback is not answered.
+// skip records why jobs got no command; awaited are those with an unanswered callback.
 func (w *work) skip(
 	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited []uuid.UUID,
 ) error {

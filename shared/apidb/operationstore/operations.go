@@ -61,7 +61,7 @@ type Operation struct {
 // Ended reports whether nothing more will become of it.
 func (o Operation) Ended() bool { return o.FinishedAt != nil }
 
-// Skip says why a job was left out of an operation.
+// Skip is a job that an operation left out, and the reason.
 type Skip struct {
 	JobID  uuid.UUID
 	Reason string
@@ -223,7 +223,7 @@ func (s *Store) AbortOperation(
 	return s.Operation(ctx, owner, id)
 }
 
-// EndedOperations tells which of the operations have, for those who wait.
+// EndedOperations returns those of the operations that have ended, for requests that wait for them.
 func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.OperationsEnded(ctx, ids)
 	return ended, apidb.Classify("find ended operations", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// RestoredJob is how far a job has come by what was heard of it.
+// RestoredJob is how far a job has come by the statuses that were stored.
 type RestoredJob gen.RestoredJobsRow
 
 // Jobs returns the next jobs in the order of their ids.
@@ -32,14 +32,14 @@ func (s *Store) KnownUntil(ctx context.Context) (time.Time, error) {
 	return at, apidb.Classify("read how far the database goes", err)
 }
 
-// RestoredWord is the scheduler's status of a job as it was heard.
+// RestoredWord is the stored status of a job.
 type RestoredWord struct {
 	JobID             uuid.UUID
 	JSON              json.RawMessage
 	CancelRequestedAt time.Time // zero: it was not
 }
 
-// Words returns what was heard of these jobs.
+// Words returns the stored statuses of these jobs.
 func (s *Store) Words(ctx context.Context, ids []uuid.UUID) ([]RestoredWord, error) {
 	rows, err := s.q.RestoredWords(ctx, ids)
 	words := make([]RestoredWord, len(rows))
@@ -67,7 +67,7 @@ func (s *Store) Insert(ctx context.Context, jobs json.RawMessage) (int64, error)
 	return n, apidb.Classify("insert jobs that the scheduler has", err)
 }
 
-// Unhear forgets what was heard of jobs that have not ended. Reconcile asks anew.
+// Unhear deletes the stored statuses of jobs that have not ended. Reconcile asks the scheduler again.
 func (s *Store) Unhear(ctx context.Context, ids []uuid.UUID) (int64, error) {
 	n, err := s.q.RestoredUnhear(ctx, ids)
 	return n, apidb.Classify("forget what was heard of jobs", err)
@@ -83,8 +83,8 @@ func (s *Store) Number(ctx context.Context, seen map[uuid.UUID]int32) (int64, er
 	return n, apidb.Classify("number commands anew", err)
 }
 
-// Controls has the two databases agree about controls, and gives no number again that the scheduler has seen: the newer
-// one counts, and what the scheduler lacks is said to it again. It says how many differed.
+// Controls makes the two databases agree about controls, and reuses no version that the scheduler has seen. The newer
+// one counts, and what the scheduler lacks is published again. It returns how many differed.
 func (s *Store) Controls(
 	ctx context.Context, kept []jobevent.Control, orderNumber int64,
 ) (differed int64, err error) {

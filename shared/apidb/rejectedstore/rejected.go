@@ -107,7 +107,7 @@ func storable(text string, limit int) string {
 	return text
 }
 
-// Add keeps records, each once, and of all that are kept the newest. It says how many are new.
+// Add stores records, each once, and deletes the oldest beyond the bound. It returns how many are new.
 func (s *Store) Add(ctx context.Context, records []Rejected) (added int64, err error) {
 	records = slices.Clone(records)
 	slices.SortFunc(records, func(a, b Rejected) int { return slices.Compare(a.ID[:], b.ID[:]) })

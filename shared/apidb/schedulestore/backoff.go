@@ -24,7 +24,7 @@ type heldSchedule struct {
 	wait  time.Duration
 }
 
-// hold leaves a schedule alone for a while. It says how long.
+// hold makes a schedule rest for a while, and returns how long.
 func (h *heldSchedules) hold(id uuid.UUID) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -137,8 +137,8 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 	return nil
 }
 
-// room says whether one job more of an owner fits into the pass, and into the owner's rate. Its first one fits into the
-// pass, if any does.
+// room reports whether another job of an owner fits into the pass, and into the owner's rate. The owner's first job
+// fits into the pass if any does.
 func (f *firing) room(owner string, size int) bool {
 	own := f.owners[owner]
 	if own == nil {

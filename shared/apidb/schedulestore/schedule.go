@@ -248,7 +248,7 @@ func skipUntil(ctx context.Context, q *gen.Queries, row Schedule, until time.Tim
 	return log.write(ctx, q)
 }
 
-// lockSchedule waits for whoever fires it.
+// lockSchedule waits for the transaction that fires the schedule.
 func lockSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (Schedule, error) {
 	found, err := findSchedule(ctx, q, owner, key)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Store) Seal(ctx context.Context, sealer *sealing.Sealer, after, last uu
 	return sealed, closed
 }
 
-// sealSchedule waits for whoever replaces it or seals it, and looks again.
+// sealSchedule waits for a transaction that replaces or seals the schedule, and looks again.
 func (s *Store) sealSchedule(ctx context.Context, sealer *sealing.Sealer, id uuid.UUID) (done bool, err error) {
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		locked, err := q.ScheduleLock(ctx, id)

@@ -15,15 +15,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Gone is the scheduler's word that from this version on a job is not to be seen.
+// Gone is a job that the scheduler has deleted at a version.
 type Gone struct {
 	JobID   uuid.UUID
 	Version int64
 	End     *jobevent.End // nil: it does not say how the job had ended
 }
 
-// ForgetJobs deletes jobs with all that is kept of them. It says how many there were. The end of one that has not been
-// heard counts first, and is delivered, though without its output.
+// ForgetJobs deletes jobs with all that is kept of them, and returns how many there were. If the end of a job has not
+// been stored yet, it is counted and delivered first, though without its output.
 func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
 	gone = slices.Clone(gone)
 	slices.SortFunc(gone, func(a, b Gone) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
@@ -47,7 +47,7 @@ func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, e
 	return forgotten, apidb.Classify(fmt.Sprintf("forget %d jobs", len(gone)), err)
 }
 
-// endUnheard applies the ends that deleted jobs are said to have had, where the status that said so has not come.
+// endUnheard applies the ends of deleted jobs whose last status has not come.
 func endUnheard(ctx context.Context, q *gen.Queries, gone []Gone, p gen.JobsDeleteParams) error {
 	unheard, err := q.JobsUnheard(ctx, gen.JobsUnheardParams(p))
 	if err != nil || len(unheard) == 0 {

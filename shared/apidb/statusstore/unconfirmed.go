@@ -15,8 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// UnconfirmedJobs returns jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,
-// 300, 600 … s, as they were accepted.
+// UnconfirmedJobs returns jobs without any status, as they were accepted, at the ages 10, 20, 40, 80, 160, 300, 600 …
+// s.
 func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.Created, error) {
 	rows, err := s.q.JobsUnconfirmed(ctx, gen.JobsUnconfirmedParams{
 		MaxBytes: apidb.MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
@@ -77,7 +77,7 @@ func (s *Store) UnconfirmedCommands(ctx context.Context, p apidb.Page) ([]comman
 	return commands, nil
 }
 
-// JobsInFlight returns QUEUED, RUNNING and WAITING jobs, each minute in which nothing was heard of them.
+// JobsInFlight returns QUEUED, RUNNING and WAITING jobs, each once for every minute without a status.
 func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page) ([]jobevent.ReportJob, error) {
 	rows, err := s.q.JobsInFlight(ctx, gen.JobsInFlightParams{
 		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),

@@ -16,8 +16,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/fairshare"
 )
 
-// ErrCrowded says that a caller has used all the connections that one caller may have, for as long as it would wait.
-var ErrCrowded error = apierror.New(apierror.RateLimited, "too many requests of this caller are under way; retry in 1 s")
+// ErrCrowded is the error for a caller whose own requests have held all connections of its share for as long as a
+// request waits.
+var ErrCrowded error = apierror.New(apierror.RateLimited,
+	"too many requests of this caller are under way; retry in 1 s")
 
 type callerKey struct{}
 

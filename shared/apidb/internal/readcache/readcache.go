@@ -30,8 +30,7 @@ type cached[T any] struct {
 	era   int64 // when its read began
 }
 
-// Forget has the next Get read anew. A read that is under way may have missed what has changed: it is kept for nobody
-// who asks from now on.
+// Forget makes the next Get read again. A read that is under way may have missed the change, so its result is not kept.
 func (c *Cache[T]) Forget() {
 	c.era.Add(1)
 	c.flight.Forget("")
