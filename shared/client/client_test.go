@@ -41,7 +41,7 @@ func busy(t *testing.T, status, times int, retryAfter string, seen func()) (*cli
 	return client.New(server.URL, ""), asked
 }
 
-func TestTheClientComesAgainWhenItIsToldTo(t *testing.T) {
+func TestTheClientRetriesWhenTheGatewayAsksForIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status, times int
@@ -56,7 +56,7 @@ func TestTheClientComesAgainWhenItIsToldTo(t *testing.T) {
 		"at no time":                    {http.StatusTooManyRequests, 1, "", 1, false},
 		"in nonsense":                   {http.StatusTooManyRequests, 1, "soon", 1, false},
 		"in the past":                   {http.StatusTooManyRequests, 1, "-1", 1, false},
-		"by who may have done it":       {http.StatusServiceUnavailable, 1, "0", 1, false},
+		"from one that may have acted":  {http.StatusServiceUnavailable, 1, "0", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +72,7 @@ func TestTheClientComesAgainWhenItIsToldTo(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForTheGatewayWhoIsStopped(t *testing.T) {
+func TestAStoppedCallerDoesNotWaitForTheGateway(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -85,7 +85,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 	}
 }
 
-func TestARequestSaysAllThatTheContractAllows(t *testing.T) {
+func TestARequestHasEveryFieldOfTheContract(t *testing.T) {
 	t.Parallel()
 	doc := contract(t)
 	at := time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -140,7 +140,7 @@ func TestEnqueueSQLHasTheRequestAsOptions(t *testing.T) {
 	}
 }
 
-// Whoever uses the client compiles two small libraries with it.
+// A program with the client compiles two small libraries with it.
 func TestTheClientIsLight(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.Module.Path}}{{end}}", ".").Output()

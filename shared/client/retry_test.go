@@ -193,7 +193,7 @@ func TestPausesGrowAndTriesEnd(t *testing.T) {
 }
 
 // Where nothing is left the next request comes when there is again: of jobs only the next one that submits some.
-func TestAClientKeepsWithinTheLimitsThatItIsTold(t *testing.T) {
+func TestAClientKeepsWithinTheLimitsOfTheAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(

@@ -138,7 +138,7 @@ func TestStopWaitsForTheBatchInFlightAndCommitsIt(t *testing.T) {
 	<-entered
 	stopped := make(chan struct{})
 	go func() { m.stop(); close(stopped) }()
-	until(ctx, t, "told to stop", m.stopping)
+	until(ctx, t, "stopping", m.stopping)
 	close(finish)
 	<-stopped
 	if n := p.committed(); n == 0 || n != took.Load() {

@@ -184,7 +184,7 @@ func TestWhatCannotBePublishedIsInvalid(t *testing.T) {
 	unknown := event.New()
 	unknown.SetID("1")
 	unknown.SetSource("/x")
-	unknown.SetType("io.jobweaver.unheard.of")
+	unknown.SetType("io.jobweaver.unknown.to.us")
 	noID := event.New()
 	noID.SetSource("/x")
 	noID.SetType(jobevent.TypeCreated)

@@ -10,7 +10,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// records publishes records of one partition, and says where they lie.
+// records publishes records of one partition, and returns their places.
 func (p *place) records(n int) {
 	p.t.Helper()
 	publish(p.t, p.producer(), p.events(0, n, 1))
@@ -67,7 +67,7 @@ func TestStopWaitsForWhatIsBeingFinished(t *testing.T) {
 	<-entered
 	stopped := make(chan struct{})
 	go func() { m.stop(); close(stopped) }()
-	until(ctx, t, "told to stop", m.stopping)
+	until(ctx, t, "stopping", m.stopping)
 	close(finish)
 	<-stopped
 	if n := p.committed(); n == 0 || n != handled.Load() {

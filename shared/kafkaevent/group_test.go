@@ -124,7 +124,7 @@ func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
 	}
 	partitions := int64(len(done))
 	if assigned != 12 {
-		t.Errorf("heard of %d partitions, want 12", assigned)
+		t.Errorf("got %d partitions, want 12", assigned)
 	}
 	mu.Unlock()
 
@@ -140,7 +140,7 @@ func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if revoked != 12 {
-		t.Errorf("heard of %d partitions going, want 12", revoked)
+		t.Errorf("lost %d partitions, want 12", revoked)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestStopWaitsNeitherForAStalledRebalanceNorForADeadBroker(t *testing.T) {
 	until(ctx, t, "the second is in", second.Joined)
 	third := b.worker(Hooks{})
 	until(ctx, t, "all wait for the first", func() bool { return b.state() == "PreparingRebalance" && len(b.members()) == 3 })
-	<-time.After(2 * heartbeat) // by then the second has heard of it and waits in its join
+	<-time.After(2 * heartbeat) // by then the second has received it and waits in its join
 	began := time.Now()
 	second.stop()
 	if took := time.Since(began); took > leaveTimeout+5*time.Second {

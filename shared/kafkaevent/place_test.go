@@ -104,7 +104,7 @@ func (p *place) createTopic() {
 	}
 }
 
-// deleteTopic is a wipe: with it goes all that was committed. Until the broker has heard of it from
+// deleteTopic is a wipe: with it goes all that was committed. Until the broker has learned of it from
 // its controller it still takes records, and loses them.
 func (p *place) deleteTopic() {
 	p.t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
 
-// gate hands on what is said to a broker, until it is frozen.
+// gate forwards what clients send to a broker, until it is frozen.
 type gate struct {
 	listener net.Listener
 	frozen   chan struct{}
@@ -140,7 +140,7 @@ func TestOneLivingBrokerIsEnough(t *testing.T) {
 		}
 	}
 	if err := newPulse(t, "127.0.0.1:1").askFor(t, time.Minute); err == nil {
-		t.Error("nobody has a pulse")
+		t.Error("no connection has a pulse")
 	}
 }
 

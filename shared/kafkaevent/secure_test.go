@@ -165,7 +165,7 @@ func (s *secure) tail(got *seen) {
 	}
 }
 
-func TestWhatIsWrongOnTheWayToABrokerIsSaid(t *testing.T) {
+func TestTheErrorNamesWhatIsWrongOnTheWayToABroker(t *testing.T) {
 	t.Parallel()
 	other := certtest.New(t)
 	var trying sync.WaitGroup // they wait, more than they work
@@ -175,7 +175,7 @@ func TestWhatIsWrongOnTheWayToABrokerIsSaid(t *testing.T) {
 		want   string
 	}{
 		{"a wrong password", func(s *secure) { s.cfg.SASLPassword = secret.Of("wrong word") }, "SASL"},
-		{"a name nobody has", func(s *secure) { s.cfg.SASLUsername = "nobody" }, "SASL"},
+		{"an unknown name", func(s *secure) { s.cfg.SASLUsername = "stranger" }, "SASL"},
 		{"another CA", func(s *secure) { s.files.Put(s.t, other, certtest.Pair{}) }, "unknown authority"},
 		{"another name", func(s *secure) {
 			s.cfg.Brokers = []string{strings.Replace(s.cfg.Brokers[0], "127.0.0.1", "localhost", 1)}

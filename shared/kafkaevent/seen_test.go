@@ -120,16 +120,16 @@ func (p *place) finishing(limit int, handle BatchHandler, topics ...string) *mem
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx, handle) }()
-	var told atomic.Bool // once Run's own contexts have ended too
+	var stopped atomic.Bool // once Run's own contexts have ended too
 	stop := sync.OnceFunc(func() {
 		cancel()
-		told.Store(true)
+		stopped.Store(true)
 		if err := <-done; err != nil {
 			p.t.Errorf("run consumer: %v", err)
 		}
 	})
 	p.t.Cleanup(stop)
-	return &member{BatchConsumer: b, stop: stop, stopping: told.Load}
+	return &member{BatchConsumer: b, stop: stop, stopping: stopped.Load}
 }
 
 // holds reports whether the member has so many partitions.

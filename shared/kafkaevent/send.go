@@ -51,7 +51,7 @@ func (p *chunk) answer(err error) {
 	p.answered.Done()
 }
 
-// send returns the messages of which the broker has not said that it has them, in their order, and why. No batch is
+// send returns the messages that the broker has not acknowledged, in their order, and why. No batch is
 // larger than limit, unless one message is. Nothing more is sent once ctx has ended: the caller may be about to send
 // what comes after it.
 func (c *connection) send(

@@ -61,7 +61,7 @@ func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
 	ctx := within(t, time.Minute)
 	b := newBroker(t)
 	b.topic = jobevent.TopicStatus
-	heard := make(chan *sarama.ConsumerMessage, 1)
+	received := make(chan *sarama.ConsumerMessage, 1)
 	tailer, err := NewTailer(b.cfg, b.topic)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
 	tailing, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := tailer.Run(tailing, func(m *sarama.ConsumerMessage) { heard <- m }); err != nil {
+		if err := tailer.Run(tailing, func(m *sarama.ConsumerMessage) { received <- m }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -83,13 +83,13 @@ func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
 	e := deleted.Event()
 	publish(t, b.producer(), []event.Event{e})
 	select {
-	case m := <-heard:
+	case m := <-received:
 		back, err := Decode(m)
 		if m.Value != nil || string(m.Key) != e.Subject() || err != nil || back.String() != e.String() {
-			t.Errorf("heard %q under %q: %s, %v", m.Value, m.Key, back, err)
+			t.Errorf("received %q under %q: %s, %v", m.Value, m.Key, back, err)
 		}
 	case <-ctx.Done():
-		t.Error("heard nothing")
+		t.Error("received nothing")
 	}
 }
 

@@ -495,7 +495,7 @@ func TestAStoppingWorkerLetsHandlersFinish(t *testing.T) {
 	}
 }
 
-// The worker is stopped while an answer to its claim is on the way: nobody else would get the attempt for 15 s.
+// The worker is stopped while an answer to its claim is on the way: no other worker would get the attempt for 15 s.
 func TestAnAttemptThatComesWhileAWorkerStopsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	var g *gateway
