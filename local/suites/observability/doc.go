@@ -1,3 +1,3 @@
-// Package observability proves that what looks at JobWeaver sees something: rules, runbooks, dashboards and the page
-// about metrics fit each other, and on a running installation with a real Prometheus every query answers.
+// Package observability checks that rules, runbooks, dashboards and the page about metrics agree with each other,
+// and that every query of theirs returns data from a real Prometheus on a running installation.
 package observability
