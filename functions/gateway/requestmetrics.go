@@ -52,7 +52,7 @@ func (f *Function) measured() gin.HandlerFunc {
 	}
 }
 
-// metrics is GET /metrics: what stands there tells of all owners' jobs.
+// metrics is GET /metrics. The metrics count the jobs of all owners.
 func (f *Function) metrics(c *gin.Context) error {
 	if p := access.Of(c.Request.Context()); !p.Everyone && p.Owner != "" {
 		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which tell of all owners")

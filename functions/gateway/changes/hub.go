@@ -41,8 +41,8 @@ const (
 	mostAccepted  = 1_000           // jobs accepted here that are told of at once
 )
 
-// hub tells streams and held answers of changes: one connection listens to what projections notify, and one query
-// reads what has changed, for all of them. While nobody is there it does nothing.
+// Hub follows changes for streams and waiting requests: one connection listens to the notifications of projections, and
+// one query reads what has changed, for all of them. It does nothing while there is no stream and no waiting request.
 //
 // RunAnnouncements, which runs beside it, announces accepted jobs, also while no stream is open here.
 //
@@ -55,7 +55,7 @@ type Hub struct {
 	controls *controlstore.Store
 	logs     *logstore.Store
 
-	// Ends is told which jobs have ended. Like the functions below, it is set before Run.
+	// Ends is notified of jobs that have ended. Like the functions below, it is set before Run.
 	Ends *waiters.Waiters
 	// ShowJob and ShowLines return the data of events about a job and its log. ReadStats returns that of an owner's
 	// statistics, and the part that shows whether they have changed.
@@ -100,7 +100,7 @@ type attended struct {
 
 func (a *attended) leave() { a.by, a.left = a.by-1, time.Now() }
 
-// isOver: nobody names it, and nobody who did comes back.
+// isOver reports whether no stream names the job, and none that did can come back.
 func (a *attended) isOver() bool { return a.by == 0 && time.Since(a.left) > linger }
 
 // followed is a job that streams are of.
@@ -344,7 +344,7 @@ func (h *Hub) mark(ids []uuid.UUID, what changes) {
 	signal(h.marked)
 }
 
-// markFollowed is mark for what only streams of single jobs are told.
+// markFollowed is mark for changes that only streams of single jobs show.
 func (h *Hub) markFollowed(ids []uuid.UUID, what changes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -368,7 +368,7 @@ func (h *Hub) note(id uuid.UUID, what changes) {
 // recording: there is a stream, or one may come back. The caller holds the mutex.
 func (h *Hub) recording() bool { return h.streams > 0 || time.Since(h.streamed) < linger }
 
-// addReload tells streams that they have missed something. The caller holds the mutex.
+// addReload adds the event by which clients read again what they show. The caller holds the mutex.
 func (h *Hub) addReload(lists bool, why string) {
 	h.ring.add(EventReload, reloadData(why), &event{lists: lists})
 	h.reloaded, h.reload = time.Now(), false

@@ -143,7 +143,7 @@ func (h *Hub) again(later []uuid.UUID, taken map[uuid.UUID]changes) {
 	}
 }
 
-// addJobs has streams told of jobs. Those that are read, and not there, are deleted: who follows one has to know.
+// addJobs adds events of jobs. A job that was to be read and is not there is deleted: its followers get a reload.
 func (h *Hub) addJobs(ctx context.Context, jobs []jobstore.Changed, taken map[uuid.UUID]changes) error {
 	shown := make([][]byte, len(jobs))
 	for i := range jobs {
@@ -194,7 +194,7 @@ func (h *Hub) unblock(ctx context.Context, jobs []jobstore.Changed, taken map[uu
 	return nil
 }
 
-// addJob is addJobs for one. A stream of a single job is not told twice of the same.
+// addJob is addJobs for one. Of a job with followers, it adds no event that repeats the last one.
 func (h *Hub) addJob(job *jobstore.Changed, shown []byte, what changes) {
 	if f := h.followed[job.JobID]; f != nil {
 		now := edge.Digest(shown)

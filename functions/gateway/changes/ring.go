@@ -97,7 +97,7 @@ type progressBody struct {
 	jobview.Progress
 }
 
-// progressData is how far a job's attempt has come; nil: nobody knows.
+// progressData is the progress of a job's attempt; nil: it is not known.
 func progressData(job *jobstore.Changed) []byte {
 	progress := jobview.NewProgress(job.Progress)
 	if progress == nil {

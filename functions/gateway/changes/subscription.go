@@ -63,7 +63,7 @@ func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
 	}
 }
 
-// follow has a job be followed; known: somebody did already, or has not left long ago.
+// follow begins to follow a job; known: another stream follows it, or did until shortly before.
 func (h *Hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known bool) {
 	of, known := h.followed[id]
 	if !known {
@@ -89,7 +89,8 @@ func (h *Hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
 	return job, known
 }
 
-// resume finds the place of a stream that comes back. What was kept is not enough where nobody named its job meanwhile.
+// resume finds the place of a stream that comes back. The kept events are not enough if no stream named its job
+// meanwhile.
 func (h *Hub) resume(s *Subscription, known bool) {
 	s.place = h.ring.last
 	if s.LastEventID == "" {

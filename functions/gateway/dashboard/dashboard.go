@@ -1,4 +1,4 @@
-// Package dashboard serves the page for operators, and tells it how to log in.
+// Package dashboard serves the page for operators, and how it logs its users in.
 package dashboard
 
 import (

@@ -30,7 +30,7 @@ type Login struct {
 	Gate *access.Gate // nil: no authentication is needed
 }
 
-// Get is GET /api/login: how somebody who has shown no key or token yet may get in.
+// Get is GET /api/login: how a user without a key or token can log in.
 func (l *Login) Get(c *gin.Context) error {
 	body := loginBody{Auth: l.Auth}
 	if tokens := l.issuer(); tokens != nil {

@@ -16,7 +16,7 @@ func JobTag(version int64, shown []byte) string {
 	return `W/"` + strconv.FormatInt(version, 10) + "-" + Digest(shown) + `"`
 }
 
-// contentTag is the entity tag of what is the same for everybody. It is weak, since it may be sent compressed.
+// contentTag is the entity tag of a body that is the same for all clients. It is weak, since it may be sent compressed.
 func contentTag(content []byte) string { return `W/"` + Digest(content) + `"` }
 
 // Digest is a short name of some content.

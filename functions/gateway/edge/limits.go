@@ -37,7 +37,7 @@ type LimitsConfig struct {
 	TrustedProxies []string `envconfig:"TRUSTED_PROXIES" desc:"addresses or networks, such as 10.0.0.0/8, whose X-Forwarded-For is trusted"`
 }
 
-// What nobody needs more of.
+// Limits that no installation needs to raise.
 const (
 	defaultWaitLimit        = 1000
 	defaultStreamLimit      = 100
@@ -228,7 +228,7 @@ func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
 	return func() { own(); all() }, nil
 }
 
-// AllowProgress counts what an attempt says of its progress.
+// AllowProgress counts the progress reports of an attempt.
 func (d *Limits) AllowProgress(said jobspec.Callback) error {
 	if said.Status != jobspec.CallbackProgress {
 		return nil

@@ -18,7 +18,7 @@ import (
 // HTMLType is the media type of a page.
 const HTMLType = "text/html; charset=utf-8"
 
-// Static is an answer that is the same for everybody.
+// Static is an answer that is the same for all clients.
 type Static struct {
 	Body             []byte
 	contentType, tag string
@@ -27,7 +27,7 @@ type Static struct {
 	zipped           func() []byte
 }
 
-// NewStatic makes an answer that is the same for everybody.
+// NewStatic makes an answer that is the same for all clients.
 func NewStatic(contentType string, body []byte) Static {
 	return Static{
 		Body: body, contentType: contentType, tag: contentTag(body),

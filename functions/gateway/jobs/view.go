@@ -130,7 +130,7 @@ func attempts(job jobstore.Job) []attempt {
 	return folded
 }
 
-// add takes what a move says of the attempt; what it does not say stays.
+// add takes over the fields of the attempt that a transition has.
 func (a *attempt) add(m jobevent.Move) {
 	if m.WorkerID != "" {
 		a.WorkerID = &m.WorkerID

@@ -89,7 +89,7 @@ func (p *Payloads) check(ctx context.Context, schemas []json.RawMessage, req *jo
 	return first
 }
 
-// compile does it once a text, and says once that it cannot.
+// compile compiles each schema once, and logs once that it cannot.
 func (p *Payloads) compile(ctx context.Context, jobType string, text json.RawMessage) *jobspec.Schema {
 	p.mu.Lock()
 	compiled, ok := p.compiled[string(text)]

@@ -158,7 +158,7 @@ func (a *API) Get(c *gin.Context) error {
 	return nil
 }
 
-// Revoke is DELETE /api/keys/{keyId}: the key stays in the list, and lets nobody in.
+// Revoke is DELETE /api/keys/{keyId}: the key stays in the list, and no longer authenticates.
 func (a *API) Revoke(c *gin.Context) error {
 	id, err := keyID(c)
 	if err != nil {
@@ -210,7 +210,7 @@ func (a *API) forget(id string) {
 	}
 }
 
-// keyID is the path's; what does not have the form of one is nobody's.
+// keyID returns the key id in the path. A text without the form of one names no key.
 func keyID(c *gin.Context) (string, error) {
 	id := c.Param("keyId")
 	if !apikey.CheckID(id) {

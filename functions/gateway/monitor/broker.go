@@ -13,7 +13,7 @@ import (
 // brokerAge is how old the broker's answer may be: each ask is a connection to it.
 const brokerAge = time.Second
 
-// Broker asks the broker for all who want to know at the same time, once a second at most.
+// Broker checks the broker once for all health requests of the same time, and at most once a second.
 type Broker struct {
 	connect func(context.Context) error
 	flight  singleflight.Group

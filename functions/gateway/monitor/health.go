@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
-// What a health check may take: whoever asks does not wait for long.
+// How long the parts of a health check may take: its callers have short timeouts.
 const (
 	databasePatience = 2 * time.Second
 	brokerPatience   = time.Second
@@ -52,7 +52,7 @@ type jobDetails struct {
 	PoolSize      int64 `json:"poolSize"`
 }
 
-// GetHealth is GET /api/health. It is for everybody; its figures, which count all owners' jobs, are not.
+// GetHealth is GET /api/health. It is public, but its counts are not: they are of all owners' jobs.
 func (a *API) GetHealth(c *gin.Context) error {
 	body := healthBody{Status: up, Components: healthComponents{
 		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},

@@ -87,7 +87,7 @@ func invalid(err error) error {
 	return apierror.New(apierror.InvalidEvent, "%s", err)
 }
 
-// checkEvent refuses a valid event that cannot be kept, or whose data nobody can read.
+// checkEvent refuses a valid event that cannot be stored, or whose data is not JSON.
 func checkEvent(e event.Event) error {
 	identity := e.Source() + e.ID()
 	switch {

@@ -148,7 +148,7 @@ func (a *API) acceptEvents(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.A
 	return accepted, a.tell(ctx, jobs, accepted)
 }
 
-// at says in which event of a batch, and where in an event, an error is.
+// at returns an error with the event of the batch, and the place in the event, that it is about.
 func (in *received) at(i int, err error) error {
 	var known *apierror.Error
 	if !errors.As(err, &known) {

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// RunAgain is POST /api/jobs/{jobId}/run-again: a new job that asks for what an old one asked for, with changes.
+// RunAgain is POST /api/jobs/{jobId}/run-again: a new job with the request of an old one, changed by the body.
 func (a *API) RunAgain(c *gin.Context) error {
 	id, err := edge.JobID(c)
 	if err != nil {
