@@ -58,7 +58,7 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Run listens to whether a client watches jobs, and has them notified while one does. The store does the rest.
+// Run listens for announcements of watchers, and has them notified while there are any. The store does the rest.
 func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, make(chan struct{}, 1), f.store.ListenWatchers)
 	return nil

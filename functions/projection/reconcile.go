@@ -34,8 +34,8 @@ type reconcile struct {
 	left                               int // of this pass's jobs
 }
 
-// walk goes over rows in the order of their ids, choosing by age those that became due after since and
-// by until. When it has been over all of them, the next one begins where its time ended.
+// walk goes over rows in the order of their ids, and chooses by age those that became due after since and by until.
+// When it has seen them all, the next walk begins at the instant at which this one ended.
 type walk struct {
 	since, until time.Time
 	after        uuid.UUID

@@ -96,7 +96,7 @@ func (i *ids) next(at time.Time) uuid.UUID {
 	return id
 }
 
-// NewID is an id by whose order rows stand in the order in which they came, by the database's time.
+// NewID returns an id, by the database's time, whose order is the order in which rows came.
 func (s *Store) NewID() uuid.UUID { return s.ids.next(s.clock.at(s.clock.mark())) }
 
 // NewIDAt is NewID of an instant.

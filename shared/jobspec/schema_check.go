@@ -17,7 +17,7 @@ func (s *Schema) Check(payload json.RawMessage) error {
 	return s.CheckWithin(context.Background(), payload)
 }
 
-// CheckWithin is Check, which waits for others that check by the same schema no longer than ctx, and not for long.
+// CheckWithin is Check with a bound: it waits for other checks by the same schema no longer than ctx, and not for long.
 func (s *Schema) CheckWithin(ctx context.Context, payload json.RawMessage) error {
 	if p := scanProblems(payload, "payload"); p != nil {
 		return p.err()

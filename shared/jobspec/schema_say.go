@@ -159,7 +159,7 @@ func depth(e *jsonschema.ValidationError) int {
 	return deepest
 }
 
-// wanted puts what several forms want into one sentence, where each complains once of the same thing.
+// wanted joins into one sentence what several forms want, where each has the same single complaint.
 func wanted(forms []*jsonschema.ValidationError, path string) (where, what string) {
 	var types, names, values []string
 	for _, form := range forms {

@@ -138,7 +138,7 @@ func settle(e *jsonschema.ValidationError, above []string) {
 	}
 }
 
-// parts are the schemas that a schema holds or refers to, wherever.
+// parts are the schemas that a schema contains or refers to, at any place.
 func parts(s *jsonschema.Schema) (found []*jsonschema.Schema) {
 	var look func(v reflect.Value)
 	look = func(v reflect.Value) {

@@ -111,8 +111,8 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	return newKey(row), err
 }
 
-// EnsureAdmin keeps a key of the installation with the role admin, and enters it in the audit log. One of this id
-// that is there, revoked perhaps, stays as it is; it is answered when a replica has it, as a new one is.
+// EnsureAdmin stores a key of the installation with the role admin, and enters it in the audit log. An existing key of
+// this id stays as it is, even a revoked one; like a new key, it is answered once a replica has it.
 func (s *Store) EnsureAdmin(ctx context.Context, id string, hash []byte, name string) (Key, error) {
 	err := s.db.Tx(ctx, func(q *gen.Queries) error {
 		added, err := q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: Bootstrap})

@@ -89,7 +89,7 @@ func (ts tallies) of(key tallyKey) *tally {
 	return ts[key]
 }
 
-// addEveryone adds the sums of all owners to the tallies of each.
+// addEveryone adds tallies of all owners together to those of the single owners.
 func (ts tallies) addEveryone() {
 	for _, key := range slices.Collect(maps.Keys(ts)) {
 		all := key
