@@ -24,11 +24,11 @@ type faktoryPeer struct {
 	clients *faktory.Pool
 	ctx     context.Context
 	end     context.CancelFunc
-	ended   chan error
+	ended   chan struct{}
 }
 
 func startFaktory(program, dir string, slots int, ran *handlers) (_ *faktoryPeer, err error) {
-	p := &faktoryPeer{ended: make(chan error, 1)}
+	p := &faktoryPeer{ended: make(chan struct{})}
 	var address string
 	if p.server, address, err = startFaktoryServer(program, dir); err != nil {
 		return nil, err
@@ -49,7 +49,10 @@ func startFaktory(program, dir string, slots int, ran *handlers) (_ *faktoryPeer
 		return err
 	})
 	p.ctx, p.end = context.WithCancel(context.Background())
-	go func() { p.ended <- manager.RunWithContext(p.ctx) }()
+	go func() {
+		defer close(p.ended)
+		_ = manager.RunWithContext(p.ctx) // its error is that of the context
+	}()
 	return p, nil
 }
 
@@ -98,6 +101,6 @@ func (p *faktoryPeer) open() (open bool, err error) {
 
 func (p *faktoryPeer) stop() {
 	p.end()
-	_ = <-p.ended // an error is that of its context
+	<-p.ended
 	p.server.stop()
 }
