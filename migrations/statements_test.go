@@ -51,8 +51,13 @@ func (p *program) add(pkg *packages.Package) {
 				p.parts[pkg.PkgPath] = append(p.parts[pkg.PkgPath], f.FullName())
 				ast.Inspect(decl, func(n ast.Node) bool {
 					if id, ok := n.(*ast.Ident); ok {
-						if used, ok := pkg.TypesInfo.Uses[id].(*types.Func); ok {
+						switch used := pkg.TypesInfo.Uses[id].(type) {
+						case *types.Func:
 							p.uses[f.FullName()] = append(p.uses[f.FullName()], used.Origin().FullName())
+						case *types.Const: // of a statement that is queued into a batch
+							if used.Pkg() != nil {
+								p.uses[f.FullName()] = append(p.uses[f.FullName()], queryOf(used.Pkg().Path(), used.Name()))
+							}
 						}
 					}
 					return true
@@ -81,9 +86,12 @@ func (p *program) addQueries(store, pkg string, decl *ast.GenDecl) {
 		if p.queries[store] == nil {
 			p.queries[store] = map[string]string{}
 		}
-		p.queries[store]["(*"+pkg+".Queries)."+name] = sql
+		p.queries[store][queryOf(pkg, name)] = sql
 	}
 }
+
+// queryOf returns the full name of the method that sqlc has made for a statement.
+func queryOf(pkg, statement string) string { return "(*" + pkg + ".Queries)." + statement }
 
 // statementsOf gives the SQL that anything in a function's packages can come to in a store, by its name.
 func statementsOf(t *testing.T, function, store string) map[string]string {
