@@ -48,40 +48,47 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	payloads := jobtypes.NewPayloads(store.workers.AdvertisedTypes)
 
 	api.jobs = &jobs.API{
-		Store: store.jobs, Logs: store.logs, Hub: f.hub, Ends: f.jobEnds, Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Sealed: sealed,
+		Store: store.jobs, Logs: store.logs, Hub: f.hub, Ends: f.jobEnds, Auth: f.auth, Audit: f.auditLog,
+		Sealer: s.sealer, Sealed: sealed,
 	}
 	api.submit = &submit.API{
-		DB: store.Store, Store: store.jobs, Rules: s.rules, Defaults: s.defaults, Payloads: payloads, Jobs: api.jobs, Hub: f.hub, Outgoing: f.outgoing,
-		Limits: f.limits, Sealer: s.sealer,
+		DB: store.Store, Store: store.jobs, Rules: s.rules, Defaults: s.defaults, Payloads: payloads,
+		Jobs: api.jobs, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits, Sealer: s.sealer,
 		Singles: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 		Ordered: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 	}
 	api.hooks = hooks.NewAPI(s.hooks, api.submit, f.auth)
-	api.commands = &commands.API{Store: store.commands, Submit: api.submit, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits}
-	api.callbacks = &callbacks.API{
-		Store: store.jobs, Callbacks: store.callbacks, Keys: s.callbackKeys, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits,
-		Sealer: s.sealer, OpenAliases: f.cfg.AliasCallbacks,
+	api.commands = &commands.API{
+		Store: store.commands, Submit: api.submit, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits,
 	}
-	api.operations = &operations.API{DB: store.Store, Store: store.operations, Ends: f.opEnds, Limits: f.limits, Auth: f.auth}
+	api.callbacks = &callbacks.API{
+		Store: store.jobs, Callbacks: store.callbacks, Keys: s.callbackKeys, Hub: f.hub, Outgoing: f.outgoing,
+		Limits: f.limits, Sealer: s.sealer, OpenAliases: f.cfg.AliasCallbacks,
+	}
+	api.operations = &operations.API{
+		DB: store.Store, Store: store.operations, Ends: f.opEnds, Limits: f.limits, Auth: f.auth,
+	}
 	api.schedules = &schedules.API{
 		Store: store.schedules, Rules: s.rules, Defaults: s.defaults, Payloads: payloads, Hub: f.hub, Outgoing: f.outgoing,
 		Limits: f.limits, Audit: f.auditLog, Sealer: s.sealer, Sealed: sealed,
 	}
 	api.deliveries = &deliveries.API{Store: store.deliveries}
 	api.controls = &controls.API{
-		Store: store.controls, Queues: f.cfg.Queues, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits, Closing: f.jobEnds.Closing(),
+		Store: store.controls, Queues: f.cfg.Queues, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits,
+		Closing: f.jobEnds.Closing(),
 	}
 	api.rejected = &rejected.API{
 		Store: store.rejected, Queues: f.cfg.Queues, PublishAgain: f.cfg.Redrive, Audit: f.auditLog,
 	}
 	api.monitor = &monitor.API{
-		Stats: store.stats, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker), Lags: monitor.NewLags(f.cfg.Lags),
-		Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Unserved: &f.unserved,
+		Stats: store.stats, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker),
+		Lags: monitor.NewLags(f.cfg.Lags), Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Unserved: &f.unserved,
 	}
 	api.pull = pullworkers.New(s.pull, store.jobs, f.auth)
 	api.jobTypes = &jobtypes.API{Workers: store.workers, Rules: s.rules}
 	api.stream = &stream.API{
-		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits, Auth: f.auth, Audit: f.auditLog,
+		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits,
+		Auth: f.auth, Audit: f.auditLog,
 	}
 	api.keys = &keys.API{Store: store.keys, Auth: f.auth, TraceURL: f.cfg.TraceURL}
 	api.webhookSecrets = &keys.WebhookSecrets{Ends: s.ends, Calls: s.calls, Audit: f.auditLog}

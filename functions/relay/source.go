@@ -46,7 +46,7 @@ type source struct {
 	databaseTrouble, gatewayTrouble telemetry.Trouble
 
 	mu     sync.Mutex
-	most   int                         // rows of a pass: fewer after failures, for the batch may be what the gateway cannot manage
+	most   int                         // rows of a pass: fewer after failures, which the size of the batch may cause
 	pauses *backoff.ExponentialBackOff // after failures in a row
 	until  time.Time                   // when the next pass may begin
 }

@@ -17,7 +17,7 @@ const (
 	end    = "        # End of the generated rules.\n"
 )
 
-// embeds are the functions that a function may import: pull is a worker, as a user's program is, and so embeds runjob's.
+// embeds are the functions that a function may import: pull is a worker, as a user's program is, and embeds runjob.
 var embeds = map[string][]string{"pull": {"runjob"}}
 
 func main() {
@@ -55,7 +55,8 @@ func rules(folders []string) string {
 	deny := "&sibling\n            - {pkg: " + module + ", desc: functions meet only through events}"
 	for _, folder := range folders {
 		name := filepath.Base(filepath.Dir(folder))
-		fmt.Fprintf(&own, "        %s:\n          list-mode: lax\n          files: [\"**/functions/%[1]s/**\"]\n          allow:\n", name)
+		fmt.Fprintf(&own, "        %s:\n          list-mode: lax\n          files: [\"**/functions/%[1]s/**\"]\n", name)
+		own.WriteString("          allow:\n")
 		for _, allowed := range append([]string{name}, embeds[name]...) {
 			fmt.Fprintf(&own, "            - %s%s$\n            - %[1]s%[2]s/\n", module, allowed)
 		}
@@ -68,6 +69,7 @@ func rules(folders []string) string {
           files:
             - "**/functions/**"
 ` + others.String() + `          deny:
-            - {pkg: github.com/jobweaver/jobweaver/, desc: "a new function needs its rule: go generate ./local/functionrules"}
+            - pkg: github.com/jobweaver/jobweaver/
+              desc: "a new function needs its rule: go generate ./local/functionrules"
 `
 }

@@ -34,8 +34,8 @@ func (a *Audit) SetSubject(owner, resource string) {
 	}
 }
 
-// AuditedTx runs fn in a transaction, and enters entry in the audit log if it is not nil. fn gets a copy of the entry to
-// complete, since the transaction may run again. The transaction writes something in any case: a request that is
+// AuditedTx runs fn in a transaction, and enters entry in the audit log if it is not nil. fn completes a copy of the
+// entry, since the transaction may run again. The transaction writes something in any case: a request that is
 // answered without a change, such as a repeated one, must wait for the replicas like any other.
 func AuditedTx(ctx context.Context, s *Store, entry *Audit, fn func(q *gen.Queries, entry *Audit) error) error {
 	return s.Tx(ctx, func(q *gen.Queries) error {

@@ -23,7 +23,8 @@ import (
 //	reads again what it watches     ◀─     NOTIFY jobweaver_changes: begins
 //	reads these jobs                ◀─     NOTIFY jobweaver_changes: these jobs, with the commit of each batch
 //
-// So whatever was committed without a notification was committed before "begins", and a gateway that reads after "begins" sees it.
+// So everything that was committed without a notification was committed before "begins", and a gateway that reads after
+// "begins" sees it.
 //
 // Gateways, cron and bulk do the same with jobs that they accept and commands that they keep, but send only
 // ChangeOthers: a gateway polls for ends less often while projections announce themselves.

@@ -60,8 +60,8 @@ type Config struct {
 	wire *tlsfiles.Client // of a Config that is in use; nil: not opened, or plain text
 }
 
-// withoutMetrics turns sarama's own metrics off: nothing reads them, and they cost a few histogram updates a record. The
-// switch is the process's, so it is thrown once, before the first client.
+// withoutMetrics turns sarama's own metrics off: nothing reads them, and they cost a few histogram updates a record.
+// The switch is the process's, so it is thrown once, before the first client.
 var withoutMetrics = sync.OnceFunc(func() { metrics.UseNilMetrics = true })
 
 // Sarama is the configuration that all clients share. Its balance strategy is stateful: ask anew for

@@ -163,7 +163,7 @@ func TestAnErrorInABatchUndoesTheTransaction(t *testing.T) {
 		}, true},
 		"a question that nothing would read": {nothing, func(_ pgpool.DB, later *pgpool.Later) error {
 			add(t, later, 7)
-			_, err := later.Query(ctx, listAll)
+			_, err := list(ctx, later)
 			return errors.Join(err, later.QueryRow(ctx, sumAll).Scan())
 		}, false},
 		"of the body": {nothing, func(now pgpool.DB, _ *pgpool.Later) error {

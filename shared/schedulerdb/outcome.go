@@ -145,8 +145,8 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 	return ids
 }
 
-// completedSnapshots returns the jobs that JobsComplete has written for outcomes in the order of their jobs, and enters their
-// ends into the delta.
+// completedSnapshots returns the jobs that JobsComplete has written for outcomes in the order of their jobs, and enters
+// their ends into the delta.
 func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *dispatch.Delta) []emit.Snapshot {
 	jobs := make([]emit.Snapshot, len(rows))
 	for i := range rows {

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// accept has those who watch told of jobs that were accepted here, or of which a request has changed something, once
-// that is committed. It costs nothing while nobody watches, and what a request waits for never waits for it.
+// Announce notes a job that was accepted here, or that a request has changed, for the next look at the jobs. It is
+// called after the commit. It costs nothing while no stream is open, and it never makes a request wait.
 func (h *Hub) Announce(kind apidb.ChangeKind, id uuid.UUID) {
 	if !h.IsWatched() {
 		return

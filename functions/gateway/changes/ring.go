@@ -82,7 +82,7 @@ func (r *ring) place(id string) (place uint64, ok bool) {
 	return place, ours && err == nil
 }
 
-// frame is an event in the form of text/event-stream. Its data is JSON of one line.
+// Frame returns an event in the form of text/event-stream. Its data is JSON of one line.
 func Frame(name, id string, data []byte) []byte {
 	head := "event: " + name + "\n"
 	if id != "" {

@@ -51,7 +51,8 @@ func (a *API) Change(c *gin.Context) error {
 				return kept, err
 			}
 			change.Hash = hash[:]
-			if kept, err = a.Store.KeepChange(ctx, entry, edge.OwnerOf(c), id, change, audit.Actor(c)); !errors.Is(err, commandstore.ErrChanged) {
+			kept, err = a.Store.KeepChange(ctx, entry, edge.OwnerOf(c), id, change, audit.Actor(c))
+			if !errors.Is(err, commandstore.ErrChanged) {
 				return kept, err
 			}
 		}

@@ -32,7 +32,7 @@ type topicLag struct {
 	Members  int    `json:"members"`
 }
 
-// lags holds the last answer of the brokers, also that they did not answer.
+// Lags holds the last answer of the brokers, also that they did not answer.
 type Lags struct {
 	read    funchost.Lags // nil: this gateway has no broker to ask
 	trouble telemetry.Trouble

@@ -28,14 +28,15 @@ func (a *API) Redrive(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	redriven, err := a.Store.Redrive(ctx, audit.Entry(c), id, audit.Actor(c), func(ctx context.Context, r rejectedstore.Rejected) error {
+	publish := func(ctx context.Context, r rejectedstore.Rejected) error {
 		if refusal := a.redriveRefusal(r, time.Now()); refusal != "" {
 			return apierror.New(apierror.InvalidStateTransition, "the record is not redriven: %s", refusal)
 		}
 		ctx, cancel := context.WithTimeout(ctx, redrivePatience)
 		defer cancel()
 		return redriveError(a.PublishAgain(ctx, r.Record))
-	})
+	}
+	redriven, err := a.Store.Redrive(ctx, audit.Entry(c), id, audit.Actor(c), publish)
 	if err != nil {
 		return err
 	}

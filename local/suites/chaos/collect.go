@@ -57,7 +57,7 @@ func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	if late == 0 {
 		return
 	}
-	c.system.Say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was put back: it is put forward", late))
+	c.system.Say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was set back: set forward", late))
 	if c.hourLate = late; c.system.Postgres.Control.Step(time.Hour) != nil {
 		c.breaks("PostgreSQL's clock cannot be put forward")
 	}

@@ -16,7 +16,8 @@ var ScheduleRules = schedulestore.Rules{Rules: jobspec.Rules{Queues: []string{"d
 func Schedule(t testing.TB, name, fields string) jobspec.Schedule {
 	t.Helper()
 	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil,
-		`{"name": %q, %s, "job": {"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}}`, name, fields))
+		`{"name": %q, %s, "job": {"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}}`,
+		name, fields))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,9 @@ import (
 
 // Request gives what one of the owner's jobs asked for, with the defaults that held for it, and the number of its last
 // command. The payload is as it is kept: sealed, where payloads are. The error is ErrNoJob where there is no such job.
-func (s *Store) Request(ctx context.Context, owner apidb.Owner, id uuid.UUID) (req jobspec.Request, command int, err error) {
+func (s *Store) Request(
+	ctx context.Context, owner apidb.Owner, id uuid.UUID,
+) (req jobspec.Request, command int, err error) {
 	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
 	if err != nil {
 		return req, 0, apidb.Classify("get what a job asked for", err)

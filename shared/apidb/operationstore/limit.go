@@ -7,8 +7,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// Limit sets how many unfinished operations an owner may have; 0: any number. If several are made at the same time, there
-// may be a few more. Limit must be called before anything else.
+// Limit sets how many unfinished operations an owner may have; 0: any number. Operations that are made at the same time
+// may exceed it a little. Limit must be called before anything else.
 func (s *Store) Limit(most int) { s.most = most }
 
 // checkLimit refuses an operation of an owner that has as many unfinished ones as it may have.

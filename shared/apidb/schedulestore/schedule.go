@@ -19,8 +19,9 @@ import (
 
 // Errors about schedules.
 var (
-	ErrNone          error = apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
-	ErrExists        error = apierror.New(apierror.ScheduleExists, "there is a schedule of this name already; PUT replaces it")
+	ErrNone   error = apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
+	ErrExists error = apierror.New(apierror.ScheduleExists,
+		"there is a schedule of this name already; PUT replaces it")
 	ErrSeveralOwners error = &apierror.Error{
 		Code: apierror.InvalidJobRequest, Message: "invalid request: ownerId is required",
 		Details: []apierror.Detail{{Path: "ownerId", Message: "is required: several owners have a schedule of this name"}},

@@ -106,7 +106,9 @@ func (a Ages) youngest() (least time.Duration) {
 }
 
 // ExpireJobs looks at the next jobs by age, at most limit, and deletes those that ended too long ago.
-func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after uuid.UUID, limit int) (apidb.Walked, error) {
+func (s *Store) ExpireJobs(
+	ctx context.Context, now time.Time, ages Ages, after uuid.UUID, limit int,
+) (apidb.Walked, error) {
 	if ages.youngest() == 0 {
 		return apidb.Walked{Last: after}, nil
 	}
@@ -120,7 +122,8 @@ func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after 
 		row, err = q.JobsExpire(ctx, p)
 		return err
 	})
-	return apidb.Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, apidb.Classify("expire jobs", err)
+	walked := apidb.Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}
+	return walked, apidb.Classify("expire jobs", err)
 }
 
 func before(now time.Time, age time.Duration) *time.Time {
