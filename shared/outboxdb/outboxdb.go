@@ -135,8 +135,8 @@ func (o *Outbox) HasRows(ctx context.Context, ordered bool, from int64) (there b
 
 // Take locks the first rows from a position on that no other transaction has locked, at most most of them, has submit
 // hand them in, and deletes what was accepted. Rejected rows move to outbox_rejected. All of it is one transaction: if
-// the relay, its connection or the server ends in it, the rows are there again. Rows with an orderingKey are taken by one
-// relay at a time; to the others there are none. With an error of submit, what its verdict names is still done.
+// the relay, its connection or the server ends in it, the rows are there again. Rows with an orderingKey are taken by
+// one relay at a time; to the others there are none. With an error of submit, what its verdict names is still done.
 func (o *Outbox) Take(
 	ctx context.Context, ordered bool, from int64, most int, submit func(context.Context, []Row) (Verdict, error),
 ) (taken Taken, err error) {
