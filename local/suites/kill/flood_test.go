@@ -22,9 +22,10 @@ func questions(out time.Duration) (n int) {
 	return n
 }
 
-// checkFlood (knative A1, protocol #3): run-job has one record of an attempt, one more for each question of the watchdog,
-// and one more for each fault that may have had its batch delivered again. Each may be there twice: it is published again
-// when the broker's answer is late. A wiped topic tells nothing.
+// checkFlood: run-job has one record of an attempt, one more for each question of the watchdog, and one more for each
+// fault that may have had its batch delivered again. A question about the attempt before counts too: its answer repeats
+// an outcome after which this attempt is out already, and the outcome function then publishes this attempt again. Each
+// record may be there twice: it is published again when the broker's answer is late. A wiped topic tells nothing.
 func (e *evidence) checkFlood() {
 	if e.wiped {
 		return
@@ -38,7 +39,9 @@ func (e *evidence) checkFlood() {
 			if from.IsZero() {
 				continue // the history no longer has it
 			}
-			records, asked, faults := e.runs[jobevent.RunID(uuid.MustParse(id), n)], questions(to.Sub(from)), e.republished(from, to)
+			records, faults := e.runs[jobevent.RunID(uuid.MustParse(id), n)], e.republished(from, to)
+			before, until := job.out(n - 1)
+			asked := questions(to.Sub(from)) + questions(until.Sub(before))
 			if records > 2*(1+asked+faults) {
 				e.find(id, "attempt %d has %d records on run-job: it was out for %s, with %d faults", n, records, ms(to.Sub(from)), faults)
 			}
@@ -100,6 +103,34 @@ func TestTheCheckOfFloodsFindsWhatIsWrong(t *testing.T) {
 			s := newScene()
 			s.job(1, 1, 1+c.seconds)
 			s.chaos, s.runs = c.chaos, map[string]int{jobevent.RunID(uuid.MustParse(s.orders[0].id), 1): c.records}
+			s.checkFlood()
+			s.wants(t, c.find)
+		})
+	}
+}
+
+func TestAQuestionAboutTheAttemptBeforeAllowsOneMoreRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before float64 // seconds for which the first attempt was out
+		find   string
+	}{
+		"the attempt before was asked about": {16, ""},
+		"it ended within its lease":          {14, "attempt 2 has 3 records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			s.job(1, 1, 2)
+			id, lost := s.orders[0].id, 1+c.before
+			job := s.jobs[id]
+			job.Attempt, job.History = 2, []shownMove{
+				{At: when(1), To: "QUEUED", Attempt: 1},
+				{At: when(lost), From: "QUEUED", To: "PENDING", Attempt: 1},
+				{At: when(lost), From: "PENDING", To: "QUEUED", Attempt: 2},
+				{At: when(lost + 3), From: "QUEUED", To: completed, Attempt: 2},
+			}
+			s.chaos, s.runs = &chaos{}, map[string]int{jobevent.RunID(uuid.MustParse(id), 2): 3}
 			s.checkFlood()
 			s.wants(t, c.find)
 		})
