@@ -28,7 +28,7 @@ type NewJob struct {
 	RequestHash []byte // of the canonical request; kept beside an idempotency key
 	EventSource string // of the CloudEvent that brought it; empty: none did
 	EventID     string
-	Whose       apidb.Owner  // who asks for it; Everyone: for whom they like. By it an event is known again, too
+	Whose       apidb.Owner  // the owner of the request; Everyone: it may name any. A repeated event is found by it, too
 	Audit       *apidb.Audit // who has to answer for it, the same for all of a request; nil: nobody
 	TraceParent string       // who asked for it, where that is another trace than the request's; kept nowhere
 	Late        error        // why it is accepted only where it repeats one that was; nil: also as a new job

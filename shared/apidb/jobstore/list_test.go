@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// Whatever a list is filtered by, and whoever asks, it looks at 20,000 jobs and goes on from there.
+// With any filter and for any owner, a list looks at 20,000 jobs and goes on from there.
 func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -50,7 +50,7 @@ func (l *listener) take() []string {
 	return said
 }
 
-// Who asks for nothing that only few ask for pays for none of it.
+// A job without rare fields does not pay for them.
 func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Parallel()
 	heard := &listener{}

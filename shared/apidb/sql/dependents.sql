@@ -1,7 +1,7 @@
 -- What ties a job to others: the order of a key, and the jobs that have to end first.
 
 -- One at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
--- keys come sorted: whoever needs two of them takes them in one order.
+-- keys come sorted: a transaction that needs two of them takes them in one order.
 -- name: OrdersLock :exec
 select pg_advisory_xact_lock(order_lock) from unnest(@order_locks::bigint[]) as order_lock;
 

@@ -166,7 +166,7 @@ select pg_advisory_xact_lock(order_lock) from unnest($1::bigint[]) as order_lock
 
 // What ties a job to others: the order of a key, and the jobs that have to end first.
 // One at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
-// keys come sorted: whoever needs two of them takes them in one order.
+// keys come sorted: a transaction that needs two of them takes them in one order.
 func (q *Queries) OrdersLock(ctx context.Context, orderLocks []int64) error {
 	_, err := q.db.Exec(ctx, OrdersLock, orderLocks)
 	return err
