@@ -144,7 +144,7 @@ test: ## every test, on real PostgreSQL and the embedded broker
 .PHONY: test-race
 test-race: export CGO_ENABLED = 1
 test-race: ## the tests again, under the race detector: those of more than one goroutine
-	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) -race -short $(LONGEST) $(RACED)
+	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) -race -short -timeout 20m $(LONGEST) $(RACED)
 
 .PHONY: test-apache
 test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
