@@ -19,7 +19,7 @@ interface Held {
   lost: boolean;
 }
 
-const holdMs = 50_000; // many proxies close a connection that is silent for a minute
+const holdMs = 30_000;
 const lostAfterMs = 10_000; // without an answered beat: 5 s later the next attempt may start
 const lastAnswerMs = 500; // for the claim that is held when the worker stops
 const linesKept = 1_000; // of one attempt, while no beat gets through

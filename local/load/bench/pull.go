@@ -20,7 +20,7 @@ const (
 	pullers     = 4   // of the throughput and the latency
 	pullerSlots = 64
 	idlePullers = 1000
-	idleWait    = 50 * time.Second // that of the worker kits
+	idleWait    = 30 * time.Second // the default wait of a claim
 )
 
 // pull compares jobs that pull workers run with those of the function runjob, and measures pull workers that have much

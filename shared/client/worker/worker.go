@@ -32,9 +32,9 @@ type Options struct {
 
 const (
 	beatEvery  = 3 * time.Second
-	beatWithin = 3 * time.Second        // a beat that hangs leaves time for two more
-	silence    = 10 * time.Second       // without an answered beat; after it the attempt may run elsewhere
-	claimWait  = 50 * time.Second       // many proxies close a connection that is silent for a minute
+	beatWithin = 3 * time.Second  // a beat that hangs leaves time for two more
+	silence    = 10 * time.Second // without an answered beat; after it the attempt may run elsewhere
+	claimWait  = 30 * time.Second
 	claimLate  = 10 * time.Second       // after the wait; of a later answer the attempts are over
 	settleTime = 20 * time.Second       // longer than the gateway takes to answer that it does not know
 	lastAnswer = 500 * time.Millisecond // for the claim that is held when the worker stops

@@ -34,7 +34,7 @@ H = TypeVar("H", bound=Handler)
 
 logger = logging.getLogger("jobweaver.worker")
 
-HOLD = 50.0  # many proxies close a connection that is silent for a minute
+HOLD = 30.0
 LOST_AFTER = 10.0  # without an answered beat: 5 s later the next attempt may start
 LAST_ANSWER = 0.5  # for the claim that is held when the worker stops
 LINES_IN_BEAT = 200  # of one attempt
