@@ -38,7 +38,7 @@ func sign(t *testing.T, path string, e event.Event) event.Event {
 	return e
 }
 
-// Whoever reached a function's address, or the Broker's, could say any event of ours.
+// Without a check, any client that reached a function's address, or the Broker's, could publish any of our events.
 func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 	t.Parallel()
 	path, job := newKeysFile(t), uuid.New()

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// limited is an installation whose limits are checked by what is said: an attempt counts from its order until its
+// limited is a store whose limits are checked by what it publishes: an attempt counts from its order until its
 // outcome is handed in.
 type limited struct {
 	house
