@@ -79,12 +79,13 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 
 func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
 	running.WorkerID, running.Lease, keys = b.WorkerID, lease, make([]Key, 0, len(b.Held))
+	now := time.Now()
 	for _, h := range b.Held {
 		keys = append(keys, h.Key)
-		if !h.StartedAt.IsZero() && time.Since(h.StartedAt) >= soon {
+		if !h.StartedAt.IsZero() && now.Sub(h.StartedAt) >= soon {
 			running.JobIDs = append(running.JobIDs, h.JobID)
 			running.Attempts = append(running.Attempts, int32(h.Attempt))
-			running.StartedAgos = append(running.StartedAgos, ago(h.StartedAt))
+			running.StartedAgos = append(running.StartedAgos, ago(now, h.StartedAt))
 		}
 	}
 	return running, keys

@@ -127,12 +127,13 @@ func settleParams(workerID string, outcomes []Outcome) gen.AttemptSettleManyPara
 	outcomes = slices.Clone(outcomes)
 	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.Compare(b.Key) })
 	p := gen.AttemptSettleManyParams{WorkerID: workerID}
+	now := time.Now()
 	for _, o := range outcomes {
 		p.JobIDs = append(p.JobIDs, o.JobID)
 		p.Attempts = append(p.Attempts, int32(o.Attempt))
 		p.Outcomes = append(p.Outcomes, string(o.Kind))
-		p.StartedAgos = append(p.StartedAgos, ago(o.StartedAt))
-		p.FinishedAgos = append(p.FinishedAgos, max(0, ago(o.FinishedAt)))
+		p.StartedAgos = append(p.StartedAgos, ago(now, o.StartedAt))
+		p.FinishedAgos = append(p.FinishedAgos, max(0, ago(now, o.FinishedAt)))
 		p.Outputs = append(p.Outputs, o.Output)
 		p.ErrorCodes = append(p.ErrorCodes, o.ErrorCode)
 		p.Messages = append(p.Messages, o.Message)

@@ -139,11 +139,12 @@ func columns(keys []Key) (jobIDs []uuid.UUID, attempts []int32) {
 	return jobIDs, attempts
 }
 
-// ago is how long an instant of this process's clock is past, in microseconds; -1 for the zero time.
-// The database turns it back into an instant of its own clock.
-func ago(t time.Time) int64 {
+// ago is how long before now, by this process's clock, t lies, in microseconds; -1 for the zero time. The database
+// subtracts it from an instant of its own clock. A start and an end must share one now, or the time between two
+// readings of the clock is missing from the duration.
+func ago(now, t time.Time) int64 {
 	if t.IsZero() {
 		return -1
 	}
-	return max(0, time.Since(t).Microseconds())
+	return max(0, now.Sub(t).Microseconds())
 }
