@@ -68,7 +68,7 @@ DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 PROSE_NOT_YET := clients functions/gateway functions/projection functions/runjob \
 	local/demo local/dev local/examples local/jobweaver local/model \
 	local/suites shared/apidb shared/funchost shared/jobspec \
-	shared/schedulerdb shared/workerdb
+	shared/workerdb
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=

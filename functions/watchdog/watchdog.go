@@ -57,7 +57,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 			return nil, err
 		}
 	}
-	effects, err := f.store.Beat(ctx, beats)
+	effects, err := f.store.Heartbeat(ctx, beats)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func TestAPassThatWasFullIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	store := newStore(t, time.Microsecond) // so that an attempt is asked about as soon as it is out
 	f := New(store)
-	if _, err := store.Beat(t.Context(), []jobevent.Heartbeat{{
+	if _, err := store.Heartbeat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w", Slots: schedulerdb.AskMost, Partitions: map[string][]int32{"default": {0}},
 	}}); err != nil {
 		t.Fatal(err)

@@ -14,20 +14,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// BenchmarkAPlainJob takes jobs the plain way, in batches or each by itself, and builds what is to be said.
-func BenchmarkAPlainJob(b *testing.B) {
+// BenchmarkJob ingests and completes jobs, in batches or one by one, and builds the events.
+func BenchmarkJob(b *testing.B) {
 	for _, batch := range []int{1, 500} {
-		b.Run(strconv.Itoa(batch), func(b *testing.B) { benchmarkPlainJobs(b, batch) })
+		b.Run(strconv.Itoa(batch), func(b *testing.B) { benchmarkJobs(b, batch) })
 	}
 }
 
-func benchmarkPlainJobs(b *testing.B, batch int) {
+func benchmarkJobs(b *testing.B, batch int) {
 	store, err := Open(b.Context(), pgtest.Database(b, migrations.Scheduler), Config{Lease: time.Minute, MaxLost: 3})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(store.Close)
-	if _, err := store.Beat(b.Context(), []jobevent.Heartbeat{{
+	if _, err := store.Heartbeat(b.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 1000, Partitions: map[string][]int32{"default": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 	}}); err != nil {
 		b.Fatal(err)
@@ -38,36 +38,36 @@ func benchmarkPlainJobs(b *testing.B, batch int) {
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += batch {
 		jobs := newJobs(batch)
-		said, err := store.Ingest(b.Context(), jobs)
-		if err != nil || len(said.Runs) != batch {
-			b.Fatal(len(said.Runs), err)
+		effects, err := store.Ingest(b.Context(), jobs)
+		if err != nil || len(effects.Runs) != batch {
+			b.Fatal(len(effects.Runs), err)
 		}
-		if _, err := said.Events("ingest"); err != nil {
+		if _, err := effects.Events("ingest"); err != nil {
 			b.Fatal(err)
 		}
 		outcomes := make([]Outcome, len(jobs))
 		for i, job := range jobs {
 			outcomes[i] = completed(job, 1)
 		}
-		said, err = store.Settle(b.Context(), outcomes)
-		if err != nil || len(said.Jobs) != batch {
-			b.Fatal(len(said.Jobs), err)
+		effects, err = store.Settle(b.Context(), outcomes)
+		if err != nil || len(effects.Jobs) != batch {
+			b.Fatal(len(effects.Jobs), err)
 		}
-		if _, err := said.Events("outcome"); err != nil {
+		if _, err := effects.Events("outcome"); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkDispatchingABacklog takes in a hundred jobs, settles a hundred and sends out the next, while so many wait. The
-// server has no statistics of them. With -v it prints the plan by which they are found.
+// BenchmarkDispatchingABacklog ingests a hundred jobs, settles a hundred and dispatches the next, while the given
+// number waits. The server has no statistics about them. With -v it prints the plan that finds them.
 func BenchmarkDispatchingABacklog(b *testing.B) {
 	for _, waiting := range []int{5_000, 5_000_000} {
 		b.Run(strconv.Itoa(waiting), func(b *testing.B) { benchmarkBacklog(b, waiting) })
 	}
 }
 
-// backlogPart is what one statement inserts in less than its time.
+// backlogPart is how many rows one statement can insert within its timeout.
 const backlogPart = 500_000
 
 func benchmarkBacklog(b *testing.B, waiting int) {
@@ -89,7 +89,7 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 			FROM generate_series($1::int, $2::int) n`, from+1, min(from+backlogPart, waiting))
 	}
 	h.exec("CHECKPOINT")
-	out := h.must(h.Beat(b.Context(), []jobevent.Heartbeat{{
+	out := h.must(h.Heartbeat(b.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: batch, Partitions: map[string][]int32{"default": {0}},
 	}})).Runs
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")

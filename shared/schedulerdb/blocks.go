@@ -15,7 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// findBlocks finds out, under the lock of the ledger, what blocks new jobs beside room: nil, nothing.
+// findBlocks returns what else than a lack of room blocks new jobs; nil: nothing does. It runs under the lock of the
+// ledger.
 func findBlocks(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (*dispatch.Blocks, error) {
 	question, b := dispatch.Ask(jobs)
 	if b == nil {
@@ -23,21 +24,21 @@ func findBlocks(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (*
 	}
 	ends, err := q.JobsEnds(ctx, question.After)
 	if err != nil {
-		return nil, fmt.Errorf("read jobs that others wait for: %w", err)
+		return nil, fmt.Errorf("read states of dependencies: %w", err)
 	}
 	for _, row := range ends {
 		b.NoteEnd(row.JobID, jobstate.Status(row.Status))
 	}
 	arrived, err := q.OrderKnown(ctx, question.Predecessors)
 	if err != nil {
-		return nil, fmt.Errorf("read jobs that others come after: %w", err)
+		return nil, fmt.Errorf("look for predecessors: %w", err)
 	}
 	for _, id := range arrived {
 		b.NoteArrived(id)
 	}
 	lines, err := q.OrderTaken(ctx, gen.OrderTakenParams{OrderingKeys: question.Keys, OwnerIDs: question.Owners})
 	if err != nil {
-		return nil, fmt.Errorf("read whose turn it is: %w", err)
+		return nil, fmt.Errorf("read turns of ordering keys: %w", err)
 	}
 	for _, row := range lines {
 		b.NoteLine(dispatch.OrderKey{Key: row.OrderingKey, Owner: row.OwnerID},
@@ -47,7 +48,7 @@ func findBlocks(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (*
 	return b, nil
 }
 
-// addBlocks adds what blocks a job to a statement to which the job has just been added.
+// addBlocks writes what blocks a job into the statement to which the job was added last.
 func addBlocks(p *gen.JobsInsertParams, b *dispatch.Blocks, job *jobevent.Created) {
 	if b == nil {
 		return
@@ -60,8 +61,8 @@ func addBlocks(p *gen.JobsInsertParams, b *dispatch.Blocks, job *jobevent.Create
 	setLast(&p.OrderNumbers, last, job.OrderNumber)
 }
 
-// setLast sets the value of the last row of a statement. An array begins with the first row that has a value other than
-// zero, and the entries that it lacks at its end are null: most batches have none.
+// setLast sets the value of the last row of a statement. In most batches all values are zero, and the array stays nil.
+// Otherwise it begins with the first value other than zero, and entries that are missing at its end become null.
 func setLast[T comparable](values *[]T, last int, value T) {
 	var zero T
 	if value == zero {
@@ -71,7 +72,7 @@ func setLast[T comparable](values *[]T, last int, value T) {
 	*values = append(*values, value)
 }
 
-// insertBlocks writes the dependencies of inserted jobs, and the gaps in front of them.
+// insertBlocks writes the dependencies of inserted jobs, and the ordering gaps in front of them.
 func insertBlocks(ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *dispatch.Ledger) error {
 	var p gen.DependenciesInsertParams
 	for id, after := range b.Dependencies {
@@ -93,7 +94,7 @@ func insertBlocks(ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *di
 	}
 	if len(gaps.JobIDs) > 0 {
 		if err := q.OrderGapsInsert(ctx, gaps); err != nil {
-			return fmt.Errorf("insert gaps of an order: %w", err)
+			return fmt.Errorf("insert ordering gaps: %w", err)
 		}
 	}
 	for _, id := range b.TooLate {
@@ -102,11 +103,12 @@ func insertBlocks(ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *di
 	return nil
 }
 
-// closeGaps closes the gaps that these jobs left while they were missing. The jobs behind them may have the turn now.
+// closeGaps closes the ordering gaps that these jobs left until they arrived. The jobs behind a gap may get the turn
+// now.
 func closeGaps(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, ids []uuid.UUID) error {
 	rows, err := q.OrderGapsClose(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("close gaps of an order: %w", err)
+		return fmt.Errorf("close ordering gaps: %w", err)
 	}
 	for _, row := range rows {
 		l.NoteTurn(dispatch.OrderKey{Key: row.OrderingKey, Owner: row.OwnerID})
@@ -114,14 +116,15 @@ func closeGaps(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, ids []uu
 	return nil
 }
 
-// closeGapOfUnusable closes the gap that the job left, unless its own predecessor is missing.
+// closeGapOfUnusable closes the ordering gap of an unusable job. If the job's own predecessor has not arrived, it
+// inserts a gap in front of the job instead.
 func closeGapOfUnusable(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, job jobevent.Created) error {
 	if job.OrderingKey == "" || job.OrderAfter == nil || *job.OrderAfter == job.JobID {
 		return closeGaps(ctx, q, l, []uuid.UUID{job.JobID})
 	}
 	arrived, err := q.OrderKnown(ctx, []uuid.UUID{*job.OrderAfter})
 	if err != nil {
-		return fmt.Errorf("read the job that an unusable one comes after: %w", err)
+		return fmt.Errorf("look for the predecessor of an unusable job: %w", err)
 	}
 	if len(arrived) > 0 {
 		return closeGaps(ctx, q, l, []uuid.UUID{job.JobID})
@@ -132,12 +135,12 @@ func closeGapOfUnusable(ctx context.Context, q *gen.Queries, l *dispatch.Ledger,
 		OwnerIDs:     []string{jobevent.CleanText(job.OwnerID, nameMost)},
 	})
 	if err != nil {
-		return fmt.Errorf("insert gap of an order: %w", err)
+		return fmt.Errorf("insert ordering gap: %w", err)
 	}
 	return nil
 }
 
-// settleBlocks writes what blocks new jobs, and at once releases those that need not wait.
+// settleBlocks writes what blocks new jobs, and releases those that do not have to wait.
 func (s *Store) settleBlocks(
 	ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *dispatch.Ledger,
 ) ([]emit.Snapshot, error) {

@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// roomy is an installation with room for all, for as long as the test takes.
-func roomy(t *testing.T) house {
-	h := newHouse(t)
-	h.beat("w", 100_000, []int32{0, 1, 2})
+// roomy returns a fixture whose worker has room for all jobs during the whole test.
+func roomy(t *testing.T) fixture {
+	h := newFixture(t)
+	h.heartbeat("w", 100_000, []int32{0, 1, 2})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	return h
 }
@@ -29,8 +29,8 @@ func after(jobs ...jobevent.Created) jobevent.Created {
 	return job
 }
 
-// inOrder are jobs of one key as the API numbers them when none of them has ended.
-func inOrderOf(key string, n int) []jobevent.Created {
+// orderedJobs returns jobs of one ordering key, numbered as by the API while none of them has ended.
+func orderedJobs(key string, n int) []jobevent.Created {
 	jobs := newJobs(n)
 	for i := range jobs {
 		jobs[i].OrderingKey, jobs[i].OrderNumber = key, int64(10+i)
@@ -41,8 +41,8 @@ func inOrderOf(key string, n int) []jobevent.Created {
 	return jobs
 }
 
-// wantRuns asserts which jobs' attempts go out.
-func (h house) wantRuns(effects emit.Effects, jobs ...jobevent.Created) {
+// wantRuns asserts that attempts of exactly these jobs go out.
+func (h fixture) wantRuns(effects emit.Effects, jobs ...jobevent.Created) {
 	h.Helper()
 	var want, got []string
 	for _, job := range jobs {
@@ -54,12 +54,12 @@ func (h house) wantRuns(effects emit.Effects, jobs ...jobevent.Created) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
-		h.Fatalf("out go %v, want %v", got, want)
+		h.Fatalf("attempts of %v go out, want %v", got, want)
 	}
 }
 
-// wantNothingLeft asserts that nobody waits for anybody, and that the ledger knows it.
-func (h house) wantNothingLeft() {
+// wantNothingLeft asserts that no job waits for another, in the rows and in the ledger.
+func (h fixture) wantNothingLeft() {
 	h.Helper()
 	var dependencies, gaps, blocked int
 	err := h.pool.QueryRow(h.Context(), `SELECT (SELECT count(*) FROM dependencies), (SELECT count(*) FROM order_gaps),
@@ -73,12 +73,12 @@ func (h house) wantNothingLeft() {
 	}
 }
 
-func TestAJobRunsWhenAllThatItComesAfterHaveCompleted(t *testing.T) {
+func TestAJobRunsWhenItsDependenciesHaveCompleted(t *testing.T) {
 	h := roomy(t)
 	a, b := newJob(), newJob()
 	c := after(a, b)
 	h.ingest(a)
-	h.wantRuns(h.ingest(c)) // b is not known yet
+	h.wantRuns(h.ingest(c)) // b has not arrived yet
 	h.wantRuns(h.ingest(b), b)
 	h.wantRuns(h.settle(completed(a, 1)))
 	h.wantRuns(h.settle(completed(a, 1)))
@@ -90,7 +90,7 @@ func TestAJobRunsWhenAllThatItComesAfterHaveCompleted(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
+func TestAJobIsCancelledWhenADependencyDoesNotComplete(t *testing.T) {
 	h := roomy(t)
 	a := newJob()
 	b, anyway := after(a), after(a)
@@ -102,7 +102,7 @@ func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
 	effects := h.settle(failed)
 	h.wantRuns(effects, anyway)
 	if len(effects.Jobs) != 3 {
-		t.Errorf("told of %d jobs, want three that have ended", len(effects.Jobs))
+		t.Errorf("%d jobs are published, want three that have ended", len(effects.Jobs))
 	}
 	for _, job := range []jobevent.Created{b, c} {
 		s := h.wantStatus(job, jobstate.Cancelled)
@@ -118,11 +118,11 @@ func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestAJobThatCannotBeUsedIsAnEndToo(t *testing.T) {
+func TestAnUnusableJobCountsAsAFailedDependency(t *testing.T) {
 	h := roomy(t)
 	id := uuid.Must(uuid.NewV7())
 	waits := after(jobevent.Created{JobID: id})
-	keyed := inOrderOf("k", 1)[0]
+	keyed := orderedJobs("k", 1)[0]
 	keyed.OrderAfter = &id
 	h.wantRuns(h.ingest(waits, keyed))
 	effects, err := h.IngestUnusable(t.Context(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "bad")
@@ -132,7 +132,7 @@ func TestAJobThatCannotBeUsedIsAnEndToo(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestACancelledJobNeitherWaitsNorIsWaitedFor(t *testing.T) {
+func TestACancelledJobWaitsForNoJobAndReleasesItsDependents(t *testing.T) {
 	h := roomy(t)
 	a := newJob()
 	b := after(a)
@@ -141,13 +141,13 @@ func TestACancelledJobNeitherWaitsNorIsWaitedFor(t *testing.T) {
 	h.ingest(a, b, c)
 	h.wantRuns(h.order(b, 1, "cancel"), c)
 	h.wantStatus(b, jobstate.Cancelled)
-	h.wantRuns(h.order(b, 2, "retry"), b) // who insists need not wait
+	h.wantRuns(h.order(b, 2, "retry"), b) // a retry does not wait for dependencies
 	h.settle(completed(a, 1))
 	h.settle(completed(b, 1), completed(c, 1))
 	h.wantNothingLeft()
 }
 
-func TestADelayedJobWaitsForItsTimeAndForOthers(t *testing.T) {
+func TestADelayedJobWaitsForItsTimeAndItsDependencies(t *testing.T) {
 	h := roomy(t)
 	a := newJob()
 	b := after(a)
@@ -167,7 +167,7 @@ func TestADelayedJobWaitsForItsTimeAndForOthers(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestTenThousandWaitForOneAndOneForTenThousand(t *testing.T) {
+func TestTenThousandJobsDependOnOneAndOneOnTenThousand(t *testing.T) {
 	h := roomy(t)
 	const n = 10_000
 	first := newJob()
@@ -209,9 +209,9 @@ func TestTenThousandWaitForOneAndOneForTenThousand(t *testing.T) {
 
 func TestJobsOfOneKeyRunOneAfterAnother(t *testing.T) {
 	h := roomy(t)
-	jobs, others := inOrderOf("k", 4), inOrderOf("other", 2)
+	jobs, others := orderedJobs("k", 4), orderedJobs("other", 2)
 	h.wantRuns(h.ingest(jobs[0], jobs[1], others[0], others[1]), jobs[0], others[0])
-	h.wantRuns(h.ingest(jobs[3])) // the third is not known yet
+	h.wantRuns(h.ingest(jobs[3])) // the third has not arrived yet
 	h.wantRuns(h.settle(ended(jobs[0], 1, jobstate.KindFailed)))
 	h.wantStatus(jobs[0], jobstate.Retrying)
 	h.wantRuns(h.settle(completed(others[0], 1)), others[1])
@@ -226,9 +226,9 @@ func TestJobsOfOneKeyRunOneAfterAnother(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestTheSameKeyOfAnotherOwnerIsAnotherKey(t *testing.T) {
+func TestTheSameOrderingKeyOfAnotherOwnerIsAnotherKey(t *testing.T) {
 	h := roomy(t)
-	mine, theirs := inOrderOf("k", 2), inOrderOf("k", 2)
+	mine, theirs := orderedJobs("k", 2), orderedJobs("k", 2)
 	for i := range theirs {
 		theirs[i].OwnerID = "acme"
 	}
@@ -238,9 +238,9 @@ func TestTheSameKeyOfAnotherOwnerIsAnotherKey(t *testing.T) {
 
 func TestACancelFreesTheKeyAndARetryWaitsForItsTurn(t *testing.T) {
 	h := roomy(t)
-	jobs := inOrderOf("k", 4)
+	jobs := orderedJobs("k", 4)
 	h.ingest(jobs...)
-	h.wantRuns(h.order(jobs[1], 1, "cancel")) // in line: the first still has its turn
+	h.wantRuns(h.order(jobs[1], 1, "cancel")) // it waits for its turn: the first still has it
 	h.wantRuns(h.order(jobs[0], 1, "cancel"))
 	h.wantRuns(h.settle(ended(jobs[0], 1, jobstate.KindCancelled)), jobs[2])
 	h.wantRuns(h.order(jobs[0], 2, "retry"))
@@ -253,9 +253,9 @@ func TestACancelFreesTheKeyAndARetryWaitsForItsTurn(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestAnOrderArrivesInAnyOrder(t *testing.T) {
+func TestOrderedJobsMayArriveInAnyOrder(t *testing.T) {
 	h := roomy(t)
-	jobs := inOrderOf("k", 30)
+	jobs := orderedJobs("k", 30)
 	for i := range jobs[1:] {
 		h.wantRuns(h.ingest(jobs[len(jobs)-1-i]))
 	}
@@ -267,19 +267,19 @@ func TestAnOrderArrivesInAnyOrder(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestWhatNobodyReleasedIsFound(t *testing.T) {
+func TestTheWatchdogReleasesJobsThatAFunctionLeftBlocked(t *testing.T) {
 	h := roomy(t)
-	a, keyed := newJob(), inOrderOf("k", 2)
+	a, keyed := newJob(), orderedJobs("k", 2)
 	b := after(a)
 	h.ingest(a, b, keyed[0], keyed[1])
-	// As if whoever settled them had died after its commit and before it released anybody.
+	// As if the function that settled them had died after a commit that released no job.
 	h.exec("UPDATE jobs SET status = 'COMPLETED', finished_at = now(), output = '1' WHERE job_id = any ($1)",
 		[]uuid.UUID{a.JobID, keyed[0].JobID})
 	h.wantRuns(h.askAgain(0), b, keyed[1])
 }
 
-// Of what waits for a job some may be gone, or the job may be at work once more: then nobody is to be released.
-func TestNothingIsLeftOfWhoWaitsNoMore(t *testing.T) {
+// Of the jobs that wait for one, some may have ended or may be missing.
+func TestDependenciesOfEndedAndMissingJobsAreDropped(t *testing.T) {
 	h := roomy(t)
 	a := newJob()
 	b, gone, anyway := after(a), after(a), after(a)
@@ -293,8 +293,8 @@ func TestNothingIsLeftOfWhoWaitsNoMore(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-// Whoever releases leaves alone what somebody has under his lock, and it is released all the same.
-func TestALockedJobIsReleasedByWhoeverComesNext(t *testing.T) {
+// A transaction that releases jobs skips locked rows. The clock releases them soon afterwards.
+func TestALockedJobIsReleasedLater(t *testing.T) {
 	h := roomy(t)
 	a := newJob()
 	b := after(a)
@@ -315,7 +315,7 @@ func TestALockedJobIsReleasedByWhoeverComesNext(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-func TestAnEndThatIsTakenBackReleasesNobody(t *testing.T) {
+func TestARetriedJobDoesNotReleaseItsDependents(t *testing.T) {
 	h := roomy(t)
 	a := newJob()
 	b := after(a)
@@ -337,9 +337,9 @@ func TestAnEndThatIsTakenBackReleasesNobody(t *testing.T) {
 	h.wantRuns(h.settle(completed(a, 2)), b)
 }
 
-func TestADelayedJobHoldsItsKey(t *testing.T) {
+func TestADelayedJobKeepsTheTurn(t *testing.T) {
 	h := roomy(t)
-	jobs := inOrderOf("k", 2)
+	jobs := orderedJobs("k", 2)
 	runAt := time.Now().Add(time.Hour)
 	jobs[0].RunAt = &runAt
 	h.wantRuns(h.ingest(jobs...))
@@ -348,10 +348,10 @@ func TestADelayedJobHoldsItsKey(t *testing.T) {
 	h.wantRuns(h.settle(completed(jobs[0], 1)), jobs[1])
 }
 
-// protocol #13
-func TestAnUnusableJobLetsNobodyPassWhatComesBeforeIt(t *testing.T) {
+// The unusable job arrives before its predecessor: jobs behind it wait for that predecessor all the same.
+func TestJobsBehindAnUnusableJobWaitForTheJobsBeforeIt(t *testing.T) {
 	h := roomy(t)
-	jobs := inOrderOf("k", 3)
+	jobs := orderedJobs("k", 3)
 	first, unusable, last := jobs[0], jobs[1], jobs[2]
 	h.wantRuns(h.ingest(last))
 	effects, err := h.IngestUnusable(t.Context(), unusable, "no good")

@@ -9,26 +9,26 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// calledBack is what the gateway says when an outside system has called back: it knows neither the worker nor the start.
+// calledBack is the outcome that the gateway publishes for a callback. It has neither the worker nor the start.
 func calledBack(job jobevent.Created, attempt int, kind jobstate.Kind) Outcome {
 	now := time.Now()
 	o := Outcome{JobID: job.JobID, Attempt: attempt, Kind: kind, StartedAt: &time.Time{}, FinishedAt: &now}
 	if kind == jobstate.KindFailed {
 		o.StartedAt, o.ErrorCode, o.Message, o.Retryable = nil, "SHOP.SOLD_OUT", "none left", true
 	} else {
-		o.Output = json.RawMessage(`{"parcel":17}`)
+		o.Output = json.RawMessage(`{"tracking":17}`)
 	}
 	return o
 }
 
-// A callback may be there before anybody has heard that its attempt waits.
-func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
-	h := newHouse(t)
+// A callback may arrive before the worker's outcome that its attempt waits.
+func TestACallbackCountsInEveryStateOfItsAttempt(t *testing.T) {
+	h := newFixture(t)
 	began := time.Now().Add(-time.Minute).UTC().Truncate(time.Microsecond)
 	for name, come := range map[string]func(jobevent.Created){
 		"queued": func(jobevent.Created) {},
 		"running": func(job jobevent.Created) {
-			h.beat("w", 100, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
+			h.heartbeat("w", 100, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
 		},
 		"waiting": func(job jobevent.Created) {
 			o := waiting(job)
@@ -43,7 +43,7 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 			come(job)
 			before := h.status(job)
 			h.settle(calledBack(job, 1, kind))
-			if kind == jobstate.KindFailed && name != "waiting" { // Its handler may still run
+			if kind == jobstate.KindFailed && name != "waiting" { // its handler may still run
 				if after := h.status(job); after.Version != before.Version {
 					t.Errorf("%s: a callback made %+v of %+v", name, after, before)
 				}
@@ -61,11 +61,11 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 			if known := name == "running" || name == "waiting"; known && (got.StartedAt == nil || !got.StartedAt.Equal(began)) {
 				t.Errorf("%s, %s: started at %v", name, kind, got.StartedAt)
 			}
-			if (kind == jobstate.KindCompleted) != (string(got.Output) == `{"parcel":17}`) || kind == jobstate.KindFailed &&
+			if (kind == jobstate.KindCompleted) != (string(got.Output) == `{"tracking":17}`) || kind == jobstate.KindFailed &&
 				(got.RetryCount != 1 && want == jobstate.Retrying || got.LastError.ErrorCode != "SHOP.SOLD_OUT") {
 				t.Errorf("%s, %s: %+v", name, kind, got)
 			}
-			// What the worker says of the attempt comes too late, and so does the callback again.
+			// Later outcomes of the worker change nothing, and neither does a second callback.
 			h.settle(waiting(job), ended(job, 1, jobstate.KindLost))
 			h.settle(waiting(job))
 			h.settle(calledBack(job, 1, jobstate.KindCompleted), calledBack(job, 1, jobstate.KindFailed))
@@ -76,23 +76,23 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 	}
 }
 
-// The outside system calls back before the worker has said that the attempt waits.
+// The callback arrives before the worker's outcome that the attempt waits.
 func TestAFailedCallbackCountsOnceItsAttemptWaits(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	if effects := h.settle(calledBack(job, 1, jobstate.KindFailed)); len(effects.Runs) != 1 || effects.Runs[0].Attempt != 1 {
 		t.Fatalf("it returned %+v", effects)
 	}
 	h.settle(waiting(job))
-	h.settle(calledBack(job, 1, jobstate.KindFailed)) // said again, as long as the attempt is not over
+	h.settle(calledBack(job, 1, jobstate.KindFailed)) // the gateway republishes it until the attempt has ended
 	if got := h.wantStatus(job, jobstate.Retrying); got.RetryCount != 1 || got.LastError.ErrorCode != "SHOP.SOLD_OUT" {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestACallbackInOneBatchWithItsWaitingKeepsTheStart(t *testing.T) {
-	h := newHouse(t)
+func TestACallbackInOneBatchWithTheWaitingOutcomeKeepsTheStart(t *testing.T) {
+	h := newFixture(t)
 	began := time.Now().Add(-time.Minute).UTC().Truncate(time.Microsecond)
 	for _, kind := range []jobstate.Kind{jobstate.KindCompleted, jobstate.KindFailed} {
 		job := newJob()
@@ -108,8 +108,8 @@ func TestACallbackInOneBatchWithItsWaitingKeepsTheStart(t *testing.T) {
 	}
 }
 
-func TestACallbackOfAnAttemptThatWasLostChangesNothing(t *testing.T) {
-	h := newHouse(t)
+func TestACallbackOfALostAttemptChangesNothing(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	h.settle(ended(job, 1, jobstate.KindLost))
@@ -121,16 +121,16 @@ func TestACallbackOfAnAttemptThatWasLostChangesNothing(t *testing.T) {
 	}
 }
 
-func TestACallbackOfAnAttemptThatIsNotOutYetChangesNothing(t *testing.T) {
-	h := newHouse(t)
+func TestACallbackOfAFutureAttemptChangesNothing(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	h.settle(calledBack(job, 2, jobstate.KindCompleted))
 	h.wantStatus(job, jobstate.Queued)
 }
 
-func TestACallbackThatSaysNotRetryableIsTheEnd(t *testing.T) {
-	h := newHouse(t)
+func TestANonRetryableCallbackFailsTheJob(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	h.settle(waiting(job))
@@ -147,9 +147,9 @@ func TestACallbackThatSaysNotRetryableIsTheEnd(t *testing.T) {
 	}
 }
 
-// A job that may not start after some instant has started once somebody has called back about it.
-func TestAJobThatWasCalledBackDoesNotExpire(t *testing.T) {
-	h := newHouse(t)
+// A job with a callback has started, so its expiry does not apply any more.
+func TestAJobWithACallbackDoesNotExpire(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	at := time.Now().Add(time.Hour)
 	job.ExpiresAt = &at

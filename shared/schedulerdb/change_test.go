@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-func (h house) change(job jobevent.Created, number int, change jobevent.Change) emit.Effects {
+func (h fixture) change(job jobevent.Created, number int, change jobevent.Change) emit.Effects {
 	h.Helper()
 	effects, err := h.Command(h.Context(), []jobevent.Command{{
 		JobID: job.JobID, Number: number, Command: jobevent.CommandChange, By: "tester", Change: &change,
@@ -21,8 +21,8 @@ func (h house) change(job jobevent.Created, number int, change jobevent.Change) 
 
 func intOf(n int) *int { return &n }
 
-// asked is what a row has of what was asked for.
-type asked struct {
+// request has the columns of a row that hold the job's request.
+type request struct {
 	queue                            string
 	payload                          string
 	priority, maxRetryCount, timeout int
@@ -31,7 +31,7 @@ type asked struct {
 	expiresAt                        *time.Time
 }
 
-func (h house) asked(job jobevent.Created) (a asked) {
+func (h fixture) request(job jobevent.Created) (a request) {
 	h.Helper()
 	if err := h.pool.QueryRow(h.Context(), `SELECT queue, payload::text, priority, max_retry_count, timeout_ms, retry_policy::text, rank, expires_at
 		FROM jobs WHERE job_id = $1`, job.JobID).Scan(
@@ -41,23 +41,23 @@ func (h house) asked(job jobevent.Created) (a asked) {
 	return a
 }
 
-func TestAJobThatWaitsIsChangedOnce(t *testing.T) {
-	h := newHouse(t)
+func TestAPendingJobIsChangedOnce(t *testing.T) {
+	h := newFixture(t)
 	h.fillRoom()
 	job := newJob()
 	h.ingest(job)
-	before, was := h.wantStatus(job, jobstate.Pending), h.asked(job)
+	before, was := h.wantStatus(job, jobstate.Pending), h.request(job)
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	effects := h.change(job, 1, jobevent.Change{
 		Queue: "other", Payload: json.RawMessage(`{"b": 1, "a": "<"}`), Priority: intOf(4), MaxRetryCount: intOf(0), TimeoutMs: 77,
 		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 5}, ExpiresAt: &expires,
 	})
-	// Where no worker lives there is room: the job goes out of its new queue, in the same transaction.
+	// A queue without a worker has room: the job goes out of its new queue in the same transaction.
 	if len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].Queue != "other" || effects.Runs[0].TimeoutMs != 77 ||
 		string(effects.Runs[0].Payload) != `{"b": 1, "a": "<"}` || !effects.Runs[0].Rank.Equal(was.rank.Add(-40*time.Second)) {
-		t.Fatalf("sent out %+v", effects.Runs)
+		t.Fatalf("dispatched %+v", effects.Runs)
 	}
-	got := h.asked(job)
+	got := h.request(job)
 	if got.queue != "other" || got.payload != `{"b": 1, "a": "<"}` || got.priority != 4 || got.maxRetryCount != 0 || got.timeout != 77 ||
 		got.policy == nil || !got.expiresAt.Equal(expires) {
 		t.Errorf("the row has %+v", got)
@@ -71,38 +71,38 @@ func TestAJobThatWaitsIsChangedOnce(t *testing.T) {
 		t.Errorf("the history has %+v", move)
 	}
 	h.change(job, 1, jobevent.Change{Priority: intOf(9)})
-	if h.asked(job).priority != 4 {
+	if h.request(job).priority != 4 {
 		t.Error("the same number changed it again")
 	}
 	h.settle(ended(job, 1, jobstate.KindFailed))
-	h.wantStatus(job, jobstate.Failed) // it has no retries any more
+	h.wantStatus(job, jobstate.Failed) // it has no retries left
 	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("the ledger differs by %+v", drift)
 	}
 }
 
-func TestAChangeLeavesTheRestAsItWas(t *testing.T) {
-	h := newHouse(t)
+func TestAnOmittedFieldOfAChangeLeavesTheValue(t *testing.T) {
+	h := newFixture(t)
 	h.fillRoom()
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	job := newJob()
 	job.ExpiresAt, job.RetryPolicy = &expires, &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 5}
 	h.ingest(job)
-	was := h.asked(job)
+	was := h.request(job)
 	h.change(job, 1, jobevent.Change{})
-	got := h.asked(job)
+	got := h.request(job)
 	if got.queue != was.queue || got.payload != was.payload || got.priority != was.priority || got.maxRetryCount != was.maxRetryCount ||
 		got.timeout != was.timeout || *got.policy != *was.policy || !got.rank.Equal(was.rank) || !got.expiresAt.Equal(expires) {
 		t.Errorf("%+v became %+v", was, got)
 	}
 	h.change(job, 2, jobevent.Change{NeverExpires: true, Payload: json.RawMessage("null"), RetryPolicy: &retrypolicy.Default})
-	if got = h.asked(job); got.expiresAt != nil || got.payload != "null" {
+	if got = h.request(job); got.expiresAt != nil || got.payload != "null" {
 		t.Errorf("became %+v", got)
 	}
 }
 
-func TestAChangePutsAJobOffOrHasItRunNow(t *testing.T) {
-	h := newHouse(t)
+func TestAChangeOfRunAtPutsAJobOffOrRunsItNow(t *testing.T) {
+	h := newFixture(t)
 	h.fillRoom()
 	pending, scheduled := newJob(), scheduledJob(time.Hour)
 	h.ingest(pending, scheduled)
@@ -123,8 +123,8 @@ func TestAChangePutsAJobOffOrHasItRunNow(t *testing.T) {
 	}
 }
 
-func TestAChangeThatComesTooLateChangesNothing(t *testing.T) {
-	h := newHouse(t)
+func TestAChangeOfAStartedJobIsRefused(t *testing.T) {
+	h := newFixture(t)
 	queued, running, parked, done, snoozing := newJob(), newJob(), newJob(), newJob(), newJob()
 	h.ingest(queued, running, parked, done, snoozing)
 	h.settle(waiting(parked), completed(done, 1), snoozed(snoozing))
@@ -137,18 +137,18 @@ func TestAChangeThatComesTooLateChangesNothing(t *testing.T) {
 		&parked: {jobstate.Waiting, "the job is WAITING"}, &done: {jobstate.Completed, "the job is COMPLETED"},
 		&snoozing: {jobstate.Scheduled, "the job has started before"},
 	} {
-		was, runAt := h.asked(*job), time.Now().Add(time.Hour)
+		was, runAt := h.request(*job), time.Now().Add(time.Hour)
 		h.change(*job, 1, jobevent.Change{Queue: "other", Payload: json.RawMessage("1"), Priority: intOf(9), RunAt: &runAt})
 		s := h.wantStatus(*job, want.state)
-		if got := h.asked(*job); s.LastCommand.Applied || s.LastCommand.Reason != want.reason || got.queue != was.queue || got.payload != was.payload || got.priority != was.priority {
+		if got := h.request(*job); s.LastCommand.Applied || s.LastCommand.Reason != want.reason || got.queue != was.queue || got.payload != was.payload || got.priority != was.priority {
 			t.Errorf("%s: %+v, %+v", want.state, s.LastCommand, got)
 		}
 	}
 }
 
-// A projection of the release before publishes the number of a change, and not what is to change.
-func TestAChangeOfNothingIsLeftToTheOneThatSaysWhat(t *testing.T) {
-	h := newHouse(t)
+// A projection of the previous release publishes the number of a change without the changed values.
+func TestAChangeWithoutItsValuesIsIgnored(t *testing.T) {
+	h := newFixture(t)
 	h.fillRoom()
 	job := newJob()
 	h.ingest(job)
@@ -157,7 +157,7 @@ func TestAChangeOfNothingIsLeftToTheOneThatSaysWhat(t *testing.T) {
 		t.Errorf("it was answered: %+v", s.LastCommand)
 	}
 	h.change(job, 1, jobevent.Change{Priority: intOf(9)})
-	if s := h.status(job); !s.LastCommand.Applied || h.asked(job).priority != 9 {
+	if s := h.status(job); !s.LastCommand.Applied || h.request(job).priority != 9 {
 		t.Errorf("it was answered: %+v", s.LastCommand)
 	}
 }

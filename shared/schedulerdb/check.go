@@ -10,33 +10,33 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// These checks refuse what the database cannot refuse by itself. Every error wraps jobevent.ErrInvalid.
+// These checks refuse input that the database's own checks would accept. Every error wraps jobevent.ErrInvalid.
 
-// nameMost is how many bytes a name has: they are repeated in every status of their job, up to a hundred times.
+// nameMost is the most bytes of a name. Every status of a job repeats its names, up to a hundred times.
 const nameMost = 255
 
 func checkCreated(job jobevent.Created) error {
 	if job.JobID == uuid.Nil {
-		return fmt.Errorf("take job without id: %w", jobevent.ErrInvalid)
+		return fmt.Errorf("accept job without id: %w", jobevent.ErrInvalid)
 	}
 	if !namesTopic(job.Queue) {
-		return fmt.Errorf("take job of queue %q: %w", jobevent.CleanText(job.Queue, nameMost), jobevent.ErrInvalid)
+		return fmt.Errorf("accept job of queue %q: %w", jobevent.CleanText(job.Queue, nameMost), jobevent.ErrInvalid)
 	}
 	return checkInstants(&job.CreatedAt, job.RunAt, job.ExpiresAt)
 }
 
 func checkCommand(c jobevent.Command) error {
 	if jobevent.CleanText(c.Command, nameMost) == jobevent.CommandReschedule && c.RunAt == nil {
-		return fmt.Errorf("reschedule job %s to no instant: %w", c.JobID, jobevent.ErrInvalid)
+		return fmt.Errorf("reschedule job %s without an instant: %w", c.JobID, jobevent.ErrInvalid)
 	}
 	if err := checkInstants(c.RunAt); err != nil {
-		return fmt.Errorf("take command about job %s: %w", c.JobID, err)
+		return fmt.Errorf("accept command for job %s: %w", c.JobID, err)
 	}
 	if c.Change == nil {
 		return nil
 	}
 	if !namesTopic(c.Change.Queue) {
-		return fmt.Errorf("change job %s to a queue that cannot be: %w", c.JobID, jobevent.ErrInvalid)
+		return fmt.Errorf("change job %s to an impossible queue: %w", c.JobID, jobevent.ErrInvalid)
 	}
 	if err := checkInstants(c.Change.RunAt, c.Change.ExpiresAt); err != nil {
 		return fmt.Errorf("change job %s: %w", c.JobID, err)
@@ -55,12 +55,12 @@ func namesTopic(queue string) bool {
 	return true
 }
 
-// cleanOutcomes removes characters that the database refuses: an outcome must not be lost for an odd character.
+// cleanOutcomes removes characters that the database refuses: an outcome must not be lost because of one.
 func cleanOutcomes(reported []Outcome) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(reported))
 	for i, o := range reported {
 		if err := checkInstants(o.StartedAt, o.FinishedAt); err != nil {
-			return nil, fmt.Errorf("take outcome of job %s: %w", o.JobID, err)
+			return nil, fmt.Errorf("accept outcome of job %s: %w", o.JobID, err)
 		}
 		o.WorkerID, o.ErrorCode = jobevent.CleanText(o.WorkerID, nameMost), jobevent.CleanText(o.ErrorCode, nameMost)
 		o.Message = jobevent.CleanMessage(o.Message)
@@ -69,31 +69,31 @@ func cleanOutcomes(reported []Outcome) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-func checkBeat(beat jobevent.Heartbeat) error {
-	if id := beat.WorkerID; id == "" || id != jobevent.CleanText(id, nameMost) {
-		return fmt.Errorf("take beat of worker %q: %w", jobevent.CleanText(id, nameMost), jobevent.ErrInvalid)
+func checkHeartbeat(heartbeat jobevent.Heartbeat) error {
+	if id := heartbeat.WorkerID; id == "" || id != jobevent.CleanText(id, nameMost) {
+		return fmt.Errorf("accept heartbeat of worker %q: %w", jobevent.CleanText(id, nameMost), jobevent.ErrInvalid)
 	}
-	for _, attempt := range beat.Attempts {
+	for _, attempt := range heartbeat.Attempts {
 		if err := checkInstants(attempt.StartedAt); err != nil {
-			return fmt.Errorf("take beat of worker %s: %w", beat.WorkerID, err)
+			return fmt.Errorf("accept heartbeat of worker %s: %w", heartbeat.WorkerID, err)
 		}
 	}
 	return nil
 }
 
-// checkInstants refuses instants that could be stored but, with some delay added, not be written as JSON any more: its
-// years have four digits.
+// checkInstants refuses instants near the bounds. The database would store them, but JSON has years of four digits
+// only, and a delay is still to be added.
 func checkInstants(instants ...*time.Time) error {
 	for _, at := range instants {
 		if at != nil && !at.IsZero() && (at.Year() < 1970 || at.Year() > 9000) {
-			return fmt.Errorf("take instant of the year %d: %w", at.Year(), jobevent.ErrInvalid)
+			return fmt.Errorf("accept instant of the year %d: %w", at.Year(), jobevent.ErrInvalid)
 		}
 	}
 	return nil
 }
 
-// int16Of and int32Of make a number fit its column. A number that does not fit becomes the greatest or smallest that
-// does: a CHECK refuses it, or no row has it.
+// int16Of and int32Of clamp a number to the range of its column. A clamped number does no harm: either a CHECK refuses
+// it, or no row has it.
 func int16Of(n int) int16 { return int16(min(max(n, math.MinInt16), math.MaxInt16)) }
 
 func int32Of[T int | int64](n T) int32 {

@@ -16,12 +16,12 @@ import (
 // maxDue bounds one pass of the clock.
 const maxDue = 1000
 
-// lockedPause is how long the clock leaves a due row alone that another transaction has locked.
+// lockedPause is when the clock tries a due row again that another transaction had locked.
 const lockedPause = 100 * time.Millisecond
 
-// Due makes jobs ready that have become due, asks about callbacks that have not come, cancels jobs that have expired,
-// and sends out what there is room for. next is for how long nothing more is due, at most idle. It is zero if there may
-// be more to send out than one pass does.
+// Due makes due jobs ready, asks the API about overdue callbacks, cancels expired jobs, and dispatches as many jobs as
+// there is room for. next is the time until the next job is due, at most idle. It is zero if one pass may not have
+// dispatched all jobs.
 func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effects, next time.Duration, err error) {
 	var r result
 	err = s.step(ctx, &r, nil, func(t step) error {
@@ -32,7 +32,7 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effec
 		}
 		due, err := t.JobsDue(ctx, gen.JobsDueParams{MaxJobs: maxDue, SilentAfter: silentAfter})
 		if err != nil {
-			return fmt.Errorf("take due jobs: %w", err)
+			return fmt.Errorf("make due jobs ready: %w", err)
 		}
 		ids := make([]uuid.UUID, len(due))
 		for i, job := range due {
@@ -40,7 +40,7 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effec
 			if job.BlockedBy == nil {
 				delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.Rank)
 			} else if key, some := dispatch.KeyOf(job.OrderingKey, job.OwnerID); some {
-				delta.NoteTurn(key) // while we had it locked, no transaction could give it the turn
+				delta.NoteTurn(key) // no other transaction could give it the turn while we had it locked
 			}
 			if job.ExpiresAt != nil && job.StartedAt == nil {
 				delta.NoteDue(*job.ExpiresAt)
@@ -68,8 +68,8 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effec
 	return r.Effects, next, err
 }
 
-// takeOverdue cancels jobs that have expired, and publishes again those that wait for a callback past its deadline: the
-// API knows whether it has accepted one, and decides what becomes of the attempt.
+// takeOverdue cancels expired jobs, and republishes jobs that wait past the deadline of their callback: the API knows
+// whether it has accepted a callback, and decides the outcome of the attempt.
 func (s *Store) takeOverdue(ctx context.Context, q *gen.Queries, delta *dispatch.Delta) ([]emit.Snapshot, error) {
 	ids, err := q.JobsOverdue(ctx, maxDue)
 	if err != nil {
@@ -99,16 +99,16 @@ func (s *Store) takeOverdue(ctx context.Context, q *gen.Queries, delta *dispatch
 	return append(saved, waiting...), err
 }
 
-// expire ends the job if it should have started by now.
+// expire cancels the job if it has not started by the instant at which it expires.
 func (j *lockedJob) expire(by string) {
 	if at, expires := j.expiry(); expires && !at.After(j.row.At) {
 		j.giveUp(by, "SCHEDULER.EXPIRED", "not started by "+at.UTC().Format(time.RFC3339Nano))
 	}
 }
 
-// nextDue returns for how long nothing more is due, and raises the ledger's floor to that instant: a transaction that
-// has not entered an earlier one yet waits for the lock, and lowers it afterwards. It returns zero if something was due
-// when the transaction began, and was not taken.
+// nextDue returns the time until the next job is due, and raises the ledger's floor to that instant. A transaction with
+// an earlier instant that has not entered it yet waits for the lock, and lowers the floor afterwards. nextDue returns
+// zero if a job was already due when the transaction began: this pass did not take it.
 func nextDue(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, idle time.Duration) (time.Duration, error) {
 	if l.DueFloor().IsZero() {
 		return idle, nil
@@ -128,8 +128,7 @@ func nextDue(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, idle time.
 	return min(max(rows[0].DueAt.Sub(rows[0].At), time.Millisecond), idle), nil
 }
 
-// Listen calls wake whenever something has become due sooner than the clock expects. It ends with ctx or with its
-// connection.
+// Listen calls wake whenever a job is due sooner than the clock expects. It returns when ctx or its connection ends.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	return pgpool.Listen(ctx, s.pool, "jobweaver_due", wake)
 }

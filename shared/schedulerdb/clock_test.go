@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheClockSleepsUntilTheNextJobIsDue(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
 		t.Errorf("idle, it sleeps %s (%v)", next, err)
 	}
@@ -26,15 +26,15 @@ func TestTheClockSleepsUntilTheNextJobIsDue(t *testing.T) {
 	}
 }
 
-func TestTheClockIsWokenForANewEarliestInstantOnly(t *testing.T) {
-	h := newHouse(t)
+func TestTheClockIsWokenOnlyForANewEarliestInstant(t *testing.T) {
+	h := newFixture(t)
 	ctx, stop := context.WithCancel(t.Context())
 	woken, ended := make(chan struct{}, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = h.Listen(ctx, func() { woken <- struct{}{} })
 	}()
-	<-woken // it listens
+	<-woken // the listener is ready
 	at := func(in time.Duration) jobevent.Created {
 		job := newJob()
 		runAt := time.Now().Add(in)
@@ -45,7 +45,7 @@ func TestTheClockIsWokenForANewEarliestInstantOnly(t *testing.T) {
 	<-woken
 	h.ingest(at(2*time.Hour), newJob())
 	h.exec("SELECT pg_notify('jobweaver_due', '')")
-	<-woken // by this one: notifications keep their order
+	<-woken // by this notification: notifications keep their order
 	h.ingest(at(time.Minute))
 	<-woken
 	if len(woken) > 0 {
@@ -55,12 +55,12 @@ func TestTheClockIsWokenForANewEarliestInstantOnly(t *testing.T) {
 	<-ended
 }
 
-// A job that has its place keeps it: behind a long queue it would not run again in time.
-func TestALostOrInterruptedJobGoesBeforeThoseThatCameLater(t *testing.T) {
+// A lost or interrupted job keeps its rank: at the end of a long queue it would not run again in time.
+func TestALostOrInterruptedJobGoesBeforeLaterOnes(t *testing.T) {
 	for _, kind := range []jobstate.Kind{jobstate.KindLost, jobstate.KindInterrupted} {
 		t.Run(string(kind), func(t *testing.T) {
-			h := newHouse(t)
-			h.beat("w1", 1, []int32{0})
+			h := newFixture(t)
+			h.heartbeat("w1", 1, []int32{0})
 			first := newJob()
 			h.ingest(first)
 			h.ingest(newJobs(5)...)
@@ -71,8 +71,8 @@ func TestALostOrInterruptedJobGoesBeforeThoseThatCameLater(t *testing.T) {
 	}
 }
 
-func TestWhatIsLongOverdueIsTakenInPassesOfBothKinds(t *testing.T) {
-	h := newHouse(t)
+func TestOverdueJobsAndCallbacksAreTakenInSeveralPasses(t *testing.T) {
+	h := newFixture(t)
 	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
 			attempt, rank, due_at, callback_deadline_at, history, created_at)
 		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, status, 1, now(), now() - n * interval '1 s',

@@ -14,9 +14,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Command applies commands, each once by its number, and answers reports. A command for a job that is not known yet
-// changes nothing: the API keeps it, and publishes it again until it is answered. A delete is allowed only for a job
-// that has ended. So a job that is unknown to a delete is not known any more, and is published as deleted.
+// Command applies commands, each only once by its number, and publishes the current state of jobs that a report names.
+// A command for an unknown job changes nothing: the job may not have arrived yet, and the API republishes the command
+// until it is answered. A delete is the exception: the API sends it only for an ended job, so an unknown job was known
+// before, and Command publishes it as deleted.
 func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (emit.Effects, error) {
 	for _, c := range commands {
 		if err := checkCommand(c); err != nil {
@@ -79,7 +80,7 @@ func (s *Store) command(
 	return nil
 }
 
-// Known returns those of the jobs that ingest has stored, and that are not deleted since.
+// Known returns those of the jobs that have a row in the scheduler's database; a tombstone counts.
 func (s *Store) Known(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	known, err := gen.New(s.pool).JobsKnown(ctx, ids)
 	if err != nil {
@@ -88,8 +89,8 @@ func (s *Store) Known(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error)
 	return known, nil
 }
 
-// newerThan returns the jobs that have a higher version than the report names, and an answer about those that are not
-// known here.
+// newerThan returns the jobs that have a higher version than the report names, and snapshots that report the jobs that
+// the scheduler does not know.
 func newerThan(
 	ctx context.Context, q *gen.Queries, known []jobevent.ReportJob,
 ) (newer []uuid.UUID, unknown []emit.Snapshot, err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Control puts those controls into force that are newer than the kept ones, from this transaction on, and sends out
-// what they set free. It returns for each the version that is in force.
+// Control stores the controls that are newer than the stored ones, and dispatches the jobs that may go out now. They
+// are in force from this transaction on. It returns the version that is in force for each.
 func (s *Store) Control(ctx context.Context, controls []jobevent.Control) (emit.Effects, error) {
 	for _, c := range controls {
 		if err := checkControl(c); err != nil {
@@ -43,8 +43,8 @@ func (s *Store) Control(ctx context.Context, controls []jobevent.Control) (emit.
 }
 
 // changeControls writes controls and puts them into force. It counts the attempts of their job types and owners, which
-// the ledger did not have to know before. A transaction that has changed a row and not entered it yet waits for our
-// lock, and enters it afterwards.
+// the ledger has not counted until now. A transaction that has changed a row without having entered the change yet
+// waits for our lock, and enters it afterwards.
 func changeControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, newer []jobevent.Control) error {
 	if err := q.ControlsSave(ctx, controlsParams(newer)); err != nil {
 		return fmt.Errorf("write controls: %w", err)
@@ -83,7 +83,7 @@ func controlsParams(controls []jobevent.Control) gen.ControlsSaveParams {
 	return p
 }
 
-// countRunning counts the attempts that are out of the job types and owners under a control.
+// countRunning counts the attempts that are out for each job type and owner under a control.
 func countRunning(ctx context.Context, q *gen.Queries, set *dispatch.Controls) (map[dispatch.Subject]int, error) {
 	if !set.ByJob() {
 		return nil, nil
@@ -109,14 +109,14 @@ func checkControl(c jobevent.Control) error {
 		ok = false
 	}
 	if !ok {
-		return fmt.Errorf("take control of %q %q, version %d: %w",
+		return fmt.Errorf("accept control of %q %q, version %d: %w",
 			jobevent.CleanText(string(c.Kind), nameMost), jobevent.CleanText(c.Name, nameMost), c.Version, jobevent.ErrInvalid)
 	}
 	if n := c.MaxRunning; n != nil && *n < 0 {
-		return fmt.Errorf("take a limit of %d attempts at once: %w", *n, jobevent.ErrInvalid)
+		return fmt.Errorf("accept a limit of %d attempts at once: %w", *n, jobevent.ErrInvalid)
 	}
 	if r := c.StartsPerSecond; r != nil && (math.IsNaN(*r) || *r <= 0 || math.IsInf(*r, 0)) {
-		return fmt.Errorf("take a limit of %g starts a second: %w", *r, jobevent.ErrInvalid)
+		return fmt.Errorf("accept a limit of %g starts a second: %w", *r, jobevent.ErrInvalid)
 	}
 	return nil
 }

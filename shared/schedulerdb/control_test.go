@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-func (h house) control(controls ...jobevent.Control) emit.Effects {
+func (h fixture) control(controls ...jobevent.Control) emit.Effects {
 	h.Helper()
 	effects, err := h.Control(h.Context(), controls)
 	return h.must(effects, err)
@@ -36,20 +36,20 @@ func nothing(kind jobevent.ControlKind, name string, version int64) jobevent.Con
 	return jobevent.Control{Kind: kind, Name: name, Version: version}
 }
 
-// staff has a worker of so many slots live as long as the test takes.
-func (h house) staff(slots int) {
+// staff inserts a worker with this many slots, which stays live during the whole test.
+func (h fixture) staff(slots int) {
 	h.Helper()
-	h.beat("w1", slots, []int32{0})
+	h.heartbeat("w1", slots, []int32{0})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 }
 
-// subject is what a control is set for.
+// subject is the queue, job type or owner of a control.
 type subject struct {
 	kind jobevent.ControlKind
 	name string
 }
 
-// subjects has one of each kind, to which newJob's jobs with an owner are subject.
+// subjects has one subject of each kind. Controls of all of them apply to ownedJobs.
 var subjects = []subject{
 	{jobevent.ControlQueue, "default"}, {jobevent.ControlType, "SIMULATION"}, {jobevent.ControlOwner, "a \"b\" c"},
 }
@@ -62,8 +62,8 @@ func ownedJobs(n int) []jobevent.Created {
 	return jobs
 }
 
-// completeAll has whatever went out complete until nothing more goes out, and returns how many it were.
-func (h house) completeAll(out []emit.RunOrder) int {
+// completeAll completes attempts until no further one goes out, and returns how many completed.
+func (h fixture) completeAll(out []emit.RunOrder) int {
 	h.Helper()
 	n := 0
 	for len(out) > 0 {
@@ -77,8 +77,8 @@ func (h house) completeAll(out []emit.RunOrder) int {
 	return n
 }
 
-// wantEmpty asserts that the ledger has nothing, and that the rows agree.
-func (h house) wantEmpty() {
+// wantEmpty asserts that the ledger is empty and agrees with the rows.
+func (h fixture) wantEmpty() {
 	h.Helper()
 	var inFlight, floors string
 	var isRest bool
@@ -89,7 +89,7 @@ func (h house) wantEmpty() {
 	}
 }
 
-func (h house) ledger() *dispatch.Ledger {
+func (h fixture) ledger() *dispatch.Ledger {
 	h.Helper()
 	tx := h.begin()
 	defer func() { _ = tx.Rollback(h.Context()) }()
@@ -103,7 +103,7 @@ func (h house) ledger() *dispatch.Ledger {
 func TestNoMoreThanTheLimitRunAtOnce(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.staff(20)
 			h.control(atMost(s.kind, s.name, 1, 3))
 			jobs := ownedJobs(10)
@@ -134,12 +134,12 @@ func TestNoMoreThanTheLimitRunAtOnce(t *testing.T) {
 	}
 }
 
-func (h house) running(s subject) int {
+func (h fixture) running(s subject) int {
 	h.Helper()
 	return h.ledger().RunningOf(dispatch.Subject{Kind: s.kind, Name: s.name})
 }
 
-func (h house) wantRunning(s subject, want int) {
+func (h fixture) wantRunning(s subject, want int) {
 	h.Helper()
 	if got := h.running(s); got != want {
 		h.Fatalf("%d of %s %s run, want %d", got, s.kind, s.name, want)
@@ -149,10 +149,10 @@ func (h house) wantRunning(s subject, want int) {
 	}
 }
 
-func TestWhatIsPausedWaitsAndGoesOutWhenItIsResumed(t *testing.T) {
+func TestPausedJobsWaitAndGoOutWhenResumed(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.staff(20)
 			jobs := ownedJobs(30)
 			out := h.ingest(jobs[:25]...).Runs
@@ -176,10 +176,10 @@ func TestWhatIsPausedWaitsAndGoesOutWhenItIsResumed(t *testing.T) {
 	}
 }
 
-func TestALimitThatIsSetWhileHundredsRunIsExactAtOnce(t *testing.T) {
+func TestALimitSetWhileHundredsRunCountsThem(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.staff(300)
 			out := h.ingest(ownedJobs(400)...).Runs
 			if h.control(atMost(s.kind, s.name, 1, 50)); len(out) != 300 {
@@ -196,8 +196,8 @@ func TestALimitThatIsSetWhileHundredsRunIsExactAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheHighestVersionOfAControlHolds(t *testing.T) {
-	h := newHouse(t)
+func TestTheHighestVersionOfAControlIsInForce(t *testing.T) {
+	h := newFixture(t)
 	effects := h.control(pause("type", "A", 3), atMost("queue", "default", 1, 5), pause("type", "A", 2))
 	if len(effects.Controls) != 2 || effects.Controls[0].Version != 3 || effects.Controls[1] != (jobevent.ControlApplied{
 		Kind: "queue", Name: "default", Version: 1,
@@ -216,8 +216,8 @@ func TestTheHighestVersionOfAControlHolds(t *testing.T) {
 	}
 }
 
-func TestControlsThatCannotHoldAreRefused(t *testing.T) {
-	h := newHouse(t)
+func TestInvalidControlsAreRefused(t *testing.T) {
+	h := newFixture(t)
 	for name, c := range map[string]jobevent.Control{
 		"of no kind":      pause("tag", "a", 1),
 		"of nothing":      pause("type", "", 1),
@@ -244,9 +244,9 @@ func TestControlsThatCannotHoldAreRefused(t *testing.T) {
 	}
 }
 
-// A set of controls that was rolled back is not taken for the one that gets its number.
-func TestControlsOfATransactionThatFailedDoNotHold(t *testing.T) {
-	h := newHouse(t)
+// Controls whose transaction was rolled back are not used for the next set, which gets the same revision.
+func TestControlsOfARolledBackTransactionAreNotUsed(t *testing.T) {
+	h := newFixture(t)
 	h.control(nothing("type", "A", 1))
 	h.exec("CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
 	h.exec("CREATE TRIGGER fail BEFORE UPDATE ON dispatch_state FOR EACH ROW EXECUTE FUNCTION fail()")

@@ -13,22 +13,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Count is what the rows show of all that is out and waits.
+// Count is a count of the rows: the attempts that are out and the jobs that wait.
 type Count struct {
-	revision int64          // of the ledger with which it was compared
-	drift    dispatch.Delta // what that ledger lacked
-	asked    int            // attempts whose cancel is not answered
+	revision int64          // of the ledger with which the rows were compared
+	drift    dispatch.Delta // what has to be added to that ledger
+	asked    int            // attempts with an unanswered cancel
 	at       time.Time      // of the count
-	leaseAt  time.Time      // when the first lease is over; zero: nothing is out
-	lastAt   time.Time      // when the last one is
+	leaseAt  time.Time      // when the first lease ends; zero: no attempt is out
+	lastAt   time.Time      // when the last lease ends
 	figures  *telemetry.QueueFigures
 }
 
-// Figures returns the part of it that the metrics show.
+// Figures returns the figures for the metrics.
 func (c Count) Figures() *telemetry.QueueFigures { return c.figures }
 
-// Count reads the rows without holding up any transaction. Rows and ledger are of one snapshot, and every commit
-// changes both. So a difference in that snapshot is still there later, whatever was committed meanwhile.
+// Count counts the rows and compares them with the ledger. It blocks no transaction. Rows and ledger come from the same
+// snapshot of the database, and every commit changes both alike. So a difference in that snapshot still exists later,
+// whatever was committed meanwhile.
 func (s *Store) Count(ctx context.Context) (Count, error) {
 	var c Count
 	tx := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
@@ -87,8 +88,8 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 	return c, nil
 }
 
-// figuresOf converts a count at an instant of the database's clock. It leaves out the jobs in lanes: a control makes
-// them late, and that is somebody's will.
+// figuresOf converts a count at an instant of the database's clock. It leaves out jobs in lanes: an operator's control
+// makes them wait.
 func figuresOf(counted *dispatch.Delta, at time.Time) *telemetry.QueueFigures {
 	f := &telemetry.QueueFigures{At: time.Now(), InFlight: counted.InFlight(), Waited: map[string]time.Duration{}}
 	for queue, rank := range counted.Floors() {
@@ -100,7 +101,8 @@ func figuresOf(counted *dispatch.Delta, at time.Time) *telemetry.QueueFigures {
 	return f
 }
 
-// countControlled counts what only an installation has that has controls, or had.
+// countControlled counts what only exists in an installation that has or had controls: attempts by job type and owner,
+// and jobs in lanes.
 func (s *Store) countControlled(ctx context.Context, q *gen.Queries, revision int64, counted *dispatch.Delta) error {
 	set, err := s.controlsOf(ctx, q, revision)
 	if err != nil {

@@ -12,22 +12,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// deletedVersion is what a report answers about a deleted job; it fails when that is more than a tombstone.
-func (h house) deletedVersion(job jobevent.Created) int64 {
+// deletedVersion returns the version of a deleted job from the answer to a report. It fails if the answer is more than
+// a tombstone.
+func (h fixture) deletedVersion(job jobevent.Created) int64 {
 	h.Helper()
 	events := h.report(job, 0)
 	if len(events) != 1 {
-		h.Fatalf("said of it: %v", each(events, jobevent.Item.Type))
+		h.Fatalf("a report returned %v", each(events, jobevent.Item.Type))
 	}
 	version, err := jobevent.DeletedVersion(events[0])
 	if err != nil || events[0].Subject() != job.JobID.String() {
-		h.Fatalf("said %s, %v", events[0], err)
+		h.Fatalf("a report returned %s, %v", events[0], err)
 	}
 	return version
 }
 
-// endedJobs has one job of each end.
-func (h house) endedJobs() map[jobstate.Status]jobevent.Created {
+// endedJobs returns a job in each terminal state.
+func (h fixture) endedJobs() map[jobstate.Status]jobevent.Created {
 	h.Helper()
 	done, failed, cancelled := newJob(), newJob(), newJob()
 	for _, job := range []*jobevent.Created{&done, &failed, &cancelled} {
@@ -42,11 +43,11 @@ func (h house) endedJobs() map[jobstate.Status]jobevent.Created {
 	}
 }
 
-func TestAnEndedJobIsDeletedDownToWhatFencesOldEventsOff(t *testing.T) {
-	h := newHouse(t)
+func TestAnEndedJobIsReducedToATombstone(t *testing.T) {
+	h := newFixture(t)
 	for status, job := range h.endedJobs() {
 		t.Run(string(status), func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			before := h.status(job)
 			effects := h.order(job, 1, jobevent.CommandDelete)
 			events := h.events(effects)
@@ -71,11 +72,11 @@ func TestAnEndedJobIsDeletedDownToWhatFencesOldEventsOff(t *testing.T) {
 	}
 }
 
-func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
-	h := newHouse(t)
+func TestADeletedJobStaysATombstone(t *testing.T) {
+	h := newFixture(t)
 	for status, job := range h.endedJobs() {
 		t.Run(string(status), func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			first := h.events(h.order(job, 1, jobevent.CommandDelete))
 			for by, effects := range map[string]func() emit.Effects{
 				"the same command":   func() emit.Effects { return h.order(job, 1, jobevent.CommandDelete) },
@@ -102,10 +103,10 @@ func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
 	}
 }
 
-// Nobody else answers for what is forgotten here and not in the API. A version that the API has heard of since is
-// another story, and so is a delete that does not say which it is about.
-func TestADeleteOfWhatIsForgottenIsAnsweredAsFarAsTheAPIKnewIt(t *testing.T) {
-	h := newHouse(t)
+// The scheduler has forgotten the job and the API has not: the delete must be answered, since no other event will be. A
+// delete without a version is not answered.
+func TestADeleteOfAForgottenJobIsAnsweredWithItsVersion(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	for version, want := range map[int64]int{0: 0, 7: 1} {
 		events := h.events(h.must(h.Command(t.Context(), []jobevent.Command{
@@ -116,7 +117,7 @@ func TestADeleteOfWhatIsForgottenIsAnsweredAsFarAsTheAPIKnewIt(t *testing.T) {
 			t.Fatalf("at version %d returned %v", version, each(events, jobevent.Item.Type))
 		}
 		for _, e := range events {
-			if said, err := jobevent.DeletedVersion(e); err != nil || said != version || e.Subject() != job.JobID.String() {
+			if got, err := jobevent.DeletedVersion(e); err != nil || got != version || e.Subject() != job.JobID.String() {
 				t.Errorf("returned %s, %v", e, err)
 			}
 		}
@@ -126,7 +127,7 @@ func TestADeleteOfWhatIsForgottenIsAnsweredAsFarAsTheAPIKnewIt(t *testing.T) {
 }
 
 func TestOnlyAnEndedJobIsDeleted(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	queued, parked, scheduled := newJob(), newJob(), scheduledJob(time.Hour)
 	h.ingest(queued, parked, scheduled)
 	h.settle(waiting(parked))
@@ -140,8 +141,8 @@ func TestOnlyAnEndedJobIsDeleted(t *testing.T) {
 	}
 }
 
-func TestWhatEndsAJobAndDeletesItInOneBatch(t *testing.T) {
-	h := newHouse(t)
+func TestOneBatchEndsAndDeletesAJob(t *testing.T) {
+	h := newFixture(t)
 	job := scheduledJob(time.Hour)
 	h.ingest(job)
 	effects := h.must(h.Command(t.Context(), []jobevent.Command{

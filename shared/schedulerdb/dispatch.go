@@ -10,8 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// dispatch is the one step that sends attempts out. Every transaction that brings work or makes room ends with it, and
-// passes on what it has changed. The package dispatch describes the locks and why they cannot deadlock.
+// dispatch is the only step that dispatches attempts. Every transaction that brings work or makes room ends with it;
+// delta has what the transaction changed. The package dispatch describes the locks and why they cannot deadlock.
 func (s *Store) dispatch(ctx context.Context, t step, by string, delta dispatch.Delta, r *result) error {
 	l, err := s.lockLedger(ctx, t.Queries)
 	if err != nil {
@@ -21,7 +21,8 @@ func (s *Store) dispatch(ctx context.Context, t step, by string, delta dispatch.
 	return s.dispatchLocked(ctx, t, by, l, r)
 }
 
-// dispatchLocked releases jobs that waited for others, sends out what there is room for, and writes the ledger.
+// dispatchLocked releases jobs that waited for others, dispatches as many jobs as there is room for, and writes the
+// ledger.
 func (s *Store) dispatchLocked(ctx context.Context, t step, by string, l *dispatch.Ledger, r *result) error {
 	ended, err := s.release(ctx, t.Queries, by, l)
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *Store) dispatchLocked(ctx context.Context, t step, by string, l *dispat
 	return saveLedger(ctx, t.last, l)
 }
 
-// sendOut fills the room from the queues.
+// sendOut dispatches jobs of the queues until the room is used up.
 func (s *Store) sendOut(
 	ctx context.Context, t step, by string, room *dispatch.Room, l *dispatch.Ledger, queues []string, r *result,
 ) error {
@@ -72,8 +73,8 @@ func (s *Store) sendOut(
 	return nil
 }
 
-// sendBest sends the best jobs of a queue to the targets, and returns how many there were. No control of a type or
-// owner is in force, and none was: the queue has no lanes.
+// sendBest dispatches the best jobs of a queue to the targets, and returns their number. It is for queues without
+// lanes: no control of a job type or owner is or was in force.
 func (s *Store) sendBest(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
 ) (int, error) {
@@ -95,14 +96,14 @@ func (s *Store) sendBest(
 	return len(rows), nil
 }
 
-// sendPicked is sendBest where controls of types or owners hold jobs back, or did.
+// sendPicked does the same for a queue with lanes.
 func (s *Store) sendPicked(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
 ) (int, error) {
 	p := dispatch.NewPicker(l, queue, len(targets))
 	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
 		if err := showBest(ctx, q, queue, sources); err != nil {
-			return 0, fmt.Errorf("look at what waits in queue %s: %w", queue, err)
+			return 0, fmt.Errorf("read waiting jobs of queue %s: %w", queue, err)
 		}
 		p.Looked(sources)
 	}
@@ -120,7 +121,7 @@ func (s *Store) sendPicked(
 		Partitions: dispatch.Partitions(targets[:len(p.Chosen.JobIDs)]),
 	})
 	if err != nil {
-		return 0, fmt.Errorf("send out of queue %s: %w", queue, err)
+		return 0, fmt.Errorf("dispatch queue %s: %w", queue, err)
 	}
 	for _, row := range rows {
 		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
@@ -130,7 +131,7 @@ func (s *Store) sendPicked(
 	return len(rows), nil
 }
 
-// showBest locks the best jobs of each source and shows them.
+// showBest locks the best jobs of each source, and adds them to it.
 func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*dispatch.Source) error {
 	lanes, byLane := gen.LanesBestParams{QueueName: queue}, map[string]*dispatch.Source{}
 	for _, source := range sources {

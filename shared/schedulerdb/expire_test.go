@@ -13,26 +13,26 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// until gives the job so long to start.
+// until lets the job expire after d.
 func until(job jobevent.Created, d time.Duration) jobevent.Created {
 	at := time.Now().Add(d).UTC().Truncate(time.Microsecond)
 	job.ExpiresAt = &at
 	return job
 }
 
-// notStarted is an outcome of an attempt that never began.
+// notStarted returns an outcome of an attempt that never began.
 func notStarted(job jobevent.Created, kind jobstate.Kind) Outcome {
 	o := ended(job, 1, kind)
 	o.StartedAt = nil
 	return o
 }
 
-func (h house) fillRoom() {
+func (h fixture) fillRoom() {
 	h.Helper()
 	h.ingest(newJobs(dispatch.MaxUnserved)...)
 }
 
-// urgent jobs go before those that have their place.
+// urgent returns jobs that go before all others.
 func urgent(n int) []jobevent.Created {
 	jobs := newJobs(n)
 	for i := range jobs {
@@ -42,39 +42,39 @@ func urgent(n int) []jobevent.Created {
 }
 
 func TestAJobThatHasNotStartedInTimeIsCancelled(t *testing.T) {
-	for name, become := range map[string]func(h house, job *jobevent.Created){
-		"scheduled": func(h house, job *jobevent.Created) {
+	for name, become := range map[string]func(h fixture, job *jobevent.Created){
+		"scheduled": func(h fixture, job *jobevent.Created) {
 			runAt := time.Now().Add(2 * time.Hour)
 			job.RunAt = &runAt
 			h.ingest(*job)
 		},
-		"waiting for room": func(h house, job *jobevent.Created) {
+		"waiting for room": func(h fixture, job *jobevent.Created) {
 			h.fillRoom()
 			h.ingest(*job)
 		},
-		"waiting for another": func(h house, job *jobevent.Created) {
+		"waiting for a dependency": func(h fixture, job *jobevent.Created) {
 			first := newJob()
 			job.After = []uuid.UUID{first.JobID}
 			h.ingest(first, *job)
 		},
-		"waiting for its turn": func(h house, job *jobevent.Created) {
+		"waiting for its turn": func(h fixture, job *jobevent.Created) {
 			first := newJob()
 			first.OrderingKey, first.OrderNumber, job.OrderingKey, job.OrderNumber = "k", 1, "k", 2
 			h.ingest(first, *job)
 		},
-		"handed back": func(h house, job *jobevent.Created) {
+		"interrupted": func(h fixture, job *jobevent.Created) {
 			h.ingest(*job)
 			h.ingest(urgent(dispatch.MaxUnserved)...)
 			h.settle(notStarted(*job, jobstate.KindInterrupted))
 		},
-		"rescheduled": func(h house, job *jobevent.Created) {
+		"rescheduled": func(h fixture, job *jobevent.Created) {
 			h.fillRoom()
 			h.ingest(*job)
 			h.reschedule(*job, 1, time.Now().Add(2*time.Hour))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			job := until(newJob(), time.Hour)
 			become(h, &job)
 			h.due()
@@ -96,7 +96,7 @@ func TestAJobThatHasNotStartedInTimeIsCancelled(t *testing.T) {
 }
 
 func TestAJobThatHasStartedOnceDoesNotExpire(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	job := until(newJob(), time.Hour)
 	if effects := h.ingest(job); len(effects.Runs) != 1 {
 		t.Fatal(effects)
@@ -114,8 +114,8 @@ func TestAJobThatHasStartedOnceDoesNotExpire(t *testing.T) {
 	h.wantStatus(job, jobstate.Scheduled)
 }
 
-func TestTheOrderToRunSaysUntilWhen(t *testing.T) {
-	h := newHouse(t)
+func TestARunOrderHasTheExpiry(t *testing.T) {
+	h := newFixture(t)
 	job, plain := until(newJob(), time.Hour), newJob()
 	wantOrder := func(by string, effects emit.Effects) {
 		t.Helper()
@@ -131,17 +131,17 @@ func TestTheOrderToRunSaysUntilWhen(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s says no order", by)
+			t.Errorf("%s: no run order", by)
 		}
 	}
-	wantOrder("in one write", h.ingest(plain, job))
-	wantOrder("handed back", h.settle(notStarted(job, jobstate.KindInterrupted)))
+	wantOrder("inserted as QUEUED", h.ingest(plain, job))
+	wantOrder("interrupted", h.settle(notStarted(job, jobstate.KindInterrupted)))
 	h.exec("UPDATE jobs SET lease_expires_at = now() + interval '1 s' * CASE WHEN job_id = $1 THEN -1 ELSE 60 END", job.JobID)
-	wantOrder("asked again", h.askAgain(0))
+	wantOrder("asked about", h.askAgain(0))
 }
 
 func TestAWorkerThatRefusesALateStartCancelsTheJob(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	job := until(newJob(), time.Hour)
 	h.ingest(job)
 	o := notStarted(job, jobstate.KindCancelled)
@@ -153,8 +153,8 @@ func TestAWorkerThatRefusesALateStartCancelsTheJob(t *testing.T) {
 	}
 }
 
-func TestARetryLiftsTheExpiry(t *testing.T) {
-	h := newHouse(t)
+func TestARetryRemovesTheExpiry(t *testing.T) {
+	h := newFixture(t)
 	job := until(scheduledJob(time.Hour), time.Minute)
 	h.ingest(job)
 	h.tamper("UPDATE jobs SET expires_at = now()")
@@ -166,8 +166,8 @@ func TestARetryLiftsTheExpiry(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForAnExpiredJobIsReleased(t *testing.T) {
-	h := newHouse(t)
+func TestJobsThatWaitForAnExpiredJobAreReleased(t *testing.T) {
+	h := newFixture(t)
 	late, behind := until(scheduledJob(time.Hour), time.Minute), newJob()
 	late.OrderingKey, late.OrderNumber, behind.OrderingKey, behind.OrderNumber = "k", 1, "k", 2
 	needs, runsAnyway := newJob(), newJob()
@@ -182,16 +182,16 @@ func TestWhatWaitsForAnExpiredJobIsReleased(t *testing.T) {
 	}
 }
 
-// The clock's floor has passed the instant while the job was out.
-func TestAJobHandedBackStillExpiresInTime(t *testing.T) {
-	h := newHouse(t)
+// While the job is out, the clock's floor passes the instant at which the job expires.
+func TestAnInterruptedJobStillExpiresInTime(t *testing.T) {
+	h := newFixture(t)
 	job := until(newJob(), time.Minute)
 	h.fillRoom()
 	h.ingest(job)
-	h.beat("w1", 2*dispatch.MaxUnserved, []int32{0})
+	h.heartbeat("w1", 2*dispatch.MaxUnserved, []int32{0})
 	h.wantStatus(job, jobstate.Queued)
 	if _, next, err := h.Due(t.Context(), time.Hour); err != nil || next != time.Hour {
-		t.Fatalf("with all out the clock sleeps %s, %v", next, err)
+		t.Fatalf("with all jobs out the clock sleeps %s, %v", next, err)
 	}
 	h.ingest(urgent(2 * dispatch.MaxUnserved)...)
 	h.settle(notStarted(job, jobstate.KindInterrupted))
@@ -202,7 +202,7 @@ func TestAJobHandedBackStillExpiresInTime(t *testing.T) {
 }
 
 func TestExpiryIsOnTime(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	wake, listening := make(chan struct{}, 1), make(chan struct{}, 1)
@@ -231,7 +231,7 @@ func TestExpiryIsOnTime(t *testing.T) {
 			if over = got.JobID == job.JobID; over {
 				late := got.FinishedAt.Sub(*job.ExpiresAt)
 				stop()
-				if t.Logf("%s late", late); got.Status != "CANCELLED" || late < 0 || late > 20*time.Second { // who misses its wake sleeps a minute
+				if t.Logf("%s late", late); got.Status != "CANCELLED" || late < 0 || late > 20*time.Second { // a clock that missed the notification would sleep for a minute
 					t.Errorf("%s %s after its expiry", got.Status, late)
 				}
 			}

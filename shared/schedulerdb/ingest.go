@@ -18,8 +18,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Ingest stores new jobs. A job that is due and finds room, with no other job ready, goes out at once, in its only
-// write. The status of a job that is due later is published. A job that is known already is published again.
+// Ingest stores new jobs. A due job is inserted as dispatched if there is room and no other job is ready: then its row
+// is written only once. Ingest returns the status of a job that is due later, and again the status of a job that it
+// stored before.
 func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Effects, error) {
 	for _, job := range created {
 		if err := checkCreated(job); err != nil {
@@ -49,10 +50,10 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Ef
 	return all, nil
 }
 
-// maxAfter bounds the jobs that those of one transaction wait for: the ledger is locked while they are looked at.
+// maxAfter bounds the dependencies of one transaction's jobs: the ledger is locked while they are looked up.
 const maxAfter = 10_000
 
-// partOf returns how many jobs go into the next transaction, mostly all.
+// partOf returns how many of the jobs go into the next transaction: as a rule all.
 func partOf(created []jobevent.Created) int {
 	waitsFor := 0
 	for i := range created {
@@ -63,10 +64,10 @@ func partOf(created []jobevent.Created) int {
 	return len(created)
 }
 
-// arrivalFacts are what has to be known to place new jobs.
+// arrivalFacts are the rows that decide how new jobs begin.
 type arrivalFacts struct {
 	ledger  gen.DispatchLockRow
-	known   []uuid.UUID // the new jobs whose event was delivered before
+	known   []uuid.UUID // those of the new jobs that were stored before
 	workers []gen.WorkersLiveRow
 }
 
@@ -91,7 +92,7 @@ func (s *Store) ingest(
 	if err := in.insert(ctx, t.last); err != nil {
 		return r, err
 	}
-	if b != nil || len(in.scheduled.JobIDs) > 0 { // what follows reads the rows
+	if b != nil || len(in.scheduled.JobIDs) > 0 { // later statements read the rows
 		if err := t.flush(ctx); err != nil {
 			return r, err
 		}
@@ -112,8 +113,8 @@ func (s *Store) ingest(
 		return r, err
 	}
 	again := dispatch.NewDelta()
-	// Reconcile publishes job-created as long as the API has no status of a job. Behind a slow broker a run order with
-	// each of these would multiply the load: only the watchdog repeats it, after its lease.
+	// Reconcile republishes job-created as long as the API has no status of the job. If each of these events repeated the
+	// run order too, they would multiply the load of a slow broker: only the watchdog repeats it, after the lease.
 	if _, err := republishStates(ctx, t.Queries, found.known, &r, &again); err != nil {
 		return r, err
 	}
@@ -122,10 +123,10 @@ func (s *Store) ingest(
 	return r, saveLedger(ctx, t.last, l)
 }
 
-// insertion is a batch of new jobs ready to be inserted, by the state in which they begin.
+// insertion has the parameters that insert a batch of new jobs, by the state in which they begin.
 type insertion struct {
 	queued, pending, scheduled gen.JobsInsertParams
-	orders                     []emit.RunOrder // of those that go out at once
+	orders                     []emit.RunOrder // of the jobs that are dispatched at once
 }
 
 func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at time.Time) insertion {
@@ -197,7 +198,8 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 		p.Ranks, p.CreatedAts = make([]time.Time, 0, n), make([]time.Time, 0, n)
 	}
 	if job.RetryPolicy != nil {
-		// Most have none: the array begins with the first that has one, and the entries that it lacks at its end are null.
+		// Most jobs have none: the array begins with the first that has one, and entries that are missing at its end become
+		// null.
 		p.RetryPolicies = append(p.RetryPolicies, make([]json.RawMessage, len(p.JobIDs)-len(p.RetryPolicies))...)
 		p.RetryPolicies = append(p.RetryPolicies, mustJSON(job.RetryPolicy))
 	}
@@ -216,9 +218,9 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
 }
 
-// IngestUnusable stores a job as failed that was accepted and yet cannot run. Otherwise the API would publish it for
-// ever. Of the job its ids count, and its place in an order as far as it could be read: later jobs of its key wait for
-// all that were accepted before them.
+// IngestUnusable stores a job as failed that the API accepted but that cannot run: otherwise the API would republish it
+// for ever. It uses the job's ids, and its ordering key and predecessor as far as they could be read: later jobs of the
+// key wait for all jobs accepted before them.
 func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason string) (emit.Effects, error) {
 	var r result
 	jobID := job.JobID
@@ -274,7 +276,7 @@ func createdIDs(created []jobevent.Created) []uuid.UUID {
 	return ids
 }
 
-// without returns the jobs that are not known. Of a job that is named twice the first counts.
+// without returns the jobs that are not known. If a job occurs twice, the first one counts.
 func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
 	if len(known) == 0 && inOrder(created) {
 		return created
@@ -293,7 +295,7 @@ func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
 	return jobs
 }
 
-// inOrder reports whether each id is greater than the one before, as ids by time mostly are.
+// inOrder reports whether each id is greater than the one before, as UUIDv7s mostly are.
 func inOrder(created []jobevent.Created) bool {
 	for i := 1; i < len(created); i++ {
 		if bytes.Compare(created[i-1].JobID[:], created[i].JobID[:]) >= 0 {

@@ -8,21 +8,21 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// controlledStatements are those of an installation with controls only.
+// controlledStatements run only in an installation with controls.
 var controlledStatements = []string{
 	"ControlsList", "ControlsSave", "RunningByJob", "Clock", "LanesPending", "PlainBest", "LanesBest", "JobsSendOut",
 	"JobsChangeLane",
 }
 
-// With 200,000 jobs waiting in lanes and in none, and no statistics, controlled dispatching visits the rows that
-// it is about.
-func TestPlansOfControlledDispatchingHoldWithoutStatistics(t *testing.T) {
+// With 200,000 jobs waiting, in lanes and outside, and without statistics, dispatching under controls visits only the
+// rows that it needs.
+func TestPlansOfControlledDispatchingUseIndexesWithoutStatistics(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	url := pgtest.Database(t, migrations.Scheduler)
-	h, _ := newExplainedHouse(t, url, "auto")
+	h, _ := newExplainedFixture(t, url, "auto")
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.control(atMost("type", "A", 1, 1000), aSecond("type", "A", 2, 1000), pause("type", "B", 1), pause("owner", "x", 1),
 		atMost("queue", "mail", 1, 50))
@@ -31,14 +31,14 @@ func TestPlansOfControlledDispatchingHoldWithoutStatistics(t *testing.T) {
 			lane = CASE get_byte(uuid_send(job_id), 15) % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END`)
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		t.Run(planning, func(t *testing.T) {
-			h, plans := newExplainedHouse(t, url, planning)
+			h, plans := newExplainedFixture(t, url, planning)
 			h.fill(300, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
 			h.fill(200, "'PENDING'", "NULL", "NULL", "NULL")
 			h.exec(`UPDATE jobs SET job_type = 'B', rank = now() - interval '1 day'
 				WHERE job_id IN (SELECT job_id FROM jobs WHERE lane IS NULL AND status = 'PENDING' ORDER BY job_id DESC LIMIT 200)`)
 			h.askAgain(0)
 			plans.Forget()
-			effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+			effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
 				WorkerID: "w1", Slots: 400, Partitions: map[string][]int32{"default": {0}, "mail": {1}},
 			}})
 			if h.must(effects, err); len(effects.Runs) == 0 || len(effects.Runs) > 50+50 {

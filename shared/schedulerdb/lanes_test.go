@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 )
 
-// watchLanes counts how often each job is moved from one lane to another.
-func (h house) watchLanes() {
+// watchLanes records how often each job changes its lane.
+func (h fixture) watchLanes() {
 	h.Helper()
 	h.exec("CREATE TABLE lane_moves (job_id uuid)")
 	h.exec(`CREATE FUNCTION note_lane() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -23,8 +23,8 @@ func (h house) watchLanes() {
 		WHEN (OLD.status = NEW.status) EXECUTE FUNCTION note_lane()`)
 }
 
-// laneMoves returns how many moves there were since it was asked last, and how often one job was moved at most.
-func (h house) laneMoves() (all, most int) {
+// laneMoves returns the number of lane changes since its last call, and the most of one job.
+func (h fixture) laneMoves() (all, most int) {
 	h.Helper()
 	if err := h.pool.QueryRow(h.Context(), `SELECT coalesce(sum(n), 0), coalesce(max(n), 0)
 		FROM (SELECT count(*) AS n FROM lane_moves GROUP BY job_id) moves`).Scan(&all, &most); err != nil {
@@ -34,8 +34,8 @@ func (h house) laneMoves() (all, most int) {
 	return all, most
 }
 
-// tick has the clock go on until it wants to sleep, and returns what went out.
-func (h house) tick() (out []emit.RunOrder) {
+// tick runs passes of the clock until it would sleep, and returns the run orders.
+func (h fixture) tick() (out []emit.RunOrder) {
 	h.Helper()
 	for pass := 0; ; pass++ {
 		effects, next, err := h.Due(h.Context(), time.Minute)
@@ -49,10 +49,10 @@ func (h house) tick() (out []emit.RunOrder) {
 	}
 }
 
-// With ten thousand jobs waiting a limit is set, changed and taken back. Each job is moved at most once for
-// each set of controls, and those that no limit touches go on.
-func TestALimitThatIsSetForABacklog(t *testing.T) {
-	h := newHouse(t)
+// While ten thousand jobs wait, a limit is set, changed and removed. Each job changes its lane at most once for each
+// set of controls, and jobs without a limit go out.
+func TestALimitOfABacklogMovesEachJobOnce(t *testing.T) {
+	h := newFixture(t)
 	h.watchLanes()
 	h.fill(10_000, "'PENDING'", "NULL", "NULL", "NULL") // of type A, in two queues
 	h.exec("UPDATE jobs SET owner_id = 'acme' WHERE get_byte(uuid_send(job_id), 15) % 2 = 0")
@@ -60,7 +60,7 @@ func TestALimitThatIsSetForABacklog(t *testing.T) {
 	h.control(atMost("type", "A", 1, 5))
 	h.staff(10)
 	if got := h.running(subject{"type", "A"}); got != 32 {
-		t.Fatalf("%d of A run, want what goes out of two queues without a worker", got)
+		t.Fatalf("%d of A run, want 16 of each of two queues without a worker", got)
 	}
 	other := newJob()
 	out := h.ingest(other).Runs
@@ -92,8 +92,8 @@ func TestALimitThatIsSetForABacklog(t *testing.T) {
 	h.wantEmpty()
 }
 
-// inFlight are orders of all attempts that are out.
-func (h house) inFlight() (out []emit.RunOrder) {
+// inFlight returns all attempts that are out.
+func (h fixture) inFlight() (out []emit.RunOrder) {
 	h.Helper()
 	rows, err := h.pool.Query(h.Context(), "SELECT job_id, attempt FROM jobs WHERE status IN ('QUEUED', 'RUNNING')")
 	if err != nil {
@@ -110,8 +110,8 @@ func (h house) inFlight() (out []emit.RunOrder) {
 	return out
 }
 
-// wantFewer has attempts complete, one by one, and checks that the limit of type A is used and kept.
-func (h house) wantFewer(limit int) {
+// wantFewer completes attempts one by one, and asserts that the limit of type A is kept and used up.
+func (h fixture) wantFewer(limit int) {
 	h.Helper()
 	for range 60 {
 		for _, order := range h.inFlight()[:1] {
@@ -132,9 +132,9 @@ func (h house) wantFewer(limit int) {
 	}
 }
 
-// Whatever lanes they stand in, the best rank goes first of all that may go.
+// Of all jobs that may go out, the one with the best rank goes first, whatever its lane.
 func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.staff(1)
 	first := newJob()
 	h.ingest(first)
@@ -150,7 +150,7 @@ func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 	h.ingest(jobs[:100]...)
 	setAll(1, 50)
 	h.ingest(jobs[100:200]...)
-	setAll(2, 0) // all of A that come by are moved
+	setAll(2, 0) // dispatching moves each job of A that it meets
 	h.ingest(jobs[200:]...)
 	var ranks []time.Time
 	last := emit.RunOrder{JobID: first.JobID, Attempt: 1}
@@ -161,7 +161,7 @@ func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 			ranks = nil
 		}
 		if len(effects.Runs) == 0 && n < 300 {
-			t.Fatalf("after %d nothing goes out", n)
+			t.Fatalf("after %d jobs none goes out", n)
 		}
 		for _, order := range effects.Runs {
 			last, ranks = order, append(ranks, order.Rank)
@@ -176,9 +176,9 @@ func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 	h.wantEmpty()
 }
 
-// A job that comes back from an attempt stands in the lane of its controls.
-func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
-	h := newHouse(t)
+// A job that waits again after an attempt is in the lane of its controls.
+func TestAnInterruptedJobReturnsToItsLane(t *testing.T) {
+	h := newFixture(t)
 	h.staff(20)
 	job, next := newJob(), newJob()
 	h.ingest(job)
@@ -197,10 +197,10 @@ func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
 	h.wantEmpty()
 }
 
-// More lanes than one look takes in, each of which lets one job out at a time.
-func TestHundredsOfOwnersHaveALimitEach(t *testing.T) {
+// There are more lanes than one query reads, and each allows one job at a time.
+func TestHundredsOfOwnersEachHaveALimit(t *testing.T) {
 	const owners = 250
-	h := newHouse(t)
+	h := newFixture(t)
 	h.staff(1000)
 	var controls []jobevent.Control
 	jobs := newJobs(3 * owners)

@@ -13,18 +13,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Beat stores the heartbeats of workers: their slots, the attempts that they hold, and those that they have started.
-// Room that they bring is used at once.
-func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (emit.Effects, error) {
+// Heartbeat stores the heartbeats of workers: their slots, and the attempts that they hold or have started. If a
+// heartbeat adds room, Heartbeat dispatches jobs into it.
+func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) (emit.Effects, error) {
 	latest := map[string]jobevent.Heartbeat{}
-	for _, beat := range beats {
-		if err := checkBeat(beat); err != nil {
+	for _, heartbeat := range heartbeats {
+		if err := checkHeartbeat(heartbeat); err != nil {
 			return emit.Effects{}, err
 		}
-		if before, some := latest[beat.WorkerID]; some && beat.Part > 0 {
-			beat.Attempts = append(slices.Clip(before.Attempts), beat.Attempts...)
+		if before, some := latest[heartbeat.WorkerID]; some && heartbeat.Part > 0 {
+			heartbeat.Attempts = append(slices.Clip(before.Attempts), heartbeat.Attempts...)
 		}
-		latest[beat.WorkerID] = beat
+		latest[heartbeat.WorkerID] = heartbeat
 	}
 	var r result
 	err := s.step(ctx, &r, nil, func(t step) error {
@@ -49,26 +49,26 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (emit.Effe
 func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat) error {
 	var p gen.WorkersSeenParams
 	var gone []string
-	for id, beat := range latest {
-		if beat.Stopping {
+	for id, heartbeat := range latest {
+		if heartbeat.Stopping {
 			gone = append(gone, id)
 			continue
 		}
 		p.WorkerIDs = append(p.WorkerIDs, id)
-		p.Partitions = append(p.Partitions, mustJSON(existing(beat.Partitions)))
-		p.Slots = append(p.Slots, int32Of(beat.Slots))
-		p.Rates = append(p.Rates, min(max(beat.Rate, 0), maxRate))
+		p.Partitions = append(p.Partitions, mustJSON(existing(heartbeat.Partitions)))
+		p.Slots = append(p.Slots, int32Of(heartbeat.Slots))
+		p.Rates = append(p.Rates, min(max(heartbeat.Rate, 0), maxRate))
 	}
 	if err := q.WorkersSeen(ctx, p); err != nil {
 		return fmt.Errorf("write workers: %w", err)
 	}
 	if err := q.WorkersGone(ctx, gen.WorkersGoneParams{WorkerIDs: gone, SilentAfter: silentAfter}); err != nil {
-		return fmt.Errorf("forget workers: %w", err)
+		return fmt.Errorf("delete workers: %w", err)
 	}
 	return nil
 }
 
-// existing leaves out partitions that a run-job topic does not have.
+// existing removes numbers of partitions that a run-job topic does not have.
 func existing(reported map[string][]int32) map[string][]int32 {
 	partitions := make(map[string][]int32, len(reported))
 	for queue, numbers := range reported {
@@ -87,13 +87,13 @@ type heldAttempt struct {
 	workerID string
 }
 
-// renew renews the leases of the listed attempts, and makes those RUNNING that have started.
+// renew renews the leases of the listed attempts, and makes started ones RUNNING.
 func (s *Store) renew(
 	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, r *result, delta *dispatch.Delta,
 ) error {
 	var held []heldAttempt
-	for id, beat := range latest {
-		for _, attempt := range beat.Attempts {
+	for id, heartbeat := range latest {
+		for _, attempt := range heartbeat.Attempts {
 			held = append(held, heldAttempt{attempt, id})
 		}
 	}
@@ -135,12 +135,12 @@ func (s *Store) renew(
 	return nil
 }
 
-// AskMost bounds the run orders that AskAgain publishes again at once.
+// AskMost bounds the run orders that one call of AskAgain republishes.
 const AskMost = 1000
 
-// AskAgain publishes again the run orders of attempts that no worker has listed for a lease. Each question without an
-// answer makes the next one rarer. It also repeats the unanswered cancels that have become due since the last look. The
-// count corrects the ledger.
+// AskAgain asks about the attempts that no worker has listed for a lease, by republishing their run orders. Each
+// question without an answer delays the next one. AskAgain also repeats unanswered cancels that have become due since
+// the last call, and corrects the ledger by the count.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (emit.Effects, error) {
 	var r result
 	err := s.step(ctx, &r, nil, func(t step) error {
@@ -176,7 +176,7 @@ func (s *Store) askAgain(
 			MaxJobs: AskMost, Lease: s.cfg.Lease, SilentAfter: silentAfter,
 		})
 		if err != nil {
-			return fmt.Errorf("ask again: %w", err)
+			return fmt.Errorf("ask about attempts: %w", err)
 		}
 		for _, row := range rows {
 			r.Runs = append(r.Runs, emit.RunOrder{

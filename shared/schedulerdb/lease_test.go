@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func (h house) askAgain(since time.Duration) emit.Effects {
+func (h fixture) askAgain(since time.Duration) emit.Effects {
 	h.Helper()
 	counted, err := h.Count(h.Context())
 	if err != nil {
@@ -19,8 +19,8 @@ func (h house) askAgain(since time.Duration) emit.Effects {
 	return h.must(effects, err)
 }
 
-func TestAfterALeaseWithoutAWordTheSameOrderIsSaidAgain(t *testing.T) {
-	h := newHouse(t)
+func TestAnExpiredLeaseRepeatsTheRunOrder(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	first := h.ingest(job).Runs[0]
 	if effects := h.askAgain(2 * time.Second); len(effects.Runs) != 0 {
@@ -32,37 +32,37 @@ func TestAfterALeaseWithoutAWordTheSameOrderIsSaidAgain(t *testing.T) {
 		t.Fatalf("asked %+v after %+v", effects.Runs, first)
 	}
 	if effects := h.askAgain(2 * time.Second); len(effects.Runs) != 0 {
-		t.Errorf("asking did not set the lease anew")
+		t.Errorf("asking did not renew the lease")
 	}
 }
 
-func TestABeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
-	h := newHouse(t)
+func TestAHeartbeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	now := time.Now()
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
-	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 2, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 2, StartedAt: &now})
 	h.wantStatus(job, jobstate.Queued)
-	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
 	h.wantStatus(job, jobstate.Queued)
 	if effects := h.askAgain(time.Second); len(effects.Runs) != 0 {
 		t.Errorf("a held attempt was asked about: %+v", effects.Runs)
 	}
-	effects := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	effects := h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 	if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "RUNNING" {
-		t.Fatalf("the beat returned %+v", effects)
+		t.Fatalf("the heartbeat returned %+v", effects)
 	}
-	if effects := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(effects.Jobs) != 0 {
-		t.Errorf("a second beat returned %+v", effects)
+	if effects := h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(effects.Jobs) != 0 {
+		t.Errorf("a second heartbeat returned %+v", effects)
 	}
 	h.settle(completed(job, 1))
-	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 	h.wantStatus(job, jobstate.Completed)
 }
 
 func TestAWaitingJobIsCancelledAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	later := time.Now().Add(time.Hour)
 	scheduled, retrying, pending := newJob(), newJob(), newJob()
 	scheduled.RunAt = &later
@@ -82,7 +82,7 @@ func TestAWaitingJobIsCancelledAtOnce(t *testing.T) {
 	}
 }
 
-func TestACancelOfARunningJobIsAQuestionToTheWorker(t *testing.T) {
+func TestACancelOfARunningJobIsDecidedByTheWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind    jobstate.Kind
 		want    jobstate.Status
@@ -96,7 +96,7 @@ func TestACancelOfARunningJobIsAQuestionToTheWorker(t *testing.T) {
 		"waiting for a callback": {jobstate.KindWaiting, jobstate.Cancelled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			job := newJob()
 			h.ingest(job)
 			effects := h.order(job, 1, jobevent.CommandCancel)
@@ -119,7 +119,7 @@ func TestACancelOfARunningJobIsAQuestionToTheWorker(t *testing.T) {
 }
 
 func TestCommandsCountOnceAndAreAnswered(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	job := newJob()
 	job.MaxRetryCount = 1
 	h.ingest(job)
@@ -149,18 +149,18 @@ func TestCommandsCountOnceAndAreAnswered(t *testing.T) {
 }
 
 func TestACommandForAnUnknownJobChangesNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if effects := h.order(newJob(), 1, jobevent.CommandCancel); len(effects.Jobs) != 0 {
 		t.Errorf("%+v", effects)
 	}
 }
 
-func TestAReportSaysOnlyWhatTheAPIHasNotSeen(t *testing.T) {
-	h := newHouse(t)
+func TestAReportReturnsOnlyNewerVersions(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	if events := h.report(job, 1); len(events) != 0 {
-		t.Errorf("said what is known: %v", events)
+		t.Errorf("returned a known version: %v", events)
 	}
 	if events := h.report(job, 0); len(events) != 2 || events[0].Type() != jobevent.TypeRun || events[1].Type() != jobevent.TypeStatus {
 		t.Errorf("got %v", events)

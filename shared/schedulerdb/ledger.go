@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// lockLedger reads the ledger and locks it until the commit.
+// lockLedger locks the ledger until the commit, and reads it.
 func (s *Store) lockLedger(ctx context.Context, q *gen.Queries) (*dispatch.Ledger, error) {
 	row, err := q.DispatchLock(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Store) lockLedger(ctx context.Context, q *gen.Queries) (*dispatch.Ledge
 	return s.readLedger(ctx, q, row)
 }
 
-// queueLock has the ledger locked and its row read in a batch, for readLedger.
+// queueLock adds the statement that locks the ledger to a batch. readLedger then takes the row.
 func queueLock(b *pgx.Batch, row *gen.DispatchLockRow) {
 	pgpool.QueueOne(b, row, pgx.RowToStructByPos[gen.DispatchLockRow], gen.DispatchLock)
 }
@@ -50,8 +50,8 @@ func useControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, set *d
 	return nil
 }
 
-// saveLedger writes what changed, and wakes the function dispatch if something is due sooner than it expects. Nothing
-// after it reads either, so both may wait for COMMIT.
+// saveLedger writes the ledger if it changed, and wakes the function dispatch if a job is due sooner than it expects.
+// No later statement of the transaction depends on either, so both may travel with COMMIT.
 func saveLedger(ctx context.Context, last *gen.Queries, l *dispatch.Ledger) error {
 	write, wakeClock := l.Close()
 	if wakeClock {
@@ -72,8 +72,9 @@ func saveLedger(ctx context.Context, last *gen.Queries, l *dispatch.Ledger) erro
 	return nil
 }
 
-// controlsOf returns the controls of a revision, which it reads once in the life of the process. The ledger that names
-// the revision is locked by this transaction, or read in its snapshot, and it is written whenever the controls are.
+// controlsOf returns the controls of a revision, and keeps them, so that each revision is read once. They belong to the
+// revision: the ledger that names it is locked by this transaction, or was read in its snapshot, and every change of
+// the controls writes the ledger.
 func (s *Store) controlsOf(ctx context.Context, q *gen.Queries, revision int64) (*dispatch.Controls, error) {
 	if revision == 0 {
 		return dispatch.NoControls, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// drift is what the ledger lacks of the rows.
-func (h house) drift() dispatch.Delta {
+// drift returns how the rows differ from the ledger.
+func (h fixture) drift() dispatch.Delta {
 	h.Helper()
 	counted, err := h.Count(h.Context())
 	if err != nil {
@@ -28,7 +28,7 @@ func (h house) drift() dispatch.Delta {
 	return counted.drift
 }
 
-func (h house) begin() pgx.Tx {
+func (h fixture) begin() pgx.Tx {
 	h.Helper()
 	tx, err := h.pool.Begin(h.Context())
 	if err != nil {
@@ -37,9 +37,9 @@ func (h house) begin() pgx.Tx {
 	return tx
 }
 
-func TestAWaitingJobThatWasLockedByWhoRolledBackIsFoundByTheNextCount(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 1, []int32{0})
+func TestTheCountFindsAJobThatDispatchingSkippedAsLocked(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 1, []int32{0})
 	jobs := newJobs(3)
 	for i, job := range jobs {
 		job.CreatedAt = time.Now().Add(time.Duration(i-10) * time.Second)
@@ -68,21 +68,21 @@ func TestAWaitingJobThatWasLockedByWhoRolledBackIsFoundByTheNextCount(t *testing
 	}
 }
 
-func TestAWaitingJobThatACommandLeavesAsItIsStaysInItsPlace(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 1, []int32{0})
+func TestARefusedCommandKeepsAWaitingJobInTheLedger(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 1, []int32{0})
 	first, second := newJob(), newJob()
 	h.ingest(first)
 	h.ingest(second)
-	h.exec("UPDATE dispatch_state SET floors = '{}'") // as if it had been skipped
+	h.exec("UPDATE dispatch_state SET floors = '{}'") // as if the second had been skipped
 	h.order(second, 1, jobevent.CommandRetry)         // which is refused
 	if effects := h.settle(completed(first, 1)); len(effects.Runs) != 1 {
 		t.Errorf("sent out %+v", effects.Runs)
 	}
 }
 
-func TestABatchThatIsRefusedLeavesTheLedgerAsItWas(t *testing.T) {
-	h := newHouse(t)
+func TestARefusedBatchLeavesTheLedgerAsItWas(t *testing.T) {
+	h := newFixture(t)
 	bad := newJob()
 	bad.Payload = json.RawMessage(`{`)
 	if _, err := h.Ingest(t.Context(), append(newJobs(40), bad)); err == nil {
@@ -96,9 +96,9 @@ func TestABatchThatIsRefusedLeavesTheLedgerAsItWas(t *testing.T) {
 	}
 }
 
-func TestARowThatChangedBehindTheLedgerIsCounted(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 5, []int32{0})
+func TestTheCountCorrectsRowsThatTheLedgerMissed(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 5, []int32{0})
 	h.ingest(newJobs(5)...)
 	h.tamper("DELETE FROM jobs")
 	if effects := h.ingest(newJobs(9)...); len(effects.Runs) != 5 {
@@ -106,9 +106,9 @@ func TestARowThatChangedBehindTheLedgerIsCounted(t *testing.T) {
 	}
 }
 
-// Entries are added as text, and one that looks like the border of two is none.
-func TestAFullHistoryKeepsItsLastHundredMoves(t *testing.T) {
-	h := newHouse(t)
+// Entries are appended as text. A message that looks like the border between two entries must not count as one.
+func TestAFullHistoryKeepsItsLastHundredTransitions(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	job.MaxRetryCount = 100
 	h.ingest(job)
@@ -125,34 +125,34 @@ func TestAFullHistoryKeepsItsLastHundredMoves(t *testing.T) {
 		h.due()
 	}
 	now := time.Now()
-	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
 	h.wantFullHistory(job, "RUNNING", nasty)
 	h.settle(waiting(job), ended(job, attempt, jobstate.KindLost))
 	h.settle(completed(job, attempt+1))
 	h.wantFullHistory(job, "COMPLETED", nasty)
 }
 
-func (h house) wantFullHistory(job jobevent.Created, last, message string) {
+func (h fixture) wantFullHistory(job jobevent.Created, last, message string) {
 	h.Helper()
 	moves := h.status(job).History
 	if len(moves) != 100 || moves[99].To != last || moves[0].From == "" {
 		h.Fatalf("%d moves, from %+v to %+v", len(moves), moves[0], moves[len(moves)-1])
 	}
-	said := 0
+	found := 0
 	for i, move := range moves[1:] {
 		if move.From != moves[i].To || move.At.Before(moves[i].At) {
 			h.Errorf("%+v after %+v", move, moves[i])
 		}
 		if move.Message == message {
-			said++
+			found++
 		}
 	}
-	if said < 20 {
-		h.Errorf("the message stands there %d times", said)
+	if found < 20 {
+		h.Errorf("the history has the message %d times", found)
 	}
 }
 
-func TestHistoriesOfBeforeAreKept(t *testing.T) {
+func TestHistoriesOfTheFirstSchemaAreKept(t *testing.T) {
 	t.Parallel()
 	first, err := fs.ReadFile(migrations.Scheduler.FS, "00001_jobs.sql")
 	if err != nil {
@@ -184,10 +184,10 @@ func TestHistoriesOfBeforeAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	h := house{t, store}
+	h := fixture{t, store}
 	job := jobevent.Created{JobID: id}
 	if effects := h.askAgain(time.Second); len(effects.Runs) != 1 {
-		t.Errorf("the first count sends out %+v", effects.Runs)
+		t.Errorf("the first count dispatches %+v", effects.Runs)
 	}
 	h.settle(completed(job, 1))
 	if s := h.wantStatus(job, jobstate.Completed); len(s.History) != 4 || s.History[1].From != "SCHEDULED" {
@@ -195,9 +195,9 @@ func TestHistoriesOfBeforeAreKept(t *testing.T) {
 	}
 }
 
-// What no store method does the database refuses all the same.
-func TestRowsThatCannotBeAreRefused(t *testing.T) {
-	h := newHouse(t)
+// The database refuses these rows, although no method of the store writes them.
+func TestTheDatabaseRefusesImpossibleRows(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	for _, set := range []string{

@@ -15,10 +15,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// limited is a store whose limits are checked by what it publishes: an attempt counts from its order until its
-// outcome is handed in.
+// limited checks the limits of a store by its effects: an attempt counts from its run order until its outcome is
+// reported.
 type limited struct {
-	house
+	fixture
 	stores []*Store
 	jobs   map[uuid.UUID]jobevent.Created
 	limits map[subject]int
@@ -29,12 +29,12 @@ type limited struct {
 	ended   map[uuid.UUID]bool
 }
 
-// Three stores take jobs in, settle and dispatch at once, limits of all kinds overlap and other controls
-// change: no limit is ever exceeded, every job ends, and then there is as much room as at first.
-func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
-	h := openHouse(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=6")
+// Three stores ingest, settle and dispatch at once, while limits of all kinds overlap and other controls change. No
+// limit is ever exceeded, every job ends, and afterwards there is as much room as before.
+func TestConcurrentStoresKeepTheLimits(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=6")
 	w := &limited{
-		house: h, stores: []*Store{h.Store}, jobs: map[uuid.UUID]jobevent.Created{},
+		fixture: h, stores: []*Store{h.Store}, jobs: map[uuid.UUID]jobevent.Created{},
 		limits: map[subject]int{
 			{"queue", "default"}: 5, {"type", "A"}: 3, {"type", "B"}: 4, {"owner", "x"}: 3, {"owner", "y z"}: 1,
 		},
@@ -52,7 +52,7 @@ func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
 		h.control(atMost(s.kind, s.name, 1, n))
 	}
 	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
-	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 30, Partitions: map[string][]int32{"default": all, "mail": all},
 	}})
 	h.must(effects, err)
@@ -66,7 +66,7 @@ func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
 	for _, s := range []subject{{"queue", "mail"}, {"type", "C"}, {"owner", "free"}} {
 		h.control(nothing(s.kind, s.name, math.MaxInt64))
 	}
-	h.control(atMost("type", "A", math.MaxInt64, 3)) // a lane that is paused is not looked at, and stays noted
+	h.control(atMost("type", "A", math.MaxInt64, 3)) // dispatching does not read a paused lane, which stays in the ledger
 	h.tick()
 	h.wantEmpty()
 	for s, n := range w.limits {
@@ -75,7 +75,8 @@ func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
 	h.wantEmpty()
 }
 
-// wantUsedUp has n of ten jobs run at once that s alone limits: nothing is still counted of what went before.
+// wantUsedUp asserts that exactly n of ten jobs run at once that only s limits: earlier attempts are not counted any
+// more.
 func (w *limited) wantUsedUp(s subject, n int) {
 	jobs := newJobs(10)
 	for i := range jobs {
@@ -116,7 +117,7 @@ func (w *limited) run(ctx context.Context) {
 		ingesting.Go(func() {
 			for len(mine) > 0 && ctx.Err() == nil {
 				n := min(1+rand.IntN(12), len(mine))
-				w.said(ctx)(store.Ingest(ctx, mine[:n]))
+				w.publish(ctx)(store.Ingest(ctx, mine[:n]))
 				mine = mine[n:]
 			}
 		})
@@ -132,7 +133,8 @@ func (w *limited) run(ctx context.Context) {
 	copies.Wait()
 }
 
-func (w *limited) said(ctx context.Context) func(emit.Effects, error) {
+// publish takes the effects of a store's method, and counts its run orders.
+func (w *limited) publish(ctx context.Context) func(emit.Effects, error) {
 	return func(effects emit.Effects, err error) {
 		if err != nil && ctx.Err() == nil {
 			w.Error(err)
@@ -162,7 +164,7 @@ func (w *limited) done() bool {
 	return len(w.ended) == len(w.jobs) || w.Failed()
 }
 
-// settleAll ends attempts in all ways, half an eye on having many out at once.
+// settleAll settles attempts with all kinds of outcomes, a few at a time, so that many are out at once.
 func (w *limited) settleAll(ctx context.Context, store *Store) {
 	ticker := time.NewTicker(3 * time.Millisecond)
 	defer ticker.Stop()
@@ -192,24 +194,24 @@ func (w *limited) settleAll(ctx context.Context, store *Store) {
 		}
 		w.mu.Unlock()
 		if len(outcomes) > 0 {
-			w.said(ctx)(store.Settle(ctx, outcomes))
+			w.publish(ctx)(store.Settle(ctx, outcomes))
 		}
 	}
 }
 
-// keepTime is the clock and the watchdog, who count what is in the database too.
+// keepTime runs passes of the clock and the watchdog, and checks the limits against the rows.
 func (w *limited) keepTime(ctx context.Context, store *Store) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for ctx.Err() == nil && !w.done() {
 		<-ticker.C
 		effects, _, err := store.Due(ctx, time.Second)
-		w.said(ctx)(effects, err)
+		w.publish(ctx)(effects, err)
 		counted, err := store.Count(ctx)
 		if ctx.Err() == nil && (err != nil || counted.drift.ChangesCounts()) {
 			w.Errorf("the ledger is wrong by %+v (%v)", counted.drift, err)
 		}
-		w.said(ctx)(store.AskAgain(ctx, counted, time.Second))
+		w.publish(ctx)(store.AskAgain(ctx, counted, time.Second))
 		if err := w.look(ctx); err != nil && ctx.Err() == nil {
 			w.Error(err)
 		}
@@ -240,7 +242,7 @@ func (w *limited) look(ctx context.Context) error {
 	return rows.Err()
 }
 
-// control pauses and resumes what is limited, and what is not.
+// control pauses and resumes subjects with and without a limit.
 func (w *limited) control(ctx context.Context) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -256,14 +258,14 @@ func (w *limited) control(ctx context.Context) {
 		if rand.IntN(3) == 0 {
 			c = nothing(s.kind, s.name, version)
 		}
-		w.said(ctx)(w.stores[0].Control(ctx, []jobevent.Control{a, c}))
+		w.publish(ctx)(w.stores[0].Control(ctx, []jobevent.Control{a, c}))
 		if rand.IntN(4) == 0 {
 			for _, s := range others {
-				w.said(ctx)(w.stores[1].Control(ctx, []jobevent.Control{nothing(s.kind, s.name, version)}))
+				w.publish(ctx)(w.stores[1].Control(ctx, []jobevent.Control{nothing(s.kind, s.name, version)}))
 			}
 			a.Version, a.Paused = version+1, false
 			version++
-			w.said(ctx)(w.stores[2].Control(ctx, []jobevent.Control{a}))
+			w.publish(ctx)(w.stores[2].Control(ctx, []jobevent.Control{a}))
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// lockedJob is a job under a row lock, with the transitions that a batch makes, applied in order.
+// lockedJob is a job whose row is locked, with the transitions that a batch has made so far.
 type lockedJob struct {
 	jobstate.Job
 	row         gen.JobsLockRow
@@ -33,13 +33,13 @@ type lockedJob struct {
 	startedAt   time.Time
 	blockedBy   string
 	changed     bool
-	changes     *changes // of the request, by a command; nil: none
+	changes     *changes // of the request, by a change command; nil: none
 }
 
-// changes are the changed parts of a request that the locked row does not have.
+// changes has the changed parts of a request that JobsLock does not read.
 type changes struct {
-	payload   json.RawMessage // nil: as before
-	timeoutMs int64           // 0: as before
+	payload   json.RawMessage // nil: unchanged
+	timeoutMs int64           // 0: unchanged
 }
 
 func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
@@ -65,7 +65,7 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	return jobs, nil
 }
 
-// outcome applies one outcome. The outcome of a cancelled attempt answers the cancel command.
+// outcome applies one outcome. If a cancel is pending, the outcome answers it.
 func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	next, ok := j.Apply(jobstate.Outcome{
 		Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable, Callback: o.WorkerID == "",
@@ -103,7 +103,7 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	return nil
 }
 
-// ended takes the worker, start and output from the outcome. A callback knows neither the worker nor the start: the
+// ended copies the worker, the start and the output from the outcome. A callback has neither worker nor start: then the
 // known values stay.
 func (j *lockedJob) ended(o Outcome) {
 	j.output = o.Output
@@ -115,16 +115,17 @@ func (j *lockedJob) ended(o Outcome) {
 	}
 }
 
-// suspectAtMost bounds for how long a suspect waits for its next attempt.
+// suspectAtMost bounds the delay before a suspect's next attempt.
 const suspectAtMost = 5 * time.Minute
 
-// suspectDelay is a random part of 10 s after the second loss in a row, and of twice as much after each further one.
-// Jobs that were lost together, with a worker that one of them killed, come back one by one.
+// suspectDelay returns a random part of 10 s after the second loss in a row, and of twice as much after each further
+// one. So jobs that were lost together, because one of them killed their worker, come back one by one.
 func suspectDelay(lostCount int) time.Duration {
 	return rand.N(min(5*time.Second<<min(lostCount-1, 10), suspectAtMost))
 }
 
-// delay is for how long the job waits for its next attempt: as the handler asked, or by its retry policy.
+// delay returns how long the job waits for its next attempt: the time that the handler asked for, or that of its retry
+// policy.
 func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 	if o.Kind == jobstate.KindLost && next.Status == jobstate.Scheduled {
 		return suspectDelay(next.LostCount), nil
@@ -145,7 +146,7 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 func (j *lockedJob) command(c jobevent.Command) {
 	c.Command, c.By = jobevent.CleanText(c.Command, nameMost), jobevent.CleanText(c.By, nameMost)
 	if c.Command == jobevent.CommandChange && c.Change == nil {
-		return // from a projection of the release before, which leaves the change out; a new one publishes it whole
+		return // from a projection of the previous release, which omits the change; a new projection publishes it whole
 	}
 	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
 	if !isNew {
@@ -177,11 +178,12 @@ func (j *lockedJob) command(c jobevent.Command) {
 func (j *lockedJob) putOff(until time.Time) {
 	j.dueAt = until
 	if j.dueAt.Before(j.row.At) {
-		j.dueAt = j.row.At // at once, but not before jobs that have waited longer
+		j.dueAt = j.row.At // due at once, but behind jobs that have waited longer
 	}
 }
 
-// change changes the values of the request. The job keeps the time for which it has waited.
+// change changes values of the request. A new priority moves the job's rank, which keeps the time that the job has
+// waited.
 func (j *lockedJob) change(c jobevent.Change) {
 	if j.changes == nil {
 		j.changes = &changes{}
@@ -213,7 +215,7 @@ func (j *lockedJob) change(c jobevent.Change) {
 	}
 }
 
-// changeJobs writes the requests that commands have changed. saveJobs follows, and raises the versions.
+// changeJobs writes the requests that commands have changed. saveJobs must follow: it raises the versions.
 func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob) error {
 	var p gen.JobsChangeParams
 	for _, j := range jobs {
@@ -247,7 +249,7 @@ func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
 	switch {
 	case next.Status.Terminal():
 		j.blockedBy = ""
-	case j.Status.Terminal() && j.row.OrderingKey != nil: // another job of its key may have the turn by now
+	case j.Status.Terminal() && j.row.OrderingKey != nil: // another job of its key may have the turn meanwhile
 		j.blockedBy = dispatch.ByOrder
 	}
 	j.Job, j.moves, j.changed = next, append(j.moves, m), true
@@ -285,7 +287,7 @@ func saveJobs(
 	return deleteJobs(ctx, q, gone, saved)
 }
 
-// deleteJobs makes tombstones of jobs that have ended. They take the place of the jobs' other snapshots.
+// deleteJobs reduces ended jobs to tombstones, whose snapshots replace the other snapshots of these jobs.
 func deleteJobs(
 	ctx context.Context, q *gen.Queries, gone gen.JobsDeleteParams, saved []emit.Snapshot,
 ) ([]emit.Snapshot, error) {
@@ -300,12 +302,12 @@ func deleteJobs(
 	return saved, nil
 }
 
-// noteIn notes in the delta what the job's transitions mean for dispatching. A job that waited and still waits is noted
-// too: a transaction that dispatched while the job was locked has skipped it.
+// noteIn enters the effects of the job's transitions on dispatching into the delta. It also enters a job that waited
+// and still waits: a transaction that dispatched while the job was locked has skipped it.
 func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	was := jobstate.Status(j.row.Status)
 	for _, m := range j.moves {
-		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock moves most of those, and counts none
+		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock makes most transitions to PENDING, and counts none
 			delta.NoteTransition(j.row.JobType, jobstate.Status(m.To), 1)
 		}
 	}
@@ -330,7 +332,8 @@ func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	}
 }
 
-// expiry is when the job is cancelled unless it has started. A job that was retried after its end has none.
+// expiry returns the instant at which the job is cancelled unless it has started. A job that was retried after its end
+// does not expire.
 func (j *lockedJob) expiry() (at time.Time, expires bool) {
 	isReady := j.Status == jobstate.Scheduled || j.Status == jobstate.Pending
 	if j.row.ExpiresAt == nil || !isReady || jobstate.Status(j.row.Status).Terminal() ||
@@ -340,7 +343,8 @@ func (j *lockedJob) expiry() (at time.Time, expires bool) {
 	return *j.row.ExpiresAt, true
 }
 
-// rank is the job's rank in its queue. A lost or interrupted job keeps its rank.
+// rank returns the job's rank in its queue. A lost or interrupted job keeps its rank; an ended job that is retried gets
+// a new one.
 func (j *lockedJob) rank() time.Time {
 	if was := jobstate.Status(j.row.Status); j.Status == jobstate.Pending && was.Terminal() {
 		return dispatch.Rank(j.row.At, int(j.row.Priority))
@@ -376,7 +380,7 @@ func (j *lockedJob) addToDeleted(p *gen.JobsDeleteParams) {
 	p.Entries = append(p.Entries, entriesOf(j.moves[len(j.moves)-1:]))
 }
 
-// entriesOf writes transitions as entries of a history.
+// entriesOf encodes transitions as entries of a history.
 func entriesOf(moves []jobevent.Move) string {
 	var b []byte
 	for i, move := range moves {
@@ -391,15 +395,15 @@ func entriesOf(moves []jobevent.Move) string {
 func appendMove(b []byte, move jobevent.Move) []byte {
 	text, err := jobevent.Encode(move)
 	if err != nil {
-		panic("write a move: " + err.Error()) // an instant beyond the year 9999: the outcome that has it is to blame
+		panic("encode a transition: " + err.Error()) // its outcome has an instant beyond the year 9999
 	}
 	return append(b, text...)
 }
 
-// unknownAt is how a Move begins of which only the statement knows the instant and the old state.
+// unknownAt is the beginning of an encoded Move whose instant and old state only the statement knows.
 const unknownAt = `{"at":"0001-01-01T00:00:00Z",`
 
-// appendEnd writes such a Move without its beginning.
+// appendEnd appends such a Move without its beginning.
 func appendEnd(b []byte, move jobevent.Move) []byte {
 	begin := len(b)
 	b = appendMove(b, move)

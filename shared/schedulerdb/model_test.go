@@ -15,19 +15,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// The store does with many jobs at once what a plain model does that knows no SQL: who may run, who waits for whom, who
-// has the turn, whom a pause or a limit holds. There is always room, so whoever may run is out.
+// The store does with many jobs at once what a model without SQL does: the model decides which job may run, which waits
+// for which, which has the turn, and which a pause or a limit holds back. There is always room, so every job that may
+// run is out.
 func TestTheStoreSchedulesAsTheModelDoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	h := newHouse(t)
+	h := newFixture(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		h.exec("TRUNCATE jobs, dependencies, order_gaps, controls, workers")
-		// A set of controls of an earlier run has another number.
+		// Controls of an earlier run have another revision.
 		h.exec(`UPDATE dispatch_state SET n = n + 1000, in_flight = '{}', floors = '{}', due_floor = null,
 			more = json_build_object('controls', n + 1000)`)
-		h.beat("w", 1000, []int32{0})
+		h.heartbeat("w", 1000, []int32{0})
 		m := newModel(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":        func(rt *rapid.T) { m.compare(rt, h) },
@@ -43,8 +44,8 @@ func TestTheStoreSchedulesAsTheModelDoes(t *testing.T) {
 
 type model struct {
 	jobs     []*modelJob
-	numbers  int             // of commands and of controls
-	controls map[subject]int // the most that may run; none: any number
+	numbers  int             // numbers of commands and versions of controls
+	controls map[subject]int // the most jobs that may run; missing: any number
 }
 
 type modelJob struct {
@@ -52,14 +53,14 @@ type modelJob struct {
 	created jobevent.Created
 	known   bool
 	started bool
-	retried bool // after its end, which lifts its expiry
+	retried bool // after its end, which removes its expiry
 	waits   map[uuid.UUID]bool
-	hasTurn bool // or has no key
+	hasTurn bool // true without a key, too
 }
 
 const modelJobs = 10
 
-// newModel accepts jobs as the API does; which of them the scheduler hears of when is left to chance.
+// newModel accepts jobs as the API does. When the scheduler receives each is random.
 func newModel(rt *rapid.T) *model {
 	m := &model{controls: map[subject]int{}}
 	last := map[string]*uuid.UUID{}
@@ -95,7 +96,7 @@ func (m *model) byID(id uuid.UUID) *modelJob {
 	return nil
 }
 
-// pick draws a job for which that holds; nil: there is none.
+// pick draws one of the jobs for which the condition holds; nil: there is none.
 func (m *model) pick(rt *rapid.T, what string, holds func(*modelJob) bool) *modelJob {
 	fit := slices.DeleteFunc(slices.Clone(m.jobs), func(j *modelJob) bool { return !holds(j) })
 	if len(fit) == 0 {
@@ -106,12 +107,12 @@ func (m *model) pick(rt *rapid.T, what string, holds func(*modelJob) bool) *mode
 
 func (j *modelJob) String() string { return j.created.JobID.String()[30:] }
 
-// GoString is what rapid prints of a draw.
+// GoString is the text that rapid prints for a draw.
 func (j *modelJob) GoString() string {
 	return fmt.Sprint(j, " ", j.Status, " of key ", j.created.OrderingKey)
 }
 
-func (m *model) ingestSome(rt *rapid.T, h house) {
+func (m *model) ingestSome(rt *rapid.T, h fixture) {
 	var batch []jobevent.Created
 	for range rapid.IntRange(1, 3).Draw(rt, "batch") {
 		j := m.pick(rt, "new", func(j *modelJob) bool { return !j.known })
@@ -133,7 +134,7 @@ func (m *model) ingestSome(rt *rapid.T, h house) {
 	}
 }
 
-func (m *model) settleOne(rt *rapid.T, h house) {
+func (m *model) settleOne(rt *rapid.T, h fixture) {
 	j := m.pick(rt, "attempt", func(j *modelJob) bool { return j.Status.InFlight() || j.Status == jobstate.Waiting })
 	if j == nil {
 		return
@@ -159,7 +160,7 @@ func (m *model) apply(j *modelJob, o Outcome) {
 	j.Job = next
 }
 
-func (m *model) commandOne(rt *rapid.T, h house) {
+func (m *model) commandOne(rt *rapid.T, h fixture) {
 	j := m.pick(rt, "job", func(j *modelJob) bool { return j.known })
 	if j == nil {
 		return
@@ -186,8 +187,8 @@ func (m *model) commandOne(rt *rapid.T, h house) {
 	m.settle(rt, h)
 }
 
-// control has at most so many run of a queue, a job type or an owner: none is a pause.
-func (m *model) control(rt *rapid.T, h house) {
+// control limits how many jobs of a queue, a job type or an owner may run; 0 is a pause.
+func (m *model) control(rt *rapid.T, h fixture) {
 	s := rapid.SampledFrom([]subject{
 		{jobevent.ControlQueue, "default"}, {jobevent.ControlType, "A"}, {jobevent.ControlType, "B"},
 		{jobevent.ControlOwner, "acme"},
@@ -205,8 +206,8 @@ func (m *model) control(rt *rapid.T, h house) {
 	m.settle(rt, h)
 }
 
-// expire has it be too late for a job.
-func (m *model) expire(rt *rapid.T, h house) {
+// expire lets the expiry of a job pass.
+func (m *model) expire(rt *rapid.T, h fixture) {
 	j := m.pick(rt, "late", func(j *modelJob) bool { return j.known && !j.retried && !j.Status.Terminal() })
 	if j == nil {
 		return
@@ -220,8 +221,8 @@ func (m *model) expire(rt *rapid.T, h house) {
 	m.settle(rt, h)
 }
 
-// fallDue has the time of a job come.
-func (m *model) fallDue(rt *rapid.T, h house) {
+// fallDue lets a job become due.
+func (m *model) fallDue(rt *rapid.T, h fixture) {
 	j := m.pick(rt, "due", func(j *modelJob) bool {
 		return j.known && (j.Status == jobstate.Scheduled || j.Status == jobstate.Retrying || j.Status == jobstate.Waiting)
 	})
@@ -230,7 +231,7 @@ func (m *model) fallDue(rt *rapid.T, h house) {
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", j.created.JobID)
 	h.due()
-	if j.Status == jobstate.Waiting { // the API was asked, and knows of no callback
+	if j.Status == jobstate.Waiting { // the API was asked, and has no callback
 		o := Outcome{
 			JobID: j.created.JobID, Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true, ErrorCode: "WORKER.CALLBACK_TIMEOUT",
 		}
@@ -242,21 +243,21 @@ func (m *model) fallDue(rt *rapid.T, h house) {
 	m.settle(rt, h)
 }
 
-// settle lets everything follow that follows from the state of all jobs, until nothing changes.
-func (m *model) settle(rt *rapid.T, h house) {
+// settle applies the consequences of the states of all jobs until nothing changes.
+func (m *model) settle(rt *rapid.T, h fixture) {
 	for changed := true; changed; {
 		changed = false
 		for _, j := range m.jobs {
 			changed = j.known && (m.waitLess(j) || m.takeTurn(j)) || changed
 		}
 	}
-	// A job that was inserted as QUEUED went out before the jobs that its arrival has set free, whatever their rank.
+	// A job that was inserted as QUEUED goes out before the jobs that its arrival releases, whatever their rank.
 	m.dispatch(rt, h, "status = 'QUEUED' AND moves = 1")
 	m.dispatch(rt, h, "true")
 }
 
-// dispatch sends out, of those jobs, the best rank first, past those that are held back.
-func (m *model) dispatch(rt *rapid.T, h house, which string) {
+// dispatch sends out the chosen jobs, the best rank first, and skips jobs that a control holds back.
+func (m *model) dispatch(rt *rapid.T, h fixture, which string) {
 	rows, err := h.pool.Query(h.Context(), "SELECT job_id FROM jobs WHERE "+which+" ORDER BY rank, job_id")
 	if err != nil {
 		rt.Fatal(err)
@@ -301,7 +302,7 @@ func (m *model) holdsBack(j *modelJob) bool {
 	return false
 }
 
-// waitLess takes in which of the jobs that it waits for have ended.
+// waitLess drops the dependencies that have ended.
 func (m *model) waitLess(j *modelJob) (changed bool) {
 	if j.Status.Terminal() {
 		changed = len(j.waits) > 0
@@ -324,7 +325,7 @@ func (m *model) waitLess(j *modelJob) (changed bool) {
 	return changed
 }
 
-// takeTurn gives the job its turn when no other of its key has it and none is before it in line.
+// takeTurn gives the job the turn if no other job of its key has it and none is before it in line.
 func (m *model) takeTurn(j *modelJob) bool {
 	if j.hasTurn || j.Status.Terminal() || !m.complete(j) {
 		return false
@@ -340,13 +341,13 @@ func (m *model) takeTurn(j *modelJob) bool {
 	return true
 }
 
-// complete reports whether the job is known with all that were accepted before it.
+// complete reports whether the job and all jobs accepted before it have arrived.
 func (m *model) complete(j *modelJob) bool {
 	return j.known && (j.created.OrderAfter == nil || m.complete(m.byID(*j.created.OrderAfter)))
 }
 
-// compare holds the rows against the model.
-func (m *model) compare(rt *rapid.T, h house) {
+// compare compares the rows with the model.
+func (m *model) compare(rt *rapid.T, h fixture) {
 	h.askAgain(0)
 	var want []string
 	for _, j := range m.jobs {

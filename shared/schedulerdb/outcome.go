@@ -19,30 +19,30 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Outcome is what became of an attempt, as its worker reports it.
+// Outcome is the outcome of an attempt, as a worker or a callback reports it.
 type Outcome struct {
 	JobID           uuid.UUID
 	Attempt         int
 	Kind            jobstate.Kind
-	WorkerID        string // empty: an outside system called back
+	WorkerID        string // empty: the outcome is that of a callback
 	StartedAt       *time.Time
 	FinishedAt      *time.Time
 	Output          json.RawMessage
 	ErrorCode       string
 	Message         string
 	Retryable       bool
-	RetryAfter      time.Duration // zero: the job's policy
+	RetryAfter      time.Duration // zero: as the job's retry policy has it
 	CallbackTimeout time.Duration // KindWaiting only
 }
 
-// Settle applies outcomes, in order, and sends out what finds room then. An outcome of an old attempt changes nothing;
-// the state of its job is published again.
+// Settle applies outcomes in order, and dispatches jobs into the room that they make. An outcome of an old attempt
+// changes nothing, and the current state of its job is published again.
 func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
 	outcomes, err := cleanOutcomes(outcomes)
 	if err != nil {
 		return emit.Effects{}, err
 	}
-	// In the order in which JobsLock locks rows; the outcomes of one job in the order in which they came.
+	// JobsLock locks rows in this order. The outcomes of one job keep the order in which they came.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	done, others := split(outcomes)
 	if len(others) == 0 {
@@ -52,8 +52,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 	err = s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		// Lock the completed ones too: a transaction that locks rows in two steps meets others in the wrong order, and
-		// both wait for ever.
+		// Lock the completed jobs too: a transaction that locks rows in two steps can deadlock with another one.
 		jobs, err := lockJobs(ctx, t.Queries, jobIDs(outcomes))
 		if err != nil {
 			return err
@@ -78,8 +77,8 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 	return r.Effects, err
 }
 
-// settleCompleted is Settle where all attempts completed, in the order of their jobs: most batches. The jobs are
-// written, and the ledger is locked, in the round trip of BEGIN.
+// settleCompleted is Settle for batches in which all attempts completed, as they did in most. The outcomes are sorted
+// by job. The statements that write the jobs and lock the ledger travel with BEGIN, in one round trip.
 func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
 	p := completeParams(outcomes)
 	var rows []gen.JobsCompleteRow
@@ -108,8 +107,8 @@ func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.E
 	return r.Effects, err
 }
 
-// split separates the jobs whose attempt completed, which take the fast path in one statement, from those that go under
-// a row lock through the rules of jobstate.
+// split separates completed attempts, which one statement writes, from the other outcomes, to which the rules of
+// jobstate apply under row locks.
 func split(outcomes []Outcome) (done, others []Outcome) {
 	for i, o := range outcomes {
 		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
@@ -122,7 +121,7 @@ func split(outcomes []Outcome) (done, others []Outcome) {
 	return done, others
 }
 
-// apply settles locked rows by the rules of jobstate.
+// apply applies outcomes to locked rows by the rules of jobstate.
 func (s *Store) apply(
 	ctx context.Context, q *gen.Queries, by string, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob,
 	delta *dispatch.Delta,
@@ -145,8 +144,8 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 	return ids
 }
 
-// completedSnapshots returns the jobs that JobsComplete has written for outcomes in the order of their jobs, and enters
-// their ends into the delta.
+// completedSnapshots returns the jobs that JobsComplete has written, and enters their ends into the delta. The outcomes
+// are sorted by job.
 func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *dispatch.Delta) []emit.Snapshot {
 	jobs := make([]emit.Snapshot, len(rows))
 	for i := range rows {

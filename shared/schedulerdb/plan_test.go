@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func newExplainedHouse(t *testing.T, url, planning string) (house, *pgtest.Plans) {
+func newExplainedFixture(t *testing.T, url, planning string) (fixture, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}
 	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), plans.Watch(planning))
@@ -24,24 +24,24 @@ func newExplainedHouse(t *testing.T, url, planning string) (house, *pgtest.Plans
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return house{t, &Store{pool: pool, cfg: Config{Lease: 15 * time.Second, MaxLost: 3}}}, plans
+	return fixture{t, &Store{pool: pool, cfg: Config{Lease: 15 * time.Second, MaxLost: 3}}}, plans
 }
 
-// Without fresh statistics and with 200,000 jobs waiting, every statement visits the rows that it is
-// about, by an index, and sorts none but those.
-func TestPlansHoldWithoutStatistics(t *testing.T) {
+// Without fresh statistics and with 200,000 jobs waiting, every statement finds its rows by an index, and sorts no
+// others.
+func TestPlansUseIndexesWithoutStatistics(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	url := pgtest.Database(t, migrations.Scheduler)
-	h, _ := newExplainedHouse(t, url, "auto")
+	h, _ := newExplainedFixture(t, url, "auto")
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.exec("ALTER TABLE order_gaps SET (autovacuum_enabled = off)")
 	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		t.Run(planning, func(t *testing.T) {
-			h, plans := newExplainedHouse(t, url, planning)
+			h, plans := newExplainedFixture(t, url, planning)
 			h.tamper("DELETE FROM jobs WHERE status <> 'PENDING'")
 			h.fill(20_000, "(ARRAY['SCHEDULED', 'RETRYING'])[1 + n % 2]", "now() + n * interval '1 s'", "NULL", "NULL")
 			h.fill(500, "'RETRYING'", "now() - n * interval '1 s'", "NULL", "NULL")
@@ -50,7 +50,7 @@ func TestPlansHoldWithoutStatistics(t *testing.T) {
 				"(SELECT job_id FROM jobs WHERE status IN ('PENDING', 'SCHEDULED') ORDER BY job_id DESC LIMIT 10000)")
 			h.fill(500, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
 			h.fillTied(20_000)
-			// Statistics that were taken when it was empty, as it is as a rule.
+			// Statistics of the empty table: as a rule it is empty.
 			h.exec("UPDATE pg_class SET reltuples = 0, relpages = 1000 WHERE relname = 'order_gaps'")
 			h.askAgain(0)
 			h.fill(300, "'QUEUED'", "NULL", "now() - interval '1 s'", "11")
@@ -61,8 +61,8 @@ func TestPlansHoldWithoutStatistics(t *testing.T) {
 	}
 }
 
-// fill inserts rows in two queues; the arguments are SQL, with n as the row's number.
-func (h house) fill(rows int, status, dueAt, leaseExpiresAt, partition string) {
+// fill inserts rows into two queues. The arguments are SQL in which n is the row's number.
+func (h fixture) fill(rows int, status, dueAt, leaseExpiresAt, partition string) {
 	h.Helper()
 	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
 			attempt, rank, due_at, callback_deadline_at, lease_expires_at, partition, history, created_at)
@@ -72,8 +72,8 @@ func (h house) fill(rows int, status, dueAt, leaseExpiresAt, partition string) {
 		FROM generate_series(1, $1::int) n`, rows)
 }
 
-// fillTied inserts jobs that wait for their turn among those of a thousand keys, and for one job or another.
-func (h house) fillTied(rows int) {
+// fillTied inserts jobs of a thousand ordering keys that wait for their turn and for dependencies.
+func (h fixture) fillTied(rows int) {
 	h.Helper()
 	h.exec("DELETE FROM jobs WHERE ordering_key IS NOT NULL")
 	h.exec("TRUNCATE dependencies, order_gaps")
@@ -90,10 +90,10 @@ func (h house) fillTied(rows int) {
 	h.exec("UPDATE dispatch_state SET more = json_build_object('dependents', $1::int)", rows)
 }
 
-// tied has jobs wait for others, and released.
-func (h house) tied() {
+// tied ingests jobs that wait for others, and releases them.
+func (h fixture) tied() {
 	h.Helper()
-	first, line := newJob(), inOrderOf("k7", 2)
+	first, line := newJob(), orderedJobs("k7", 2)
 	line[1].OrderAfter = &line[0].JobID
 	h.ingest(first)
 	h.ingest(line[1])
@@ -104,11 +104,11 @@ func (h house) tied() {
 	h.tamper("UPDATE jobs SET blocked_by = NULL WHERE ordering_key = 'k7' AND blocked_by = 'dependency'")
 }
 
-// doOfEverything has each method of the store work on some dozens of jobs.
-func (h house) doOfEverything() {
+// doOfEverything calls each method of the store with some dozens of jobs.
+func (h fixture) doOfEverything() {
 	h.Helper()
 	now, soon := time.Now(), time.Now().Add(time.Minute)
-	h.beat("w1", 100, []int32{0})
+	h.heartbeat("w1", 100, []int32{0})
 	fresh := newJobs(60)
 	for i := range fresh {
 		fresh[i].Queue = []string{"default", "mail", "fresh"}[i%3]
@@ -132,7 +132,7 @@ func (h house) doOfEverything() {
 		held[i] = jobevent.HeldAttempt{JobID: ids[i], Attempt: attempt, StartedAt: &now}
 		outcomes[i] = completed(jobevent.Created{JobID: ids[i]}, attempt)
 	}
-	h.beat("w1", 100, []int32{0}, held...)
+	h.heartbeat("w1", 100, []int32{0}, held...)
 	if effects := h.settle(outcomes...); len(effects.Jobs) != 50 {
 		h.Errorf("%d jobs completed", len(effects.Jobs))
 	}
@@ -148,8 +148,8 @@ func (h house) doOfEverything() {
 	h.tied()
 }
 
-// checkPlans holds each plan against what its statement was asked to do: at most 300 rows of jobs, but for
-// those that look at all 800 in flight or at the first thousand due.
+// checkPlans checks the rows that each plan visits: at most 300 rows of jobs, except for statements that read all 800
+// attempts in flight or the first thousand due jobs.
 func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for _, name := range []string{
@@ -171,7 +171,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	checkVisits(t, seen)
 }
 
-// checkVisits holds plans against the number of rows that their statements are about, by an index.
+// checkVisits asserts that plans visit at most this number of rows, by an index.
 func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for name, plans := range seen {
@@ -186,7 +186,7 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 					visited += (n.Rows + n.Removed) * n.Loops
 				}
 			})
-			// What a recursion costs the planner guesses, as if each row led to ten.
+			// The planner only guesses the cost of a recursion, as if each row led to ten.
 			isDear := plan.Cost > 100_000 && name != "OrderGapsClose"
 			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 20_000 || isDear {
 				text, _ := json.MarshalIndent(plan, "", " ")
@@ -196,20 +196,20 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 	}
 }
 
-// With statistics from when nothing was out, the index of what is out looks empty to the planner. It must not be
-// walked for each order.
-func TestOrdersAreReadByTheirIDs(t *testing.T) {
+// With statistics of a time without attempts, the index of attempts that are out looks empty to the planner. It must
+// not scan that index for each run order.
+func TestRunOrdersAreReadByTheirIDs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	h, plans := newExplainedHouse(t, pgtest.Database(t, migrations.Scheduler), "auto")
+	h, plans := newExplainedFixture(t, pgtest.Database(t, migrations.Scheduler), "auto")
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.fill(10_000, "'SCHEDULED'", "now() + interval '1 h'", "NULL", "NULL")
 	h.exec("ANALYZE jobs")
 	h.fill(2000, "'QUEUED'", "NULL", "now() + interval '15 s'", "11")
 	h.ingest(newJobs(500)...)
-	h.beat("w1", 10, []int32{0})
+	h.heartbeat("w1", 10, []int32{0})
 	if len(plans.Seen()["JobsRunOrders"]) == 0 {
 		t.Error("JobsRunOrders did not run")
 	}
@@ -222,9 +222,8 @@ func TestOrdersAreReadByTheirIDs(t *testing.T) {
 	}
 }
 
-// A transaction that somebody holds open keeps the dead entry of every job that has gone by. Dispatching does
-// not walk over them.
-func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
+// An open transaction keeps the dead index entries of all dispatched jobs. Dispatching does not scan them.
+func TestDispatchingDoesNotScanDeadEntries(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
@@ -236,8 +235,8 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	h := house{t, store}
-	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)") // it could take none of the dead, and is no part of this
+	h := fixture{t, store}
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)") // it could remove no dead row, and would disturb the figures
 	h.fill(jobs, "'PENDING'", "NULL", "NULL", "NULL")
 	holder := h.begin()
 	defer func() { _ = holder.Rollback(t.Context()) }()
@@ -247,7 +246,7 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), "SELECT FROM jobs LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
-	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 2000, Partitions: map[string][]int32{"default": {0}, "mail": {1}},
 	}})
 	h.must(effects, err)
@@ -268,8 +267,8 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 				UPDATE dispatch_state SET n = i + 1 WHERE n = i;
 				COMMIT;
 			END LOOP;
-		END $$`) // single jobs, each of which writes the ledger
-	watched, plans := newExplainedHouse(t, url, "auto")
+		END $$`) // one job at a time, each of which writes the ledger
+	watched, plans := newExplainedFixture(t, url, "auto")
 	var last uuid.UUID
 	if err := h.pool.QueryRow(t.Context(), "SELECT job_id FROM jobs WHERE status = 'QUEUED' LIMIT 1").Scan(&last); err != nil {
 		t.Fatal(err)
@@ -288,8 +287,8 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 	} {
 		seen := plans.Seen()[name]
 		if name == "JobsInsert" && len(seen) > 1 {
-			// An insert that finds a leaf full looks up its few hundred dead entries before it splits it, in one index
-			// or in several. That happens now and then, not at each insert: the least counts.
+			// An insert into a full leaf looks up its few hundred dead entries before it splits the leaf, in one index or in
+			// several. Only some inserts do, so the least figure counts.
 			seen = []pgtest.Node{slices.MinFunc(seen, func(a, b pgtest.Node) int {
 				return cmp.Compare(a.Hit+a.Read, b.Hit+b.Read)
 			})}

@@ -13,17 +13,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 )
 
-// Without any clock: whatever brings a job or makes room sees to it that no job waits while there is
-// room, however the copies of the functions meet.
-func TestNoJobWithRoomIsLeftForTheClock(t *testing.T) {
-	h := openHouse(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=9")
-	h.beat("w1", 3, []int32{0, 5})
+// The clock does not run here. Every transaction that brings a job or makes room dispatches, so that no job waits while
+// there is room, however the copies of the functions interleave.
+func TestNoReadyJobWithRoomIsLeftForTheClock(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=9")
+	h.heartbeat("w1", 3, []int32{0, 5})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	jobs := newJobs(300)
 	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
 	defer stop()
 	orders := make(chan emit.RunOrder, 10_000)
-	said := func(effects emit.Effects, err error) {
+	published := func(effects emit.Effects, err error) {
 		if err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
@@ -36,11 +36,11 @@ func TestNoJobWithRoomIsLeftForTheClock(t *testing.T) {
 		copies.Go(func() {
 			for mine := jobs[part*100 : part*100+100]; len(mine) > 0 && ctx.Err() == nil; {
 				n := min(1+rand.IntN(7), len(mine))
-				said(h.Ingest(ctx, append([]jobevent.Created{jobs[rand.IntN(300)]}, mine[:n]...)))
+				published(h.Ingest(ctx, append([]jobevent.Created{jobs[rand.IntN(300)]}, mine[:n]...)))
 				mine = mine[n:]
 			}
 		})
-		copies.Go(func() { // locks waiting jobs for nothing
+		copies.Go(func() { // locks waiting jobs without changing them
 			for n := 1; n < 50 && ctx.Err() == nil; n++ {
 				var commands []jobevent.Command
 				for range 10 {
@@ -48,7 +48,7 @@ func TestNoJobWithRoomIsLeftForTheClock(t *testing.T) {
 						JobID: jobs[rand.IntN(300)].JobID, Number: n, Command: jobevent.CommandRetry,
 					})
 				}
-				said(h.Command(ctx, commands))
+				published(h.Command(ctx, commands))
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestNoJobWithRoomIsLeftForTheClock(t *testing.T) {
 				select {
 				case order := <-orders:
 					effects, err := h.Settle(ctx, []Outcome{completed(jobevent.Created{JobID: order.JobID}, 1)})
-					said(effects, err)
+					published(effects, err)
 					mu.Lock()
 					ended[order.JobID] = true
 					all := len(ended) == len(jobs)

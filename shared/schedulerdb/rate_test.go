@@ -8,11 +8,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Nobody but the clock brings these jobs out, and it sleeps as long as Due says.
+// Only the clock dispatches these jobs, and it sleeps as long as Due returns.
 func TestStartsASecondAreLimited(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.staff(200)
 			const limit, jobs = 50, 60
 			h.control(aSecond(s.kind, s.name, 1, limit))
@@ -38,24 +38,24 @@ func TestStartsASecondAreLimited(t *testing.T) {
 	}
 }
 
-func TestTheClockIsWokenForWhatOnlyTimeLetsOut(t *testing.T) {
-	h := newHouse(t)
+func TestTheClockIsWokenForJobsUnderARateLimit(t *testing.T) {
+	h := newFixture(t)
 	ctx, stop := context.WithCancel(t.Context())
 	woken, ended := make(chan struct{}, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = h.Listen(ctx, func() { woken <- struct{}{} })
 	}()
-	<-woken // it listens
+	<-woken // the listener is ready
 	h.control(aSecond("type", "SIMULATION", 1, 0.001), aSecond("type", "OTHER", 1, 0.01))
 	first, second, third := newJob(), newJob(), newJob()
 	third.JobType = "OTHER"
-	h.ingest(first, third) // they have their start
+	h.ingest(first, third) // both start, which empties the buckets
 	h.ingest(second)
 	<-woken
 	h.ingest(newJob())
 	h.exec("SELECT pg_notify('jobweaver_due', '')")
-	<-woken // by this one: notifications keep their order
+	<-woken // by this notification: notifications keep their order
 	third.JobID = newJob().JobID
 	h.ingest(third)
 	<-woken
@@ -73,8 +73,8 @@ func TestTheClockIsWokenForWhatOnlyTimeLetsOut(t *testing.T) {
 	}
 }
 
-func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
-	h := newHouse(t)
+func TestTheClockDoesNotWaitForALimitOfRunningJobs(t *testing.T) {
+	h := newFixture(t)
 	h.staff(20)
 	rate := 5.0
 	both := atMost("type", "SIMULATION", 1, 1)
@@ -86,7 +86,8 @@ func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
 		t.Errorf("the clock sleeps %s (%v)", next, err)
 	}
 	effects := h.settle(completed(jobs[0], 1))
-	// The rate allows the second start 0.2 s after the first: the outcome finds it so, or the clock does, or it waits for it.
+	// The rate allows the second start 0.2 s after the first. If that time has passed, the outcome or the clock
+	// dispatches the job; otherwise the clock sleeps until then.
 	atClock, next, err := h.Due(t.Context(), time.Minute)
 	if out := len(effects.Runs) + len(atClock.Runs); err != nil || out == 0 && next > time.Second {
 		t.Errorf("%d out, then the clock sleeps %s (%v)", out, next, err)
@@ -97,13 +98,13 @@ func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
 	}
 }
 
-// protocol #16
-func TestARateGoesOnWhenTheDatabasesClockWasSetBack(t *testing.T) {
-	h := newHouse(t)
+// A bucket's instants then lie in the future.
+func TestARateLimitGoesOnWhenTheDatabasesClockWasSetBack(t *testing.T) {
+	h := newFixture(t)
 	h.staff(200)
 	h.control(aSecond("type", "SIMULATION", 1, 5))
 	h.ingest(newJobs(3)...) // one goes out, and the bucket is empty
-	// An hour of the clock later.
+	// As if the bucket had been emptied an hour later by the clock.
 	h.exec(`UPDATE dispatch_state SET more = jsonb_set(jsonb_set(more::jsonb,
 		'{buckets,type:SIMULATION,at}', to_jsonb((more::jsonb #>> '{buckets,type:SIMULATION,at}')::timestamptz + interval '1 h')),
 		'{opensAt}', to_jsonb((more::jsonb ->> 'opensAt')::timestamptz + interval '1 h'))`)

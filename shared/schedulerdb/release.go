@@ -15,9 +15,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// release releases the jobs that waited for those that have ended, under the lock of the ledger. New jobs are inserted
-// under that lock too, so none can begin to wait for a job that has just ended without being seen. It returns the jobs
-// that it cancels, because one that they waited for did not complete.
+// release releases the jobs that waited for jobs that have ended. It runs under the lock of the ledger, as the
+// inserting of new jobs does: so release sees every job that waits. It returns the jobs that it cancels because a
+// dependency did not complete.
 func (s *Store) release(ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger) ([]emit.Snapshot, error) {
 	var cancelled []emit.Snapshot
 	left := dispatch.MaxReleases
@@ -36,7 +36,7 @@ func (s *Store) release(ctx context.Context, q *gen.Queries, by string, l *dispa
 	return cancelled, nil
 }
 
-// releaseDependents takes one dependency each from up to most rows, and returns how many it looked at.
+// releaseDependents removes up to most dependencies on jobs that have ended, and returns how many it found.
 func (s *Store) releaseDependents(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, ended []uuid.UUID, most int,
 ) (cancelled []emit.Snapshot, n int, err error) {
@@ -47,20 +47,20 @@ func (s *Store) releaseDependents(
 	l.NoteDependencies(-dropped)
 	rows, err := q.DependenciesOf(ctx, gen.DependenciesOfParams{AfterIDs: ended, MaxRows: int32Of(most)})
 	if err != nil {
-		return nil, 0, fmt.Errorf("find jobs that waited: %w", err)
+		return nil, 0, fmt.Errorf("find dependent jobs: %w", err)
 	}
 	if cancelled, err = s.endWaiting(ctx, q, by, l, rows); err != nil {
 		return nil, 0, err
 	}
 	unreleased, err := q.DependenciesLeft(ctx, ended)
 	if err != nil {
-		return nil, 0, fmt.Errorf("find jobs that wait still: %w", err)
+		return nil, 0, fmt.Errorf("find dependencies that are left: %w", err)
 	}
 	l.NoteReleased(len(rows), unreleased)
 	return cancelled, len(rows), nil
 }
 
-// endWaiting writes that the job of each row has one job less to wait for.
+// endWaiting lets the job of each row wait for one dependency less.
 func (s *Store) endWaiting(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, rows []gen.DependenciesOfRow,
 ) ([]emit.Snapshot, error) {
@@ -94,7 +94,7 @@ func (s *Store) endWaiting(
 	return s.cancelDependents(ctx, q, by, l, releases.Failed)
 }
 
-// cancelDependents ends jobs of which one dependency did not complete. Their rows are locked.
+// cancelDependents cancels jobs of which a dependency did not complete. Their rows are locked already.
 func (s *Store) cancelDependents(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, failed map[uuid.UUID]dispatch.Dependent,
 ) ([]emit.Snapshot, error) {
@@ -113,7 +113,7 @@ func (s *Store) cancelDependents(
 	return cancelled, err
 }
 
-// giveUp ends a job that has not started.
+// giveUp cancels a job that has not started.
 func (j *lockedJob) giveUp(by, code, message string) {
 	next, ok := j.GiveUp()
 	if !ok {
@@ -131,7 +131,7 @@ func takeTurns(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, keys map
 	}
 	rows, err := q.TurnsTake(ctx, p)
 	if err != nil {
-		return fmt.Errorf("give turns: %w", err)
+		return fmt.Errorf("take turns: %w", err)
 	}
 	for _, row := range rows {
 		if row.BlockedBy == nil && row.Status == string(jobstate.Pending) {
@@ -141,17 +141,17 @@ func takeTurns(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, keys map
 	return nil
 }
 
-// maxOverdue bounds what one search for overdue releases walks over.
+// maxOverdue bounds the rows that one search for overdue releases reads.
 const maxOverdue = 1000
 
-// walk is how far the searches for overdue releases have come.
+// walk is the position up to which the searches for overdue releases have come.
 type walk struct {
 	afterID, jobID uuid.UUID
 	key            dispatch.OrderKey
 }
 
-// findOverdue finds jobs that should have been released long ago, and notes them again: the process that had to release
-// them may have died in a way that nobody thought of. Each search continues the one before.
+// findOverdue finds jobs that should have been released before, and enters them into the delta: a process may have died
+// in an unforeseen way before it released them. Each search continues where the last one stopped.
 func (s *Store) findOverdue(ctx context.Context, q *gen.Queries, delta *dispatch.Delta) error {
 	s.walks.Lock()
 	defer s.walks.Unlock()

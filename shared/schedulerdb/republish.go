@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// republish adds all that follows from the current state of those jobs of a batch that it did not change. Their events
-// were delivered before, and what was published then may be lost.
+// republish adds the events that follow from the current state of those jobs that the batch did not change. Their
+// events were delivered before, and the events that were published then may be lost.
 func republish(ctx context.Context, q *gen.Queries, ids []uuid.UUID, r *result, delta *dispatch.Delta) error {
 	queued, err := republishStates(ctx, q, ids, r, delta)
 	r.sentOut = append(r.sentOut, queued...)
@@ -38,7 +38,7 @@ func republishStates(
 	for _, job := range jobs {
 		switch status := jobstate.Status(job.Status); {
 		case status == jobstate.Pending && job.BlockedBy == nil:
-			// A transaction that dispatched may have skipped it, because we had it locked.
+			// Another transaction may have dispatched and skipped the job, because we had it locked.
 			delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.Rank)
 		case status == jobstate.Queued:
 			queued = append(queued, job.JobID)

@@ -10,41 +10,41 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Whatever brings a job up again, all that follows from its current state is said, its status last.
-func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
+// Every event about a known job republishes all events of its current state, the status last.
+func TestARedeliveryRepublishesTheWholeCurrentState(t *testing.T) {
 	const (
 		run, cancel, dead, status = jobevent.TypeRun, jobevent.TypeAttemptCancel, jobevent.TypeDeadLettered, jobevent.TypeStatus
-		again                     = "its creation, once more"
+		again                     = "its creation, redelivered"
 	)
 	for name, c := range map[string]struct {
-		become func(h house, job jobevent.Created)
+		become func(h fixture, job jobevent.Created)
 		want   []string
 	}{
-		"queued": {func(house, jobevent.Created) {}, []string{run, status}},
-		"queued, cancel asked": {func(h house, job jobevent.Created) {
+		"queued": {func(fixture, jobevent.Created) {}, []string{run, status}},
+		"queued, cancel asked": {func(h fixture, job jobevent.Created) {
 			h.order(job, 1, jobevent.CommandCancel)
 		}, []string{run, cancel, status}},
-		"running": {func(h house, job jobevent.Created) { h.start(job) }, []string{status}},
-		"running, cancel asked": {func(h house, job jobevent.Created) {
+		"running": {func(h fixture, job jobevent.Created) { h.start(job) }, []string{status}},
+		"running, cancel asked": {func(h fixture, job jobevent.Created) {
 			h.start(job)
 			h.order(job, 1, jobevent.CommandCancel)
 		}, []string{cancel, status}},
-		"waiting":   {func(h house, job jobevent.Created) { h.settle(waiting(job)) }, []string{status}},
-		"retrying":  {func(h house, job jobevent.Created) { h.settle(ended(job, 1, jobstate.KindFailed)) }, []string{status}},
-		"scheduled": {func(h house, job jobevent.Created) { h.settle(snoozed(job)) }, []string{status}},
-		"queued again": {func(h house, job jobevent.Created) {
+		"waiting":   {func(h fixture, job jobevent.Created) { h.settle(waiting(job)) }, []string{status}},
+		"retrying":  {func(h fixture, job jobevent.Created) { h.settle(ended(job, 1, jobstate.KindFailed)) }, []string{status}},
+		"scheduled": {func(h fixture, job jobevent.Created) { h.settle(snoozed(job)) }, []string{status}},
+		"queued again": {func(h fixture, job jobevent.Created) {
 			h.settle(ended(job, 1, jobstate.KindInterrupted))
 		}, []string{run, status}},
-		"completed": {func(h house, job jobevent.Created) { h.settle(completed(job, 1)) }, []string{status}},
-		"cancelled": {func(h house, job jobevent.Created) { h.settle(ended(job, 1, jobstate.KindCancelled)) }, []string{status}},
-		"failed": {func(h house, job jobevent.Created) {
+		"completed": {func(h fixture, job jobevent.Created) { h.settle(completed(job, 1)) }, []string{status}},
+		"cancelled": {func(h fixture, job jobevent.Created) { h.settle(ended(job, 1, jobstate.KindCancelled)) }, []string{status}},
+		"failed": {func(h fixture, job jobevent.Created) {
 			o := ended(job, 1, jobstate.KindFailed)
 			o.Retryable = false
 			h.settle(o)
 		}, []string{dead, status}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			job := newJob()
 			h.ingest(job)
 			c.become(h, job)
@@ -61,29 +61,29 @@ func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
 			} {
 				want, names := c.want, each(reported, jobevent.Item.ID)
 				if by == again && want[0] == run {
-					want, names = want[1:], names[1:] // the watchdog alone repeats the order: knative A1
+					want, names = want[1:], names[1:] // only the watchdog repeats the run order
 				}
 				if got := each(events, jobevent.Item.Type); !slices.Equal(got, want) {
 					t.Errorf("%s returned %v, want %v", by, got, want)
 				}
 				if !slices.Equal(each(events, jobevent.Item.ID), names) {
-					t.Errorf("%s says events of other names", by)
+					t.Errorf("%s returned events with other ids", by)
 				}
 				if order, _ := jobevent.Decode[jobevent.Run](events[0]); order.Cancel != (slices.Contains(want, cancel) && want[0] == run) {
-					t.Errorf("%s says an order with cancel %t", by, order.Cancel)
+					t.Errorf("%s returned a run order with cancel %t", by, order.Cancel)
 				}
 			}
 		})
 	}
 }
 
-func (h house) start(job jobevent.Created) {
+func (h fixture) start(job jobevent.Created) {
 	h.Helper()
 	now := time.Now()
-	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 }
 
-func (h house) events(effects emit.Effects) []jobevent.Item {
+func (h fixture) events(effects emit.Effects) []jobevent.Item {
 	h.Helper()
 	events, err := effects.Events("test")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func (h house) reschedule(job jobevent.Created, number int, at time.Time) emit.Effects {
+func (h fixture) reschedule(job jobevent.Created, number int, at time.Time) emit.Effects {
 	h.Helper()
 	effects, err := h.Command(h.Context(), []jobevent.Command{{
 		JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: "tester", RunAt: &at,
@@ -29,28 +29,28 @@ func scheduledJob(in time.Duration) jobevent.Created {
 func TestAWaitingJobIsRescheduled(t *testing.T) {
 	later := time.Now().Add(42 * time.Minute).UTC().Truncate(time.Microsecond)
 	for name, c := range map[string]struct {
-		become func(h house, job *jobevent.Created)
+		become func(h fixture, job *jobevent.Created)
 		want   jobstate.Status
 	}{
-		"a scheduled one": {func(h house, job *jobevent.Created) {
+		"a scheduled one": {func(h fixture, job *jobevent.Created) {
 			*job = scheduledJob(time.Hour)
 			h.ingest(*job)
 		}, jobstate.Scheduled},
-		"a pending one": {func(h house, job *jobevent.Created) {
+		"a pending one": {func(h fixture, job *jobevent.Created) {
 			h.ingest(newJobs(dispatch.MaxUnserved)...)
 			h.ingest(*job)
 		}, jobstate.Scheduled},
-		"a snoozed one": {func(h house, job *jobevent.Created) {
+		"a snoozed one": {func(h fixture, job *jobevent.Created) {
 			h.ingest(*job)
 			h.settle(snoozed(*job))
 		}, jobstate.Scheduled},
-		"one that is to be tried again": {func(h house, job *jobevent.Created) {
+		"a retrying one": {func(h fixture, job *jobevent.Created) {
 			h.ingest(*job)
 			h.settle(ended(*job, 1, jobstate.KindFailed))
 		}, jobstate.Retrying},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			job := newJob()
 			c.become(h, &job)
 			before := h.status(job)
@@ -65,14 +65,14 @@ func TestAWaitingJobIsRescheduled(t *testing.T) {
 			}
 			again := h.reschedule(job, 1, later.Add(time.Hour))
 			if len(again.Jobs) != 1 || again.Jobs[0].Version != after.Version || !again.Jobs[0].DueAt.Equal(later) {
-				t.Errorf("said again it makes %+v", again.Jobs)
+				t.Errorf("a repeated command makes %+v", again.Jobs)
 			}
 		})
 	}
 }
 
-func TestARescheduledJobTakesItsPlaceByItsNewInstant(t *testing.T) {
-	h := newHouse(t)
+func TestARescheduledJobIsRankedByItsNewInstant(t *testing.T) {
+	h := newFixture(t)
 	h.ingest(newJobs(dispatch.MaxUnserved)...)
 	first, second := newJob(), newJob()
 	first.Priority = 3
@@ -91,21 +91,21 @@ func TestARescheduledJobTakesItsPlaceByItsNewInstant(t *testing.T) {
 	}
 }
 
-func TestToThePastMeansAtOnceAndBeforeNobodyWhoHasWaitedLonger(t *testing.T) {
-	h := newHouse(t)
+func TestARescheduleToThePastRunsTheJobAtOnceBehindOlderOnes(t *testing.T) {
+	h := newFixture(t)
 	ctx, stop := context.WithCancel(t.Context())
 	woken, ended := make(chan struct{}, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = h.Listen(ctx, func() { woken <- struct{}{} })
 	}()
-	<-woken // it listens
+	<-woken // the listener is ready
 	job := scheduledJob(time.Hour)
 	h.ingest(job)
 	<-woken
 	before := time.Now().Add(-time.Second)
 	h.reschedule(job, 1, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
-	<-woken // for an instant that is sooner
+	<-woken // for an earlier instant
 	if effects := h.due(); len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].Rank.Before(before) {
 		t.Errorf("sent out %+v", effects.Runs)
 	}
@@ -113,8 +113,8 @@ func TestToThePastMeansAtOnceAndBeforeNobodyWhoHasWaitedLonger(t *testing.T) {
 	<-ended
 }
 
-func TestARescheduleThatCannotBeIsRefusedWithTheState(t *testing.T) {
-	h := newHouse(t)
+func TestARescheduleOfAStartedJobIsRefusedWithTheState(t *testing.T) {
+	h := newFixture(t)
 	queued, running, parked, done := newJob(), newJob(), newJob(), newJob()
 	h.ingest(queued, running, parked, done)
 	h.settle(waiting(parked), completed(done, 1))

@@ -13,17 +13,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Restored is the store as it was restored from a backup, with the queries that correct what differs from the API's
-// database then. No function may run meanwhile.
+// Restored is a store that was restored from a backup. Its methods correct the differences between it and the API's
+// database. No function may run meanwhile.
 type Restored struct{ s *Store }
 
-// Restored is for jobweaver after-restore.
+// Restored returns the store's methods for jobweaver after-restore.
 func (s *Store) Restored() Restored { return Restored{s} }
 
-// RestoredJob is how far a job has come.
+// RestoredJob has the versions and numbers of a job, by which after-restore compares it with the API's.
 type RestoredJob gen.RestoredJobsRow
 
-// Jobs returns the next jobs in the order of their ids.
+// Jobs returns up to limit jobs behind the id after, in the order of their ids.
 func (r Restored) Jobs(ctx context.Context, after uuid.UUID, limit int) (jobs []RestoredJob, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		rows, err := q.RestoredJobs(ctx, gen.RestoredJobsParams{AfterID: after, MaxJobs: int32Of(limit)})
@@ -36,7 +36,7 @@ func (r Restored) Jobs(ctx context.Context, after uuid.UUID, limit int) (jobs []
 	return jobs, err
 }
 
-// Accepted returns jobs as the API accepted them, as far as that is known, in the form that apidb inserts.
+// Accepted returns jobs as the API accepted them, as far as the rows show it, in the form that apidb inserts.
 func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) (jobs json.RawMessage, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		jobs, err = q.RestoredAccepted(ctx, ids)
@@ -46,18 +46,18 @@ func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) (jobs json.RawM
 }
 
 // Adopt brings jobs to the state of the last status that the scheduler published and the API received, and returns the
-// ids of those that it has changed. asked is what the API has of each job, which may have been changed. cancels are the
+// ids of the jobs that it has changed. requests are the API's requests, which may have been changed. cancels are the
 // instants since which the API waits for a cancel; zero: it does not.
 func (r Restored) Adopt(
-	ctx context.Context, words []json.RawMessage, asked []jobevent.Created, cancels []time.Time,
+	ctx context.Context, statuses []json.RawMessage, requests []jobevent.Created, cancels []time.Time,
 ) (adopted []uuid.UUID, err error) {
-	p := gen.RestoredAdoptParams{Words: words, CancelRequestedAts: cancels, Grace: callbackGrace}
-	for i := range asked {
-		text, err := jobevent.Encode(&asked[i])
+	p := gen.RestoredAdoptParams{Snapshots: statuses, CancelRequestedAts: cancels, Grace: callbackGrace}
+	for i := range requests {
+		text, err := jobevent.Encode(&requests[i])
 		if err != nil {
-			return nil, fmt.Errorf("write what job %s asks for: %w", asked[i].JobID, err)
+			return nil, fmt.Errorf("encode request of job %s: %w", requests[i].JobID, err)
 		}
-		p.AskedFors = append(p.AskedFors, text)
+		p.Requests = append(p.Requests, text)
 	}
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		adopted, err = q.RestoredAdopt(ctx, p)
@@ -66,7 +66,7 @@ func (r Restored) Adopt(
 	return adopted, err
 }
 
-// Cancel cancels jobs that the API does not have any more, if they have not ended.
+// Cancel cancels jobs that have not ended and that the API does not have any more.
 func (r Restored) Cancel(ctx context.Context, ids []uuid.UUID) (cancelled int64, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		cancelled, err = q.RestoredCancel(ctx, ids)
@@ -75,7 +75,7 @@ func (r Restored) Cancel(ctx context.Context, ids []uuid.UUID) (cancelled int64,
 	return cancelled, err
 }
 
-// Snapshots returns the whole state of jobs.
+// Snapshots returns the current state of jobs.
 func (r Restored) Snapshots(ctx context.Context, ids []uuid.UUID) (effects emit.Effects, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		effects.Jobs, err = snapshots(ctx, q, ids)
@@ -84,7 +84,7 @@ func (r Restored) Snapshots(ctx context.Context, ids []uuid.UUID) (effects emit.
 	return effects, err
 }
 
-// Controls returns the controls that are in force, or were.
+// Controls returns all stored controls, of which some may have been removed.
 func (r Restored) Controls(ctx context.Context) (kept []jobevent.Control, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		kept, err = readControls(ctx, q)

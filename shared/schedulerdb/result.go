@@ -14,19 +14,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// result is what a transaction returns, and what is left to do when it has committed.
+// result has the effects of a transaction, and the jobs that are to be read after its commit.
 type result struct {
 	emit.Effects
 
-	sentOut []uuid.UUID // jobs whose attempts went out; read into Runs after the commit
-	changed []uuid.UUID // jobs that the clock moved; read into Jobs after the commit
+	sentOut []uuid.UUID // dispatched jobs; read into Runs after the commit
+	changed []uuid.UUID // jobs that the clock made ready; read into Jobs after the commit
 
 	// For the metrics.
 	transitions []dispatch.Transition
-	askedAgain  []string // the queues of attempts that go out again; few
+	askedAgain  []string // the queue of each attempt that was asked about; few
 }
 
-// count adds what was committed to the metrics.
+// count adds a committed transaction to the metrics.
 func (r *result) count() {
 	for _, t := range r.transitions {
 		telemetry.JobTransitions(t.JobType, string(t.To), t.Jobs)
@@ -36,10 +36,10 @@ func (r *result) count() {
 	}
 }
 
-// readRest reads the payloads of the attempts that went out, and the histories of the jobs that the clock moved, after
-// the commit: a server that sends thousands of them to a slow or frozen process must not hold the lock of the ledger
-// meanwhile. If the process dies before it has read them, the watchdog asks about the attempts when their lease is
-// over, and the API about the jobs.
+// readRest reads the payloads of dispatched attempts and the histories of jobs that the clock made ready. It does so
+// after the commit: the server must not hold the lock of the ledger while it sends thousands of rows to a slow or
+// frozen process. If the process dies before it has read them, the watchdog asks about the attempts when their lease is
+// over, and the API asks about the jobs.
 func (s *Store) readRest(ctx context.Context, r *result) error {
 	q := gen.New(s.pool)
 	jobs, err := snapshots(ctx, q, r.changed)
@@ -61,7 +61,7 @@ func (s *Store) readRest(ctx context.Context, r *result) error {
 	return nil
 }
 
-// snapshotsOf converts rows. The statements return the same columns, but sqlc makes a type for each.
+// snapshotsOf converts rows. The statements return the same columns, but sqlc makes a type for each statement.
 func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsSaveRow](rows []R) []emit.Snapshot {
 	jobs := make([]emit.Snapshot, len(rows))
 	for i, row := range rows {
@@ -70,7 +70,7 @@ func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsSaveRow](rows []R) []emit.Snaps
 	return jobs
 }
 
-// startedSnapshot leaves out the columns that are not published.
+// startedSnapshot returns the published columns of a started job.
 func startedSnapshot(row gen.JobsStartedRow) emit.Snapshot {
 	return emit.Snapshot{
 		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
@@ -81,7 +81,7 @@ func startedSnapshot(row gen.JobsStartedRow) emit.Snapshot {
 	}
 }
 
-// deletedSnapshot is all that is published of a deleted job.
+// deletedSnapshot returns the few columns that are published of a deleted job.
 func deletedSnapshot(row gen.JobsDeleteRow) emit.Snapshot {
 	return emit.Snapshot{
 		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Retention are the settings for how long jobs are kept.
+// Retention has the settings of how long ended jobs and tombstones are kept.
 type Retention struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`
@@ -20,7 +20,7 @@ type Retention struct {
 	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long the tombstone of a deleted job is kept, so that old records do not bring the job back; longer than topics keep records"`
 }
 
-// leastRetention is longer than any outage after which the API still receives the whole end of a job.
+// leastRetention is longer than the longest outage after which the API must still receive the full end of a job.
 const leastRetention = 24 * time.Hour
 
 // Check refuses impossible settings. Its errors begin with the setting's name.
@@ -41,7 +41,7 @@ func (r Retention) Check() error {
 	return nil
 }
 
-// youngest is the least age at which a job can be deleted or forgotten.
+// youngest returns the least age at which a job can be deleted or forgotten.
 func (r Retention) youngest() time.Duration {
 	least := r.Forget
 	for _, age := range []time.Duration{r.Completed, r.Failed, r.Cancelled} {
@@ -52,15 +52,15 @@ func (r Retention) youngest() time.Duration {
 	return least
 }
 
-// Retired is how far a walk over old jobs has come.
+// Retired is the result of one page of a walk over old jobs.
 type Retired struct {
 	Last               uuid.UUID // the next page begins after it
 	Deleted, Forgotten int
 	More               bool
 }
 
-// Retire looks at the next page of old jobs. It deletes those that ended too long ago, as a command does, and removes
-// the tombstones of those that were deleted too long ago. It waits for no lock, and takes no part in dispatching.
+// Retire handles the next page of old jobs. It deletes jobs that ended too long ago, as a delete command does, and
+// removes tombstones that are too old. It waits for no lock, and takes no part in dispatching.
 func (s *Store) Retire(
 	ctx context.Context, keep Retention, after uuid.UUID, limit int,
 ) (effects emit.Effects, done Retired, err error) {
@@ -74,7 +74,7 @@ func (s *Store) Retire(
 		effects, done = emit.Effects{}, Retired{Last: after}
 		rows, err := q.JobsOld(ctx, p)
 		if err != nil {
-			return fmt.Errorf("look at old jobs: %w", err)
+			return fmt.Errorf("read old jobs: %w", err)
 		}
 		var over, forgotten []uuid.UUID
 		for _, row := range rows {
@@ -121,7 +121,7 @@ func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uui
 	return deleted, nil
 }
 
-// beforeOf returns nil for jobs that are kept for ever.
+// beforeOf returns the instant before which jobs are too old; nil: they are kept for ever.
 func beforeOf(now time.Time, age time.Duration) *time.Time {
 	if age == 0 {
 		return nil

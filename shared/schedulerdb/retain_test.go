@@ -18,8 +18,8 @@ const day = 24 * time.Hour
 
 var aMonth = Retention{Completed: 7 * day, Failed: 30 * day, Cancelled: 7 * day, Forget: 8 * day}
 
-// fillOld inserts jobs of all states, so far apart, a third of the ended ones deleted already.
-func (h house) fillOld(rows int, apart string) {
+// fillOld inserts jobs in all states, whose ages differ by apart. A third of the ended ones are tombstones.
+func (h fixture) fillOld(rows int, apart string) {
 	h.Helper()
 	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
 			attempt, rank, due_at, lease_expires_at, partition, history, error_code, output, finished_at, deleted_at, created_at,
@@ -37,9 +37,9 @@ func (h house) fillOld(rows int, apart string) {
 				AS ended_at) ends`, rows, apart)
 }
 
-// expect notes what has to become of every row: is_over, is_gone, or it stays as it is. None is left of which that
-// changes in the next minutes.
-func (h house) expect() {
+// expect stores the expected result for every row: deleted (is_over), forgotten (is_gone) or unchanged. It removes rows
+// whose result would change within minutes.
+func (h fixture) expect() {
 	h.Helper()
 	for _, age := range []string{"7 d", "8 d", "30 d"} {
 		for _, column := range []string{"finished_at", "deleted_at"} {
@@ -54,7 +54,7 @@ func (h house) expect() {
 		FROM jobs j`)
 }
 
-func (h house) count(sql string) (n int) {
+func (h fixture) count(sql string) (n int) {
 	h.Helper()
 	if err := h.pool.QueryRow(h.Context(), "SELECT count(*) FROM "+sql).Scan(&n); err != nil {
 		h.Fatal(err)
@@ -62,13 +62,13 @@ func (h house) count(sql string) (n int) {
 	return n
 }
 
-// wantRetired compares the rows, and what was said, with what was expected.
-func (h house) wantRetired(said map[uuid.UUID]int) {
+// wantRetired compares the rows and the published deletions with the expected results.
+func (h fixture) wantRetired(published map[uuid.UUID]int) {
 	h.Helper()
 	for name, sql := range map[string]string{
-		"expected, and yet there": "expected JOIN jobs USING (job_id) WHERE is_gone",
-		"gone, and yet expected":  "expected LEFT JOIN jobs USING (job_id) WHERE NOT is_gone AND jobs.job_id IS NULL",
-		"changed, and to be kept": "expected e JOIN jobs j USING (job_id) WHERE NOT is_over AND md5(j::text) <> whole",
+		"still there, though expected to be forgotten": "expected JOIN jobs USING (job_id) WHERE is_gone",
+		"forgotten, though expected to stay":           "expected LEFT JOIN jobs USING (job_id) WHERE NOT is_gone AND jobs.job_id IS NULL",
+		"changed, though expected to stay":             "expected e JOIN jobs j USING (job_id) WHERE NOT is_over AND md5(j::text) <> whole",
 		"not deleted as by a command": "expected e JOIN jobs j USING (job_id) WHERE is_over AND NOT (j.deleted_at IS NOT NULL " +
 			"AND j.version = e.version + 1 AND j.status = e.status AND j.payload::text = 'null' AND j.output IS NULL " +
 			"AND j.moves = 1 AND j.history LIKE '%' || j.status || '%' AND j.history NOT LIKE '%},{%' AND j.command_seq = e.command_seq)",
@@ -79,24 +79,24 @@ func (h house) wantRetired(said map[uuid.UUID]int) {
 	}
 	over, gone := h.count("expected WHERE is_over"), h.count("expected WHERE is_gone")
 	h.Logf("%d deleted, %d forgotten of %d", over, gone, h.count("expected"))
-	if len(said) != over || over == 0 || gone == 0 {
-		h.Errorf("%d are said to be deleted, %d should be, and %d gone", len(said), over, gone)
+	if len(published) != over || over == 0 || gone == 0 {
+		h.Errorf("%d were published as deleted, want %d, and %d forgotten", len(published), over, gone)
 	}
-	ids := make([]uuid.UUID, 0, len(said))
-	for id, times := range said {
+	ids := make([]uuid.UUID, 0, len(published))
+	for id, times := range published {
 		if ids = append(ids, id); times != 1 {
-			h.Errorf("%s is said to be deleted %d times", id, times)
+			h.Errorf("%s was published as deleted %d times", id, times)
 		}
 	}
 	var known int
 	if err := h.pool.QueryRow(h.Context(), "SELECT count(*) FROM expected WHERE is_over AND job_id = ANY ($1)", ids).
 		Scan(&known); err != nil || known != over {
-		h.Errorf("%d of them are right, %v", known, err)
+		h.Errorf("%d of them are expected, %v", known, err)
 	}
 }
 
-// walk retires page by page, at most so many, and counts who is said to be deleted.
-func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
+// walk retires up to this many pages, and counts how often each job is published as deleted.
+func (h fixture) walk(keep Retention, pages int, published map[uuid.UUID]int) {
 	h.Helper()
 	for after, more := (uuid.UUID{}), true; more && pages > 0; pages-- {
 		effects, done, err := h.Retire(h.Context(), keep, after, 1000)
@@ -107,21 +107,21 @@ func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
 			if _, err := jobevent.DeletedVersion(e); err != nil {
 				h.Fatal(err)
 			}
-			end, err := jobevent.EndOf(e) // protocol #7
+			end, err := jobevent.EndOf(e)
 			if err != nil || end == nil || end.Attempt != 1 || (end.Status == "FAILED") != (end.ErrorCode == "A.B") || time.Since(end.At) < 7*day {
-				h.Fatalf("%s says that it ended as %+v, %v", e.ID(), end, err)
+				h.Fatalf("%s has the end %+v, %v", e.ID(), end, err)
 			}
-			said[uuid.MustParse(e.Subject())]++
+			published[uuid.MustParse(e.Subject())]++
 		}
 		after, more = done.Last, done.More
 	}
 }
 
-func TestOldJobsGoWhileOthersComeAndGo(t *testing.T) {
-	h := openHouse(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9&statement_timeout=0&transaction_timeout=0") // filling it may take long
+func TestOldJobsAreRetiredUnderLoad(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9&statement_timeout=0&transaction_timeout=0") // fillOld may take long
 	h.fillOld(50_000, "80 s")
 	h.expect()
-	h.beat("w1", 200, []int32{0, 5})
+	h.heartbeat("w1", 200, []int32{0, 5})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	load := func(ctx context.Context) (ended int) {
 		for ctx.Err() == nil {
@@ -146,48 +146,48 @@ func TestOldJobsGoWhileOthersComeAndGo(t *testing.T) {
 	var group sync.WaitGroup
 	during := 0
 	group.Go(func() { during = load(beside) })
-	began, said := time.Now(), map[uuid.UUID]int{}
-	h.walk(aMonth, 50, said) // whoever walked dies
-	h.walk(aMonth, 1e6, said)
+	began, published := time.Now(), map[uuid.UUID]int{}
+	h.walk(aMonth, 50, published) // as if the process died after 50 pages
+	h.walk(aMonth, 1e6, published)
 	took := time.Since(began)
 	stop()
 	group.Wait()
 	t.Logf("%d jobs a second alone, %.0f beside a walk without pauses, which took %s", before, float64(during)/took.Seconds(), took)
-	h.wantRetired(said)
+	h.wantRetired(published)
 }
 
-func TestWhatIsKeptForEverStays(t *testing.T) {
-	h := newHouse(t)
+func TestJobsThatAreKeptForEverStay(t *testing.T) {
+	h := newFixture(t)
 	h.fillOld(2000, "1 h")
-	said := map[uuid.UUID]int{}
-	h.walk(Retention{Failed: 30 * day, Forget: 3650 * day}, 1e6, said)
-	if n := h.count("jobs WHERE deleted_at IS NOT NULL AND status <> 'FAILED' AND version > 1"); n > 0 || len(said) == 0 || h.count("jobs") != 2000 {
-		t.Errorf("%d deleted, %d of those kept for ever", len(said), n)
+	published := map[uuid.UUID]int{}
+	h.walk(Retention{Failed: 30 * day, Forget: 3650 * day}, 1e6, published)
+	if n := h.count("jobs WHERE deleted_at IS NOT NULL AND status <> 'FAILED' AND version > 1"); n > 0 || len(published) == 0 || h.count("jobs") != 2000 {
+		t.Errorf("%d deleted, %d of those kept for ever", len(published), n)
 	}
 }
 
-// Who is at work on a job is not waited for.
+// Retiring does not wait for a transaction that has a job locked.
 func TestALockedJobIsLeftForTheNextWalk(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fillOld(3000, "30 m")
 	h.expect()
-	said := map[uuid.UUID]int{}
+	published := map[uuid.UUID]int{}
 	tx := h.begin()
 	if _, err := tx.Exec(t.Context(), "SELECT FROM jobs FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
-	if h.walk(aMonth, 1e6, said); len(said) > 0 || h.count("jobs") != h.count("expected") {
-		t.Errorf("%d are said to be deleted", len(said))
+	if h.walk(aMonth, 1e6, published); len(published) > 0 || h.count("jobs") != h.count("expected") {
+		t.Errorf("%d were published as deleted", len(published))
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.walk(aMonth, 1e6, said)
-	h.wantRetired(said)
+	h.walk(aMonth, 1e6, published)
+	h.wantRetired(published)
 }
 
-func TestNothingIsLeftOfWhatADeletedJobWaitedFor(t *testing.T) {
-	h := newHouse(t)
+func TestRetiredJobsLeaveNoDependencies(t *testing.T) {
+	h := newFixture(t)
 	first, second, third := newJob(), newJob(), newJob()
 	second.After, third.After = []uuid.UUID{first.JobID}, []uuid.UUID{first.JobID, second.JobID}
 	h.ingest(first, second, third)
@@ -205,17 +205,17 @@ func TestNothingIsLeftOfWhatADeletedJobWaitedFor(t *testing.T) {
 	}
 }
 
-func TestRetentionGoesByThePrimaryKey(t *testing.T) {
+func TestRetentionWalksThePrimaryKey(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+		t.Skip("it has one goroutine: there is nothing to race")
 	}
 	url := pgtest.Database(t, migrations.Scheduler)
-	h, _ := newExplainedHouse(t, url, "auto")
+	h, _ := newExplainedFixture(t, url, "auto")
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.fillOld(50_000, "1 m")
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-		h, plans := newExplainedHouse(t, url, planning)
+		h, plans := newExplainedFixture(t, url, planning)
 		h.walk(aMonth, 3, map[uuid.UUID]int{})
 		seen := plans.Seen()
 		for _, name := range []string{"JobsOld", "JobsRetire", "JobsForget"} {
@@ -236,12 +236,12 @@ func TestRetentionGoesByThePrimaryKey(t *testing.T) {
 	}
 }
 
-func TestAnIDTellsItsAge(t *testing.T) {
+func TestTheFirstIDAtAnInstantSeparatesOlderIDs(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{time.Unix(0, 0), time.Now(), time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		id := firstIDAt(at)
 		if sec, nsec := id.Time().UnixTime(); id.Version() == 7 && time.Unix(sec, nsec).After(at) {
-			t.Errorf("%s is of %s", id, at)
+			t.Errorf("%s is later than %s", id, at)
 		}
 	}
 	before, now := firstIDAt(time.Now().Add(-time.Millisecond)), uuid.Must(uuid.NewV7())
@@ -251,11 +251,11 @@ func TestAnIDTellsItsAge(t *testing.T) {
 	}
 }
 
-func TestARetentionThatCannotBe(t *testing.T) {
+func TestImpossibleRetentionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]Retention{
 		"RETAIN_COMPLETED": {Completed: -1, Forget: 8 * day}, "RETAIN_FAILED": {Failed: -1, Forget: 8 * day},
-		"RETAIN_CANCELLED": {Cancelled: day - 1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.RecordsGone - 1}, // protocol #9
+		"RETAIN_CANCELLED": {Cancelled: day - 1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.RecordsGone - 1},
 	} {
 		if err := keep.Check(); err == nil || err.Error()[:len(name)+2] != name+": " {
 			t.Errorf("%s: %v", name, err)

@@ -9,16 +9,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func TestWhereNoWorkerLivesSixteenGoOut(t *testing.T) {
-	h := newHouse(t)
+func TestWithoutAWorkerSixteenJobsGoOut(t *testing.T) {
+	h := newFixture(t)
 	if effects := h.ingest(newJobs(40)...); len(effects.Runs) != 16 || len(effects.Jobs) != 0 {
-		t.Errorf("%d out, %d told: one that waits for its turn is not", len(effects.Runs), len(effects.Jobs))
+		t.Errorf("%d out, %d published: jobs that wait for room are not", len(effects.Runs), len(effects.Jobs))
 	}
 }
 
-func TestTwelveSlotsOnLongJobsHoldNoMoreThanTheyRun(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 12, []int32{0, 1, 2})
+func TestAWorkerGetsNoMoreLongJobsThanSlots(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 12, []int32{0, 1, 2})
 	jobs := newJobs(100)
 	out := len(h.ingest(jobs[:30]...).Runs)
 	out += len(h.ingest(jobs[30:]...).Runs)
@@ -26,7 +26,7 @@ func TestTwelveSlotsOnLongJobsHoldNoMoreThanTheyRun(t *testing.T) {
 	if out != 12 {
 		t.Fatalf("%d out", out)
 	}
-	effects := h.beat("w2", 5, []int32{7})
+	effects := h.heartbeat("w2", 5, []int32{7})
 	if len(effects.Runs) != 5 {
 		t.Fatalf("a new worker's room was filled with %d", len(effects.Runs))
 	}
@@ -37,28 +37,28 @@ func TestTwelveSlotsOnLongJobsHoldNoMoreThanTheyRun(t *testing.T) {
 	}
 }
 
-func TestAWorkersRateIsKeptAhead(t *testing.T) {
-	h := newHouse(t)
-	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+func TestAFastWorkerGetsAQuarterOfASecondMore(t *testing.T) {
+	h := newFixture(t)
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 12, Rate: 400, Partitions: map[string][]int32{"default": {3}},
 	}})
 	h.must(effects, err)
 	if effects := h.ingest(newJobs(200)...); len(effects.Runs) != 112 {
-		t.Errorf("%d out, want 12 slots and a quarter of a second", len(effects.Runs))
+		t.Errorf("%d out, want 12 slots and the jobs of a quarter of a second", len(effects.Runs))
 	}
 }
 
 func TestAJobIsNotSentToABusyWorkerWhileAnotherIsFree(t *testing.T) {
-	h := newHouse(t)
-	h.beat("busy", 2, []int32{0, 1, 2, 3, 4, 5})
+	h := newFixture(t)
+	h.heartbeat("busy", 2, []int32{0, 1, 2, 3, 4, 5})
 	long := newJobs(2)
 	h.ingest(long...)
 	now := time.Now()
-	h.beat("busy", 2, []int32{0, 1, 2, 3, 4, 5},
+	h.heartbeat("busy", 2, []int32{0, 1, 2, 3, 4, 5},
 		jobevent.HeldAttempt{JobID: long[0].JobID, Attempt: 1, StartedAt: &now},
 		jobevent.HeldAttempt{JobID: long[1].JobID, Attempt: 1, StartedAt: &now})
 	h.wantStatus(long[0], jobstate.Running)
-	h.beat("free", 4, []int32{6, 7, 8, 9, 10, 11})
+	h.heartbeat("free", 4, []int32{6, 7, 8, 9, 10, 11})
 	for range 4 {
 		effects := h.ingest(newJob())
 		if len(effects.Runs) != 1 || *effects.Runs[0].Partition < 6 {
@@ -70,9 +70,9 @@ func TestAJobIsNotSentToABusyWorkerWhileAnotherIsFree(t *testing.T) {
 	}
 }
 
-func TestQueuesOfOneWorkerShareItsSlots(t *testing.T) {
-	h := newHouse(t)
-	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+func TestTheQueuesOfAWorkerShareItsSlots(t *testing.T) {
+	h := newFixture(t)
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 4, Partitions: map[string][]int32{"default": {0}, "mail": {0}},
 	}})
 	h.must(effects, err)
@@ -87,8 +87,8 @@ func TestQueuesOfOneWorkerShareItsSlots(t *testing.T) {
 }
 
 func TestTheBetterRankGoesFirst(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 1, []int32{0})
+	h := newFixture(t)
+	h.heartbeat("w1", 1, []int32{0})
 	blocker := newJob()
 	h.ingest(blocker)
 	base := time.Now()
@@ -110,13 +110,13 @@ func TestTheBetterRankGoesFirst(t *testing.T) {
 		order = append(order, last)
 	}
 	if order[0].JobID != old.JobID || order[1].JobID != high.JobID || order[2].JobID != low.JobID {
-		t.Error("a job that waited 15 s goes before one level of priority, and that before a job of the second before")
+		t.Error("want the job that waited 15 s first, then the one with a priority, then the one that waited 1 s")
 	}
 }
 
-func TestAJobThatIsCreatedAgainTakesNoRoom(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 1, []int32{0})
+func TestARedeliveredJobTakesNoRoom(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 1, []int32{0})
 	known, fresh := newJob(), newJob()
 	h.ingest(known)
 	h.settle(completed(known, 1))
@@ -126,31 +126,31 @@ func TestAJobThatIsCreatedAgainTakesNoRoom(t *testing.T) {
 }
 
 func TestAStoppingWorkerAddsNoRoom(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 12, []int32{0})
-	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{WorkerID: "w1", Slots: 12, Stopping: true}})
+	h := newFixture(t)
+	h.heartbeat("w1", 12, []int32{0})
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{WorkerID: "w1", Slots: 12, Stopping: true}})
 	h.must(effects, err)
 	if effects := h.ingest(newJobs(20)...); len(effects.Runs) != dispatch.MaxUnserved {
 		t.Errorf("%d out", len(effects.Runs))
 	}
 }
 
-func TestAStepFillsOnePartitionBeforeTheNext(t *testing.T) {
-	h := newHouse(t)
-	h.beat("w1", 1000, []int32{0, 1, 2, 3, 4, 5})
+func TestABatchFillsOnePartitionBeforeTheNext(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 1000, []int32{0, 1, 2, 3, 4, 5})
 	by := map[int16]int{}
 	for _, run := range h.ingest(newJobs(2 * dispatch.RunLength)...).Runs {
 		by[*run.Partition]++
 	}
 	if len(by) != 2 {
-		t.Errorf("two lots went to %v", by)
+		t.Errorf("jobs for two partitions went to %v", by)
 	}
-	for range 20 { // one at random: not always the same
+	for range 20 { // each picks a partition at random
 		for _, run := range h.ingest(newJob()).Runs {
 			by[*run.Partition]++
 		}
 	}
 	if len(by) < 3 {
-		t.Errorf("jobs on their own went to %v", by)
+		t.Errorf("single jobs went to %v", by)
 	}
 }

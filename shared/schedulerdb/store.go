@@ -1,5 +1,6 @@
-// Package schedulerdb is the scheduler's store: which attempt of which job is due, in the database jobweaver_scheduler.
-// Each method is one transaction, and returns what is to be published. The package dispatch decides what goes out.
+// Package schedulerdb is the store of the scheduler's functions: jobs, their attempts and their order, in the database
+// jobweaver_scheduler. A method runs one transaction and returns the effects that its caller has to publish. The
+// package dispatch decides which jobs go out.
 package schedulerdb
 
 import (
@@ -26,14 +27,14 @@ type Config struct {
 }
 
 const (
-	// silentAfter is how long after its last heartbeat a worker counts as live.
+	// silentAfter is how long a worker counts as live after its last heartbeat.
 	silentAfter = 10 * time.Second
-	// callbackGrace is how long after the deadline of a callback the API is asked whether it has come: the clock of the
-	// outside system may be a little behind.
+	// callbackGrace is how long after the deadline of a callback the API is asked whether the callback has come: the clock
+	// of the outside system may be a little behind.
 	callbackGrace = time.Second
-	// transactionTimeout is how long a process that is frozen while it sends statements can hold the lock of the ledger.
+	// transactionTimeout bounds how long a process that freezes within a transaction can hold the lock of the ledger.
 	transactionTimeout = 8 * time.Second
-	// maxRate bounds the attempts a second that a worker may claim to finish.
+	// maxRate bounds the attempts a second that a worker can report to finish.
 	maxRate = 1e6
 )
 
@@ -41,7 +42,7 @@ const (
 type Store struct {
 	pool     *pgxpool.Pool
 	cfg      Config
-	controls atomic.Pointer[dispatch.Controls] // that were read last
+	controls atomic.Pointer[dispatch.Controls] // the last ones that were read
 	walks    struct {
 		sync.Mutex
 		walk
@@ -58,10 +59,10 @@ func (c Config) check() error {
 	return nil
 }
 
-// NewestOfSchema is a column of the newest migration that the store needs. Open refuses a database without it.
+// NewestOfSchema is a column of the newest migration that the store needs. Open waits for a database to have it.
 const NewestOfSchema = "jobs.asked"
 
-// Open connects to the database at url. An error of a setting begins with its name.
+// Open connects to the database at url. An error about a setting begins with the setting's name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -92,16 +93,16 @@ func (s *Store) tx(ctx context.Context, body func(q *gen.Queries) error) error {
 	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return body(gen.New(tx)) })
 }
 
-// step is a transaction that may dispatch. Its Queries are sent at once. Those of last return nothing; they travel with
-// COMMIT, or with flush before a statement that has to see them.
+// step is a transaction that may dispatch. Its Queries are sent at once. Queries on last return nothing: they travel
+// with COMMIT, or with flush before a statement that has to see their effect.
 type step struct {
 	*gen.Queries
 	last  *gen.Queries
 	flush func(context.Context) error
 }
 
-// step runs such a transaction. first may be nil; what it queues travels with BEGIN. After the commit, step adds to the
-// metrics and reads the rest of the result.
+// step runs such a transaction. The statements that first queues travel with BEGIN; first may be nil. After the commit,
+// step adds the transaction to the metrics and reads the rest of the result.
 func (s *Store) step(ctx context.Context, r *result, first func(*pgx.Batch), body func(t step) error) error {
 	if first == nil {
 		first = func(*pgx.Batch) {}

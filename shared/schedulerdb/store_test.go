@@ -16,20 +16,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// house is a scheduler's database with a short way of saying what happens to it.
-type house struct {
+// fixture is a scheduler's database with short forms of the store's methods.
+type fixture struct {
 	*testing.T
 	*Store
 }
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func newHouse(t *testing.T) house {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
-	return openHouse(t, Config{Lease: 15 * time.Second, MaxLost: 3}, "")
+	return openFixture(t, Config{Lease: 15 * time.Second, MaxLost: 3}, "")
 }
 
-func openHouse(t *testing.T, cfg Config, parameters string) house {
+func openFixture(t *testing.T, cfg Config, parameters string) fixture {
 	t.Helper()
 	t.Parallel()
 	store, err := Open(t.Context(), pgtest.Database(t, migrations.Scheduler)+"&"+parameters, cfg)
@@ -37,7 +37,7 @@ func openHouse(t *testing.T, cfg Config, parameters string) house {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	return house{t, store}
+	return fixture{t, store}
 }
 
 func newJob() jobevent.Created {
@@ -55,34 +55,34 @@ func newJobs(n int) []jobevent.Created {
 	return jobs
 }
 
-func (h house) ingest(jobs ...jobevent.Created) emit.Effects {
+func (h fixture) ingest(jobs ...jobevent.Created) emit.Effects {
 	h.Helper()
 	effects, err := h.Ingest(h.Context(), jobs)
 	return h.must(effects, err)
 }
 
-func (h house) settle(outcomes ...Outcome) emit.Effects {
+func (h fixture) settle(outcomes ...Outcome) emit.Effects {
 	h.Helper()
 	effects, err := h.Settle(h.Context(), outcomes)
 	return h.must(effects, err)
 }
 
-func (h house) order(job jobevent.Created, number int, command string) emit.Effects {
+func (h fixture) order(job jobevent.Created, number int, command string) emit.Effects {
 	h.Helper()
 	effects, err := h.Command(h.Context(), []jobevent.Command{{JobID: job.JobID, Number: number, Command: command, By: "tester"}})
 	return h.must(effects, err)
 }
 
-func (h house) beat(worker string, slots int, partitions []int32, held ...jobevent.HeldAttempt) emit.Effects {
+func (h fixture) heartbeat(worker string, slots int, partitions []int32, held ...jobevent.HeldAttempt) emit.Effects {
 	h.Helper()
-	effects, err := h.Beat(h.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Heartbeat(h.Context(), []jobevent.Heartbeat{{
 		WorkerID: worker, Slots: slots, Partitions: map[string][]int32{"default": partitions}, Attempts: held,
 	}})
 	return h.must(effects, err)
 }
 
-// must also builds the events: what a store method returns can always be said.
-func (h house) must(effects emit.Effects, err error) emit.Effects {
+// must also builds the events: the effects of a store's method can always be published.
+func (h fixture) must(effects emit.Effects, err error) emit.Effects {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
@@ -93,21 +93,21 @@ func (h house) must(effects emit.Effects, err error) emit.Effects {
 	return effects
 }
 
-func (h house) exec(sql string, args ...any) {
+func (h fixture) exec(sql string, args ...any) {
 	h.Helper()
 	if _, err := h.pool.Exec(h.Context(), sql, args...); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// tamper changes rows behind the store's back, which the watchdog's count puts right.
-func (h house) tamper(sql string, args ...any) {
+// tamper changes rows with plain SQL, and lets the watchdog's count correct the ledger.
+func (h fixture) tamper(sql string, args ...any) {
 	h.Helper()
 	h.exec(sql, args...)
 	h.askAgain(0)
 }
 
-func (h house) status(job jobevent.Created) jobevent.Status {
+func (h fixture) status(job jobevent.Created) jobevent.Status {
 	h.Helper()
 	var status jobevent.Status
 	for _, e := range h.report(job, 0) {
@@ -118,8 +118,8 @@ func (h house) status(job jobevent.Created) jobevent.Status {
 	return status
 }
 
-// report asks for all of the current state.
-func (h house) report(job jobevent.Created, version int64) []jobevent.Item {
+// report returns the answer to a report about a job whose version the API has seen.
+func (h fixture) report(job jobevent.Created, version int64) []jobevent.Item {
 	h.Helper()
 	effects, err := h.Command(h.Context(), []jobevent.Command{{
 		Command: jobevent.CommandReport, Reports: []jobevent.ReportJob{{JobID: job.JobID, Version: version}},
@@ -134,7 +134,7 @@ func (h house) report(job jobevent.Created, version int64) []jobevent.Item {
 	return events
 }
 
-func (h house) wantStatus(job jobevent.Created, want jobstate.Status) jobevent.Status {
+func (h fixture) wantStatus(job jobevent.Created, want jobstate.Status) jobevent.Status {
 	h.Helper()
 	got := h.status(job)
 	if got.Status != string(want) {
@@ -157,8 +157,8 @@ func ended(job jobevent.Created, attempt int, kind jobstate.Kind) Outcome {
 	return o
 }
 
-func TestAPlainJobIsInsertedAsQueuedAndCompletes(t *testing.T) {
-	h := newHouse(t)
+func TestAJobWithRoomIsInsertedAsQueuedAndCompletes(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	effects := h.ingest(job)
 	if len(effects.Runs) != 1 || len(effects.Jobs) != 0 || effects.Runs[0].Attempt != 1 {
@@ -174,17 +174,17 @@ func TestAPlainJobIsInsertedAsQueuedAndCompletes(t *testing.T) {
 	}
 }
 
-func TestARedeliveredBatchSaysTheCurrentStateAgain(t *testing.T) {
-	h := newHouse(t)
+func TestARedeliveredBatchRepublishesTheCurrentState(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	first := h.ingest(job, job)
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
-	again := h.ingest(job) // Behind a slow broker each redelivery was one more run-job record
+	again := h.ingest(job) // no run order: behind a slow broker each redelivery would add one
 	if len(first.Runs) != 1 || len(again.Runs) != 0 || len(again.Jobs) != 1 {
 		t.Fatalf("first %+v, again %+v", first.Runs, again)
 	}
 	if asked := h.askAgain(0); len(asked.Runs) != 1 || asked.Runs[0].Attempt != 1 {
-		t.Fatalf("the watchdog orders %+v", asked.Runs)
+		t.Fatalf("the watchdog repeats %+v", asked.Runs)
 	}
 	h.settle(completed(job, 1))
 	repeated := h.settle(completed(job, 1))
@@ -196,8 +196,8 @@ func TestARedeliveredBatchSaysTheCurrentStateAgain(t *testing.T) {
 	}
 }
 
-func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
-	h := newHouse(t)
+func TestRetriesFollowTheDefaultPolicy(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	job.MaxRetryCount = 7
 	h.ingest(job)
@@ -228,8 +228,8 @@ func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
 	}
 }
 
-func TestAJobBringsItsOwnPolicyAndAHandlerItsOwnDelay(t *testing.T) {
-	h := newHouse(t)
+func TestAJobsPolicyAndAHandlersDelaySetTheRetry(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	job.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{300, 600}}
 	h.ingest(job)
@@ -247,14 +247,14 @@ func TestAJobBringsItsOwnPolicyAndAHandlerItsOwnDelay(t *testing.T) {
 	}
 }
 
-func (h house) due() emit.Effects {
+func (h fixture) due() emit.Effects {
 	h.Helper()
 	effects, _, err := h.Due(h.Context(), time.Second)
 	return h.must(effects, err)
 }
 
-func TestNotRetryableAndNoRetriesLeftFail(t *testing.T) {
-	h := newHouse(t)
+func TestAJobFailsWithoutRetriesOrWithANonRetryableError(t *testing.T) {
+	h := newFixture(t)
 	job, none := newJob(), newJob()
 	none.MaxRetryCount = 0
 	h.ingest(job, none)
@@ -267,8 +267,8 @@ func TestNotRetryableAndNoRetriesLeftFail(t *testing.T) {
 	h.wantStatus(none, jobstate.Failed)
 }
 
-func TestAnErrorWithoutAMessageIsNotToldWithTheLastOnes(t *testing.T) {
-	h := newHouse(t)
+func TestAnErrorWithoutAMessageDoesNotKeepTheLastMessage(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	h.settle(ended(job, 1, jobstate.KindFailed))
@@ -283,7 +283,7 @@ func TestAnErrorWithoutAMessageIsNotToldWithTheLastOnes(t *testing.T) {
 }
 
 func TestAnOutcomeOfAnOldAttemptChangesNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	h.settle(ended(job, 1, jobstate.KindInterrupted))
@@ -296,8 +296,8 @@ func TestAnOutcomeOfAnOldAttemptChangesNothing(t *testing.T) {
 	}
 }
 
-func TestOfAWaitingAndAFinalOutcomeInOneBatchTheFinalOneWins(t *testing.T) {
-	h := newHouse(t)
+func TestAFinalOutcomeWinsOverAWaitingOneInTheSameBatch(t *testing.T) {
+	h := newFixture(t)
 	a, b := newJob(), newJob()
 	h.ingest(a, b)
 	h.settle(waiting(a), completed(a, 1), completed(b, 1), waiting(b))
@@ -305,8 +305,8 @@ func TestOfAWaitingAndAFinalOutcomeInOneBatchTheFinalOneWins(t *testing.T) {
 	h.wantStatus(b, jobstate.Completed)
 }
 
-func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
-	h := newHouse(t)
+func TestTheAPIIsAskedAboutAnOverdueCallback(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	h.settle(waiting(job))
@@ -339,12 +339,12 @@ func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
 			t.Errorf("%s past the deadline it asks again after %s, not %s", age, time.Until(dueAt), next)
 		}
 	}
-	h.settle(calledBack(job, 1, jobstate.KindCompleted)) // the API had taken one, a day ago
+	h.settle(calledBack(job, 1, jobstate.KindCompleted)) // the API accepted one a day ago
 	h.wantStatus(job, jobstate.Completed)
 }
 
-func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
-	h := newHouse(t)
+func TestAnUnusableJobIsStoredAsFailedOnce(t *testing.T) {
+	h := newFixture(t)
 	id := uuid.Must(uuid.NewV7())
 	for range 2 {
 		effects, err := h.IngestUnusable(context.Background(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "no\x00 good")
@@ -355,19 +355,19 @@ func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
 	}
 }
 
-// protocol #15
-func TestAReportAboutAJobThatIsNotKnownIsAnswered(t *testing.T) {
-	h := newHouse(t)
+// The scheduler's database may have been restored without the job.
+func TestAReportAboutAnUnknownJobIsAnswered(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	events := h.report(job, 3)
 	if len(events) != 1 || events[0].Type() != jobevent.TypeStatus || events[0].ID() != jobevent.UnknownID(job.JobID, 3) {
 		t.Fatalf("the answer is %v", events)
 	}
-	word, err := jobevent.Decode[jobevent.Status](events[0])
-	if err != nil || word.JobID != job.JobID || word.Status != jobevent.StatusUnknown || word.Version != 3 || word.History == nil {
-		t.Errorf("the answer is %+v, %v", word, err)
+	status, err := jobevent.Decode[jobevent.Status](events[0])
+	if err != nil || status.JobID != job.JobID || status.Status != jobevent.StatusUnknown || status.Version != 3 || status.History == nil {
+		t.Errorf("the answer is %+v, %v", status, err)
 	}
-	if events := h.report(job, 0); len(events) > 0 { // it is on its way
-		t.Errorf("of a job that it was not told of it returned %v", events)
+	if events := h.report(job, 0); len(events) > 0 { // its event is on its way
+		t.Errorf("a report about a job that has not arrived returned %v", events)
 	}
 }

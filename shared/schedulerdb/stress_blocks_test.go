@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// What waits for others does so whatever happens to either, and nothing waits for ever.
-func TestManyCopiesKeepJobsInOrder(t *testing.T) {
-	h := openHouse(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
-	w := &world{house: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 60}
+// A job waits for its dependencies and its turn whatever happens to them, and no job waits for ever.
+func TestConcurrentCopiesKeepJobsInOrder(t *testing.T) {
+	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
+	w := &world{fixture: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 60}
 	last := map[string]*uuid.UUID{}
 	for i := range 200 {
 		job := newJob()
@@ -40,7 +40,7 @@ func TestManyCopiesKeepJobsInOrder(t *testing.T) {
 	h.wantNothingLeft()
 }
 
-// mayStart asserts that no other job of the key is at work.
+// mayStart asserts that no other job of the ordering key runs.
 func (w *world) mayStart(j *stressJob) {
 	if j.created.OrderingKey == "" {
 		return
@@ -49,13 +49,13 @@ func (w *world) mayStart(j *stressJob) {
 		n := len(other.attempts)
 		if other != j && other.created.OrderingKey == j.created.OrderingKey && n > 0 &&
 			!other.attempts[n-1].ended() && !other.attempts[n-1].waiting {
-			w.Errorf("job %s starts while %s of its key is at work", j.created.JobID, other.created.JobID)
+			w.Errorf("job %s starts while %s of its key runs", j.created.JobID, other.created.JobID)
 		}
 	}
 }
 
-// checkWaited holds a job's history against those of the jobs that had to end first. Whoever was told to do something
-// else need not have waited.
+// checkWaited compares a job's history with those of the jobs that had to end first. It skips jobs that got a command:
+// a retry does not wait.
 func (w *world) checkWaited(j *stressJob) {
 	if j.command.Number > 0 {
 		return

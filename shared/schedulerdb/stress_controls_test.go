@@ -12,11 +12,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// Jobs end, in their order and after those that they wait for, while what they stand under is paused, limited
-// and let go again, and whoever says so crashes.
-func TestManyCopiesEndEveryJobWhileControlsChange(t *testing.T) {
-	h := openHouse(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
-	w := &world{house: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 30, controlled: []subject{
+// Jobs end in their order and after their dependencies while controls pause, limit and release them, and while the
+// functions crash.
+func TestConcurrentCopiesEndEveryJobWhileControlsChange(t *testing.T) {
+	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
+	w := &world{fixture: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 30, controlled: []subject{
 		{"queue", "default"}, {"queue", "mail"}, {"type", "A"}, {"type", "B"}, {"owner", "x"},
 	}}
 	last := map[string]*uuid.UUID{}
@@ -46,7 +46,7 @@ func TestManyCopiesEndEveryJobWhileControlsChange(t *testing.T) {
 	h.wantEmpty()
 }
 
-// controlSome sets one control, of any kind, and lets two others go.
+// controlSome sets one control of any kind, and removes two others.
 func (w *world) controlSome(ctx context.Context) {
 	if len(w.controlled) == 0 {
 		return
@@ -61,5 +61,5 @@ func (w *world) controlSome(ctx context.Context) {
 	effects, err := w.Control(ctx, []jobevent.Control{
 		c, nothing(free.kind, free.name, w.controls), nothing(other.kind, other.name, w.controls),
 	})
-	w.said(ctx, effects, err)
+	w.publish(ctx, effects, err)
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// stressSlots is what the one worker of the stressed installation can hold.
+// stressSlots is the number of slots of the only worker.
 const stressSlots = 20
 
-// Several copies of every function work on one database at once and "crash" between commit and
-// publish; an API and a worker that do their duty and no more have every job end all the same.
-func TestManyCopiesThatCrashStillEndEveryJob(t *testing.T) {
-	h := openHouse(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
-	w := &world{house: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 100}
+// Several copies of every function work on one database at once and "crash" between commit and publish. With an API and
+// a worker that only repeat what was not confirmed, every job ends all the same.
+func TestConcurrentCopiesThatCrashStillEndEveryJob(t *testing.T) {
+	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
+	w := &world{fixture: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 100}
 	for range 200 {
 		job := newJob()
 		job.MaxRetryCount, job.Priority = rand.IntN(4), rand.IntN(10)
@@ -43,9 +43,9 @@ func (w *world) accept(job jobevent.Created) {
 	w.ids, w.jobs[job.JobID] = append(w.ids, job.JobID), &stressJob{created: job, dead: map[string]bool{}}
 }
 
-// run has several copies of everybody at work until all jobs have ended.
+// run runs several copies of each function until all jobs have ended.
 func (w *world) run() {
-	w.beat(w.Context())
+	w.heartbeat(w.Context())
 	ctx, stop := context.WithTimeout(w.Context(), 60*time.Second)
 	defer stop()
 	var copies sync.WaitGroup
@@ -55,7 +55,7 @@ func (w *world) run() {
 		do     func(context.Context)
 	}{
 		{2, 3 * time.Millisecond, w.ingestSome}, {3, 2 * time.Millisecond, w.settleSome},
-		{2, 10 * time.Millisecond, w.commandSome}, {2, 15 * time.Millisecond, w.beat},
+		{2, 10 * time.Millisecond, w.commandSome}, {2, 15 * time.Millisecond, w.heartbeat},
 		{2, 10 * time.Millisecond, w.tickClock}, {2, 50 * time.Millisecond, w.tickWatchdog},
 		{1, time.Millisecond, w.endSome}, {1, 5 * time.Millisecond, w.countInFlight}, {1, 20 * time.Millisecond, w.controlSome},
 	} {
@@ -76,33 +76,33 @@ func (w *world) run() {
 	}
 }
 
-// world is what stands round the scheduler: the API's knowledge, the worker's database, the topics.
+// world simulates the scheduler's surroundings: the API's state, the worker's database and the topics.
 type world struct {
-	house
+	fixture
 	mu           sync.Mutex
 	ids          []uuid.UUID
 	jobs         map[uuid.UUID]*stressJob
-	outcomes     []Outcome // said and not yet heard
+	outcomes     []Outcome // published and not yet consumed
 	commandsLeft int
-	controlled   []subject // what is paused and limited now and then
-	controls     int64     // versions so far
+	controlled   []subject // the subjects of controls that change
+	controls     int64     // the last version
 }
 
 type stressJob struct {
 	created  jobevent.Created
-	known    jobevent.Status // what the API knows
+	known    jobevent.Status // the last status that the API received
 	dead     map[string]bool // ids of its dead letters
 	command  jobevent.Command
-	attempts []stressAttempt // what the worker knows, attempt 1 first
+	attempts []stressAttempt // in the worker's database, attempt 1 first
 }
 
 type stressAttempt struct {
-	outcomes []Outcome // the waiting one and the final one, or the final one
+	outcomes []Outcome // the final one, or the waiting one and the final one
 	waiting  bool
 	cancel   bool
 }
 
-// ended reports whether the worker has no more to do for the attempt.
+// ended reports whether the attempt has its final outcome.
 func (a *stressAttempt) ended() bool { return len(a.outcomes) > 0 && !a.waiting }
 
 func (j *stressJob) confirmed() bool {
@@ -120,8 +120,8 @@ func (w *world) allEnded() bool {
 	return w.commandsLeft == 0
 }
 
-// said publishes what a store method returned; now and then its function dies while it does.
-func (w *world) said(ctx context.Context, effects emit.Effects, err error) {
+// publish publishes the effects of a store's method. Now and then the function dies meanwhile.
+func (w *world) publish(ctx context.Context, effects emit.Effects, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -136,13 +136,13 @@ func (w *world) said(ctx context.Context, effects emit.Effects, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range events {
-		w.hear(e)
+		w.receive(e)
 	}
 }
 
-func (w *world) hear(e jobevent.Item) {
+func (w *world) receive(e jobevent.Item) {
 	if e.Type() == jobevent.TypeApplied {
-		return // it is about no job
+		return // it concerns no job
 	}
 	j := w.jobs[uuid.MustParse(e.Subject())]
 	switch e.Type() {
@@ -161,12 +161,12 @@ func (w *world) hear(e jobevent.Item) {
 			j.known = status
 		}
 		if j.known.Status == "FAILED" && !j.dead[jobevent.DeadLetterID(j.known.JobID, j.known.Attempt)] {
-			w.Errorf("job %s is said to have failed before its dead letter is", j.known.JobID)
+			w.Errorf("the failure of job %s is published before its dead letter", j.known.JobID)
 		}
 	}
 }
 
-// claim is the worker's word on an order: an attempt starts once, and after the one before has ended.
+// claim handles a run order as a worker: an attempt starts once, after the one before it has an outcome.
 func (w *world) claim(j *stressJob, run jobevent.Run) {
 	n := run.Attempt
 	switch {
@@ -181,7 +181,7 @@ func (w *world) claim(j *stressJob, run jobevent.Run) {
 	}
 }
 
-// some gives up to n jobs that the API or the worker has something to say about.
+// some returns up to n random jobs for which wanted returns true.
 func (w *world) some(n int, wanted func(*stressJob) bool) []*stressJob {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,7 +194,7 @@ func (w *world) some(n int, wanted func(*stressJob) bool) []*stressJob {
 	return found
 }
 
-// ingestSome says job-created of jobs that the API has heard nothing about.
+// ingestSome ingests jobs of which the API has received no status.
 func (w *world) ingestSome(ctx context.Context) {
 	var batch []jobevent.Created
 	for _, j := range w.some(1+rand.IntN(20), func(j *stressJob) bool { return j.known.Version == 0 }) {
@@ -202,7 +202,7 @@ func (w *world) ingestSome(ctx context.Context) {
 	}
 	if len(batch) > 0 {
 		effects, err := w.Ingest(ctx, batch)
-		w.said(ctx, effects, err)
+		w.publish(ctx, effects, err)
 	}
 }
 
@@ -211,16 +211,16 @@ func (w *world) settleSome(ctx context.Context) {
 	n := min(1+rand.IntN(25), len(w.outcomes))
 	batch := slices.Clone(w.outcomes[:n])
 	if rand.IntN(4) > 0 {
-		w.outcomes = w.outcomes[n:] // else they are delivered once more
+		w.outcomes = w.outcomes[n:] // otherwise they are delivered again
 	}
 	w.mu.Unlock()
 	if n > 0 {
 		effects, err := w.Settle(ctx, batch)
-		w.said(ctx, effects, err)
+		w.publish(ctx, effects, err)
 	}
 }
 
-// commandSome gives new commands, repeats those that nobody has answered, and asks about the silent.
+// commandSome sends new commands, repeats unanswered ones, and reports all known versions.
 func (w *world) commandSome(ctx context.Context) {
 	jobs := w.some(15, func(j *stressJob) bool { return j.known.Version > 0 })
 	report := jobevent.Command{Command: jobevent.CommandReport}
@@ -243,12 +243,12 @@ func (w *world) commandSome(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	effects, err := w.Command(ctx, append(batch, report))
-	w.said(ctx, effects, err)
+	w.publish(ctx, effects, err)
 }
 
-func (w *world) beat(ctx context.Context) {
+func (w *world) heartbeat(ctx context.Context) {
 	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
-	beat := jobevent.Heartbeat{
+	heartbeat := jobevent.Heartbeat{
 		WorkerID: "w1", Slots: stressSlots, Partitions: map[string][]int32{"default": all, "mail": all},
 	}
 	now := time.Now()
@@ -261,17 +261,17 @@ func (w *world) beat(ctx context.Context) {
 		if i%2 == 0 {
 			attempt.StartedAt = &now
 		}
-		beat.Attempts = append(beat.Attempts, attempt)
+		heartbeat.Attempts = append(heartbeat.Attempts, attempt)
 	}
 	w.mu.Unlock()
 	other := jobevent.Heartbeat{WorkerID: "gone", Stopping: rand.IntN(2) == 0}
-	effects, err := w.Beat(ctx, []jobevent.Heartbeat{other, beat})
-	w.said(ctx, effects, err)
+	effects, err := w.Heartbeat(ctx, []jobevent.Heartbeat{other, heartbeat})
+	w.publish(ctx, effects, err)
 }
 
 func (w *world) tickClock(ctx context.Context) {
 	effects, _, err := w.Due(ctx, time.Second)
-	w.said(ctx, effects, err)
+	w.publish(ctx, effects, err)
 }
 
 func (w *world) tickWatchdog(ctx context.Context) {
@@ -280,10 +280,10 @@ func (w *world) tickWatchdog(ctx context.Context) {
 		w.Error(err)
 	}
 	effects, err := w.AskAgain(ctx, counted, time.Second)
-	w.said(ctx, effects, err)
+	w.publish(ctx, effects, err)
 }
 
-// endSome has the worker end some attempts, and say callbacks of which the API shows no effect again.
+// endSome ends some of the worker's attempts, and repeats callbacks that show no effect in the API.
 func (w *world) endSome(context.Context) {
 	jobs := w.some(5, func(j *stressJob) bool {
 		return len(j.attempts) > 0 && (!j.attempts[len(j.attempts)-1].ended() || j.known.Status == "WAITING")
@@ -328,13 +328,13 @@ func (w *world) countInFlight(ctx context.Context) {
 	}
 }
 
-// check holds what everybody knows at the end against the database.
+// check compares what the API and the worker have in the end with the scheduler's database.
 func (w *world) check() {
 	for _, j := range w.jobs {
 		s := w.status(j.created)
 		for i, move := range s.History[1:] {
 			if move.From == "PENDING" && move.To == "QUEUED" && move.At.Before(s.History[i].At) {
-				w.Errorf("sent out before it came: %+v", s.History)
+				w.Errorf("dispatched before it was ready: %+v", s.History)
 			}
 		}
 		if s.Status != j.known.Status || s.Version != j.known.Version || s.Attempt != len(j.attempts) {

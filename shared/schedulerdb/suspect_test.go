@@ -10,8 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func TestAJobRunsAgainAtOnceAfterItsFirstLossAndALittleLaterAfterTheNext(t *testing.T) { // protocol #2
-	h := newHouse(t)
+func TestALostJobRunsAtOnceAfterItsFirstLossAndLaterAfterFurtherOnes(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	if effects := h.settle(ended(job, 1, jobstate.KindLost)); len(effects.Runs) != 1 || effects.Runs[0].Attempt != 2 {
@@ -25,8 +25,8 @@ func TestAJobRunsAgainAtOnceAfterItsFirstLossAndALittleLaterAfterTheNext(t *test
 	}
 }
 
-// wantPutOff loses an attempt and has the next one go out, which comes within most.
-func (h house) wantPutOff(job jobevent.Created, attempt int, most time.Duration) {
+// wantPutOff loses an attempt, asserts that the next one is put off by at most most, and dispatches it.
+func (h fixture) wantPutOff(job jobevent.Created, attempt int, most time.Duration) {
 	h.Helper()
 	h.settle(ended(job, attempt, jobstate.KindLost))
 	s := h.wantStatus(job, jobstate.Scheduled)
@@ -35,12 +35,12 @@ func (h house) wantPutOff(job jobevent.Created, attempt int, most time.Duration)
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
 	if effects := h.due(); len(effects.Runs) != 1 || int(effects.Runs[0].Attempt) != attempt+1 {
-		h.Fatalf("once it is due it says %+v", effects)
+		h.Fatalf("once it is due the clock returns %+v", effects)
 	}
 }
 
-func TestASuspectKeepsThePlaceItHadEarned(t *testing.T) { // protocol #2
-	h := newHouse(t)
+func TestASuspectKeepsItsRank(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	first := h.ingest(job).Runs[0].Rank
 	h.settle(ended(job, 1, jobstate.KindLost))
@@ -51,13 +51,12 @@ func TestASuspectKeepsThePlaceItHadEarned(t *testing.T) { // protocol #2
 	}
 }
 
-// One worker, its supervisor, a job that kills it and eleven that need longer than it lives: whenever the killer is
-// out, all that is out is lost; whenever it is not, all that is out ends.
-func TestOnlyTheJobThatKillsItsWorkerFails(t *testing.T) { // protocol #2
-	h := newHouse(t)
+// One job kills the worker, which restarts. While it is out, all attempts are lost. Otherwise all attempts complete.
+func TestOnlyTheJobThatKillsItsWorkerFails(t *testing.T) {
+	h := newFixture(t)
 	jobs := newJobs(12)
 	killer := jobs[4]
-	h.beat("w", 12, []int32{0})
+	h.heartbeat("w", 12, []int32{0})
 	out := h.ingest(jobs...).Runs
 	for round := 0; len(out) > 0 || h.status(killer).Status != string(jobstate.Failed); round++ {
 		if round > 100 {
@@ -82,10 +81,10 @@ func TestOnlyTheJobThatKillsItsWorkerFails(t *testing.T) { // protocol #2
 	}
 }
 
-func TestAQueueHasAsManySuspectsOutAsWorkers(t *testing.T) { // protocol #2
-	h := newHouse(t)
-	h.beat("w1", 12, []int32{0})
-	h.beat("w2", 12, []int32{1})
+func TestAQueueHasAtMostAsManySuspectsOutAsWorkers(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w1", 12, []int32{0})
+	h.heartbeat("w2", 12, []int32{1})
 	h.ingest(newJobs(6)...)
 	h.tamper("UPDATE jobs SET status = 'SCHEDULED', lost_count = 2, due_at = now(), partition = null, lease_expires_at = null")
 	if effects := h.due(); len(effects.Runs) != 2 {

@@ -17,12 +17,12 @@ set version           = excluded.version,
 where controls.version < excluded.version;
 
 -- name: RunningByJob :many
--- What is out of each job type and owner.
+-- The attempts that are out, by job type and owner.
 select job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
 from jobs
 where status in ('QUEUED', 'RUNNING')
 group by 1, 2;
 
 -- name: Clock :one
--- The transaction may have waited for the lock since its now().
+-- The time of this moment: the transaction may have waited for the lock since its now().
 select clock_timestamp()::timestamptz as at;

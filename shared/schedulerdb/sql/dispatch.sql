@@ -1,7 +1,8 @@
 -- name: DispatchLock :one
--- Whoever decides what goes out does so alone: this row is locked from here to the commit. No row of jobs is waited
--- for under it, and rows of workers are written only under it. The newest version of the row stands first in the
--- index; who had to wait is given the version that came meanwhile.
+-- Every transaction that dispatches holds this row's lock until it commits, so that only one dispatches at a time.
+-- Under the lock it waits for no row of jobs, and it writes rows of workers only under the lock. The index has the
+-- newest version of the row first. A transaction that had to wait for the lock reads the version that was committed
+-- meanwhile.
 select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
@@ -24,7 +25,7 @@ order by n desc
 limit 1;
 
 -- name: QueuesPending :many
--- The queues in which a job waits, each with its best rank: a loose scan, one step of the index a queue.
+-- The queues in which a job waits, each with its best rank. A loose index scan takes one step for each queue.
 with recursive waiting as (
     (select first.queue, first.rank from jobs first
      where first.status = 'PENDING' and first.blocked_by is null and first.lane is null
@@ -42,7 +43,7 @@ with recursive waiting as (
 select queue::text as queue, rank::timestamptz as rank from waiting;
 
 -- name: InFlight :many
--- What is out, by the worker that has said it holds it, and by the partition it was sent to.
+-- The attempts that are out, by the worker whose heartbeat lists them, and by the partition to which they were sent.
 select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
        count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
        max(lease_expires_at)::timestamptz as last_lease_expires_at, count(cancel_requested_at)::int as cancels
@@ -51,9 +52,9 @@ where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3;
 
 -- name: JobsDispatch :many
--- The best of a queue, in the order of the index, each to the partition that Go chose for its place. The scan begins
--- at the queue's floor: below it the index has nothing but the dead entries of those that have gone out. The time is
--- the statement's: a job may have come after the transaction began, while it waited for the lock.
+-- Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
+-- The scan begins at the queue's floor: below it the index has only dead entries of dispatched jobs. The time is that
+-- of the statement: a job may have arrived while the transaction waited for the lock.
 with best as (
     select j.job_id, j.rank from jobs j
     where j.queue = @queue_name::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
@@ -83,10 +84,11 @@ where jobs.job_id = placed.job_id
 returning jobs.job_id, jobs.rank, jobs.partition;
 
 -- name: JobsDue :many
--- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due. Of the suspects, jobs that were
--- lost twice in a row or more, a queue has no more out at once than it has workers, so that one which kills its worker
--- meets no other there and is lost alone; the others are put off by seconds. One that has run for ten minutes no longer
--- counts. Two clocks in the same instant may let one more go: that costs a suspect a loss, and it has several.
+-- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. A suspect is a job that was lost at
+-- least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
+-- shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
+-- has run for ten minutes no longer counts. Two passes of the clock at the same instant may dispatch one suspect too
+-- many: that costs a suspect one loss, of which it can afford several.
 with due as (
     select job_id, due_at, queue, lost_count from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
@@ -121,7 +123,7 @@ with due as (
 update jobs
 set status     = 'PENDING',
     version    = jobs.version + 1,
-    rank       = case when due.lost_count >= 2 then jobs.rank -- the place it had earned
+    rank       = case when due.lost_count >= 2 then jobs.rank -- it keeps its place
                       else due.due_at - jobs.priority * interval '10 s' end,
     due_at     = null,
     updated_at = now(),
@@ -137,8 +139,8 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
     jobs.expires_at, jobs.started_at;
 
 -- name: JobsRunOrders :many
--- The orders of attempts that are out, the best rank first. As a plain condition the status would have the planner walk
--- the index of all that is out, where it has no fresh statistics.
+-- The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
+-- fresh statistics would walk the index of all attempts that are out.
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id
 from jobs

@@ -1,11 +1,12 @@
 -- name: JobsKnown :many
--- Of jobs that are to be inserted, those whose event was delivered before. Inserting happens under the dispatch lock
--- only, so the answer stays true. ON CONFLICT DO NOTHING would not do: it waits for whoever is updating the row, who
--- may be waiting for that lock.
+-- Of new jobs, those whose event was delivered before. Jobs are inserted only under the lock of the ledger, so the
+-- answer stays true. ON CONFLICT DO NOTHING would be no substitute: it waits for a transaction that is updating the
+-- row, and that transaction may be waiting for the lock of the ledger.
 select job_id from jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: JobsInsert :exec
--- Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
+-- Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
+-- them needs is null.
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
@@ -41,8 +42,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z');
 
 -- name: JobsComplete :many
--- The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
--- attempt was out: one that waited for a callback has none.
+-- The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
+-- attempt was out: an attempt that waited for a callback has none.
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
@@ -77,7 +78,8 @@ returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_cou
     (jobs.lease_expires_at is not null)::boolean as was_out;
 
 -- name: JobsLock :many
--- What decides a job's next state, locked in one order so that batches do not deadlock.
+-- The columns that decide a job's next state. Rows are locked in the order of their ids, so that batches do not
+-- deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
        blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, now()::timestamptz as at
@@ -87,7 +89,7 @@ order by job_id
 for update;
 
 -- name: JobsSave :many
--- Writes the moves that were decided on locked rows; the version is the old state's name.
+-- Writes the transitions of locked rows. The version stands for the old state.
 with input as (
     select unnest(@job_ids::uuid[])                                             as job_id,
            unnest(@old_versions::bigint[])                                      as old_version,
@@ -121,7 +123,7 @@ set status               = input.status,
     partition            = case when input.status in ('QUEUED', 'RUNNING') then jobs.partition end,
     cancel_requested_at  = case when input.cancel_requested then coalesce(jobs.cancel_requested_at, now()) end,
     expires_at           = case when jobs.finished_at is null or input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                                then jobs.expires_at end, -- retry lifts it
+                                then jobs.expires_at end, -- a retry removes it
     command_seq          = input.command_seq,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),
@@ -147,7 +149,7 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
     jobs.deleted_at, jobs.lane;
 
 -- name: JobsChange :exec
--- Other values for jobs that have not started, which are locked; the version is the old state's name.
+-- Writes changed values of jobs that are locked and have not started. The version stands for the old state.
 update jobs
 set queue           = input.queue,
     payload         = coalesce(input.payload, jobs.payload),
@@ -172,7 +174,7 @@ where jobs.job_id = input.job_id
   and jobs.attempt = 0;
 
 -- name: JobsDelete :many
--- Of an ended job it leaves what keeps old events from bringing it back.
+-- Reduces an ended job to its tombstone, which keeps old events from bringing it back.
 update jobs
 set version      = jobs.version + 1,
     command_seq  = input.command_seq,
@@ -199,16 +201,17 @@ from jobs
 where job_id = any (@job_ids::uuid[]);
 
 -- name: JobsNewer :many
--- Of the jobs that the API asks about, those that have got further than it knows, and those that are not known here.
+-- Of the jobs of a report, those that have a higher version than the API has seen, and those that the scheduler does
+-- not know.
 select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
 from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as known (job_id, version)
 left join jobs on jobs.job_id = known.job_id
 where jobs.version > known.version or jobs.job_id is null and known.version > 0;
 
 -- name: JobsOverdue :many
--- Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look
--- for them behind a million others. And jobs that have not started in time. Rows that somebody has locked are left to
--- the next pass: the clock must not wait for a process that is frozen.
+-- Attempts that wait past the deadline of their callback, and jobs that have not started in time. Only the first due
+-- rows are searched: after a long outage a pass must not walk over a million others. Locked rows are left for the next
+-- pass: the clock must not wait for a frozen process.
 with due as (
     select job_id, status from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
@@ -229,14 +232,16 @@ where jobs.job_id in (select due.job_id from due where due.status = 'WAITING' un
 for update of jobs skip locked;
 
 -- name: JobsAskAboutCallbacks :many
--- Puts off attempts that wait past their deadline, the longer the API is silent about them.
+-- Sets when the API is asked next about attempts that wait past their deadline: the longer it has not answered, the
+-- later.
 update jobs set
     due_at = now() + least(greatest(now() - callback_deadline_at, interval '10 s'), interval '5 min')
 where job_id = any (@job_ids::uuid[]) and status = 'WAITING' and due_at <= now()
 returning job_id, due_at::timestamptz as due_at;
 
 -- name: NextDue :many
--- When something is due or expires next. The time is that of this moment: the transaction may have waited since it began.
+-- The next instant at which a job is due or expires. The time is that of this moment: the transaction may have waited
+-- since it began.
 select next.due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from (
     (select j.due_at from jobs j
@@ -255,5 +260,6 @@ order by next.due_at
 limit 1;
 
 -- name: NotifyDue :exec
--- Shortens the sleep of the clock. Every committing NOTIFY takes one lock of the whole server: at most one a batch.
+-- Wakes the clock. A transaction with NOTIFY takes a lock of the whole server when it commits: a batch sends at most
+-- one.
 select pg_notify('jobweaver_due', '');

@@ -1,5 +1,5 @@
 -- name: LanesPending :many
--- The lanes in which a job waits, each with its best rank: a loose scan, one step of the index a lane.
+-- The lanes in which a job waits, each with its best rank. A loose index scan takes one step for each lane.
 with recursive waiting as (
     (select first.queue, first.lane, first.rank from jobs first
      where first.status = 'PENDING' and first.blocked_by is null and first.lane is not null
@@ -18,7 +18,7 @@ with recursive waiting as (
 select queue::text as queue, lane::text as lane, rank::timestamptz as rank from waiting;
 
 -- name: PlainBest :many
--- The best of a queue that stand in no lane, behind a place in the order of the index.
+-- Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
 select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane from jobs
 where queue = @queue_name::text and status = 'PENDING' and blocked_by is null and lane is null
   and (rank, job_id) > (@after_rank::timestamptz, @after_id::uuid)
@@ -27,7 +27,7 @@ limit @most::int
 for update skip locked;
 
 -- name: LanesBest :many
--- The best of each of some lanes of a queue, likewise.
+-- Does the same for lanes of a queue: the best jobs of each.
 select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane
 from rows from (unnest(@lanes::text[]), unnest(@after_ranks::timestamptz[]), unnest(@after_ids::uuid[]), unnest(@mosts::int[]))
     as wanted (lane, after_rank, after_id, most)
@@ -41,7 +41,7 @@ cross join lateral (
 ) best;
 
 -- name: JobsSendOut :many
--- What Go chose of those it has locked goes out, as by JobsDispatch.
+-- Dispatches those of the locked jobs that Go chose, as JobsDispatch does.
 with input as (
     select unnest(@job_ids::uuid[])        as job_id,
            unnest(@partitions::smallint[]) as partition,
@@ -67,7 +67,7 @@ where jobs.job_id = input.job_id
 returning jobs.job_id, jobs.rank, jobs.partition;
 
 -- name: JobsChangeLane :exec
--- Jobs that were looked at and have to wait in another lane. Nobody outside is told: it is no state of theirs.
+-- Moves jobs to the lane that fits the controls. No status is published: a lane is not part of a job's state.
 with input as (
     select unnest(@job_ids::uuid[])           as job_id,
            nullif(unnest(@lanes::text[]), '') as lane

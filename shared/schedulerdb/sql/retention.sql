@@ -1,5 +1,5 @@
 -- name: JobsOld :many
--- A page of all jobs of an age, in the order of their ids, and what is to become of each. Nobody is held up.
+-- A page of old jobs, in the order of their ids, and whether each is to be deleted or forgotten. It locks no row.
 select job_id,
        coalesce(deleted_at is null and finished_at < case status
            when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
@@ -13,8 +13,8 @@ order by job_id
 limit @max_jobs::int;
 
 -- name: JobsRetire :many
--- What a delete leaves of an ended job. One that somebody has locked is left for the next walk, and one that was tried
--- again meanwhile has not ended so long ago.
+-- Reduces ended jobs to their tombstones, as JobsDelete does. A locked job is left for the next walk. A job that was
+-- retried meanwhile has not ended long enough ago.
 with over as (
     select job_id from jobs
     where job_id = any (@job_ids::uuid[])
@@ -43,7 +43,7 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
     jobs.deleted_at;
 
 -- name: JobsForget :execrows
--- No record can bring them back any more.
+-- Removes tombstones: no record can bring these jobs back any more.
 delete from jobs
 where job_id in (
     select job_id from jobs

@@ -1,5 +1,5 @@
 -- name: JobsEnds :many
--- How the jobs that others wait for stand. One that is not known yet is not among them.
+-- The states of jobs on which others depend. A job that has not arrived yet is missing.
 select job_id, status from jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: DependenciesInsert :execrows
@@ -8,8 +8,8 @@ select unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])
 on conflict do nothing;
 
 -- name: DependenciesOf :many
--- The jobs that wait for one that has ended. A row that somebody has under his lock is left for later: under the lock
--- of dispatching nobody is waited for, and whoever has it comes here after.
+-- The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
+-- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then.
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
        j.lane
 from dependencies d
@@ -26,8 +26,8 @@ using rows from (unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])) as met (a
 where d.after_id = met.after_id and d.job_id = met.job_id;
 
 -- name: DependenciesLeft :many
--- The jobs that have ended and of which some still wait. Each look is for one row, so that it goes by an index whatever
--- the planner expects.
+-- The ended jobs for which others still wait. Each lookup stops at one row, so that it uses an index whatever the
+-- planner expects.
 select distinct d.after_id
 from unnest(@after_ids::uuid[]) as given
 cross join lateral (
@@ -43,11 +43,12 @@ cross join lateral (
 ) d;
 
 -- name: DependenciesDrop :execrows
--- A job that has ended waits for nobody.
+-- Drops the dependencies of ended jobs: they wait for no other job.
 delete from dependencies where job_id = any (@job_ids::uuid[]);
 
 -- name: DependenciesOverdue :many
--- Those of jobs that have ended: what was released is not here any more. Walked in the order of the key.
+-- A page of all dependencies in the order of their key, and whether the job to wait for has ended. Releasing a job
+-- deletes its dependencies, so that those of ended jobs are overdue.
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
 left join jobs a on a.job_id = d.after_id
@@ -56,7 +57,7 @@ order by d.after_id, d.job_id
 limit @max_rows::int;
 
 -- name: JobsWaitLess :exec
--- Some of the jobs that they wait for have ended. Nobody is told, so it is no new version.
+-- Some of the jobs that they wait for have ended. No status is published, so the version stays.
 with input as (
     select unnest(@job_ids::uuid[]) as job_id, unnest(@ended::int[]) as ended
 )
@@ -67,7 +68,7 @@ from input
 where jobs.job_id = input.job_id;
 
 -- name: OrderTaken :many
--- Of keys: whether some job has its turn, and the number of the first that stands in line; 0: none does.
+-- For each ordering key: whether a job has the turn, and the number of the first job that waits for it; 0: none waits.
 select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
@@ -80,8 +81,9 @@ select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
 from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id);
 
 -- name: OrderKnown :many
--- Of the jobs that others of their key come after, those that are known with all that were accepted before them. Each is
--- looked up by itself: order_gaps is nearly always empty, so statistics say that it is small, and a join would scan it.
+-- Of the predecessors of new jobs, those that have arrived together with all jobs accepted before them. The gap of each
+-- is looked up by itself: order_gaps is nearly always empty, so the statistics show a small table, and a join would
+-- scan it.
 select job_id from jobs
 where job_id = any (@job_ids::uuid[])
   and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id offset 0);
@@ -91,7 +93,8 @@ insert into order_gaps (order_after, job_id, ordering_key, owner_id)
 select unnest(@order_afters::uuid[]), unnest(@job_ids::uuid[]), unnest(@ordering_keys::text[]), unnest(@owner_ids::text[]);
 
 -- name: OrderGapsClose :many
--- All that came after these, which are known now with all before them: one gap closed closes the next.
+-- Closes the gaps behind these jobs, which have now arrived together with all jobs before them. One closed gap closes
+-- the next.
 with recursive known as (
     select g.job_id from order_gaps g where g.order_after = any (@job_ids::uuid[])
     union all
@@ -102,8 +105,9 @@ where g.job_id = any (array(select known.job_id from known))
 returning g.ordering_key, g.owner_id;
 
 -- name: TurnsTake :many
--- Of each key of which no job has its turn, the first in line has it now, if it is known with all before it. First it is
--- chosen, then it is locked: where somebody has it under his lock, no other goes before it, and he comes here after.
+-- Gives the turn of each free ordering key to the first job in line, if all jobs before it have arrived. The job is
+-- chosen before it is locked. If another transaction has it locked, no other job overtakes it, and that transaction
+-- gives it the turn afterwards.
 with first as (
     select h.job_id
     from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
@@ -130,8 +134,8 @@ where jobs.job_id = free.job_id
 returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane;
 
 -- name: TurnsOverdue :many
--- The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key; and whether
--- another has it.
+-- The ordering keys for which a job waits, in their order, and whether a job has the turn. A loose index scan takes one
+-- step for each key.
 with recursive line as (
     (select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
      where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (@ordering_key::text, @owner_id::text)

@@ -9,8 +9,8 @@ on conflict (worker_id) do update
 set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at;
 
 -- name: WorkersGone :exec
--- Those that said they stop, those that have been silent for long, and those that were last heard in the future: the
--- clock was put back. Of these the live ones come again with their next beat.
+-- Deletes workers that are stopping, workers that have been silent for an hour, and workers whose last heartbeat lies
+-- in the future because the clock was put back. If one of those is live, its next heartbeat inserts it again.
 delete from workers
 where worker_id = any (@worker_ids::text[])
    or seen_at not between now() - interval '1 hour' and statement_timestamp() + @silent_after::interval;

@@ -14,7 +14,7 @@ const Clock = `-- name: Clock :one
 select clock_timestamp()::timestamptz as at
 `
 
-// The transaction may have waited for the lock since its now().
+// The time of this moment: the transaction may have waited for the lock since its now().
 func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
 	row := q.db.QueryRow(ctx, Clock)
 	var at time.Time
@@ -103,7 +103,7 @@ type RunningByJobRow struct {
 	Attempts int32
 }
 
-// What is out of each job type and owner.
+// The attempts that are out, by job type and owner.
 func (q *Queries) RunningByJob(ctx context.Context) ([]RunningByJobRow, error) {
 	rows, err := q.db.Query(ctx, RunningByJob)
 	if err != nil {

@@ -30,9 +30,10 @@ type DispatchLockRow struct {
 	At       time.Time
 }
 
-// Whoever decides what goes out does so alone: this row is locked from here to the commit. No row of jobs is waited
-// for under it, and rows of workers are written only under it. The newest version of the row stands first in the
-// index; who had to wait is given the version that came meanwhile.
+// Every transaction that dispatches holds this row's lock until it commits, so that only one dispatches at a time.
+// Under the lock it waits for no row of jobs, and it writes rows of workers only under the lock. The index has the
+// newest version of the row first. A transaction that had to wait for the lock reads the version that was committed
+// meanwhile.
 func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
 	row := q.db.QueryRow(ctx, DispatchLock)
 	var i DispatchLockRow
@@ -125,7 +126,7 @@ type InFlightRow struct {
 	Cancels            int32
 }
 
-// What is out, by the worker that has said it holds it, and by the partition it was sent to.
+// The attempts that are out, by the worker whose heartbeat lists them, and by the partition to which they were sent.
 func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 	rows, err := q.db.Query(ctx, InFlight)
 	if err != nil {
@@ -198,9 +199,9 @@ type JobsDispatchRow struct {
 	Partition *int16
 }
 
-// The best of a queue, in the order of the index, each to the partition that Go chose for its place. The scan begins
-// at the queue's floor: below it the index has nothing but the dead entries of those that have gone out. The time is
-// the statement's: a job may have come after the transaction began, while it waited for the lock.
+// Dispatches the best jobs of a queue, in the order of the index, each to the partition that Go chose for its place.
+// The scan begins at the queue's floor: below it the index has only dead entries of dispatched jobs. The time is that
+// of the statement: a job may have arrived while the transaction waited for the lock.
 func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]JobsDispatchRow, error) {
 	rows, err := q.db.Query(ctx, JobsDispatch,
 		arg.Lease,
@@ -262,7 +263,7 @@ with due as (
 update jobs
 set status     = 'PENDING',
     version    = jobs.version + 1,
-    rank       = case when due.lost_count >= 2 then jobs.rank -- the place it had earned
+    rank       = case when due.lost_count >= 2 then jobs.rank -- it keeps its place
                       else due.due_at - jobs.priority * interval '10 s' end,
     due_at     = null,
     updated_at = now(),
@@ -295,10 +296,11 @@ type JobsDueRow struct {
 	StartedAt   *time.Time
 }
 
-// SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due. Of the suspects, jobs that were
-// lost twice in a row or more, a queue has no more out at once than it has workers, so that one which kills its worker
-// meets no other there and is lost alone; the others are put off by seconds. One that has run for ten minutes no longer
-// counts. Two clocks in the same instant may let one more go: that costs a suspect a loss, and it has several.
+// Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. A suspect is a job that was lost at
+// least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
+// shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
+// has run for ten minutes no longer counts. Two passes of the clock at the same instant may dispatch one suspect too
+// many: that costs a suspect one loss, of which it can afford several.
 func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow, error) {
 	rows, err := q.db.Query(ctx, JobsDue, arg.MaxJobs, arg.SilentAfter)
 	if err != nil {
@@ -354,8 +356,8 @@ type JobsRunOrdersRow struct {
 	OwnerID           string
 }
 
-// The orders of attempts that are out, the best rank first. As a plain condition the status would have the planner walk
-// the index of all that is out, where it has no fresh statistics.
+// The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
+// fresh statistics would walk the index of all attempts that are out.
 func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]JobsRunOrdersRow, error) {
 	rows, err := q.db.Query(ctx, JobsRunOrders, jobIds)
 	if err != nil {
@@ -413,7 +415,7 @@ type QueuesPendingRow struct {
 	Rank  time.Time
 }
 
-// The queues in which a job waits, each with its best rank: a loose scan, one step of the index a queue.
+// The queues in which a job waits, each with its best rank. A loose index scan takes one step for each queue.
 func (q *Queries) QueuesPending(ctx context.Context) ([]QueuesPendingRow, error) {
 	rows, err := q.db.Query(ctx, QueuesPending)
 	if err != nil {

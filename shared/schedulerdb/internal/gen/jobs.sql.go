@@ -25,7 +25,8 @@ type JobsAskAboutCallbacksRow struct {
 	DueAt time.Time
 }
 
-// Puts off attempts that wait past their deadline, the longer the API is silent about them.
+// Sets when the API is asked next about attempts that wait past their deadline: the longer it has not answered, the
+// later.
 func (q *Queries) JobsAskAboutCallbacks(ctx context.Context, jobIds []uuid.UUID) ([]JobsAskAboutCallbacksRow, error) {
 	rows, err := q.db.Query(ctx, JobsAskAboutCallbacks, jobIds)
 	if err != nil {
@@ -83,7 +84,7 @@ type JobsChangeParams struct {
 	ExpiresAts     []time.Time
 }
 
-// Other values for jobs that have not started, which are locked; the version is the old state's name.
+// Writes changed values of jobs that are locked and have not started. The version stands for the old state.
 func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
 	_, err := q.db.Exec(ctx, JobsChange,
 		arg.JobIDs,
@@ -161,8 +162,8 @@ type JobsCompleteRow struct {
 	WasOut      bool
 }
 
-// The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
-// attempt was out: one that waited for a callback has none.
+// The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
+// attempt was out: an attempt that waited for a callback has none.
 func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]JobsCompleteRow, error) {
 	rows, err := q.db.Query(ctx, JobsComplete,
 		arg.JobIDs,
@@ -244,7 +245,7 @@ type JobsDeleteRow struct {
 	DeletedAt  *time.Time
 }
 
-// Of an ended job it leaves what keeps old events from bringing it back.
+// Reduces an ended job to its tombstone, which keeps old events from bringing it back.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsDeleteRow, error) {
 	rows, err := q.db.Query(ctx, JobsDelete, arg.JobIDs, arg.CommandSeqs, arg.Entries)
 	if err != nil {
@@ -342,7 +343,8 @@ type JobsInsertParams struct {
 	ExpiresAts     []time.Time
 }
 
-// Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
+// Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
+// them needs is null.
 func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 	_, err := q.db.Exec(ctx, JobsInsert,
 		arg.JobIDs,
@@ -381,9 +383,9 @@ const JobsKnown = `-- name: JobsKnown :many
 select job_id from jobs where job_id = any ($1::uuid[])
 `
 
-// Of jobs that are to be inserted, those whose event was delivered before. Inserting happens under the dispatch lock
-// only, so the answer stays true. ON CONFLICT DO NOTHING would not do: it waits for whoever is updating the row, who
-// may be waiting for that lock.
+// Of new jobs, those whose event was delivered before. Jobs are inserted only under the lock of the ledger, so the
+// answer stays true. ON CONFLICT DO NOTHING would be no substitute: it waits for a transaction that is updating the
+// row, and that transaction may be waiting for the lock of the ledger.
 func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsKnown, jobIds)
 	if err != nil {
@@ -444,7 +446,8 @@ type JobsLockRow struct {
 	At                 time.Time
 }
 
-// What decides a job's next state, locked in one order so that batches do not deadlock.
+// The columns that decide a job's next state. Rows are locked in the order of their ids, so that batches do not
+// deadlock.
 func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockRow, error) {
 	rows, err := q.db.Query(ctx, JobsLock, jobIds)
 	if err != nil {
@@ -511,7 +514,8 @@ type JobsNewerRow struct {
 	IsUnknown bool
 }
 
-// Of the jobs that the API asks about, those that have got further than it knows, and those that are not known here.
+// Of the jobs of a report, those that have a higher version than the API has seen, and those that the scheduler does
+// not know.
 func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]JobsNewerRow, error) {
 	rows, err := q.db.Query(ctx, JobsNewer, arg.JobIDs, arg.Versions)
 	if err != nil {
@@ -553,9 +557,9 @@ where jobs.job_id in (select due.job_id from due where due.status = 'WAITING' un
 for update of jobs skip locked
 `
 
-// Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look
-// for them behind a million others. And jobs that have not started in time. Rows that somebody has locked are left to
-// the next pass: the clock must not wait for a process that is frozen.
+// Attempts that wait past the deadline of their callback, and jobs that have not started in time. Only the first due
+// rows are searched: after a long outage a pass must not walk over a million others. Locked rows are left for the next
+// pass: the clock must not wait for a frozen process.
 func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsOverdue, maxJobs)
 	if err != nil {
@@ -610,7 +614,7 @@ set status               = input.status,
     partition            = case when input.status in ('QUEUED', 'RUNNING') then jobs.partition end,
     cancel_requested_at  = case when input.cancel_requested then coalesce(jobs.cancel_requested_at, now()) end,
     expires_at           = case when jobs.finished_at is null or input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                                then jobs.expires_at end, -- retry lifts it
+                                then jobs.expires_at end, -- a retry removes it
     command_seq          = input.command_seq,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),
@@ -683,7 +687,7 @@ type JobsSaveRow struct {
 	Lane               *string
 }
 
-// Writes the moves that were decided on locked rows; the version is the old state's name.
+// Writes the transitions of locked rows. The version stands for the old state.
 func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveRow, error) {
 	rows, err := q.db.Query(ctx, JobsSave,
 		arg.JobIDs,
@@ -847,7 +851,8 @@ type NextDueRow struct {
 	At    time.Time
 }
 
-// When something is due or expires next. The time is that of this moment: the transaction may have waited since it began.
+// The next instant at which a job is due or expires. The time is that of this moment: the transaction may have waited
+// since it began.
 func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, error) {
 	rows, err := q.db.Query(ctx, NextDue, floor)
 	if err != nil {
@@ -872,7 +877,8 @@ const NotifyDue = `-- name: NotifyDue :exec
 select pg_notify('jobweaver_due', '')
 `
 
-// Shortens the sleep of the clock. Every committing NOTIFY takes one lock of the whole server: at most one a batch.
+// Wakes the clock. A transaction with NOTIFY takes a lock of the whole server when it commits: a batch sends at most
+// one.
 func (q *Queries) NotifyDue(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, NotifyDue)
 	return err

@@ -29,7 +29,7 @@ type JobsChangeLaneParams struct {
 	Lanes  []string
 }
 
-// Jobs that were looked at and have to wait in another lane. Nobody outside is told: it is no state of theirs.
+// Moves jobs to the lane that fits the controls. No status is published: a lane is not part of a job's state.
 func (q *Queries) JobsChangeLane(ctx context.Context, arg JobsChangeLaneParams) error {
 	_, err := q.db.Exec(ctx, JobsChangeLane, arg.JobIDs, arg.Lanes)
 	return err
@@ -75,7 +75,7 @@ type JobsSendOutRow struct {
 	Partition *int16
 }
 
-// What Go chose of those it has locked goes out, as by JobsDispatch.
+// Dispatches those of the locked jobs that Go chose, as JobsDispatch does.
 func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]JobsSendOutRow, error) {
 	rows, err := q.db.Query(ctx, JobsSendOut,
 		arg.Lease,
@@ -132,7 +132,7 @@ type LanesBestRow struct {
 	Lane    string
 }
 
-// The best of each of some lanes of a queue, likewise.
+// Does the same for lanes of a queue: the best jobs of each.
 func (q *Queries) LanesBest(ctx context.Context, arg LanesBestParams) ([]LanesBestRow, error) {
 	rows, err := q.db.Query(ctx, LanesBest,
 		arg.Lanes,
@@ -190,7 +190,7 @@ type LanesPendingRow struct {
 	Rank  time.Time
 }
 
-// The lanes in which a job waits, each with its best rank: a loose scan, one step of the index a lane.
+// The lanes in which a job waits, each with its best rank. A loose index scan takes one step for each lane.
 func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
 	rows, err := q.db.Query(ctx, LanesPending)
 	if err != nil {
@@ -235,7 +235,7 @@ type PlainBestRow struct {
 	Lane    string
 }
 
-// The best of a queue that stand in no lane, behind a place in the order of the index.
+// Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
 func (q *Queries) PlainBest(ctx context.Context, arg PlainBestParams) ([]PlainBestRow, error) {
 	rows, err := q.db.Query(ctx, PlainBest,
 		arg.QueueName,

@@ -19,7 +19,7 @@ with served as materialized (
     from workers w
     cross join json_object_keys(w.partitions) as named (queue)
     where w.seen_at > now() - $2::interval and w.slots > 0
-      and w.since not between now() - $1::interval and now() + $1::interval -- ahead: the clock was put back
+      and w.since not between now() - $1::interval and now() + $1::interval -- later: the clock was put back
       and json_array_length(w.partitions -> named.queue) > 0
 ), waits as materialized (
     select distinct queue from jobs
@@ -29,7 +29,7 @@ with served as materialized (
     where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
       and queue not in (select queue from served) and queue not in (select queue from waits)
     order by queue, asked desc nulls last, lease_expires_at
-), unheard as (
+), overdue as (
     select job_id, partition, coalesce(worker_id, '')::text as worker_id from jobs
     where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
       and (queue in (select queue from served) or job_id in (select job_id from first))
@@ -43,12 +43,12 @@ set lease_expires_at = now() + (0.8 + 0.4 * random())
     asked            = least(coalesce(asked, 0) + 1, 100),
     partition        = (jobs.partition + 1 + floor(random() * 11)::int) % 12,
     worker_id        = null
-from unheard
-where jobs.job_id = unheard.job_id
+from overdue
+where jobs.job_id = overdue.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
-    unheard.partition as was_sent_to, unheard.worker_id as was_held_by
+    overdue.partition as was_sent_to, overdue.worker_id as was_held_by
 `
 
 type JobsAskAgainParams struct {
@@ -75,11 +75,11 @@ type JobsAskAgainRow struct {
 	WasHeldBy         string
 }
 
-// No worker has named the attempt for a lease: the same order again, to another partition; the worker's database
-// answers what became of it. Each question that nobody answers doubles the time until the next one, to 5 min, more or
-// less by chance. Asked about are the attempts of queues that a worker has served for a lease: a new worker finds the
-// orders of before in its topic, and must not find each of them twice. In a queue that has none only one attempt is
-// asked about at a time, so that its lag starts a worker: hours without workers must not fill the topic.
+// No heartbeat has listed the attempt for a lease. The same run order goes to another partition, and the worker that
+// receives it reports what its database has of the attempt. Each question without an answer doubles the time until the
+// next one, up to 5 min, with a random part. Only queues that a worker has served for a lease are asked about: a new
+// worker finds the earlier orders in its topic, and must not find each of them twice. In a queue without a worker one
+// attempt at a time is asked about, so that the lag can start a worker: hours without workers must not fill the topic.
 func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]JobsAskAgainRow, error) {
 	rows, err := q.db.Query(ctx, JobsAskAgain, arg.Lease, arg.SilentAfter, arg.MaxJobs)
 	if err != nil {
@@ -137,7 +137,7 @@ type JobsCancelUnansweredRow struct {
 	Attempt int32
 }
 
-// Cancels that were asked for and not answered, each once in 15 s since it was asked.
+// Cancels that have no answer yet. Each is returned once every 15 s.
 func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansweredParams) ([]JobsCancelUnansweredRow, error) {
 	rows, err := q.db.Query(ctx, JobsCancelUnanswered, arg.SinceLast, arg.MaxJobs)
 	if err != nil {
@@ -192,7 +192,8 @@ type JobsHeldRow struct {
 	WasHeldBy string
 }
 
-// A beat lists the attempt. A lease that has long to go is left as it is: one write a few beats.
+// Renews the leases of attempts that a heartbeat lists. A lease with enough time left is not written, so that only one
+// heartbeat in a few writes the row.
 func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) ([]JobsHeldRow, error) {
 	rows, err := q.db.Query(ctx, JobsHeld,
 		arg.Lease,
@@ -292,8 +293,8 @@ type JobsStartedRow struct {
 	WasHeldBy          string
 }
 
-// A beat lists the attempt as running. A row that somebody has under his lock is left for the next beat: beats
-// wait for nobody, so they take part in no deadlock.
+// Starts attempts that a heartbeat lists as running. Locked rows are left for the next heartbeat: a heartbeat waits for
+// no lock, so it takes part in no deadlock.
 func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]JobsStartedRow, error) {
 	rows, err := q.db.Query(ctx, JobsStarted,
 		arg.Lease,
@@ -366,8 +367,8 @@ type LeasesCutParams struct {
 	MaxJobs int32
 }
 
-// A lease that is further ahead than any that is given was given before the clock was put back. It begins anew: the next
-// beat that names the attempt renews it, or the attempt is asked about when it is over.
+// A lease that ends later than any new lease can end was granted before the clock was put back. It begins anew: either
+// a heartbeat that lists the attempt renews it, or the watchdog asks about the attempt when it is over.
 func (q *Queries) LeasesCut(ctx context.Context, arg LeasesCutParams) error {
 	_, err := q.db.Exec(ctx, LeasesCut, arg.Lease, arg.MaxJobs)
 	return err

@@ -24,7 +24,7 @@ from jobs
 where job_id = any ($1::uuid[]) and deleted_at is null
 `
 
-// Jobs as the API once accepted them, as far as it is known here.
+// Jobs as the API accepted them, as far as the scheduler's rows show it.
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) (json.RawMessage, error) {
 	row := q.db.QueryRow(ctx, RestoredAccepted, jobIds)
 	var jobs json.RawMessage
@@ -34,61 +34,63 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) (jso
 
 const RestoredAdopt = `-- name: RestoredAdopt :many
 with input as (
-    select unnest($2::json[])                                              as word,
-           unnest($3::json[])                                         as asked_for,
+    select unnest($2::json[])                                          as snapshot,
+           unnest($3::json[])                                           as request,
            nullif(unnest($4::timestamptz[]), '0001-01-01Z') as cancel_requested_at
-), said as (
-    select (word ->> 'jobId')::uuid           as job_id,
-           (word ->> 'version')::bigint       as version,
-           word ->> 'status'                  as status,
-           word ->> 'status' in ('COMPLETED', 'FAILED', 'CANCELLED') as has_ended,
-           word ->> 'status' in ('QUEUED', 'RUNNING')                as is_out,
-           word ->> 'status' in ('SCHEDULED', 'PENDING')             as is_ahead,
+), published as (
+    select (snapshot ->> 'jobId')::uuid     as job_id,
+           (snapshot ->> 'version')::bigint as version,
+           snapshot ->> 'status'            as status,
+           snapshot ->> 'status' in ('COMPLETED', 'FAILED', 'CANCELLED') as has_ended,
+           snapshot ->> 'status' in ('QUEUED', 'RUNNING')                as is_out,
+           snapshot ->> 'status' in ('SCHEDULED', 'PENDING')             as is_ahead,
            cancel_requested_at,
-           asked_for,
-           word
+           request,
+           snapshot
     from input
 )
 update jobs
-set status               = said.status,
-    version              = said.version,
-    attempt              = (word ->> 'attempt')::int,
-    retry_count          = (word ->> 'retryCount')::smallint,
-    due_at               = case when said.status in ('SCHEDULED', 'RETRYING')
-                                then coalesce((word ->> 'nextRunAt')::timestamptz, now())
-                                when said.status = 'WAITING' then (word ->> 'callbackDeadlineAt')::timestamptz + $1::interval end,
-    callback_deadline_at = case when said.status = 'WAITING' then (word ->> 'callbackDeadlineAt')::timestamptz end,
-    lease_expires_at     = case when said.is_out then now() end,
-    partition            = case when said.is_out then coalesce(jobs.partition, 0) end,
-    worker_id            = case when said.is_out then null else jobs.worker_id end,
-    cancel_requested_at  = case when said.is_out then said.cancel_requested_at end,
-    queue                = asked_for ->> 'queue',
-    payload              = asked_for -> 'payload',
-    priority             = coalesce((asked_for ->> 'priority')::smallint, 0),
-    max_retry_count      = (asked_for ->> 'maxRetryCount')::smallint,
-    retry_policy         = asked_for -> 'retryPolicy',
-    timeout_ms           = (asked_for ->> 'timeoutMs')::int,
-    expires_at           = case when (word -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"'
-                                then (asked_for ->> 'expiresAt')::timestamptz end,
-    command_seq          = greatest(jobs.command_seq, (word -> 'lastCommand' ->> 'number')::int),
-    last_command         = word -> 'lastCommand',
-    history              = btrim((word -> 'history')::text, '[] '),
-    moves                = json_array_length(word -> 'history'),
-    output               = word -> 'output',
-    error_code           = word -> 'lastError' ->> 'errorCode',
-    error_message        = word -> 'lastError' ->> 'message',
-    started_at           = (word ->> 'startedAt')::timestamptz,
-    finished_at          = case when said.has_ended then coalesce((word ->> 'finishedAt')::timestamptz, now()) end,
+set status               = published.status,
+    version              = published.version,
+    attempt              = (snapshot ->> 'attempt')::int,
+    retry_count          = (snapshot ->> 'retryCount')::smallint,
+    due_at               = case when published.status in ('SCHEDULED', 'RETRYING')
+                                then coalesce((snapshot ->> 'nextRunAt')::timestamptz, now())
+                                when published.status = 'WAITING'
+                                then (snapshot ->> 'callbackDeadlineAt')::timestamptz + $1::interval end,
+    callback_deadline_at = case when published.status = 'WAITING'
+                                then (snapshot ->> 'callbackDeadlineAt')::timestamptz end,
+    lease_expires_at     = case when published.is_out then now() end,
+    partition            = case when published.is_out then coalesce(jobs.partition, 0) end,
+    worker_id            = case when published.is_out then null else jobs.worker_id end,
+    cancel_requested_at  = case when published.is_out then published.cancel_requested_at end,
+    queue                = request ->> 'queue',
+    payload              = request -> 'payload',
+    priority             = coalesce((request ->> 'priority')::smallint, 0),
+    max_retry_count      = (request ->> 'maxRetryCount')::smallint,
+    retry_policy         = request -> 'retryPolicy',
+    timeout_ms           = (request ->> 'timeoutMs')::int,
+    expires_at           = case when (snapshot -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"'
+                                then (request ->> 'expiresAt')::timestamptz end,
+    command_seq          = greatest(jobs.command_seq, (snapshot -> 'lastCommand' ->> 'number')::int),
+    last_command         = snapshot -> 'lastCommand',
+    history              = btrim((snapshot -> 'history')::text, '[] '),
+    moves                = json_array_length(snapshot -> 'history'),
+    output               = snapshot -> 'output',
+    error_code           = snapshot -> 'lastError' ->> 'errorCode',
+    error_message        = snapshot -> 'lastError' ->> 'message',
+    started_at           = (snapshot ->> 'startedAt')::timestamptz,
+    finished_at          = case when published.has_ended then coalesce((snapshot ->> 'finishedAt')::timestamptz, now()) end,
     updated_at           = now(),
-    blocked_by           = case when not said.is_ahead then null
+    blocked_by           = case when not published.is_ahead then null
                                 when jobs.finished_at is not null and jobs.ordering_key is not null then 'order'
                                 else jobs.blocked_by end,
-    waits_for            = case when said.is_ahead then jobs.waits_for end
-from said
-where jobs.job_id = said.job_id
-  and jobs.version <= said.version
+    waits_for            = case when published.is_ahead then jobs.waits_for end
+from published
+where jobs.job_id = published.job_id
+  and jobs.version <= published.version
   and jobs.deleted_at is null
-  and (jobs.ordering_key is null or said.has_ended or said.is_ahead
+  and (jobs.ordering_key is null or published.has_ended or published.is_ahead
        or (jobs.finished_at is null and jobs.blocked_by is distinct from 'order')
        or not exists (select 1 from jobs j
                       where j.ordering_key = jobs.ordering_key and coalesce(j.owner_id, '') = coalesce(jobs.owner_id, '')
@@ -99,19 +101,20 @@ returning jobs.job_id
 
 type RestoredAdoptParams struct {
 	Grace              time.Duration
-	Words              []json.RawMessage
-	AskedFors          []json.RawMessage
+	Snapshots          []json.RawMessage
+	Requests           []json.RawMessage
 	CancelRequestedAts []time.Time
 }
 
-// Takes our own word back, as the API has heard it: it is newer than what is here. An attempt that was in flight is
-// asked about at once. Of a key only one job has its turn; what would be a second is left as it is. With the word comes
-// what was asked for, as the API has it: a job may have been changed since.
+// Adopts statuses that the scheduler published before its database was restored, and that the API received: they are
+// newer than the restored rows. The lease of an attempt that was in flight ends now, so that the watchdog asks about it
+// at once. Only one job of an ordering key has the turn: a second one is left as it is. The request comes from the API
+// too: the job may have been changed since.
 func (q *Queries) RestoredAdopt(ctx context.Context, arg RestoredAdoptParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, RestoredAdopt,
 		arg.Grace,
-		arg.Words,
-		arg.AskedFors,
+		arg.Snapshots,
+		arg.Requests,
 		arg.CancelRequestedAts,
 	)
 	if err != nil {
@@ -144,8 +147,8 @@ set status = 'CANCELLED', version = version + 1, finished_at = now(), updated_at
 where job_id = any ($1::uuid[]) and finished_at is null
 `
 
-// Jobs that had not ended here, and that the API has no more: as a rule it has deleted them after their end. They stay,
-// so that whoever misses one can have it run again.
+// Cancels jobs that have not ended in the scheduler's rows and that the API does not have any more: as a rule they were
+// deleted after their end. They are kept, so that an operator who misses one can run it again.
 func (q *Queries) RestoredCancel(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredCancel, jobIds)
 	if err != nil {
@@ -178,8 +181,8 @@ type RestoredJobsRow struct {
 	IsDeleted   bool
 }
 
-// What is compared and put right after databases were restored, while no function runs. The ledger is not kept: the
-// watchdog counts the rows and enters what differs, and looks for what should have been released.
+// These statements compare and correct restored databases while no function runs. They do not keep the ledger up to
+// date: the watchdog counts the rows, enters the difference, and looks for jobs that should have been released.
 func (q *Queries) RestoredJobs(ctx context.Context, arg RestoredJobsParams) ([]RestoredJobsRow, error) {
 	rows, err := q.db.Query(ctx, RestoredJobs, arg.AfterID, arg.MaxJobs)
 	if err != nil {

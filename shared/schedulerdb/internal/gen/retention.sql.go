@@ -27,7 +27,7 @@ type JobsForgetParams struct {
 	DeletedBefore time.Time
 }
 
-// No record can bring them back any more.
+// Removes tombstones: no record can bring these jobs back any more.
 func (q *Queries) JobsForget(ctx context.Context, arg JobsForgetParams) (int64, error) {
 	result, err := q.db.Exec(ctx, JobsForget, arg.JobIDs, arg.DeletedBefore)
 	if err != nil {
@@ -66,7 +66,7 @@ type JobsOldRow struct {
 	IsForgotten bool
 }
 
-// A page of all jobs of an age, in the order of their ids, and what is to become of each. Nobody is held up.
+// A page of old jobs, in the order of their ids, and whether each is to be deleted or forgotten. It locks no row.
 func (q *Queries) JobsOld(ctx context.Context, arg JobsOldParams) ([]JobsOldRow, error) {
 	rows, err := q.db.Query(ctx, JobsOld,
 		arg.CompletedBefore,
@@ -143,8 +143,8 @@ type JobsRetireRow struct {
 	DeletedAt  *time.Time
 }
 
-// What a delete leaves of an ended job. One that somebody has locked is left for the next walk, and one that was tried
-// again meanwhile has not ended so long ago.
+// Reduces ended jobs to their tombstones, as JobsDelete does. A locked job is left for the next walk. A job that was
+// retried meanwhile has not ended long enough ago.
 func (q *Queries) JobsRetire(ctx context.Context, arg JobsRetireParams) ([]JobsRetireRow, error) {
 	rows, err := q.db.Query(ctx, JobsRetire,
 		arg.JobIDs,

@@ -35,7 +35,7 @@ const DependenciesDrop = `-- name: DependenciesDrop :execrows
 delete from dependencies where job_id = any ($1::uuid[])
 `
 
-// A job that has ended waits for nobody.
+// Drops the dependencies of ended jobs: they wait for no other job.
 func (q *Queries) DependenciesDrop(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
 	result, err := q.db.Exec(ctx, DependenciesDrop, jobIds)
 	if err != nil {
@@ -79,8 +79,8 @@ cross join lateral (
 ) d
 `
 
-// The jobs that have ended and of which some still wait. Each look is for one row, so that it goes by an index whatever
-// the planner expects.
+// The ended jobs for which others still wait. Each lookup stops at one row, so that it uses an index whatever the
+// planner expects.
 func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, DependenciesLeft, afterIds)
 	if err != nil {
@@ -131,8 +131,8 @@ type DependenciesOfRow struct {
 	Lane       *string
 }
 
-// The jobs that wait for one that has ended. A row that somebody has under his lock is left for later: under the lock
-// of dispatching nobody is waited for, and whoever has it comes here after.
+// The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
+// ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then.
 func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) ([]DependenciesOfRow, error) {
 	rows, err := q.db.Query(ctx, DependenciesOf, arg.AfterIDs, arg.MaxRows)
 	if err != nil {
@@ -185,7 +185,8 @@ type DependenciesOverdueRow struct {
 	Ended   bool
 }
 
-// Those of jobs that have ended: what was released is not here any more. Walked in the order of the key.
+// A page of all dependencies in the order of their key, and whether the job to wait for has ended. Releasing a job
+// deletes its dependencies, so that those of ended jobs are overdue.
 func (q *Queries) DependenciesOverdue(ctx context.Context, arg DependenciesOverdueParams) ([]DependenciesOverdueRow, error) {
 	rows, err := q.db.Query(ctx, DependenciesOverdue, arg.AfterID, arg.JobID, arg.MaxRows)
 	if err != nil {
@@ -215,7 +216,7 @@ type JobsEndsRow struct {
 	Status string
 }
 
-// How the jobs that others wait for stand. One that is not known yet is not among them.
+// The states of jobs on which others depend. A job that has not arrived yet is missing.
 func (q *Queries) JobsEnds(ctx context.Context, jobIds []uuid.UUID) ([]JobsEndsRow, error) {
 	rows, err := q.db.Query(ctx, JobsEnds, jobIds)
 	if err != nil {
@@ -252,7 +253,7 @@ type JobsWaitLessParams struct {
 	Ended  []int32
 }
 
-// Some of the jobs that they wait for have ended. Nobody is told, so it is no new version.
+// Some of the jobs that they wait for have ended. No status is published, so the version stays.
 func (q *Queries) JobsWaitLess(ctx context.Context, arg JobsWaitLessParams) error {
 	_, err := q.db.Exec(ctx, JobsWaitLess, arg.JobIDs, arg.Ended)
 	return err
@@ -274,7 +275,8 @@ type OrderGapsCloseRow struct {
 	OwnerID     string
 }
 
-// All that came after these, which are known now with all before them: one gap closed closes the next.
+// Closes the gaps behind these jobs, which have now arrived together with all jobs before them. One closed gap closes
+// the next.
 func (q *Queries) OrderGapsClose(ctx context.Context, jobIds []uuid.UUID) ([]OrderGapsCloseRow, error) {
 	rows, err := q.db.Query(ctx, OrderGapsClose, jobIds)
 	if err != nil {
@@ -323,8 +325,9 @@ where job_id = any ($1::uuid[])
   and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id offset 0)
 `
 
-// Of the jobs that others of their key come after, those that are known with all that were accepted before them. Each is
-// looked up by itself: order_gaps is nearly always empty, so statistics say that it is small, and a join would scan it.
+// Of the predecessors of new jobs, those that have arrived together with all jobs accepted before them. The gap of each
+// is looked up by itself: order_gaps is nearly always empty, so the statistics show a small table, and a join would
+// scan it.
 func (q *Queries) OrderKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, OrderKnown, jobIds)
 	if err != nil {
@@ -370,7 +373,7 @@ type OrderTakenRow struct {
 	FirstInLine int64
 }
 
-// Of keys: whether some job has its turn, and the number of the first that stands in line; 0: none does.
+// For each ordering key: whether a job has the turn, and the number of the first job that waits for it; 0: none waits.
 func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]OrderTakenRow, error) {
 	rows, err := q.db.Query(ctx, OrderTaken, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {
@@ -433,8 +436,8 @@ type TurnsOverdueRow struct {
 	HasTurn     bool
 }
 
-// The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key; and whether
-// another has it.
+// The ordering keys for which a job waits, in their order, and whether a job has the turn. A loose index scan takes one
+// step for each key.
 func (q *Queries) TurnsOverdue(ctx context.Context, arg TurnsOverdueParams) ([]TurnsOverdueRow, error) {
 	rows, err := q.db.Query(ctx, TurnsOverdue, arg.MaxKeys, arg.OrderingKey, arg.OwnerID)
 	if err != nil {
@@ -496,8 +499,9 @@ type TurnsTakeRow struct {
 	Lane      *string
 }
 
-// Of each key of which no job has its turn, the first in line has it now, if it is known with all before it. First it is
-// chosen, then it is locked: where somebody has it under his lock, no other goes before it, and he comes here after.
+// Gives the turn of each free ordering key to the first job in line, if all jobs before it have arrived. The job is
+// chosen before it is locked. If another transaction has it locked, no other job overtakes it, and that transaction
+// gives it the turn afterwards.
 func (q *Queries) TurnsTake(ctx context.Context, arg TurnsTakeParams) ([]TurnsTakeRow, error) {
 	rows, err := q.db.Query(ctx, TurnsTake, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {

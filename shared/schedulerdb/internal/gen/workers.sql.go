@@ -23,8 +23,8 @@ type WorkersGoneParams struct {
 	SilentAfter time.Duration
 }
 
-// Those that said they stop, those that have been silent for long, and those that were last heard in the future: the
-// clock was put back. Of these the live ones come again with their next beat.
+// Deletes workers that are stopping, workers that have been silent for an hour, and workers whose last heartbeat lies
+// in the future because the clock was put back. If one of those is live, its next heartbeat inserts it again.
 func (q *Queries) WorkersGone(ctx context.Context, arg WorkersGoneParams) error {
 	_, err := q.db.Exec(ctx, WorkersGone, arg.WorkerIDs, arg.SilentAfter)
 	return err

@@ -14,10 +14,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-func TestMovesAreCountedOnceHoweverOftenTheirEventsAreDelivered(t *testing.T) {
-	h := newHouse(t)
+func TestTransitionsOfRedeliveredEventsAreCountedOnce(t *testing.T) {
+	h := newFixture(t)
 	jobs := newJobs(4)
-	jobType := rand.Text() // of this test
+	jobType := rand.Text() // used by this test only
 	for i := range jobs {
 		jobs[i].JobType, jobs[i].MaxRetryCount = jobType, 1
 	}
@@ -46,8 +46,8 @@ func TestMovesAreCountedOnceHoweverOftenTheirEventsAreDelivered(t *testing.T) {
 	}
 }
 
-func TestACountTellsWhatWaitsAndWhatIsOut(t *testing.T) {
-	h := newHouse(t)
+func TestACountHasTheWaitingJobsAndTheAttemptsThatAreOut(t *testing.T) {
+	h := newFixture(t)
 	h.ingest(newJobs(dispatch.MaxUnserved + 3)...)
 	h.tamper("update jobs set rank = rank - interval '1 hour' where status = 'PENDING'")
 	late := newJob()
@@ -62,6 +62,6 @@ func TestACountTellsWhatWaitsAndWhatIsOut(t *testing.T) {
 	queue := jobevent.DefaultQueue
 	if f.InFlight[queue] != dispatch.MaxUnserved || f.Waited[queue] < time.Hour || f.Waited[queue] > 2*time.Hour ||
 		f.Late < time.Minute || f.Late > time.Hour || time.Since(f.At) > time.Minute {
-		t.Errorf("told are %+v", f)
+		t.Errorf("the figures are %+v", f)
 	}
 }

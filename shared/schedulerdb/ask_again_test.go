@@ -8,8 +8,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// pass lets time go by in the rows, in up to 100 steps, and gives how many orders are said again meanwhile.
-func (h house) pass(d time.Duration) (asked int) {
+// pass lets the leases in the rows age by d, in up to 100 steps, and returns how many attempts are asked about
+// meanwhile.
+func (h fixture) pass(d time.Duration) (asked int) {
 	h.Helper()
 	step := max(5*time.Second, d/100)
 	for range d / step {
@@ -19,15 +20,15 @@ func (h house) pass(d time.Duration) (asked int) {
 	return asked
 }
 
-// serve has one worker that has been there for long, and hears nothing of what it is ordered.
-func (h house) serve(worker string) {
+// serve inserts a worker that has been live for an hour and lists no attempts.
+func (h fixture) serve(worker string) {
 	h.Helper()
-	h.beat(worker, 200, []int32{0, 1})
+	h.heartbeat(worker, 200, []int32{0, 1})
 	h.exec("UPDATE workers SET since = now() - interval '1 hour'")
 }
 
-func TestWithoutAWorkerOneAttemptOfAQueueIsAskedAbout(t *testing.T) { // protocol #3
-	h := newHouse(t)
+func TestInAQueueWithoutAWorkerOneAttemptAtATimeIsAskedAbout(t *testing.T) {
+	h := newFixture(t)
 	h.serve("w1")
 	jobs := newJobs(200)
 	if effects := h.ingest(jobs...); len(effects.Runs) != 200 {
@@ -40,7 +41,7 @@ func TestWithoutAWorkerOneAttemptOfAQueueIsAskedAbout(t *testing.T) { // protoco
 	if n := h.pass(time.Hour); n < 8 || n > 20 {
 		t.Errorf("an hour more made %d records", n)
 	}
-	h.beat("w2", 200, []int32{0})
+	h.heartbeat("w2", 200, []int32{0})
 	if n := h.pass(10 * time.Second); n > 1 {
 		t.Errorf("a worker that has just come was asked about %d attempts, whose orders its topic has", n)
 	}
@@ -50,8 +51,8 @@ func TestWithoutAWorkerOneAttemptOfAQueueIsAskedAbout(t *testing.T) { // protoco
 	}
 }
 
-func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protocol #3
-	h := newHouse(t)
+func TestEachUnansweredQuestionDelaysTheNext(t *testing.T) {
+	h := newFixture(t)
 	h.serve("w1")
 	jobs := newJobs(20)
 	h.ingest(jobs...)
@@ -62,9 +63,9 @@ func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protoc
 	for _, job := range jobs {
 		held = append(held, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
 	}
-	h.beat("w1", 200, []int32{0}, held...)
+	h.heartbeat("w1", 200, []int32{0}, held...)
 	if n := h.pass(20 * time.Second); n != 20 {
-		t.Errorf("after a beat that named them they were asked about %d times in 20 s", n)
+		t.Errorf("after a heartbeat that listed them they were asked about %d times in 20 s", n)
 	}
 	h.settle(ended(jobs[0], 1, "interrupted"))
 	h.exec("UPDATE jobs SET lease_expires_at = now() + interval '5 min', asked = 5 WHERE attempt = 1")
@@ -73,16 +74,16 @@ func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protoc
 	}
 }
 
-// PostgreSQL's clock is put back by an hour. Leases and workers of before lie ahead by that hour.
-func TestAfterTheClockWasPutBackAttemptsAreAskedAboutAsBefore(t *testing.T) {
-	h := newHouse(t)
+// PostgreSQL's clock is put back by an hour. The instants of earlier leases and workers then lie an hour ahead.
+func TestAttemptsAreAskedAboutAfterTheClockWasPutBack(t *testing.T) {
+	h := newFixture(t)
 	h.serve("w1")
 	jobs := newJobs(20)
 	h.ingest(jobs...)
 	h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at + interval '1 h'")
-	h.beat("dead", 200, []int32{1})
+	h.heartbeat("dead", 200, []int32{1})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h', since = now() + interval '50 min'")
-	h.beat("w1", 200, []int32{0})
+	h.heartbeat("w1", 200, []int32{0})
 	if n := h.pass(10 * time.Second); n > 0 {
 		t.Errorf("within a lease %d attempts were asked about", n)
 	}
@@ -94,12 +95,12 @@ func TestAfterTheClockWasPutBackAttemptsAreAskedAboutAsBefore(t *testing.T) {
 		t.Errorf("after another step %d of 20 attempts were asked about", n)
 	}
 	if live, err := gen.New(h.pool).WorkersLive(t.Context(), silentAfter); err != nil || len(live) != 1 {
-		t.Errorf("one worker has beaten since, and there are %v, %v", live, err)
+		t.Errorf("one worker has sent a heartbeat since, and there are %v, %v", live, err)
 	}
 }
 
-func TestADriftThatTwoWatchdogsCountedIsEnteredOnce(t *testing.T) { // protocol #8
-	h := newHouse(t)
+func TestADriftThatTwoWatchdogsCountIsEnteredOnce(t *testing.T) {
+	h := newFixture(t)
 	h.serve("w1")
 	jobs := newJobs(3)
 	h.ingest(jobs...)
@@ -124,20 +125,20 @@ func TestADriftThatTwoWatchdogsCountedIsEnteredOnce(t *testing.T) { // protocol 
 	}
 }
 
-func TestABeatInPartsHoldsTheAttemptsOfAllOfThem(t *testing.T) { // protocol #12
-	h := newHouse(t)
+func TestAHeartbeatInPartsHoldsTheAttemptsOfAllParts(t *testing.T) {
+	h := newFixture(t)
 	jobs := newJobs(3)
 	h.ingest(jobs...)
 	now := time.Now()
-	beats := make([]jobevent.Heartbeat, len(jobs))
+	heartbeats := make([]jobevent.Heartbeat, len(jobs))
 	for i, job := range jobs {
-		beats[i] = jobevent.Heartbeat{
+		heartbeats[i] = jobevent.Heartbeat{
 			WorkerID: "w", Slots: 3, Partitions: map[string][]int32{"default": {0}}, Part: i,
 			Attempts: []jobevent.HeldAttempt{{JobID: job.JobID, Attempt: 1, StartedAt: &now}},
 		}
 	}
-	h.must(h.Beat(t.Context(), beats[:2]))
-	h.must(h.Beat(t.Context(), beats[2:])) // its last part came in a batch of its own
+	h.must(h.Heartbeat(t.Context(), heartbeats[:2]))
+	h.must(h.Heartbeat(t.Context(), heartbeats[2:])) // the last part comes in a batch of its own
 	for _, job := range jobs {
 		h.wantStatus(job, "RUNNING")
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-const lockOfDispatching = "SELECT FROM dispatch_state ORDER BY n DESC LIMIT 1 FOR UPDATE"
+const lockLedgerSQL = "SELECT FROM dispatch_state ORDER BY n DESC LIMIT 1 FOR UPDATE"
 
-// freeze runs a statement in a transaction of a session like the store's, which then is neither used nor closed.
-func (h house) freeze(sql string, args ...any) net.Conn {
+// freeze runs a statement in a transaction of a session like the store's. Afterwards the session is neither used nor
+// closed.
+func (h fixture) freeze(sql string, args ...any) net.Conn {
 	h.Helper()
 	conn, err := h.pool.Acquire(h.Context())
 	if err != nil {
@@ -40,8 +41,8 @@ func (h house) freeze(sql string, args ...any) net.Conn {
 	return wire.Conn
 }
 
-// protocol #1
-func TestIngestGoesOnWhileAProcessIsFrozenUnderTheLockOfDispatching(t *testing.T) {
+// The server ends a transaction that is idle, or that takes too long, and releases its lock.
+func TestIngestGoesOnWhileAFrozenProcessHoldsTheLedger(t *testing.T) {
 	rows, err := (&pgproto3.Query{String: "SELECT repeat('x', 10000) FROM generate_series(1, 10000)"}).Encode(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -51,11 +52,11 @@ func TestIngestGoesOnWhileAProcessIsFrozenUnderTheLockOfDispatching(t *testing.T
 		within time.Duration
 	}{
 		"between two statements": {nil, 6 * time.Second},
-		"while it is sent rows":  {rows, 9 * time.Second},
+		"while it receives rows": {rows, 9 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
-			if _, err := h.freeze(lockOfDispatching).Write(c.unread); err != nil {
+			h := newFixture(t)
+			if _, err := h.freeze(lockLedgerSQL).Write(c.unread); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), c.within)
@@ -74,9 +75,8 @@ func TestIngestGoesOnWhileAProcessIsFrozenUnderTheLockOfDispatching(t *testing.T
 	}
 }
 
-// protocol #1
-func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
-	h := newHouse(t)
+func TestTheClockSkipsRowsThatAFrozenProcessHasLocked(t *testing.T) {
+	h := newFixture(t)
 	locked, other := newJob(), newJob()
 	for _, job := range []jobevent.Created{locked, other} {
 		h.ingest(job)
@@ -87,7 +87,7 @@ func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
 
 	effects, next, err := h.Due(t.Context(), time.Minute)
 	if err != nil || len(effects.Jobs) != 1 || effects.Jobs[0].JobID != other.JobID || next != lockedPause {
-		t.Fatalf("told %+v, then waits %s, %v", effects.Jobs, next, err)
+		t.Fatalf("returned %+v, then waits %s, %v", effects.Jobs, next, err)
 	}
 	for began := time.Now(); ; {
 		effects, next, err := h.Due(t.Context(), time.Minute)
@@ -101,9 +101,9 @@ func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
 	}
 }
 
-// What goes out is read after the commit: its orders are whole nevertheless.
-func TestWhatWaitedGoesOutWithItsPayload(t *testing.T) {
-	h := newHouse(t)
+// The payload is read after the commit: the run order has it all the same.
+func TestAJobThatWaitedGoesOutWithItsPayload(t *testing.T) {
+	h := newFixture(t)
 	running := newJobs(dispatch.MaxUnserved)
 	h.ingest(running...)
 	late := newJob()

@@ -21,12 +21,12 @@ var (
 	farOff  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("west", -23*3600))
 )
 
-// wantCalm is what has to hold after any input: it was refused as invalid or did no harm, and whoever
-// looks at all jobs still can say what he finds.
-func (h house) wantCalm(refused bool, effects emit.Effects, err error) {
+// wantHandled asserts that input was refused as invalid or did no harm: the state of every job can still be
+// published.
+func (h fixture) wantHandled(refused bool, effects emit.Effects, err error) {
 	h.Helper()
 	if errors.Is(err, jobevent.ErrInvalid) != refused || err != nil && !refused {
-		h.Errorf("refused is to be %t: %v", refused, err)
+		h.Errorf("want refused %t, got %v", refused, err)
 	}
 	if _, err := effects.Events("test"); err != nil {
 		h.Error(err)
@@ -39,11 +39,11 @@ func (h house) wantCalm(refused bool, effects emit.Effects, err error) {
 		h.Fatal(err)
 	}
 	for _, id := range ids {
-		h.wantSayable(id)
+		h.wantPublishable(id)
 	}
 }
 
-func (h house) wantSayable(id uuid.UUID) {
+func (h fixture) wantPublishable(id uuid.UUID) {
 	h.Helper()
 	for _, e := range h.report(jobevent.Created{JobID: id}, 0) {
 		if len(e.Data()) > 1<<20 {
@@ -52,8 +52,8 @@ func (h house) wantSayable(id uuid.UUID) {
 	}
 }
 
-func TestAbsurdJobsAreRefused(t *testing.T) {
-	h := newHouse(t)
+func TestInvalidJobsAreRefused(t *testing.T) {
+	h := newFixture(t)
 	for name, spoil := range map[string]func(*jobevent.Created){
 		"no id":                            func(j *jobevent.Created) { j.JobID = uuid.Nil },
 		"a priority too high":              func(j *jobevent.Created) { j.Priority = 10 },
@@ -77,17 +77,17 @@ func TestAbsurdJobsAreRefused(t *testing.T) {
 		"a payload that is no UTF-8":       func(j *jobevent.Created) { j.Payload = json.RawMessage("\"\xff\"") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			bad := newJob()
 			spoil(&bad)
 			effects, err := h.Ingest(t.Context(), []jobevent.Created{newJob(), bad})
-			h.wantCalm(true, effects, err)
+			h.wantHandled(true, effects, err)
 		})
 	}
 }
 
-func TestOddJobsDoNoHarm(t *testing.T) {
-	h := newHouse(t)
+func TestUnusualJobsDoNoHarm(t *testing.T) {
+	h := newFixture(t)
 	for name, change := range map[string]func(*jobevent.Created){
 		"no trace":               func(j *jobevent.Created) { j.TraceID = uuid.Nil },
 		"no instant of creation": func(j *jobevent.Created) { j.CreatedAt = time.Time{} },
@@ -96,24 +96,24 @@ func TestOddJobsDoNoHarm(t *testing.T) {
 		"NUL in its payload":     func(j *jobevent.Created) { j.Payload = json.RawMessage(`"\u0000\ud800"`) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			job := newJob()
 			change(&job)
 			effects, err := h.Ingest(t.Context(), []jobevent.Created{job})
-			h.wantCalm(false, effects, err)
+			h.wantHandled(false, effects, err)
 			h.settle(ended(job, 1, jobstate.KindFailed))
-			h.wantCalm(false, emit.Effects{}, nil)
+			h.wantHandled(false, emit.Effects{}, nil)
 		})
 	}
 }
 
-func TestAbsurdOutcomes(t *testing.T) {
-	h := newHouse(t)
+func TestInvalidOutcomesAreRefusedOrDoNoHarm(t *testing.T) {
+	h := newFixture(t)
 	huge := strings.Repeat("\x01<é", 4<<20)
 	for name, c := range map[string]struct {
 		spoil   func(*Outcome)
 		refused bool
-		want    jobstate.Status // of those that are taken
+		want    jobstate.Status // of the job, if the outcome is not refused
 	}{
 		"no job":                        {spoil: func(o *Outcome) { o.JobID = uuid.Nil }, want: jobstate.Queued},
 		"attempt 0":                     {spoil: func(o *Outcome) { o.Attempt = 0 }, want: jobstate.Queued},
@@ -139,7 +139,7 @@ func TestAbsurdOutcomes(t *testing.T) {
 		"completed, no worker, no time": {spoil: bare, want: jobstate.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			h.tamper("DELETE FROM jobs")
 			job, other := newJob(), newJob()
 			h.ingest(job, other)
@@ -150,7 +150,7 @@ func TestAbsurdOutcomes(t *testing.T) {
 				if !c.refused && i == 0 {
 					h.wantStatus(job, c.want)
 				}
-				h.wantCalm(c.refused, effects, err)
+				h.wantHandled(c.refused, effects, err)
 			}
 		})
 	}
@@ -164,12 +164,12 @@ func bare(o *Outcome) {
 	*o = Outcome{JobID: o.JobID, Attempt: 1, Kind: jobstate.KindCompleted, StartedAt: &time.Time{}, FinishedAt: &time.Time{}}
 }
 
-func TestAnOutcomeThatDoesNotKnowTheWorkerLeavesIt(t *testing.T) {
-	h := newHouse(t)
+func TestAnOutcomeWithoutAWorkerKeepsTheKnownOne(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	began := time.Now().Truncate(time.Microsecond)
-	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
 	o := completed(job, 1)
 	bare(&o)
 	h.settle(o)
@@ -179,9 +179,9 @@ func TestAnOutcomeThatDoesNotKnowTheWorkerLeavesIt(t *testing.T) {
 	}
 }
 
-func TestAbsurdCommandsDoNoHarm(t *testing.T) {
-	// Under the race detector, on a busy machine, the client takes seconds over 3 MiB of text.
-	h := openHouse(t, Config{Lease: 15 * time.Second, MaxLost: 3}, "idle_in_transaction_session_timeout=0")
+func TestInvalidCommandsDoNoHarm(t *testing.T) {
+	// With the race detector on a busy machine the client takes seconds for 3 MiB of text.
+	h := openFixture(t, Config{Lease: 15 * time.Second, MaxLost: 3}, "idle_in_transaction_session_timeout=0")
 	huge := strings.Repeat("\x00x\xff", 1<<20)
 	job := newJob()
 	h.ingest(job)
@@ -195,27 +195,27 @@ func TestAbsurdCommandsDoNoHarm(t *testing.T) {
 			{}, {JobID: job.JobID, Version: math.MinInt64}, {JobID: job.JobID, Version: math.MaxInt64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			effects, err := h.Command(t.Context(), []jobevent.Command{c})
-			h.wantCalm(false, effects, err)
+			h.wantHandled(false, effects, err)
 			h.wantStatus(job, jobstate.Queued)
 		})
 	}
 }
 
-func TestAbsurdInstantsOfARescheduleAreRefused(t *testing.T) {
-	h := newHouse(t)
+func TestImpossibleInstantsOfARescheduleAreRefused(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	soon := time.Now().Add(time.Hour)
 	job.RunAt = &soon
 	h.ingest(job)
 	for name, at := range map[string]*time.Time{"none": nil, "before history": &longAgo, "when years have 5 digits": &farOff} {
 		t.Run(name, func(t *testing.T) {
-			h := house{t, h.Store}
+			h := fixture{t, h.Store}
 			effects, err := h.Command(t.Context(), []jobevent.Command{
 				{JobID: job.JobID, Number: 1, Command: jobevent.CommandReschedule, RunAt: at},
 			})
-			h.wantCalm(true, effects, err)
+			h.wantHandled(true, effects, err)
 			if s := h.wantStatus(job, jobstate.Scheduled); s.Version != 1 {
 				t.Errorf("%+v", s)
 			}
@@ -223,8 +223,8 @@ func TestAbsurdInstantsOfARescheduleAreRefused(t *testing.T) {
 	}
 }
 
-func TestAbsurdBeats(t *testing.T) {
-	h := newHouse(t)
+func TestInvalidHeartbeatsAreRefusedOrDoNoHarm(t *testing.T) {
+	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
 	held := func(attempt int, at *time.Time) []jobevent.HeldAttempt {
@@ -232,36 +232,36 @@ func TestAbsurdBeats(t *testing.T) {
 	}
 	now := time.Now()
 	for name, c := range map[string]struct {
-		beat    jobevent.Heartbeat
-		refused bool
+		heartbeat jobevent.Heartbeat
+		refused   bool
 	}{
-		"no name":                         {jobevent.Heartbeat{Slots: 1}, true},
-		"a name with NUL":                 {jobevent.Heartbeat{WorkerID: "a\x00"}, true},
-		"a huge name":                     {jobevent.Heartbeat{WorkerID: strings.Repeat("x", 10<<20)}, true},
-		"negative slots":                  {jobevent.Heartbeat{WorkerID: "a", Slots: -1}, true},
-		"nothing":                         {jobevent.Heartbeat{WorkerID: "a"}, false},
-		"a negative rate":                 {jobevent.Heartbeat{WorkerID: "a", Rate: -math.MaxFloat64}, false},
-		"an attempt beyond its column":    {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1<<32+1, &now)}, false},
-		"an attempt started long ago":     {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1, &longAgo)}, true},
-		"an attempt started by and by":    {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1, &farOff)}, true},
-		"more attempts than anybody runs": {jobevent.Heartbeat{WorkerID: "a", Attempts: make([]jobevent.HeldAttempt, 100_000)}, false},
+		"no name":                              {jobevent.Heartbeat{Slots: 1}, true},
+		"a name with NUL":                      {jobevent.Heartbeat{WorkerID: "a\x00"}, true},
+		"a huge name":                          {jobevent.Heartbeat{WorkerID: strings.Repeat("x", 10<<20)}, true},
+		"negative slots":                       {jobevent.Heartbeat{WorkerID: "a", Slots: -1}, true},
+		"nothing":                              {jobevent.Heartbeat{WorkerID: "a"}, false},
+		"a negative rate":                      {jobevent.Heartbeat{WorkerID: "a", Rate: -math.MaxFloat64}, false},
+		"an attempt beyond its column":         {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1<<32+1, &now)}, false},
+		"an attempt started long ago":          {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1, &longAgo)}, true},
+		"an attempt started in the far future": {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1, &farOff)}, true},
+		"more attempts than a worker runs":     {jobevent.Heartbeat{WorkerID: "a", Attempts: make([]jobevent.HeldAttempt, 100_000)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := house{t, h.Store}
-			effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{c.beat})
-			h.wantCalm(c.refused, effects, err)
+			h := fixture{t, h.Store}
+			effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{c.heartbeat})
+			h.wantHandled(c.refused, effects, err)
 			h.wantStatus(job, jobstate.Queued)
 		})
 	}
 }
 
-func TestAWorkerThatExaggeratesGetsNoMoreThanThereIs(t *testing.T) {
-	h := newHouse(t)
-	beat := jobevent.Heartbeat{
+func TestAWorkerWithExaggeratedFiguresGetsNoMoreThanItsRoom(t *testing.T) {
+	h := newFixture(t)
+	heartbeat := jobevent.Heartbeat{
 		WorkerID: "a", Slots: 3, Partitions: map[string][]int32{"default": {-1, 12, 70_000, 4, 4}},
 	}
 	for range 2 {
-		effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{beat})
+		effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{heartbeat})
 		h.must(effects, err)
 		h.ingest(newJobs(5)...)
 	}
@@ -271,14 +271,14 @@ func TestAWorkerThatExaggeratesGetsNoMoreThanThereIs(t *testing.T) {
 	if err != nil || out != 3 || elsewhere != 0 {
 		t.Errorf("%d out, %d of them elsewhere (%v)", out, elsewhere, err)
 	}
-	beat.Slots, beat.Rate = math.MaxInt, math.MaxFloat64
-	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{beat})
+	heartbeat.Slots, heartbeat.Rate = math.MaxInt, math.MaxFloat64
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{heartbeat})
 	if h.must(effects, err); len(effects.Runs) != 7 {
 		t.Errorf("%d out for a worker without limits", len(effects.Runs))
 	}
 }
 
-func TestSettingsThatCannotBeStopTheStart(t *testing.T) {
+func TestOpenRefusesImpossibleSettings(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{
 		"LEASE": {MaxLost: 3}, "MAX_LOST": {Lease: time.Second, MaxLost: -1},

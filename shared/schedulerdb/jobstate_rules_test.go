@@ -11,19 +11,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// The statements of the store, the plain way of a completed attempt among them, and the rules of
-// jobstate say the same, whatever happens to a job in whatever order.
-func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
+// The store's statements, with the fast path of completed attempts, give the results of jobstate's rules for any
+// sequence of events.
+func TestTheStoreFollowsTheRulesOfJobstate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	h := newHouse(t)
+	h := newFixture(t)
 	kinds := []jobstate.Kind{
 		jobstate.KindCompleted, jobstate.KindWaiting, jobstate.KindFailed, jobstate.KindLost,
 		jobstate.KindInterrupted, jobstate.KindCancelled, jobstate.KindSnoozed,
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		// A job of another run must not take the room of this one.
+		// A job of an earlier run must not take the room of this one.
 		h.tamper("DELETE FROM jobs")
 		job := newJob()
 		job.MaxRetryCount = rapid.IntRange(0, 2).Draw(rt, "maxRetryCount")
@@ -34,7 +34,7 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 			if changed {
 				model, version, moves = next, version+1, moves+1
 			}
-			// Whoever makes work ready also sends it out: there is always room here.
+			// A transaction that makes a job ready also dispatches it: there is always room here.
 			if next, ok := model.Dispatch(); ok {
 				model, version, moves = next, version+1, moves+1
 			}
@@ -91,7 +91,7 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 			},
 			"start": func(rt *rapid.T) {
 				attempt, now := model.Attempt-rapid.IntRange(0, 1).Draw(rt, "old"), time.Now()
-				h.beat("w1", 5, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
+				h.heartbeat("w1", 5, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
 				apply(model.Start(attempt))
 			},
 		})
