@@ -67,8 +67,7 @@ DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 # The folders whose words are not checked yet; all others are.
 PROSE_NOT_YET := clients functions/gateway functions/projection functions/runjob \
 	local/demo local/dev local/examples local/jobweaver local/model \
-	local/suites shared/apidb shared/funchost shared/jobspec \
-	shared/workerdb
+	local/suites shared/apidb shared/funchost shared/workerdb
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=
@@ -80,7 +79,7 @@ VULNDB    ?= https://vuln.go.dev
 
 # What reads a job, an event, a callback, a cron expression or a cursor.
 FUZZ_LONG_FOR ?= 20s
-FUZZ_LONG     := shared/jobspec.FuzzDecode shared/jobspec.FuzzDecodeCallback shared/httpevent.FuzzEvent \
+FUZZ_LONG     := shared/jobspec.FuzzDecode shared/apibody.FuzzDecodeCallback shared/httpevent.FuzzEvent \
 	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext shared/eventkeys.FuzzCheck functions/gateway/edge.FuzzQuery
 
 .PHONY: help

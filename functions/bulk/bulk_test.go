@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -57,7 +57,7 @@ func (h *fixture) jobs(n int) {
 func (h *fixture) redrive() uuid.UUID {
 	h.t.Helper()
 	op, _, err := h.store.Operations.InsertOperation(h.t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.Everyone,
-		Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}}})
+		Request: apibody.Operation{Command: jobevent.CommandRetry, Filter: &apibody.Filter{All: true}}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

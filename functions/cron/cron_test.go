@@ -15,12 +15,12 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -49,7 +49,7 @@ func (h *fixture) another(url string) *apidbtest.Stores {
 
 func (h *fixture) create(name, spec, fields string) schedulestore.Schedule {
 	h.t.Helper()
-	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil,
+	asked, err := apibody.DecodeSchedule(fmt.Appendf(nil,
 		`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1}%s}`, name, spec, fields))
 	if err != nil {
 		h.t.Fatal(err)

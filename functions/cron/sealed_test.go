@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/cron"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -55,7 +55,7 @@ const secretJob = `{"jobType":"OWN","payload":"canary"}`
 // keep has a schedule kept as a gateway has sealed it, and due.
 func (h *fixture) keep(name, job string) {
 	h.t.Helper()
-	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil, `{"name": %q, "cron": "0 0 1 1 *", "job": %s}`, name, secretJob))
+	asked, err := apibody.DecodeSchedule(fmt.Appendf(nil, `{"name": %q, "cron": "0 0 1 1 *", "job": %s}`, name, secretJob))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -240,7 +241,7 @@ func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
 		`{"startsPerSecond": 0.00001}`, `{"startsPerSecond": 0.000009}`, `{"startsPerSecond": 100000}`,
 		`{"startsPerSecond": 100000.5}`, `{"startsPerSecond": true}`, `{"x": 1}`,
 	} {
-		_, err := jobspec.DecodeControl([]byte(body))
+		_, err := apibody.DecodeControl([]byte(body))
 		agreeWith(t, schema, body, err)
 	}
 }
@@ -257,12 +258,12 @@ func TestTheContractAndTheDecoderOfKeysAgree(t *testing.T) {
 		`{"name": "a", "roles": ["read"], "expiresAt": "2027-11-22T00:00:00Z"}`, `{"name": "a", "roles": ["read"], "x": 1}`,
 		`{"name": "` + strings.Repeat("x", 256) + `", "roles": ["read"]}`,
 	} {
-		_, err := jobspec.DecodeNewKey([]byte(body))
+		_, err := apibody.DecodeNewKey([]byte(body))
 		agreeWith(t, schemas["KeyRequest"].Value, body, err)
 	}
 	for _, body := range []string{`{}`, `[]`, `{"overlapSeconds": 0}`, `{"overlapSeconds": 2592000}`, `{"overlapSeconds": 2592001}`,
 		`{"overlapSeconds": -1}`, `{"overlapSeconds": 1.5}`, `{"overlapSeconds": null}`, `{"x": 1}`} {
-		_, err := jobspec.DecodeRotation([]byte(body))
+		_, err := apibody.DecodeRotation([]byte(body))
 		agreeWith(t, schemas["Rotation"].Value, body, err)
 	}
 }
@@ -287,7 +288,7 @@ func TestTheContractAndTheDecoderOfCallbacksAgree(t *testing.T) {
 	} {
 		for _, attempt := range []string{"1", "0", "2147483647", "2147483648", "1.5", `"1"`, "null"} {
 			body := `{"jobId": ` + someID + `, "attempt": ` + attempt + more + `}`
-			_, err := jobspec.DecodeCallback([]byte(body))
+			_, err := apibody.DecodeCallback([]byte(body))
 			agreeWith(t, schema, body, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -224,7 +224,7 @@ func TestTheContractAndTheDecodersOfCommandsAgree(t *testing.T) {
 		`{}`, `{"runAt": "2026-11-22T08:00:00Z"}`, `{"delayMs": 0}`, `{"delayMs": 315360000001}`, `{"runAt": 1}`, `null`,
 		`{"runAt": "2026-11-22T08:00:00Z", "delayMs": 0}`, `{"delayMs": 0, "x": 0}`,
 	} {
-		_, err := jobspec.DecodeWhen([]byte(body))
+		_, err := apibody.DecodeWhen([]byte(body))
 		hold("When", body, err)
 	}
 	id := `"` + uuid.NewString() + `"`
@@ -241,7 +241,7 @@ func TestTheContractAndTheDecodersOfCommandsAgree(t *testing.T) {
 	} {
 		for _, command := range []string{"cancel", "reschedule", "delete", "report"} {
 			body := strings.TrimSuffix(`{"command": "`+command+`", `+fields, ", ") + "}"
-			_, err := jobspec.DecodeOperation([]byte(body))
+			_, err := apibody.DecodeOperation([]byte(body))
 			hold("OperationRequest", body, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -262,7 +263,7 @@ func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
 	h := open(t)
 	id := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour }).Subject()
 	h.hear(status(t, id, 1, jobstate.Scheduled))
-	kept, err := h.store.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), jobspec.When{Delay: time.Minute}, "me")
+	kept, err := h.store.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), apibody.When{Delay: time.Minute}, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,9 +285,9 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ofFirst := func(s *jobevent.Status) { s.Attempt = 1 }
-	for _, said := range []jobspec.Callback{
-		{Attempt: 1, Status: jobspec.CallbackCompleted, Output: json.RawMessage(`{"a": 1}`)},
-		{Attempt: 1, Status: jobspec.CallbackFailed, ErrorCode: "A", Message: "b"},
+	for _, said := range []apibody.Callback{
+		{Attempt: 1, Status: apibody.CallbackCompleted, Output: json.RawMessage(`{"a": 1}`)},
+		{Attempt: 1, Status: apibody.CallbackFailed, ErrorCode: "A", Message: "b"},
 	} {
 		id := h.accept().Subject()
 		h.hear(status(t, id, 1, jobstate.Waiting, ofFirst))
@@ -356,7 +357,7 @@ func TestAfterAStartACallbackIsSaid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := uuid.MustParse(h.accept().Subject())
-	if _, err := h.store.Callbacks.Keep(t.Context(), jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackCompleted}, ""); err != nil {
+	if _, err := h.store.Callbacks.Keep(t.Context(), apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackCompleted}, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.exec("update callbacks set received_at = received_at - interval '1 hour'")

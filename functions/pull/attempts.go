@@ -12,8 +12,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -31,7 +31,7 @@ type inHand struct {
 	caller    pullwire.Caller
 	by        *pullWorker
 	leaseAt   time.Time // without a beat by then it is lost, or given back where no pull worker has it
-	result    *jobspec.WorkResult
+	result    *apibody.WorkResult
 	cancelled bool
 	keptBack  bool          // the worker was not fresh when a claim could have had it
 	over      bool          // its handler has ended without a result
@@ -208,7 +208,7 @@ func (f *Function) cancel(ctx context.Context, h *inHand) {
 }
 
 // look returns what the attempt's handler is to return, or how long it is to wait.
-func (f *Function) look(ctx context.Context, h *inHand) (*jobspec.WorkResult, time.Duration, error) {
+func (f *Function) look(ctx context.Context, h *inHand) (*apibody.WorkResult, time.Duration, error) {
 	fresh := f.fresh()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -243,17 +243,17 @@ type errSilent struct{}
 func (errSilent) Error() string        { return "it runs again" }
 func (errSilent) Is(target error) bool { return target == handlers.ErrLost }
 
-func resultOf(r *jobspec.WorkResult) (handlers.Result, error) {
+func resultOf(r *apibody.WorkResult) (handlers.Result, error) {
 	switch r.Status {
-	case jobspec.WorkFailed:
+	case apibody.WorkFailed:
 		return handlers.Result{}, &handlers.Failure{
 			Code: r.ErrorCode, Message: r.Message, Retryable: r.Retryable, RetryAfter: r.RetryAfter, Private: true,
 		}
-	case jobspec.WorkSnoozed:
+	case apibody.WorkSnoozed:
 		return handlers.Result{Snooze: r.Snooze}, nil
-	case jobspec.WorkWaiting:
+	case apibody.WorkWaiting:
 		return handlers.Result{WaitFor: r.CallbackTimeout}, nil
-	case jobspec.WorkCompleted:
+	case apibody.WorkCompleted:
 	}
 	return handlers.Result{Output: r.Output}, nil
 }
@@ -280,15 +280,15 @@ func (f *Function) stored(h *inHand, kind jobevent.Kind) {
 }
 
 // accepted reports whether a stored outcome is what a pull worker sent. A cancelled attempt may fail.
-func accepted(sent jobspec.WorkStatus, kind jobevent.Kind) bool {
+func accepted(sent apibody.WorkStatus, kind jobevent.Kind) bool {
 	switch sent {
-	case jobspec.WorkCompleted:
+	case apibody.WorkCompleted:
 		return kind == workerdb.Completed
-	case jobspec.WorkFailed:
+	case apibody.WorkFailed:
 		return kind == jobevent.KindFailed || kind == jobevent.KindCancelled
-	case jobspec.WorkSnoozed:
+	case apibody.WorkSnoozed:
 		return kind == jobevent.KindSnoozed
-	case jobspec.WorkWaiting:
+	case apibody.WorkWaiting:
 		return kind == workerdb.Waiting
 	}
 	return false
@@ -358,7 +358,7 @@ func (f *Function) settle(ctx context.Context, s pullwire.Settle) pullwire.Settl
 }
 
 // result passes a result on to the attempt's handler; nil: there is no such attempt any more.
-func (f *Function) result(caller pullwire.Caller, r *jobspec.WorkResult) *inHand {
+func (f *Function) result(caller pullwire.Caller, r *apibody.WorkResult) *inHand {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.tokens[r.Token]
@@ -382,7 +382,7 @@ func (f *Function) result(caller pullwire.Caller, r *jobspec.WorkResult) *inHand
 	return h
 }
 
-func (f *Function) answer(ctx context.Context, h *inHand, r *jobspec.WorkResult) pullwire.Answer {
+func (f *Function) answer(ctx context.Context, h *inHand, r *apibody.WorkResult) pullwire.Answer {
 	if h == nil {
 		return f.refused(pullwire.Over(r.Token, "the attempt is over, or was never this worker's"))
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -255,7 +255,7 @@ var everyone = pullwire.Caller{Everyone: true}
 func (i *instance) claim(caller pullwire.Caller, worker, jobType string, slots int, wait time.Duration) []pullwire.Attempt {
 	i.x.t.Helper()
 	var got pullwire.Attempts
-	i.post(pullwire.ClaimPath, pullwire.Claim{Caller: caller, Instance: "i", WorkClaim: jobspec.WorkClaim{
+	i.post(pullwire.ClaimPath, pullwire.Claim{Caller: caller, Instance: "i", WorkClaim: apibody.WorkClaim{
 		Worker: worker, Types: []string{jobType}, Slots: slots, Wait: wait,
 	}}, &got)
 	for _, a := range got.Attempts {
@@ -279,26 +279,26 @@ func (i *instance) one(jobType string) pullwire.Attempt {
 	return got[0]
 }
 
-func (i *instance) beatFor(caller pullwire.Caller, attempts ...jobspec.WorkAttempt) pullwire.Beaten {
+func (i *instance) beatFor(caller pullwire.Caller, attempts ...apibody.WorkAttempt) pullwire.Beaten {
 	i.x.t.Helper()
 	var got pullwire.Beaten
 	i.post(pullwire.BeatPath, pullwire.Beat{
-		Caller: caller, WorkBeat: jobspec.WorkBeat{Worker: "w", Attempts: attempts},
+		Caller: caller, WorkBeat: apibody.WorkBeat{Worker: "w", Attempts: attempts},
 	}, &got)
 	return got
 }
 
-func (i *instance) settleFor(caller pullwire.Caller, results ...jobspec.WorkResult) []pullwire.Answer {
+func (i *instance) settleFor(caller pullwire.Caller, results ...apibody.WorkResult) []pullwire.Answer {
 	i.x.t.Helper()
 	var got pullwire.Settled
 	i.post(pullwire.SettlePath, pullwire.Settle{
-		Caller: caller, WorkSettle: jobspec.WorkSettle{Worker: "w", Results: results},
+		Caller: caller, WorkSettle: apibody.WorkSettle{Worker: "w", Results: results},
 	}, &got)
 	return got.Results
 }
 
 // wantSettled settles an attempt and expects a status.
-func (i *instance) wantSettled(status int, result jobspec.WorkResult) {
+func (i *instance) wantSettled(status int, result apibody.WorkResult) {
 	i.x.t.Helper()
 	if got := i.settleFor(everyone, result); len(got) != 1 || got[0].Status != status {
 		i.x.t.Errorf("answered %+v, want %d", got, status)

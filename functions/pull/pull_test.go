@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -30,9 +30,9 @@ func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
 	if err != nil || !keys.CheckSecret(jobevent.AttemptToken(a.JobID, 1), a.Callback.Secret) {
 		t.Errorf("an outside system could not call back with %+v, %v", a.Callback, err)
 	}
-	beaten := i.beatFor(everyone, jobspec.WorkAttempt{
+	beaten := i.beatFor(everyone, apibody.WorkAttempt{
 		Token: a.Token, Progress: &jobevent.Progress{Percent: 40, Message: "so far"},
-		Log: []jobspec.WorkLine{{Level: "warn", Text: "a line"}},
+		Log: []apibody.WorkLine{{Level: "warn", Text: "a line"}},
 	})
 	if len(beaten.Cancelled)+len(beaten.Lost) > 0 {
 		t.Errorf("the beat was answered %+v", beaten)
@@ -47,13 +47,13 @@ func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
 		return err == nil && len(beat.Attempts) == 1 &&
 			beat.Attempts[0].Progress != nil && beat.Attempts[0].Progress.Percent == 40 && beat.JobTypes[0].Name == "RESIZE"
 	})
-	result := jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted, Output: json.RawMessage(`{"ok":true}`)}
+	result := apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted, Output: json.RawMessage(`{"ok":true}`)}
 	i.wantSettled(http.StatusOK, result)
 	if kind, _ := x.outcome(run); kind != "completed" {
 		t.Errorf("it is %s", kind)
 	}
 	i.wantSettled(http.StatusOK, result) // its answer may have been lost
-	result.Status, result.Output = jobspec.WorkFailed, nil
+	result.Status, result.Output = apibody.WorkFailed, nil
 	i.wantSettled(http.StatusConflict, result)
 }
 
@@ -61,13 +61,13 @@ func TestEachStatusEndsAnAttemptItsWay(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	for _, test := range []struct {
-		result jobspec.WorkResult
+		result apibody.WorkResult
 		kind   string
 	}{
-		{jobspec.WorkResult{Status: jobspec.WorkCompleted}, "completed"},
-		{jobspec.WorkResult{Status: jobspec.WorkFailed, ErrorCode: "A.B", Message: "no"}, "failed"},
-		{jobspec.WorkResult{Status: jobspec.WorkSnoozed, Snooze: time.Minute}, "snoozed"},
-		{jobspec.WorkResult{Status: jobspec.WorkWaiting, CallbackTimeout: time.Hour}, "waiting"},
+		{apibody.WorkResult{Status: apibody.WorkCompleted}, "completed"},
+		{apibody.WorkResult{Status: apibody.WorkFailed, ErrorCode: "A.B", Message: "no"}, "failed"},
+		{apibody.WorkResult{Status: apibody.WorkSnoozed, Snooze: time.Minute}, "snoozed"},
+		{apibody.WorkResult{Status: apibody.WorkWaiting, CallbackTimeout: time.Hour}, "waiting"},
 	} {
 		run := x.run("T", "", nil)
 		test.result.Token = i.one("T").Token
@@ -88,11 +88,11 @@ func TestAnAttemptWithoutBeatsIsLostAndItsLateResultIsRefused(t *testing.T) {
 	if kind != "lost" || failed.ErrorCode != string(apierror.Lost) || !failed.Retryable {
 		t.Errorf("it is %s, %+v", kind, failed)
 	}
-	got := i.settleFor(everyone, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	got := i.settleFor(everyone, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
 	if got[0].Status != http.StatusConflict || got[0].Error.ErrorCode != apierror.AttemptOver {
 		t.Errorf("the late result was answered %+v", got[0])
 	}
-	if beaten := i.beatFor(everyone, jobspec.WorkAttempt{Token: a.Token}); !slices.Contains(beaten.Lost, a.Token) {
+	if beaten := i.beatFor(everyone, apibody.WorkAttempt{Token: a.Token}); !slices.Contains(beaten.Lost, a.Token) {
 		t.Errorf("the late beat was answered %+v", beaten)
 	}
 }
@@ -106,11 +106,11 @@ func TestBeatsKeepAnAttempt(t *testing.T) {
 	defer every.Stop()
 	for range 10 { // twice the lease
 		<-every.C
-		if beaten := i.beatFor(everyone, jobspec.WorkAttempt{Token: a.Token}); len(beaten.Lost) > 0 {
+		if beaten := i.beatFor(everyone, apibody.WorkAttempt{Token: a.Token}); len(beaten.Lost) > 0 {
 			t.Fatalf("it is lost: %+v", beaten)
 		}
 	}
-	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
 	if kind, _ := x.outcome(run); kind != "completed" {
 		t.Errorf("it is %s", kind)
 	}
@@ -126,9 +126,9 @@ func TestACancelledAttemptIsInTheAnswerToTheNextBeat(t *testing.T) {
 	defer every.Stop()
 	for cancelled := false; !cancelled; {
 		<-every.C
-		cancelled = slices.Contains(i.beatFor(everyone, jobspec.WorkAttempt{Token: a.Token}).Cancelled, a.Token)
+		cancelled = slices.Contains(i.beatFor(everyone, apibody.WorkAttempt{Token: a.Token}).Cancelled, a.Token)
 	}
-	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkFailed, ErrorCode: "A.B"})
+	i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkFailed, ErrorCode: "A.B"})
 	if kind, _ := x.outcome(run); kind != "cancelled" {
 		t.Errorf("it is %s", kind)
 	}
@@ -155,7 +155,7 @@ func TestAnAttemptOfATypeWithoutPullWorkersStaysUnclaimedAndLetsOthersPass(t *te
 	}
 	x.run("T", "", nil)
 	a := i.one("T")
-	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
 	if n := len(i.claim(everyone, "w", "T", 1, 300*time.Millisecond)); n != 0 {
 		t.Fatalf("%d attempts of another type came", n)
 	}
@@ -185,16 +185,16 @@ func TestOwnersSeeTheirOwnAttemptsOnly(t *testing.T) {
 		t.Fatal("its owner got none")
 	}
 	token := got[0].Token
-	if beaten := i.beatFor(other, jobspec.WorkAttempt{Token: token}); !slices.Contains(beaten.Lost, token) {
+	if beaten := i.beatFor(other, apibody.WorkAttempt{Token: token}); !slices.Contains(beaten.Lost, token) {
 		t.Errorf("another owner's beat was answered %+v", beaten)
 	}
 	for _, caller := range []pullwire.Caller{other, everyone} {
-		answer := i.settleFor(caller, jobspec.WorkResult{Token: token, Status: jobspec.WorkCompleted})
+		answer := i.settleFor(caller, apibody.WorkResult{Token: token, Status: apibody.WorkCompleted})
 		if answer[0].Status != http.StatusConflict {
 			t.Errorf("another caller's result was answered %+v", answer)
 		}
 	}
-	answer := i.settleFor(acme, jobspec.WorkResult{Token: token, Status: jobspec.WorkCompleted})
+	answer := i.settleFor(acme, apibody.WorkResult{Token: token, Status: apibody.WorkCompleted})
 	if answer[0].Status != http.StatusOK {
 		t.Errorf("its owner's result was answered %+v", answer)
 	}
@@ -235,13 +235,13 @@ func TestAnAttemptGoesToAnotherClaimWhenItsClientHasGone(t *testing.T) {
 		if a.JobID != run.JobID {
 			t.Fatalf("got %s", a.JobID)
 		}
-		i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+		i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
 	}
 }
 
 // claimUntil holds a claim until ctx ends, as a gateway does that is killed before it answers.
 func (i *instance) claimUntil(ctx context.Context) {
-	c := i.open(pullwire.Claim{Caller: everyone, WorkClaim: jobspec.WorkClaim{
+	c := i.open(pullwire.Claim{Caller: everyone, WorkClaim: apibody.WorkClaim{
 		Worker: "gone", Types: []string{"T"}, Slots: 1, Wait: patience,
 	}})
 	<-ctx.Done()
@@ -270,9 +270,9 @@ func TestTwoInstancesAndManyPullWorkersStartEachAttemptOnce(t *testing.T) {
 			for ctx.Err() == nil {
 				i := instances[n%2]
 				got := i.claim(everyone, "w"+string(rune('a'+n)), "T", 7, 500*time.Millisecond)
-				var results []jobspec.WorkResult
+				var results []apibody.WorkResult
 				for _, a := range got {
-					results = append(results, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+					results = append(results, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
 				}
 				if len(results) == 0 {
 					continue
@@ -308,11 +308,11 @@ func TestWhatIsHeldMayBeSettledWhileTheInstanceStops(t *testing.T) {
 	}()
 	<-i.stopping
 	var none pullwire.Attempts
-	claim := pullwire.Claim{Caller: everyone, WorkClaim: jobspec.WorkClaim{Worker: "w", Types: []string{"T"}, Slots: 1}}
+	claim := pullwire.Claim{Caller: everyone, WorkClaim: apibody.WorkClaim{Worker: "w", Types: []string{"T"}, Slots: 1}}
 	if status := i.post(pullwire.ClaimPath, claim, &none); status != http.StatusServiceUnavailable {
 		t.Errorf("a claim was answered %d", status)
 	}
-	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
 	<-stopped
 	if kind, _ := x.outcome(run); kind != "completed" {
 		t.Errorf("it is %s", kind)
@@ -323,7 +323,7 @@ func TestAPeekTakesNothing(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	x.run("T", "", nil)
-	peek := pullwire.Claim{Caller: everyone, Peek: true, WorkClaim: jobspec.WorkClaim{
+	peek := pullwire.Claim{Caller: everyone, Peek: true, WorkClaim: apibody.WorkClaim{
 		Worker: "w", Types: []string{"T"}, Slots: 1, Wait: patience,
 	}}
 	if status := i.post(pullwire.ClaimPath, peek, nil); status != http.StatusAccepted {

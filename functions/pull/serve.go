@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
 // maxBody is more than a gateway sends: results are a little longer when they are written again.
-const maxBody = 2*jobspec.MaxSettleBytes + 1<<20
+const maxBody = 2*apibody.MaxSettleBytes + 1<<20
 
 func (f *Function) handler() http.Handler {
 	mux := http.NewServeMux()

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
@@ -23,7 +23,7 @@ func (x *fixture) startStale(change func(*Config, *timing)) (*instance, *atomic.
 // got opens a claim and waits until it has an attempt, which is not handed out yet.
 func (i *instance) got(jobType string) []*inHand {
 	i.x.t.Helper()
-	c := i.open(pullwire.Claim{Caller: everyone, WorkClaim: jobspec.WorkClaim{
+	c := i.open(pullwire.Claim{Caller: everyone, WorkClaim: apibody.WorkClaim{
 		Worker: "w", Types: []string{jobType}, Slots: 1, Wait: patience,
 	}})
 	i.waitFor(i.x.t.Context(), c)

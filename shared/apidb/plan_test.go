@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
@@ -18,7 +19,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -86,9 +86,9 @@ func (s *fixture) walkAll(t *testing.T) {
 	if walked.Gone != 125 || !walked.More {
 		t.Errorf("walked %+v", walked)
 	}
-	for _, request := range []jobspec.Operation{
-		{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}},
-		{Command: jobevent.CommandDelete, Filter: &jobspec.Filter{Tag: "none"}},
+	for _, request := range []apibody.Operation{
+		{Command: jobevent.CommandRetry, Filter: &apibody.Filter{All: true}},
+		{Command: jobevent.CommandDelete, Filter: &apibody.Filter{Tag: "none"}},
 		{Command: jobevent.CommandCancel, JobIDs: s.some(t, "true")},
 	} {
 		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})

@@ -10,12 +10,12 @@ import (
 
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -96,7 +96,7 @@ func (h *fixture) submits(jobs ...jobstore.NewJob) func(context.Context) error {
 func operates(ctx context.Context, h *fixture) error {
 	_, _, err := h.Operations.InsertOperation(ctx, operationstore.NewOperation{
 		ID: uuid.Must(uuid.NewV7()), Whose: apidb.Everyone, By: "test", RequestHash: []byte("hash"),
-		Request: jobspec.Operation{
+		Request: apibody.Operation{
 			Command: jobevent.CommandRetry, IdempotencyKey: "op", JobIDs: []uuid.UUID{uuid.Must(uuid.NewV7())},
 		},
 	})

@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -275,7 +275,7 @@ func (h *fixture) operateOn(t *testing.T, id uuid.UUID) {
 	t.Helper()
 	op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 		ID: h.NewID(), By: "me", Whose: apidb.Everyone,
-		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: []uuid.UUID{id}},
+		Request: apibody.Operation{Command: jobevent.CommandCancel, JobIDs: []uuid.UUID{id}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Decode reads one job request and fills in its defaults. It returns all that is wrong as an *apierror.Error, except
@@ -23,16 +24,16 @@ func Decode(body []byte) (Request, error) {
 
 // decode is Decode of a request whose size has been checked.
 func decode(body []byte) (Request, error) {
-	if p := scanProblems(body, ""); p != nil {
-		return Request{}, p.err()
+	if p := strictjson.Scan(body, ""); p != nil {
+		return Request{}, p.Err("job request")
 	}
 	r := newReader(body, "")
 	req, complete := r.request()
-	p := r.close()
+	p := r.Close()
 	if complete {
-		p.addAll(checkPayload(req))
+		p.AddAll(checkPayload(req))
 	}
-	if err := p.err(); err != nil {
+	if err := p.Err("job request"); err != nil {
 		return Request{}, err
 	}
 	return req, nil
@@ -41,28 +42,28 @@ func decode(body []byte) (Request, error) {
 // DecodeBatch splits {"jobs": […]} into its jobs, each as sent, for Decode. What is wrong inside a
 // job is left to Decode, so that it does not spoil the others; broken JSON spoils them all.
 func DecodeBatch(body []byte) ([]json.RawMessage, error) {
-	r := newReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	r := strictjson.NewReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var jobs []json.RawMessage
 	seen := false
-	ok := r.object(func() {
-		if string(r.name) != "jobs" {
-			r.unknown()
+	ok := r.Object(func() {
+		if string(r.Name) != "jobs" {
+			r.Unknown()
 			return
 		}
 		if seen {
-			r.badAt("jobs", "is there twice")
+			r.BadAt("jobs", "is there twice")
 		}
 		seen = true
-		r.array(MaxBatchJobs, func(int) { jobs = append(jobs, json.RawMessage(r.raw())) })
+		r.Array(MaxBatchJobs, func(int) { jobs = append(jobs, json.RawMessage(r.Raw())) })
 	})
 	switch {
 	case ok && !seen:
-		r.badAt("jobs", "is required")
-	case ok && len(jobs) == 0 && len(r.problems) == 0:
-		r.badAt("jobs", "must have at least one job")
+		r.BadAt("jobs", "is required")
+	case ok && len(jobs) == 0 && len(r.Problems) == 0:
+		r.BadAt("jobs", "must have at least one job")
 	}
-	if p := r.close(); len(p) > 0 {
-		return nil, p.err()
+	if p := r.Close(); len(p) > 0 {
+		return nil, p.Err("job request")
 	}
 	return jobs, nil
 }
@@ -75,15 +76,7 @@ func checkSize(job []byte) error {
 		"a job may have at most %d bytes, this one has %d", MaxJobBytes, len(job))
 }
 
-func scanProblems(doc []byte, prefix string) problems {
-	offset, message := scan(doc)
-	if offset < 0 {
-		return nil
-	}
-	return problems{{Path: locate(doc, prefix, offset), Message: message}}
-}
-
-func checkPayload(req Request) problems {
+func checkPayload(req Request) strictjson.Problems {
 	if req.JobType == Simulation {
 		_, p := parseSimulation(req.Payload)
 		return p
@@ -92,52 +85,57 @@ func checkPayload(req Request) problems {
 	if schema == nil {
 		return nil
 	}
-	p, err := schema.check(context.Background(), req.Payload) // a schema of ours waits for nobody
+	p, err := schema.Problems(context.Background(), req.Payload) // a trusted schema has no bound
 	if err != nil {
-		p.add("payload", err.Error())
+		p.Add("payload", err.Error())
 	}
 	return p
 }
 
-// request reads the members of a request; complete: its payload can be looked at.
-func (r *reader) request() (req Request, complete bool) {
+// reader reads what requests and settings have in common.
+type reader struct{ *strictjson.Reader }
+
+func newReader(doc []byte, root string) reader { return reader{strictjson.NewReader(doc, root)} }
+
+// request reads the members of a request; complete: its payload can be checked.
+func (r reader) request() (req Request, complete bool) {
 	req = silent()
 	var hasType, hasPayload, hasDelay, hasAfter, hasOnFailure bool
-	complete = r.object(func() {
-		switch string(r.name) {
+	complete = r.Object(func() {
+		switch string(r.Name) {
 		case "jobType":
 			hasType = true
-			req.JobType = r.checked(checkJobType)
+			req.JobType = r.Checked(WrongJobType)
 		case "payload":
 			hasPayload = true
-			req.Payload = json.RawMessage(r.raw())
+			req.Payload = json.RawMessage(r.Raw())
 		case "maxRetryCount":
-			req.MaxRetryCount, req.Silent.MaxRetryCount = int(r.integer(0, MaxRetryCount)), false
+			req.MaxRetryCount, req.Silent.MaxRetryCount = int(r.Integer(0, MaxRetryCount)), false
 		case "retryPolicy":
 			req.RetryPolicy, req.Silent.RetryPolicy = r.policy(), false
 		case "queue":
-			req.Queue = r.checked(checkQueue)
+			req.Queue = r.Checked(WrongQueue)
 		case "priority":
-			req.Priority = int(r.integer(0, MaxPriority))
+			req.Priority = int(r.Integer(0, MaxPriority))
 		case "runAt":
-			req.RunAt = r.instant()
+			req.RunAt = r.Instant()
 		case "delayMs":
 			hasDelay = true
-			req.Delay = r.millis(0, MaxAhead)
+			req.Delay = r.Millis(0, MaxAhead)
 		case "timeoutMs":
-			req.Timeout, req.Silent.Timeout = r.millis(time.Millisecond, MaxTimeout), false
+			req.Timeout, req.Silent.Timeout = r.Millis(time.Millisecond, MaxTimeout), false
 		case "idempotencyKey":
-			req.IdempotencyKey = r.label(MaxKey)
+			req.IdempotencyKey = r.Label(MaxKey)
 		case "jobId":
 			req.JobID = r.givenID()
 		case "tags":
 			req.Tags = r.tags()
 		case "ownerId":
-			req.OwnerID = r.label(MaxKey)
+			req.OwnerID = r.Label(MaxKey)
 		case "expiresAt":
-			req.ExpiresAt = r.instant()
+			req.ExpiresAt = r.Instant()
 		case "orderingKey":
-			req.OrderingKey = r.label(MaxKey)
+			req.OrderingKey = r.Label(MaxKey)
 		case "after":
 			hasAfter = true
 			req.After = r.after()
@@ -145,28 +143,28 @@ func (r *reader) request() (req Request, complete bool) {
 			hasOnFailure = true
 			req.RunAnyway = r.onDependencyFailure()
 		case "callbackUrl":
-			req.CallbackURL = r.checked(checkCallbackURL)
+			req.CallbackURL = r.Checked(checkCallbackURL)
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete && !hasType {
-		r.badAt("jobType", "is required")
+		r.BadAt("jobType", "is required")
 	}
 	if complete && !hasPayload {
-		r.badAt("payload", "is required")
+		r.BadAt("payload", "is required")
 	}
 	if req.RunAt != nil && hasDelay {
-		r.badAt("delayMs", bothTimes)
+		r.BadAt("delayMs", bothTimes)
 	}
 	if req.JobID != uuid.Nil {
 		if req.IdempotencyKey != "" {
-			r.badAt("jobId", "and idempotencyKey exclude each other")
+			r.BadAt("jobId", "and idempotencyKey exclude each other")
 		}
 		req.IdempotencyKey = req.JobID.String()
 	}
 	if complete && hasOnFailure && !hasAfter {
-		r.badAt("onDependencyFailure", onlyWithAfter)
+		r.BadAt("onDependencyFailure", onlyWithAfter)
 	}
 	req.RunAnyway = req.RunAnyway && len(req.After) > 0
 	return req, complete && hasPayload
@@ -185,49 +183,25 @@ func silent() Request {
 	}
 }
 
-// checked reads a string and has check say what is wrong with it.
-func (r *reader) checked(check func(string) string) string {
-	s, ok := r.text(MaxJobBytes)
-	if ok {
-		r.note(check(s))
-	}
-	return s
-}
-
 // givenID reads the id of a job that the client has made.
-func (r *reader) givenID() uuid.UUID {
-	s, ok := r.text(MaxJobBytes)
+func (r reader) givenID() uuid.UUID {
+	s, ok := r.Text(MaxJobBytes)
 	if !ok {
 		return uuid.Nil
 	}
 	id, err := uuid.Parse(s)
 	if err != nil || id.String() != s || id.Version() != 7 || id.Variant() != uuid.RFC4122 {
-		r.note("must be a UUID of version 7, as 01936f3e-5f3e-7cc0-8000-0123456789ab")
+		r.Note("must be a UUID of version 7, as 01936f3e-5f3e-7cc0-8000-0123456789ab")
 		return uuid.Nil
 	}
 	return id
 }
 
-// millis reads a duration in milliseconds.
-func (r *reader) millis(least, most time.Duration) time.Duration {
-	return time.Duration(r.integer(least.Milliseconds(), most.Milliseconds())) * time.Millisecond
-}
-
-func (r *reader) instant() *time.Time {
-	s, ok := r.text(MaxJobBytes)
-	if !ok {
-		return nil
-	}
-	t, wrong := parseInstant(s)
-	r.note(wrong)
-	return &t
-}
-
-func (r *reader) tags() []string {
+func (r reader) tags() []string {
 	var tags []string
-	r.array(MaxTags, func(int) {
-		if tag := r.label(MaxTag); tag != "" && slices.Contains(tags, tag) {
-			r.bad("is there twice")
+	r.Array(MaxTags, func(int) {
+		if tag := r.Label(MaxTag); tag != "" && slices.Contains(tags, tag) {
+			r.Bad("is there twice")
 		} else {
 			tags = append(tags, tag)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 const full = `{"jobType": "SIMULATION",
@@ -100,7 +101,7 @@ func TestDecodeTakes(t *testing.T) {
 		"a list policy":                           job(`"retryPolicy": {"type": "list", "delaysMs": [0, 5]}`),
 		"a fixed policy without delay":            job(`"retryPolicy": {"type": "fixed", "delayMs": 0}`),
 		"1,000 steps":                             steps(strings.Repeat(`{"type":"LOG","message":"x"},`, 999) + `{"type":"LOG","message":"x"}`),
-		"a FAIL that says nothing":                steps(`{"type":"FAIL"}`),
+		"a FAIL without members":                  steps(`{"type":"FAIL"}`),
 		"an HTTP_CALL that only waits":            steps(`{"type":"HTTP_CALL","latencyMs":5,"method":"POST"}`),
 		"an HTTP_CALL to an IPv6 address":         steps(`{"type":"HTTP_CALL","url":"http://[::1]:8080/x?y#z"}`),
 		"a longest message":                       steps(`{"type":"LOG","message":"` + strings.Repeat("é", 4096) + `"}`),
@@ -271,7 +272,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestDecodeNamesTwentyProblems(t *testing.T) {
 	t.Parallel()
 	e := refused(t, steps(strings.Repeat(`{},`, 500)+`{}`), apierror.InvalidJobRequest)
-	if len(e.Details) != jobspec.MaxDetails || e.Details[19].Path != "payload.steps[19].type" {
+	if len(e.Details) != strictjson.MaxProblems || e.Details[19].Path != "payload.steps[19].type" {
 		t.Errorf("got %d: %v", len(e.Details), e.Details)
 	}
 	if want := "invalid job request: payload.steps[0].type is required (and 19 more)"; e.Message != want {

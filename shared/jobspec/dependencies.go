@@ -17,23 +17,23 @@ const (
 	OnDependencyFailureRun    = "run"
 )
 
-func (r *reader) after() []uuid.UUID {
+func (r reader) after() []uuid.UUID {
 	list := idList{}
-	r.array(MaxAfter, func(int) {
-		if s, ok := r.text(MaxJobBytes); ok {
-			r.note(list.add(s))
+	r.Array(MaxAfter, func(int) {
+		if s, ok := r.Text(MaxJobBytes); ok {
+			r.Note(list.add(s))
 		}
 	})
 	return list.ids
 }
 
-func (r *reader) onDependencyFailure() (runAnyway bool) {
-	s, ok := r.text(MaxJobBytes)
+func (r reader) onDependencyFailure() (runAnyway bool) {
+	s, ok := r.Text(MaxJobBytes)
 	if !ok {
 		return false
 	}
 	runAnyway, wrong := parseOnDependencyFailure(s)
-	r.note(wrong)
+	r.Note(wrong)
 	return runAnyway
 }
 
@@ -50,10 +50,10 @@ type idList struct {
 	seen map[uuid.UUID]struct{}
 }
 
-// add says what is wrong with an id, or "".
+// add returns what is wrong with an id, or "".
 func (l *idList) add(text string) string {
 	id, err := uuid.Parse(text)
-	if err != nil || id.String() != text { // it is written in other ways, too
+	if err != nil || id.String() != text { // uuid.Parse takes other forms too
 		return "must be the id of a job, as 01936f3e-5f3e-7cc0-8000-0123456789ab"
 	}
 	if _, twice := l.seen[id]; twice {
@@ -71,8 +71,8 @@ func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 const late = "must be later than now, and than the time from which the job may run"
 
-// IsLate reports whether all that Validate says is that the time to expire has come. Then the request can still
-// repeat one that came in time.
+// IsLate reports whether the only problem that Validate found is that the request has expired. Such a request can
+// still repeat an earlier one.
 func IsLate(err error) bool {
 	var wrong *apierror.Error
 	return errors.As(err, &wrong) && len(wrong.Details) == 1 &&

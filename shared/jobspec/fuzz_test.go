@@ -2,16 +2,14 @@ package jobspec_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson/jsontest"
 )
 
 var seeds = []string{
@@ -38,15 +36,15 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("the body has been written to")
 		}
 		if err != nil {
-			checkError(t, err)
+			jsontest.CheckError(t, err)
 			return
 		}
-		again, err := jobspec.Decode(rewrite(t, body))
+		again, err := jobspec.Decode(jsontest.Rewrite(t, body))
 		if err != nil {
 			t.Fatalf("rewritten, it is refused: %v", err)
 		}
 		checkSame(t, req, again)
-		checkSafe(t, req.Payload)
+		jsontest.CheckSafe(t, req.Payload)
 		if req.JobType == jobspec.Simulation {
 			if steps, err := jobspec.ParseSimulation(req.Payload); err != nil || len(steps) == 0 {
 				t.Fatalf("the worker gets %d steps, %v", len(steps), err)
@@ -58,19 +56,19 @@ func FuzzDecode(f *testing.F) {
 func checkBatch(t *testing.T, body []byte) {
 	jobs, err := jobspec.DecodeBatch(body)
 	if err != nil {
-		checkError(t, err)
+		jsontest.CheckError(t, err)
 		return
 	}
 	for _, job := range jobs {
 		if _, err := jobspec.Decode(job); err != nil {
-			checkError(t, err)
+			jsontest.CheckError(t, err)
 		}
 	}
 }
 
 func checkSimulation(t *testing.T, payload []byte) {
 	if steps, err := jobspec.ParseSimulation(payload); err != nil {
-		checkError(t, err)
+		jsontest.CheckError(t, err)
 	} else if len(steps) == 0 || len(steps) > jobspec.MaxSteps {
 		t.Fatalf("%d steps", len(steps))
 	}
@@ -113,31 +111,16 @@ func FuzzFromQuery(f *testing.F) {
 		}
 		req, err := jobspec.FromQuery(values, payload)
 		if err != nil {
-			checkError(t, err)
+			jsontest.CheckError(t, err)
 			return
 		}
-		again, err := jobspec.FromQuery(values, rewrite(t, payload))
+		again, err := jobspec.FromQuery(values, jsontest.Rewrite(t, payload))
 		if err != nil {
 			t.Fatalf("rewritten, it is refused: %v", err)
 		}
 		checkSame(t, req, again)
-		checkSafe(t, req.Payload)
+		jsontest.CheckSafe(t, req.Payload)
 	})
-}
-
-// rewrite says the same JSON in another way: sorted, without white space, escaped by other rules.
-func rewrite(t *testing.T, doc []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(doc))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("encoding/json cannot read it: %v", err)
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatalf("encoding/json cannot write it: %v", err)
-	}
-	return b
 }
 
 func checkSame(t *testing.T, a, b jobspec.Request) {
@@ -151,54 +134,6 @@ func checkSame(t *testing.T, a, b jobspec.Request) {
 	}
 	if !bytes.Equal(x, y) {
 		t.Fatalf("rewritten, it means something else:\n%s\n%s", x, y)
-	}
-}
-
-// checkSafe asks what jsonb asks, and what any client can decode.
-func checkSafe(t *testing.T, payload []byte) {
-	var v any
-	if err := json.Unmarshal(payload, &v); err != nil {
-		t.Fatalf("a client cannot decode the payload: %v", err)
-	}
-	if !utf8.Valid(payload) || holdsNUL(v) {
-		t.Fatalf("PostgreSQL cannot keep %q", payload)
-	}
-}
-
-func holdsNUL(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.ContainsRune(v, 0)
-	case []any:
-		for _, e := range v {
-			if holdsNUL(e) {
-				return true
-			}
-		}
-	case map[string]any:
-		for name, e := range v {
-			if strings.ContainsRune(name, 0) || holdsNUL(e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func checkError(t *testing.T, err error) {
-	var e *apierror.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v", err)
-	}
-	switch {
-	case e.Code == apierror.PayloadTooLarge:
-	case e.Code != apierror.InvalidJobRequest || len(e.Details) == 0 || len(e.Details) > jobspec.MaxDetails:
-		t.Fatalf("got %#v", e)
-	}
-	for _, d := range e.Details {
-		if d.Message == "" || len(d.Path)+len(d.Message) > 1_000 || !utf8.ValidString(d.Path+d.Message) {
-			t.Fatalf("got %#v", d)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@
 package jobspec
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,14 +11,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of a request. Lengths of text are in characters.
 const (
 	MaxJobBytes    = 512 << 10 // one job's JSON, whitespace included
-	MaxBatchBytes  = 16 << 20  // checked by who reads the body
+	MaxBatchBytes  = 16 << 20  // of a whole batch; the gateway checks it
 	MaxBatchJobs   = 1_000
 	MaxJobType     = 100
 	MaxQueue       = 63
@@ -33,10 +32,9 @@ const (
 	MaxTimeout     = 24 * time.Hour
 	MaxIDAhead     = 24 * time.Hour         // of the time in a jobId
 	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs, and of expiresAt from there: ten years
-	MaxDepth       = 100                    // of nested JSON objects and arrays, the job itself included
-	MaxNumberChars = 1_000                  // of one JSON number as written
-	MaxDetails     = 20                     // problems named in one answer
-	maxTypesNamed  = 20                     // job types named in one
+	MaxMessage     = 4_096                  // of a failure
+	MaxErrorCode   = 64
+	maxTypesNamed  = 20 // job types named in one answer
 )
 
 // What holds where a request is silent.
@@ -45,18 +43,6 @@ const (
 	DefaultMaxRetryCount = 3
 	DefaultTimeout       = 10 * time.Minute
 )
-
-// The built-in job types.
-const (
-	Simulation   = "SIMULATION" // its payload is read by ParseSimulation
-	Email        = "EMAIL"
-	Report       = "REPORT"
-	External     = "EXTERNAL"
-	FunctionCall = "FUNCTION"
-)
-
-// Builtin lists the built-in job types.
-func Builtin() []string { return []string{Simulation, Email, Report, External, FunctionCall} }
 
 // Request is a job that was asked for, with its defaults filled in.
 type Request struct {
@@ -131,91 +117,52 @@ func (r *Rules) unknownType(jobType string) string {
 
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
 func (r *Request) Validate(rules Rules) error {
-	var p problems
+	var p strictjson.Problems
 	if !rules.Accepts(r.JobType) {
-		p.add("jobType", rules.unknownType(r.JobType))
+		p.Add("jobType", rules.unknownType(r.JobType))
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
-		p.add("queue", fmt.Sprintf("is not one of the queues of this installation: %q; they are %s",
+		p.Add("queue", fmt.Sprintf("is not one of the queues of this installation: %q; they are %s",
 			r.Queue, strings.Join(rules.Queues, ", ")))
 	}
 	if r.CallbackURL != "" && rules.CheckURL != nil {
 		if err := rules.CheckURL(r.CallbackURL); err != nil {
-			p.add("callbackUrl", err.Error())
+			p.Add("callbackUrl", err.Error())
 		}
 	}
-	p.addAll(r.checkTarget(rules))
+	p.AddAll(r.checkTarget(rules))
 	now := rules.Now
 	if now.IsZero() {
 		now = time.Now()
 	}
 	if r.RunAt != nil && r.RunAt.Sub(now) > MaxAhead {
-		p.add("runAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
+		p.Add("runAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
 	}
 	if s, ns := r.JobID.Time().UnixTime(); r.JobID != uuid.Nil && time.Unix(s, ns).Sub(now) > MaxIDAhead {
-		p.add("jobId", fmt.Sprintf("must be at most %d hours ahead of time", MaxIDAhead/time.Hour))
+		p.Add("jobId", fmt.Sprintf("must be at most %d hours ahead of time", MaxIDAhead/time.Hour))
 	}
 	if r.ExpiresAt != nil {
 		if wrong := checkExpiry(*r.ExpiresAt, r.DueAt(now)); wrong != "" {
-			p.add("expiresAt", wrong)
+			p.Add("expiresAt", wrong)
 		}
 	}
-	return p.err()
+	return p.Err("job request")
 }
 
 // checkTarget looks at the URL that a job of a type that calls one is to call.
-func (r *Request) checkTarget(rules Rules) (p problems) {
+func (r *Request) checkTarget(rules Rules) (p strictjson.Problems) {
 	if rules.CheckURL == nil || r.JobType != External && r.JobType != FunctionCall {
 		return nil
 	}
 	var payload struct {
 		URL *string `json:"url"`
 	}
-	// What the schema refuses (no object, no url) has been said by Decode.
+	// Decode has refused a payload that is no object or has no url.
 	if err := json.Unmarshal(r.Payload, &payload); err != nil || payload.URL == nil {
 		return nil
 	}
 	if err := rules.CheckURL(*payload.URL); err != nil {
-		p.add("payload.url", err.Error())
+		p.Add("payload.url", err.Error())
 	}
 	return p
-}
-
-// problems collects what is wrong with a request, at most MaxDetails of it.
-type problems []apierror.Detail
-
-func (p *problems) add(path, message string) {
-	if !p.full() {
-		*p = append(*p, apierror.Detail{Path: path, Message: message})
-	}
-}
-
-func (p *problems) addAll(more problems) {
-	for _, d := range more {
-		p.add(d.Path, d.Message)
-	}
-}
-
-func (p *problems) full() bool { return len(*p) >= MaxDetails }
-
-func (p problems) err() error { return p.errIn("job request") }
-
-func (p problems) errIn(what string) error {
-	if len(p) == 0 {
-		return nil
-	}
-	return &apierror.Error{Code: apierror.InvalidJobRequest,
-		Message: "invalid " + what + ": " + p.message(), Details: p}
-}
-
-// message is about the first of them.
-func (p problems) message() string { return p.messageOf("the body") }
-
-// messageOf is message with another name for the whole document; empty: it is named already.
-func (p problems) messageOf(document string) string {
-	more := ""
-	if len(p) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(p)-1)
-	}
-	return strings.TrimPrefix(cmp.Or(p[0].Path, document)+" "+p[0].Message+more, " ")
 }

@@ -30,7 +30,7 @@ func (r Rules) Defaults(text string) (TypeDefaults, error) {
 // CheckQueues checks the names in QUEUES. Its error begins with the setting.
 func CheckQueues(queues []string) error {
 	for i, queue := range queues {
-		if wrong := checkQueue(queue); wrong != "" {
+		if wrong := WrongQueue(queue); wrong != "" {
 			return fmt.Errorf("QUEUES: %q %s", queue, wrong)
 		}
 		if slices.Contains(queues[:i], queue) {
@@ -42,7 +42,7 @@ func CheckQueues(queues []string) error {
 
 func checkJobTypes(types []string) error {
 	for _, jobType := range types {
-		if wrong := checkJobType(jobType); wrong != "" && jobType != "*" {
+		if wrong := WrongJobType(jobType); wrong != "" && jobType != "*" {
 			return fmt.Errorf("JOB_TYPES: %q %s", jobType, wrong)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Patch changes a request by the rules of a JSON Merge Patch (RFC 7396): a member replaces that of the request, an
@@ -42,31 +43,31 @@ func DecodePatch(body []byte) (Patch, error) {
 	if err := checkSize(body); err != nil {
 		return Patch{}, err
 	}
-	if p := scanProblems(body, ""); p != nil {
-		return Patch{}, p.err()
+	if p := strictjson.Scan(body, ""); p != nil {
+		return Patch{}, p.Err("job request")
 	}
 	r := newReader(body, "")
 	var patch Patch
-	r.object(func() {
-		name := string(r.name)
+	r.Object(func() {
+		name := string(r.Name)
 		if !slices.Contains(requestFields, name) {
-			r.unknown()
+			r.Unknown()
 			return
 		}
 		patch.root.members = append(patch.root.members, patchMember{name, r.patchValue()})
 	})
-	p := r.close()
-	return patch, p.err()
+	p := r.Close()
+	return patch, p.Err("job request")
 }
 
-// patchValue reads the value that comes next. scan has bounded how deep it is.
-func (r *reader) patchValue() (v patchValue) {
-	if r.over || r.d.PeekKind() != '{' {
-		v.raw = r.raw()
+// patchValue reads the value that comes next. strictjson.Scan has bounded how deep it is.
+func (r reader) patchValue() (v patchValue) {
+	if r.Peek() != '{' {
+		v.raw = r.Raw()
 		return v
 	}
-	r.object(func() {
-		name := string(r.name)
+	r.Object(func() {
+		name := string(r.Name)
 		v.members = append(v.members, patchMember{name, r.patchValue()})
 	})
 	return v
@@ -83,19 +84,19 @@ func DecodeChange(body []byte) (Patch, error) {
 	if err != nil {
 		return patch, err
 	}
-	var p problems
+	var p strictjson.Problems
 	for _, m := range patch.root.members {
 		if !slices.Contains(changeFields, m.name) {
-			p.add(m.name, "cannot be changed; run-again makes another job of it")
+			p.Add(m.name, "cannot be changed; run-again makes another job of it")
 		}
 	}
 	if len(patch.root.members) == 0 {
-		p.add("", "must name what to change: "+strings.Join(changeFields, ", "))
+		p.Add("", "must name what to change: "+strings.Join(changeFields, ", "))
 	}
 	if patch.Names("runAt") && patch.Names("delayMs") {
-		p.add("delayMs", bothTimes)
+		p.Add("delayMs", bothTimes)
 	}
-	return patch, p.err()
+	return patch, p.Err("job request")
 }
 
 // Names reports whether the patch has one of some members, be it null.

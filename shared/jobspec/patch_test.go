@@ -38,7 +38,7 @@ func TestAMergePatchChangesWhatItNames(t *testing.T) {
 	} {
 		r := newReader([]byte(c.patch), "")
 		v := r.patchValue()
-		if p := r.close(); p != nil {
+		if p := r.Close(); p != nil {
 			t.Fatal(p)
 		}
 		got, err := v.appendMerged(nil, []byte(c.target))

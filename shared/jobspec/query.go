@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
@@ -23,26 +25,26 @@ func FromQuery(values url.Values, payload []byte) (Request, error) {
 	q := query{values: values}
 	req := q.request()
 	req.Payload = payload
-	q.addAll(payloadProblems(payload, req))
-	if err := q.err(); err != nil {
+	q.AddAll(payloadProblems(payload, req))
+	if err := q.Err("job request"); err != nil {
 		return Request{}, err
 	}
 	return req, nil
 }
 
-func payloadProblems(payload []byte, req Request) problems {
+func payloadProblems(payload []byte, req Request) strictjson.Problems {
 	if len(payload) == 0 {
-		return problems{{Path: "payload", Message: "is required: the event has no data"}}
+		return strictjson.Problems{{Path: "payload", Message: "is required: the event has no data"}}
 	}
-	if p := scanProblems(payload, "payload"); p != nil {
+	if p := strictjson.Scan(payload, "payload"); p != nil {
 		return p
 	}
 	if req.JobType == Simulation {
 		return checkPayload(req)
 	}
 	r := newReader(payload, "payload")
-	r.raw()
-	if p := r.close(); p != nil {
+	r.Raw()
+	if p := r.Close(); p != nil {
 		return p
 	}
 	return checkPayload(req)
@@ -50,7 +52,7 @@ func payloadProblems(payload []byte, req Request) problems {
 
 // query reads parameters and notes what is wrong with them.
 type query struct {
-	problems
+	strictjson.Problems
 	values url.Values
 }
 
@@ -65,13 +67,13 @@ func (q *query) request() Request {
 		q.parameter(&req, name)
 	}
 	if _, ok := q.values["jobType"]; !ok {
-		q.add("jobType", "is required: only a job.submit event goes without")
+		q.Add("jobType", "is required: only a job.submit event goes without")
 	}
 	if req.RunAt != nil && q.values.Has("delayMs") {
-		q.add("delayMs", bothTimes)
+		q.Add("delayMs", bothTimes)
 	}
 	if q.values.Has("onDependencyFailure") && !q.values.Has("after") {
-		q.add("onDependencyFailure", onlyWithAfter)
+		q.Add("onDependencyFailure", onlyWithAfter)
 	}
 	return req
 }
@@ -79,9 +81,9 @@ func (q *query) request() Request {
 func (q *query) parameter(req *Request, name string) {
 	switch name {
 	case "jobType":
-		req.JobType = q.checked(name, checkJobType)
+		req.JobType = q.checked(name, WrongJobType)
 	case "queue":
-		req.Queue = q.checked(name, checkQueue)
+		req.Queue = q.checked(name, WrongQueue)
 	case "priority":
 		req.Priority = int(q.integer(name, 0, MaxPriority))
 	case "maxRetryCount":
@@ -107,20 +109,20 @@ func (q *query) parameter(req *Request, name string) {
 	case "tags":
 		req.Tags = q.tags(name)
 	default:
-		q.add(join("", name), "is not a known parameter")
+		q.Add(strictjson.Join("", name), "is not a known parameter")
 	}
 }
 
 func (q *query) one(name string) string {
 	if len(q.values[name]) > 1 {
-		q.add(name, "is given more than once")
+		q.Add(name, "is given more than once")
 	}
 	return q.values.Get(name)
 }
 
 func (q *query) note(name, wrong string) {
 	if wrong != "" {
-		q.add(name, wrong)
+		q.Add(name, wrong)
 	}
 }
 
@@ -133,13 +135,13 @@ func (q *query) checked(name string, check func(string) string) string {
 func (q *query) integer(name string, least, most int64) int64 {
 	n, err := strconv.ParseInt(q.one(name), 10, 64)
 	if err != nil || n < least || n > most {
-		q.add(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
+		q.Add(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
 	}
 	return n
 }
 
 func (q *query) instant(name string) *time.Time {
-	t, wrong := parseInstant(q.one(name))
+	t, wrong := strictjson.ParseInstant(q.one(name))
 	q.note(name, wrong)
 	return &t
 }
@@ -152,14 +154,14 @@ func (q *query) label(name string) string {
 		case !utf8.ValidString(s):
 			return "must be UTF-8"
 		}
-		return checkLabel(s)
+		return strictjson.CheckLabel(s)
 	})
 }
 
 func (q *query) after(name string) []uuid.UUID {
 	texts := strings.Split(strings.Join(q.values[name], ","), ",")
 	if len(texts) > MaxAfter {
-		q.add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxAfter, len(texts)))
+		q.Add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxAfter, len(texts)))
 		return nil
 	}
 	list := idList{}
@@ -178,16 +180,16 @@ func (q *query) tags(name string) []string {
 	for i, tag := range tags {
 		switch path := fmt.Sprintf("%s[%d]", name, i); {
 		case i >= MaxTags:
-			q.add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxTags, len(tags)))
+			q.Add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxTags, len(tags)))
 			return nil
 		case utf8.RuneCountInString(tag) > MaxTag:
-			q.add(path, fmt.Sprintf("must have at most %d characters", MaxTag))
+			q.Add(path, fmt.Sprintf("must have at most %d characters", MaxTag))
 		case !utf8.ValidString(tag):
-			q.add(path, "must be UTF-8")
+			q.Add(path, "must be UTF-8")
 		case slices.Contains(tags[:i], tag):
-			q.add(path, "is there twice")
+			q.Add(path, "is there twice")
 		default:
-			q.note(path, checkLabel(tag))
+			q.note(path, strictjson.CheckLabel(tag))
 		}
 	}
 	return tags

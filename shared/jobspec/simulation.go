@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of a simulation. Lengths of text are in characters.
@@ -16,17 +17,15 @@ const (
 	MaxSteps      = 1_000
 	MaxSleep      = 24 * time.Hour // also of HTTP_CALL's latencyMs; a job's timeout cannot be longer
 	MaxIterations = 10_000_000_000 // some seconds to a minute of one core
-	MaxMessage    = 4_096
 	MaxURL        = 2_048
-	MaxErrorCode  = 64
 )
 
 // AllAttempts is the number of failing attempts of a Fail that never stops failing.
 const AllAttempts = math.MaxInt32
 
-// What a FAIL step says when it is silent about it.
+// The values of members that a FAIL step leaves out.
 const (
-	DefaultFailMessage = "the FAIL step failed, as it was told to"
+	DefaultFailMessage = "the FAIL step failed, as its payload requests"
 	DefaultFailCode    = string(apierror.SimulationFailed)
 	defaultMethod      = "GET"
 )
@@ -40,7 +39,7 @@ type Sleep struct{ Duration time.Duration }
 // Log writes a line to the attempt's log.
 type Log struct{ Message string }
 
-// Compute keeps a core busy for so many rounds of a loop.
+// Compute keeps a core busy for Iterations rounds of a loop.
 type Compute struct{ Iterations int64 }
 
 // HTTPCall calls the URL; without one it only waits for the latency.
@@ -50,7 +49,7 @@ type HTTPCall struct {
 	Latency time.Duration
 }
 
-// Fail fails the first so many attempts.
+// Fail fails the first Attempts attempts.
 type Fail struct {
 	Message   string
 	ErrorCode string
@@ -70,34 +69,34 @@ func (Fail) step()     {}
 // ParseSimulation reads the payload of a SIMULATION job. The error is an *apierror.Error, with
 // paths that start at payload.
 func ParseSimulation(payload []byte) ([]Step, error) {
-	if p := scanProblems(payload, "payload"); p != nil {
-		return nil, p.err()
+	if p := strictjson.Scan(payload, "payload"); p != nil {
+		return nil, p.Err("job request")
 	}
 	steps, p := parseSimulation(payload)
-	if err := p.err(); err != nil {
+	if err := p.Err("job request"); err != nil {
 		return nil, err
 	}
 	return steps, nil
 }
 
-func parseSimulation(payload []byte) ([]Step, problems) {
+func parseSimulation(payload []byte) ([]Step, strictjson.Problems) {
 	r := newReader(payload, "payload")
 	var steps []Step
 	seen := false
-	ok := r.object(func() {
-		if string(r.name) != "steps" {
-			r.unknown()
+	ok := r.Object(func() {
+		if string(r.Name) != "steps" {
+			r.Unknown()
 			return
 		}
 		seen = true
-		if r.array(MaxSteps, func(int) { steps = append(steps, r.step()) }) && len(steps) == 0 {
-			r.bad("must have at least one step")
+		if r.Array(MaxSteps, func(int) { steps = append(steps, r.step()) }) && len(steps) == 0 {
+			r.Bad("must have at least one step")
 		}
 	})
 	if ok && !seen {
-		r.badIn("steps", "is required")
+		r.BadIn("steps", "is required")
 	}
-	return steps, r.close()
+	return steps, r.Close()
 }
 
 // fields is a set of a step's members.
@@ -130,10 +129,10 @@ type rawStep struct {
 	fail     Fail
 }
 
-func (r *reader) step() Step {
+func (r reader) step() Step {
 	s := rawStep{call: HTTPCall{Method: defaultMethod}, fail: Fail{Message: DefaultFailMessage,
 		ErrorCode: DefaultFailCode, Retryable: true, Attempts: AllAttempts}}
-	if !r.object(func() { s.given |= r.stepField(&s) }) {
+	if !r.Object(func() { s.given |= r.stepField(&s) }) {
 		return nil
 	}
 	switch s.typ {
@@ -148,7 +147,7 @@ func (r *reader) step() Step {
 		return Compute{s.rounds}
 	case "HTTP_CALL":
 		if s.given&(fURL|fLatency) == 0 {
-			r.bad("must have url or latencyMs")
+			r.Bad("must have url or latencyMs")
 		}
 		r.has(s, 0, fURL|fMethod|fLatency)
 		return s.call
@@ -157,58 +156,58 @@ func (r *reader) step() Step {
 		return s.fail
 	case "":
 		if s.given&fType == 0 {
-			r.badIn("type", "is required")
+			r.BadIn("type", "is required")
 		}
 		return nil
 	default:
-		r.badIn("type", "must be SLEEP, LOG, COMPUTE, HTTP_CALL or FAIL")
+		r.BadIn("type", "must be SLEEP, LOG, COMPUTE, HTTP_CALL or FAIL")
 		return nil
 	}
 }
 
 // stepField reads one member, and returns which it was.
-func (r *reader) stepField(s *rawStep) fields {
-	switch string(r.name) {
+func (r reader) stepField(s *rawStep) fields {
+	switch string(r.Name) {
 	case "type":
 		s.typ = r.stepType()
 		return fType
 	case "message":
-		s.log, _ = r.text(MaxMessage)
+		s.log, _ = r.Text(MaxMessage)
 		s.fail.Message = cmp.Or(s.log, DefaultFailMessage)
 		return fMessage
 	case "durationMs":
-		s.duration = r.millis(0, MaxSleep)
+		s.duration = r.Millis(0, MaxSleep)
 		return fDuration
 	case "iterations":
-		s.rounds = r.integer(0, MaxIterations)
+		s.rounds = r.Integer(0, MaxIterations)
 		return fIterations
 	case "url":
-		s.call.URL = r.checked(checkURL)
+		s.call.URL = r.Checked(checkURL)
 		return fURL
 	case "method":
-		s.call.Method = r.checked(checkMethod)
+		s.call.Method = r.Checked(checkMethod)
 		return fMethod
 	case "latencyMs":
-		s.call.Latency = r.millis(0, MaxSleep)
+		s.call.Latency = r.Millis(0, MaxSleep)
 		return fLatency
 	case "errorCode":
-		s.fail.ErrorCode = r.checked(checkErrorCode)
+		s.fail.ErrorCode = r.Checked(WrongErrorCode)
 		return fErrorCode
 	case "retryable":
-		s.fail.Retryable = r.boolean()
+		s.fail.Retryable = r.Boolean()
 		return fRetryable
 	case "failAttempts":
-		s.fail.Attempts = int(r.integer(0, AllAttempts))
+		s.fail.Attempts = int(r.Integer(0, AllAttempts))
 		return fFailAttempts
 	default:
-		r.unknown()
+		r.Unknown()
 		return 0
 	}
 }
 
 // stepType avoids an allocation a step: the names are few.
-func (r *reader) stepType() string {
-	v, ok := r.scalar('"', "a string")
+func (r reader) stepType() string {
+	v, ok := r.Scalar('"', "a string")
 	if !ok {
 		return ""
 	}
@@ -221,13 +220,13 @@ func (r *reader) stepType() string {
 }
 
 // has refuses a step that lacks what is required, or has what does not belong to its type.
-func (r *reader) has(s rawStep, required, allowed fields) {
+func (r reader) has(s rawStep, required, allowed fields) {
 	missing, extra := required&^s.given, s.given&^(allowed|fType)
 	for i, name := range fieldNames {
 		if f := fields(1) << i; missing&f != 0 {
-			r.badIn(name, "is required")
+			r.BadIn(name, "is required")
 		} else if extra&f != 0 {
-			r.badIn(name, "does not belong to a step of type %s", s.typ)
+			r.BadIn(name, "does not belong to a step of type %s", s.typ)
 		}
 	}
 }
@@ -252,12 +251,4 @@ func checkMethod(s string) string {
 		return ""
 	}
 	return "must be GET, HEAD, POST, PUT, PATCH or DELETE"
-}
-
-func checkErrorCode(s string) string {
-	if wrong := checkJobType(s); wrong != "" || len(s) > MaxErrorCode {
-		return fmt.Sprintf("must be a letter, then letters, digits, '.', '_' or '-', "+
-			"at most %d together", MaxErrorCode)
-	}
-	return ""
 }

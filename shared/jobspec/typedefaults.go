@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // allTypes is the key of what holds for each job type, where the type's own entry is silent too.
@@ -26,37 +27,37 @@ func ParseTypeDefaults(text string) (TypeDefaults, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if p := scanProblems([]byte(text), ""); p != nil {
-		return nil, errors.New(p.messageOf(""))
+	if p := strictjson.Scan([]byte(text), ""); p != nil {
+		return nil, errors.New(p.Message(""))
 	}
 	defaults := TypeDefaults{}
 	r := newReader([]byte(text), "")
-	r.object(func() {
-		jobType := string(r.name)
-		wrong := checkJobType(jobType)
+	r.Object(func() {
+		jobType := string(r.Name)
+		wrong := WrongJobType(jobType)
 		defaults[jobType] = r.typeDefaults()
 		if jobType != allTypes {
-			r.note(wrong)
+			r.Note(wrong)
 		}
 	})
-	if p := r.close(); len(p) > 0 {
-		return nil, errors.New(p.messageOf(""))
+	if p := r.Close(); len(p) > 0 {
+		return nil, errors.New(p.Message(""))
 	}
 	return defaults, nil
 }
 
-func (r *reader) typeDefaults() typeDefaults {
+func (r reader) typeDefaults() typeDefaults {
 	d := typeDefaults{silent: Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true}}
-	r.object(func() {
-		switch string(r.name) {
+	r.Object(func() {
+		switch string(r.Name) {
 		case "maxRetryCount":
-			d.maxRetryCount, d.silent.MaxRetryCount = int(r.integer(0, MaxRetryCount)), false
+			d.maxRetryCount, d.silent.MaxRetryCount = int(r.Integer(0, MaxRetryCount)), false
 		case "retryPolicy":
 			d.retryPolicy, d.silent.RetryPolicy = r.policy(), false
 		case "timeoutMs":
-			d.timeout, d.silent.Timeout = r.millis(time.Millisecond, MaxTimeout), false
+			d.timeout, d.silent.Timeout = r.Millis(time.Millisecond, MaxTimeout), false
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	return d

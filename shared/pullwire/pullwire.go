@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -43,7 +43,7 @@ type Caller struct {
 // Claim asks one instance for attempts. It answers 200 with Attempts, 204 when none came, and 503 when it stops.
 type Claim struct {
 	Caller
-	jobspec.WorkClaim
+	apibody.WorkClaim
 	Instance string `json:"instance"` // by which the gateway calls this instance; tokens begin with it
 	// Peek asks only whether there is something: 202 as soon as a claim would find an attempt.
 	Peek bool `json:"peek,omitempty"`
@@ -52,13 +52,13 @@ type Claim struct {
 // Beat is answered 200 with Beaten.
 type Beat struct {
 	Caller
-	jobspec.WorkBeat
+	apibody.WorkBeat
 }
 
 // Settle is answered 200 with Settled.
 type Settle struct {
 	Caller
-	jobspec.WorkSettle
+	apibody.WorkSettle
 }
 
 // Attempts is the public answer to a claim.

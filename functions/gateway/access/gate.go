@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 const (
@@ -109,7 +109,7 @@ func (p Principal) actingFor(owners []string) (Principal, error) {
 	if !p.May(Installation) {
 		return Principal{}, apierror.New(apierror.Forbidden, "only an admin of the installation acts for another owner")
 	}
-	if len(owners) > 1 || jobspec.CheckOwner(owners[0]) != nil {
+	if len(owners) > 1 || apibody.CheckOwner(owners[0]) != nil {
 		return Principal{}, apierror.New(apierror.Forbidden, "%s must be an ownerId, once", ownerHeader)
 	}
 	p.Owner = owners[0]

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
-	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 )
 
 // OIDCConfig says whose tokens are taken beside API keys, and what their claims mean.
@@ -145,11 +145,11 @@ func (i *Issuer) Who(ctx context.Context, text string) (Principal, error) {
 		return Principal{}, fmt.Errorf("%w: %w", ErrIssuerAway, away)
 	}
 	var claims map[string]any
-	if err != nil || token.Claims(&claims) != nil || jobspec.CheckOwner(token.Subject) != nil {
+	if err != nil || token.Claims(&claims) != nil || apibody.CheckOwner(token.Subject) != nil {
 		return Principal{}, ErrUnknown
 	}
 	owner, _ := claim(claims, i.cfg.OwnerClaim).(string)
-	if jobspec.CheckOwner(owner) != nil { // an empty one would be the installation's
+	if apibody.CheckOwner(owner) != nil { // an empty one would be the installation's
 		return Principal{}, ErrNoOwner
 	}
 	return Principal{Owner: owner, Actor: "oidc:" + token.Subject, Roles: i.rolesOf(claim(claims, i.cfg.RolesClaim))}, nil

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/aliases"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // openCallback reports whether a callback needs neither attempt nor secret.
@@ -32,7 +32,7 @@ func (a *API) withAttempt(c *gin.Context, body []byte) ([]byte, error) {
 	}
 	said["attempt"] = strconv.AppendInt(nil, int64(max(job.Attempt, 1)), 10)
 	changed, err := json.Marshal(said)
-	if err != nil || len(changed) > jobspec.MaxCallbackBytes {
+	if err != nil || len(changed) > apibody.MaxCallbackBytes {
 		return body, nil //nolint:nilerr // the decoder says what is wrong with it
 	}
 	return changed, nil

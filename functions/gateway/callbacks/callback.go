@@ -11,13 +11,13 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/changes"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/webhook"
@@ -51,7 +51,7 @@ func (a *API) Receive(c *gin.Context) error {
 	if err := edge.RequireJSON(c); err != nil {
 		return err
 	}
-	body, release, err := a.Limits.ReadUnknownSender(c, jobspec.MaxCallbackBytes)
+	body, release, err := a.Limits.ReadUnknownSender(c, apibody.MaxCallbackBytes)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (a *API) Receive(c *gin.Context) error {
 	if body, err = a.withAttempt(c, body); err != nil {
 		return err
 	}
-	said, wrong := jobspec.DecodeCallback(body)
+	said, wrong := apibody.DecodeCallback(body)
 	signedID, known := a.knows(c.Request.Header, body, said)
 	release()
 	if proved && !known {
@@ -91,7 +91,7 @@ func (a *API) Receive(c *gin.Context) error {
 		telemetry.SetHere(c.Request.Context(), &e, jobevent.SpanID(jobevent.AttemptToken(said.JobID, said.Attempt)))
 		a.Outgoing.Add([]jobevent.Item{e})
 	}
-	if said.Status == jobspec.CallbackProgress {
+	if said.Status == apibody.CallbackProgress {
 		a.Hub.Announce(apidb.ChangeProgress, said.JobID)
 	}
 	c.JSON(http.StatusOK, callbackBody{JobID: said.JobID, Attempt: said.Attempt})
@@ -103,7 +103,7 @@ var errNoCallbackSecret = apierror.New(apierror.Unauthorized,
 
 // knows reports whether a callback comes from somebody who has the secret of its attempt, or one of the installation's
 // own. signedID is the id of a message that is known by its signature.
-func (a *API) knows(h http.Header, body []byte, said jobspec.Callback) (signedID string, known bool) {
+func (a *API) knows(h http.Header, body []byte, said apibody.Callback) (signedID string, known bool) {
 	token := jobevent.AttemptToken(said.JobID, said.Attempt)
 	if given := h.Get(edge.CallbackSecretHeader); given != "" && a.Keys.CheckSecret(token, given) {
 		return "", true
@@ -113,7 +113,7 @@ func (a *API) knows(h http.Header, body []byte, said jobspec.Callback) (signedID
 }
 
 // seal returns what is kept of a callback, as a worker would have said it.
-func (a *API) seal(said jobspec.Callback) jobspec.Callback {
+func (a *API) seal(said apibody.Callback) apibody.Callback {
 	if a.Sealer == nil {
 		return said
 	}

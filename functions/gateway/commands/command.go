@@ -14,11 +14,11 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
 	"github.com/jobweaver/jobweaver/functions/gateway/submit"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -61,11 +61,11 @@ func (a *API) Reschedule(c *gin.Context) error {
 	if _, err := edge.JobID(c); err != nil {
 		return err
 	}
-	body, err := edge.ReadJSON(c, jobspec.MaxControlBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxControlBytes)
 	if err != nil {
 		return err
 	}
-	when, err := jobspec.DecodeWhen(body)
+	when, err := apibody.DecodeWhen(body)
 	if err != nil {
 		return err
 	}

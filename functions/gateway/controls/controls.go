@@ -16,12 +16,12 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/changes"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -103,11 +103,11 @@ func (a *API) Get(c *gin.Context) error {
 
 // Put is PUT /api/controls/{kind}/{name}.
 func (a *API) Put(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, jobspec.MaxControlBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxControlBytes)
 	if err != nil {
 		return err
 	}
-	asked, err := jobspec.DecodeControl(body)
+	asked, err := apibody.DecodeControl(body)
 	if err != nil {
 		return err
 	}
@@ -202,11 +202,11 @@ func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error)
 	kind, name = jobevent.ControlKind(c.Param("kind")), c.Param("name")
 	switch kind {
 	case jobevent.ControlQueue:
-		err = jobspec.CheckQueue(name)
+		err = apibody.CheckQueue(name)
 	case jobevent.ControlType:
-		err = jobspec.CheckJobType(name)
+		err = apibody.CheckJobType(name)
 	case jobevent.ControlOwner:
-		err = jobspec.CheckOwner(name)
+		err = apibody.CheckOwner(name)
 	default:
 		err = edge.Invalid("kind", "must be queue, type or owner")
 	}

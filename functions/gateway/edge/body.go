@@ -11,8 +11,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // ReadJSON reads a body of type application/json and at most limit bytes.
@@ -124,7 +124,7 @@ func tooLarge(limit int64) error {
 func WithoutBody(handle func(*gin.Context) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		if c.Request.ContentLength != 0 {
-			body, err := ReadBody(c, jobspec.MaxControlBytes)
+			body, err := ReadBody(c, apibody.MaxControlBytes)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -70,7 +70,7 @@ func checkCursor(t *testing.T, said string, id uuid.UUID) {
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	var refused *apierror.Error
-	if !errors.As(err, &refused) || len(refused.Details) == 0 || len(refused.Details) > jobspec.MaxDetails {
+	if !errors.As(err, &refused) || len(refused.Details) == 0 || len(refused.Details) > strictjson.MaxProblems {
 		t.Fatalf("got %v", err)
 	}
 	if slices.ContainsFunc(refused.Details, func(d apierror.Detail) bool {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/throttle"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/fairshare"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // LimitsConfig is how many requests may come in, and whose X-Forwarded-For is trusted.
@@ -229,8 +229,8 @@ func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
 }
 
 // AllowProgress counts the progress reports of an attempt.
-func (d *Limits) AllowProgress(said jobspec.Callback) error {
-	if said.Status != jobspec.CallbackProgress {
+func (d *Limits) AllowProgress(said apibody.Callback) error {
+	if said.Status != apibody.CallbackProgress {
 		return nil
 	}
 	if v := d.progress.Take(jobevent.AttemptToken(said.JobID, said.Attempt), 1, time.Now()); !v.OK {

@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Query reads a request's parameters and collects what is wrong with them.
@@ -43,7 +44,7 @@ func (q *Query) Close(known ...string) error {
 		return nil
 	}
 	slices.SortStableFunc(q.Wrong, func(a, b apierror.Detail) int { return strings.Compare(a.Path, b.Path) })
-	q.Wrong = q.Wrong[:min(len(q.Wrong), jobspec.MaxDetails)]
+	q.Wrong = q.Wrong[:min(len(q.Wrong), strictjson.MaxProblems)]
 	return &apierror.Error{
 		Code: apierror.InvalidJobRequest, Message: "invalid request: " + q.Wrong[0].Path + " " + q.Wrong[0].Message,
 		Details: q.Wrong,

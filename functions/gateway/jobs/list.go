@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -50,10 +50,10 @@ func ReadFilter(q *edge.Query) jobstore.Filter {
 		q.Bad("noErrorCode", "and errorCode exclude each other")
 	}
 	return jobstore.Filter{
-		JobType: q.Checked("type", jobspec.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
+		JobType: q.Checked("type", apibody.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
 		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
 		TraceID: q.UUID("traceId"), After: q.UUID("after"),
-		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", jobspec.CheckOwner),
+		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
 		Since: q.Instant("since"), Until: q.Instant("until"), Before: q.Cursor("cursor"),
 		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
 	}

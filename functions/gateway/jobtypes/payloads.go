@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -21,7 +22,7 @@ type Payloads struct {
 	advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)
 
 	mu       sync.Mutex
-	compiled map[string]func() *jobspec.Schema // by its text; of a bad one, nil
+	compiled map[string]func() *payloadschema.Schema // by its text; of a bad one, nil
 	slow     rate.Sometimes
 	asking   telemetry.Trouble
 }
@@ -34,7 +35,8 @@ const (
 // NewPayloads makes a check by the job types that advertised returns.
 func NewPayloads(advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)) *Payloads {
 	return &Payloads{
-		advertised: advertised, compiled: map[string]func() *jobspec.Schema{}, slow: rate.Sometimes{Interval: time.Second},
+		advertised: advertised, compiled: map[string]func() *payloadschema.Schema{},
+		slow:   rate.Sometimes{Interval: time.Second},
 		asking: telemetry.Trouble{What: "read the schemas by which payloads are checked"},
 	}
 }
@@ -90,15 +92,15 @@ func (p *Payloads) check(ctx context.Context, schemas []json.RawMessage, req *jo
 }
 
 // compile compiles each schema once, and logs once that it cannot.
-func (p *Payloads) compile(ctx context.Context, jobType string, text json.RawMessage) *jobspec.Schema {
+func (p *Payloads) compile(ctx context.Context, jobType string, text json.RawMessage) *payloadschema.Schema {
 	p.mu.Lock()
 	compiled, ok := p.compiled[string(text)]
 	if !ok {
 		if len(p.compiled) >= maxCompiled {
 			clear(p.compiled)
 		}
-		compiled = sync.OnceValue(func() *jobspec.Schema {
-			schema, err := jobspec.CompileForeignSchema(text)
+		compiled = sync.OnceValue(func() *payloadschema.Schema {
+			schema, err := payloadschema.CompileForeign(text)
 			if err != nil {
 				telemetry.Logger(ctx).Warn("a worker advertises a schema that cannot be used", "jobType", jobType, "error", err)
 				return nil

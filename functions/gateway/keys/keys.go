@@ -10,11 +10,11 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -59,11 +59,11 @@ type API struct {
 
 // Create is POST /api/keys.
 func (a *API) Create(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, jobspec.MaxKeyBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxKeyBytes)
 	if err != nil {
 		return err
 	}
-	asked, err := jobspec.DecodeNewKey(body)
+	asked, err := apibody.DecodeNewKey(body)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ type keyPage struct {
 func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	limit := q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)
-	after, owner := q.Formed("cursor", edge.KeyCursorForm), q.Checked("ownerId", jobspec.CheckOwner)
+	after, owner := q.Formed("cursor", edge.KeyCursorForm), q.Checked("ownerId", apibody.CheckOwner)
 	if err := q.Close("limit", "cursor", "ownerId"); err != nil {
 		return err
 	}
@@ -183,11 +183,11 @@ func (a *API) Rotate(c *gin.Context) error {
 	}
 	var body []byte
 	if c.Request.ContentLength != 0 {
-		if body, err = edge.ReadJSON(c, jobspec.MaxKeyBytes); err != nil {
+		if body, err = edge.ReadJSON(c, apibody.MaxKeyBytes); err != nil {
 			return err
 		}
 	}
-	overlap, err := jobspec.DecodeRotation(body)
+	overlap, err := apibody.DecodeRotation(body)
 	if err != nil {
 		return err
 	}

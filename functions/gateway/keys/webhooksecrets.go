@@ -8,8 +8,8 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -29,7 +29,7 @@ type WebhookSecrets struct {
 // Get is GET /api/webhook-secrets: the keys by which the owner's receivers verify.
 func (w *WebhookSecrets) Get(c *gin.Context) error {
 	q := edge.NewQuery(c)
-	asked := q.Checked("ownerId", jobspec.CheckOwner)
+	asked := q.Checked("ownerId", apibody.CheckOwner)
 	if err := q.Close("ownerId"); err != nil {
 		return err
 	}

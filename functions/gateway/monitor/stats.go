@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -101,7 +101,7 @@ type percentiles struct {
 // GetStats is GET /api/stats.
 func (a *API) GetStats(c *gin.Context) error {
 	q := edge.NewQuery(c)
-	queue, jobType := q.One("queue"), q.Checked("type", jobspec.CheckJobType)
+	queue, jobType := q.One("queue"), q.Checked("type", apibody.CheckJobType)
 	if err := q.Close("queue", "type"); err != nil {
 		return err
 	}

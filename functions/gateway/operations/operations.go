@@ -15,17 +15,17 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // auditDetail is what the audit log has of an operation.
 type auditDetail struct {
 	Command string          `json:"command"`
-	Filter  *jobspec.Filter `json:"filter,omitempty"`
+	Filter  *apibody.Filter `json:"filter,omitempty"`
 	Jobs    int             `json:"jobs,omitempty"` // of a list
 }
 
@@ -40,11 +40,11 @@ type API struct {
 
 // Create is POST /api/operations.
 func (a *API) Create(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, jobspec.MaxOperationBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxOperationBytes)
 	if err != nil {
 		return err
 	}
-	request, err := jobspec.DecodeOperation(body)
+	request, err := apibody.DecodeOperation(body)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *API) Create(c *gin.Context) error {
 }
 
 // hashOf is the same for requests that ask for the same, whatever they look like.
-func hashOf(request jobspec.Operation) ([]byte, error) {
+func hashOf(request apibody.Operation) ([]byte, error) {
 	request.JobIDs = slices.Clone(request.JobIDs)
 	slices.SortFunc(request.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	if request.Filter != nil {

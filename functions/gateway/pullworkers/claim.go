@@ -13,9 +13,9 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
@@ -43,11 +43,11 @@ func (a *API) Close() { a.pull.close() }
 
 // Claim is POST /api/workers/claim.
 func (a *API) Claim(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, jobspec.MaxClaimBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxClaimBytes)
 	if err != nil {
 		return err
 	}
-	claim, err := jobspec.DecodeWorkClaim(body)
+	claim, err := apibody.DecodeWorkClaim(body)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func worksFor(c *gin.Context) pullwire.Caller {
 }
 
 // covers refuses a claim of job types or queues that the key does not cover. Without queues, those of the key apply.
-func covers(c *gin.Context, claim *jobspec.WorkClaim) error {
+func covers(c *gin.Context, claim *apibody.WorkClaim) error {
 	p := access.Of(c.Request.Context())
 	if len(claim.Queues) == 0 {
 		claim.Queues = p.Queues

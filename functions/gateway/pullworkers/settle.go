@@ -10,17 +10,17 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
 // Heartbeat is POST /api/workers/beat.
 func (a *API) Heartbeat(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, jobspec.MaxBeatBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxBeatBytes)
 	if err != nil {
 		return err
 	}
-	beat, err := jobspec.DecodeWorkBeat(body)
+	beat, err := apibody.DecodeWorkBeat(body)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (a *API) Heartbeat(c *gin.Context) error {
 	}
 	var mu sync.Mutex
 	each(at, func(in *instance, own []int) {
-		part := pullwire.Beat{Caller: worksFor(c), WorkBeat: jobspec.WorkBeat{Worker: beat.Worker}}
+		part := pullwire.Beat{Caller: worksFor(c), WorkBeat: apibody.WorkBeat{Worker: beat.Worker}}
 		for _, i := range own {
 			part.Attempts = append(part.Attempts, beat.Attempts[i])
 		}
@@ -64,11 +64,11 @@ func (a *API) Heartbeat(c *gin.Context) error {
 
 // Settle is POST /api/workers/settle.
 func (a *API) Settle(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, jobspec.MaxSettleBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxSettleBytes)
 	if err != nil {
 		return err
 	}
-	settle, err := jobspec.DecodeWorkSettle(body)
+	settle, err := apibody.DecodeWorkSettle(body)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *API) Settle(c *gin.Context) error {
 		answers[i] = pullwire.Over(settle.Results[i].Token, "the instance that had the attempt is gone")
 	}
 	each(at, func(in *instance, own []int) {
-		part := pullwire.Settle{Caller: worksFor(c), WorkSettle: jobspec.WorkSettle{Worker: settle.Worker}}
+		part := pullwire.Settle{Caller: worksFor(c), WorkSettle: apibody.WorkSettle{Worker: settle.Worker}}
 		var sent []int
 		for _, i := range own {
 			answers[i] = pullwire.Unavailable(settle.Results[i].Token)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -64,6 +64,6 @@ func (a *API) open(ctx context.Context, s schedulestore.Schedule) schedule {
 }
 
 // seal has a schedule's job kept sealed. Its owner and name are known by now.
-func (a *API) seal(asked *jobspec.Schedule) {
+func (a *API) seal(asked *apibody.Schedule) {
 	asked.JobJSON = a.Sealer.Seal(sealing.OfSchedule(asked.Name, asked.Job.OwnerID), asked.JobJSON)
 }

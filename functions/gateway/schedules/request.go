@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -15,12 +16,12 @@ import (
 const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and what stands around it
 
 // read reads a request's schedule.
-func (a *API) read(c *gin.Context) (jobspec.Schedule, error) {
+func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
 	body, err := edge.ReadJSON(c, maxBytes)
 	if err != nil {
-		return jobspec.Schedule{}, err
+		return apibody.Schedule{}, err
 	}
-	asked, err := jobspec.DecodeSchedule(body)
+	asked, err := apibody.DecodeSchedule(body)
 	if err != nil {
 		return asked, err
 	}
@@ -30,11 +31,11 @@ func (a *API) read(c *gin.Context) (jobspec.Schedule, error) {
 	if err := asked.Belong(edge.OwnerOf(c).Names(asked.Job.OwnerID)); err != nil { // what is sealed has its owner's place
 		return asked, err
 	}
-	return asked, jobspec.OfJob(a.Payloads.Check(c.Request.Context())(&asked.Job))
+	return asked, apibody.OfJob(a.Payloads.Check(c.Request.Context())(&asked.Job))
 }
 
 // fires refuses a schedule that is over before it fires.
-func fires(asked jobspec.Schedule) error {
+func fires(asked apibody.Schedule) error {
 	from := time.Now()
 	if asked.StartAt != nil && asked.StartAt.After(from) {
 		from = *asked.StartAt
@@ -59,11 +60,11 @@ func badSchedule(path, message string) error {
 // scheduleKey is the schedule that a path names, beside parameters of its own.
 func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
 	q := edge.NewQuery(c)
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner))}
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
 	if err := q.Close("ownerId"); err != nil {
 		return key, err
 	}
-	if !jobspec.IsScheduleName(key.Name) {
+	if !apibody.IsScheduleName(key.Name) {
 		return key, schedulestore.ErrNone
 	}
 	return key, nil

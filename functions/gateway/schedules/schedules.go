@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/jobtypes"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -112,7 +113,7 @@ type page struct {
 func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := schedulestore.Filter{
-		OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner)), After: q.AfterSchedule("cursor"),
+		OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner)), After: q.AfterSchedule("cursor"),
 		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
 	}
 	if err := q.Close("ownerId", "cursor", "limit"); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -29,10 +29,10 @@ type tick struct {
 // ListTicks is GET /api/schedules/{name}/ticks: pages by key, newest first. The cursor is an instant.
 func (a *API) ListTicks(c *gin.Context) error {
 	q := edge.NewQuery(c)
-	if !jobspec.IsScheduleName(c.Param("name")) {
+	if !apibody.IsScheduleName(c.Param("name")) {
 		return schedulestore.ErrNone
 	}
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner))}
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}
 	before, limit := q.Instant("cursor"), q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)
 	if err := q.Close("ownerId", "cursor", "limit"); err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -372,7 +373,7 @@ func TestAPayloadThatCannotBeUsedIsRefused(t *testing.T) {
 func TestTheSchemasSayWhatTheHandlersTake(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
-		schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobType))
+		schema, err := payloadschema.Compile(jobspec.PayloadSchema(jobType))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,7 +424,7 @@ func TestASecretForCallsIsNoneForCallbacks(t *testing.T) {
 }
 
 func FuzzCallPayload(f *testing.F) {
-	schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.FunctionCall))
+	schema, err := payloadschema.Compile(jobspec.PayloadSchema(jobspec.FunctionCall))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -105,7 +106,7 @@ func TestAFunctionsRequestDoesNotVerifyAsAnEnd(t *testing.T) {
 		if f := c.failure(payload); f.Retryable || !strings.Contains(f.Message, "payload.type") {
 			t.Errorf("%s: %+v", typ, f)
 		}
-		schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.FunctionCall))
+		schema, err := payloadschema.Compile(jobspec.PayloadSchema(jobspec.FunctionCall))
 		if err != nil || schema.Check(json.RawMessage(payload)) == nil {
 			t.Errorf("a job is accepted that calls by %s: %v", typ, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )
 
 // MaxSchemas is how many bytes of schemas a worker advertises: its heartbeats carry them.
@@ -68,7 +69,7 @@ func check(jobType string, schema json.RawMessage, h Handler) (Handler, error) {
 	if jobType == jobspec.Simulation { // its handler reads the payload as strictly, and faster
 		return h, nil
 	}
-	compiled, err := jobspec.CompileSchema(schema)
+	compiled, err := payloadschema.Compile(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -54,8 +54,8 @@ func (h *fixture) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
 			n++
 		}
 	}
-	said := jobspec.Callback{JobID: id, Attempt: attempt, Status: j.says[min(n, len(j.says)-1)], Retryable: true}
-	if said.Status == jobspec.CallbackFailed {
+	said := apibody.Callback{JobID: id, Attempt: attempt, Status: j.says[min(n, len(j.says)-1)], Retryable: true}
+	if said.Status == apibody.CallbackFailed {
 		said.ErrorCode, said.Message = "TEST", "no"
 	}
 	taken, err := h.api.Callbacks.Keep(h.t.Context(), said, "")
@@ -145,7 +145,7 @@ func (h *fixture) race(id uuid.UUID) jobstate.Status {
 	var callback, cancel error
 	var both errgroup.Group
 	both.Go(func() error {
-		said := jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackCompleted, Output: []byte(`{"a":1}`)}
+		said := apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackCompleted, Output: []byte(`{"a":1}`)}
 		_, callback = h.api.Callbacks.Keep(h.t.Context(), said, "")
 		return nil
 	})
@@ -197,7 +197,7 @@ func (h *fixture) until(what string, rnd *rand.Rand, holds func() bool) {
 // Nobody but the API has heard of it when everything that was ever said is gone.
 func TestACallbackCountsThoughTheBrokerIsWipedAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, said := range []jobspec.CallbackStatus{jobspec.CallbackCompleted, jobspec.CallbackFailed} {
+	for _, said := range []apibody.CallbackStatus{apibody.CallbackCompleted, apibody.CallbackFailed} {
 		rnd := rand.New(rand.NewPCG(2, 0))
 		h := open(t, time.Hour, random(rnd))
 		h.submitOne(&kind{name: "waits", ends: outcomes(waits), says: says(said)}, rnd, never)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -22,7 +23,7 @@ type kind struct {
 	redrive bool   // a retry, once it has failed
 	retries int    // to how many a change brings its retries, when it is accepted, and has it run now; 0: no change
 
-	says  []jobspec.CallbackStatus // what an outside system says of attempts, one after another
+	says  []apibody.CallbackStatus // what an outside system says of attempts, one after another
 	early bool                     // it does so as soon as it was called
 
 	status jobstate.Status // its end
@@ -49,17 +50,17 @@ var kinds = []kind{
 	{name: "kills its workers", ends: outcomes(completes), kills: 9, status: jobstate.Failed, dead: 1},
 	{name: "is handed back", ends: outcomes(handsBack, fails, completes), request: retries(1), status: jobstate.Completed},
 	{name: "snoozes", ends: outcomes(snoozes, snoozes, completes), status: jobstate.Completed},
-	{name: "is called back", ends: outcomes(waits), says: says(jobspec.CallbackCompleted), status: jobstate.Completed},
+	{name: "is called back", ends: outcomes(waits), says: says(apibody.CallbackCompleted), status: jobstate.Completed},
 	{
 		name: "is called back that it failed", ends: outcomes(waits), request: retries(1),
-		says: says(jobspec.CallbackFailed, jobspec.CallbackCompleted), status: jobstate.Completed,
+		says: says(apibody.CallbackFailed, apibody.CallbackCompleted), status: jobstate.Completed,
 	},
 	{
 		name: "is called back that it failed for good", ends: outcomes(waits), request: retries(1),
-		says: says(jobspec.CallbackFailed), status: jobstate.Failed, dead: 1,
+		says: says(apibody.CallbackFailed), status: jobstate.Failed, dead: 1,
 	},
 	{
-		name: "is called back at once", ends: outcomes(waits), says: says(jobspec.CallbackCompleted), early: true,
+		name: "is called back at once", ends: outcomes(waits), says: says(apibody.CallbackCompleted), early: true,
 		status: jobstate.Completed, loose: true,
 	},
 	{
@@ -82,7 +83,7 @@ var kinds = []kind{
 	},
 }
 
-func says(list ...jobspec.CallbackStatus) []jobspec.CallbackStatus { return list }
+func says(list ...apibody.CallbackStatus) []apibody.CallbackStatus { return list }
 
 func outcomes(list ...workerdb.Outcome) []workerdb.Outcome { return list }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -13,9 +14,9 @@ import (
 var ScheduleRules = schedulestore.Rules{Rules: jobspec.Rules{Queues: []string{"default"}}}
 
 // Schedule reads a schedule of this name. fields is JSON that stands in front of a small job.
-func Schedule(t testing.TB, name, fields string) jobspec.Schedule {
+func Schedule(t testing.TB, name, fields string) apibody.Schedule {
 	t.Helper()
-	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil,
+	asked, err := apibody.DecodeSchedule(fmt.Appendf(nil,
 		`{"name": %q, %s, "job": {"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}}`,
 		name, fields))
 	if err != nil {

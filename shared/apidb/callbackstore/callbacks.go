@@ -11,12 +11,12 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -82,15 +82,15 @@ func (e *RefusedError) Unwrap() error {
 
 // Keep keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
 // counts once; empty: it is not signed. An error is ErrNoJob or a *CallbackRefusedError, else it is the database's.
-func (s *Store) Keep(ctx context.Context, said jobspec.Callback, signedID string) (Taken, error) {
+func (s *Store) Keep(ctx context.Context, said apibody.Callback, signedID string) (Taken, error) {
 	return s.KeepAs(ctx, said, said, signedID)
 }
 
 // KeepAs is Keep where the stored callback is sealed. A repeated callback is recognised by the unsealed one.
-func (s *Store) KeepAs(ctx context.Context, said, kept jobspec.Callback, signedID string) (
+func (s *Store) KeepAs(ctx context.Context, said, kept apibody.Callback, signedID string) (
 	taken Taken, err error,
 ) {
-	canonical, err := jobspec.CanonicalCallback(said)
+	canonical, err := apibody.CanonicalCallback(said)
 	if err != nil {
 		return Taken{}, err
 	}
@@ -116,7 +116,7 @@ func hashOf(id, text []byte) []byte {
 // keeper decides on one callback under its job's lock.
 type keeper struct {
 	q             *gen.Queries
-	said          jobspec.Callback
+	said          apibody.Callback
 	hash, message []byte // message: nil for one that is not signed
 	job           gen.CallbackLockRow
 	before        gen.CallbackBeforeRow
@@ -142,7 +142,7 @@ func (k *keeper) keep(ctx context.Context) (taken Taken, err error) {
 	if err := k.check(); err != nil {
 		return Taken{}, err
 	}
-	if k.said.Status == jobspec.CallbackProgress {
+	if k.said.Status == apibody.CallbackProgress {
 		return Taken{}, k.keepProgress(ctx)
 	}
 	return k.keepOutcome(ctx)
@@ -204,7 +204,7 @@ func (k *keeper) keepOutcome(ctx context.Context) (Taken, error) {
 		JobID: said.JobID, TraceID: k.job.TraceID, Attempt: said.Attempt, Kind: jobstate.KindCompleted, Output: said.Output,
 		ErrorCode: said.ErrorCode, Message: said.Message, Retryable: said.Retryable,
 	}
-	if said.Status == jobspec.CallbackFailed {
+	if said.Status == apibody.CallbackFailed {
 		kept.Kind = jobstate.KindFailed
 	}
 	at, err := k.q.CallbackKeep(ctx, gen.CallbackKeepParams{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
@@ -18,14 +19,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // callBack says that an attempt has completed, and whether that is taken.
 func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 	t.Helper()
-	said := jobspec.Callback{JobID: id, Attempt: attempt, Status: jobspec.CallbackCompleted, Output: []byte(`{"a":1}`)}
+	said := apibody.Callback{JobID: id, Attempt: attempt, Status: apibody.CallbackCompleted, Output: []byte(`{"a":1}`)}
 	_, err := h.Callbacks.Keep(t.Context(), said, "")
 	if refused := (*callbackstore.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 	h.callBack(t, ids[1], 1)
 	asked, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 		ID: uuid.Must(uuid.NewV7()), By: "me", RequestHash: []byte("x"), Whose: apidb.Everyone,
-		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: ids},
+		Request: apibody.Operation{Command: jobevent.CommandCancel, JobIDs: ids},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	shows(10)
 	h.Apply(t, apidbtest.Status(id, 2, jobstate.Waiting, apidbtest.OfAttempt(1)))
 	shows(10)
-	said := jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
+	said := apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
 	if _, err := h.Callbacks.Keep(t.Context(), said, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 			}
 		}
 	}
-	said := jobspec.Callback{JobID: silent, Attempt: 1, Status: jobspec.CallbackCompleted}
+	said := apibody.Callback{JobID: silent, Attempt: 1, Status: apibody.CallbackCompleted}
 	var refused *callbackstore.RefusedError
 	if _, err := h.Callbacks.Keep(t.Context(), said, ""); !errors.As(err, &refused) || refused.Why != callbackstore.Expired {
 		t.Errorf("then it is answered %v", err)

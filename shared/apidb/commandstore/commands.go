@@ -11,12 +11,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -69,7 +69,7 @@ func (s *Store) KeepCommand(
 
 // KeepReschedule is KeepCommand for a reschedule. To another instant it is another command.
 func (s *Store) KeepReschedule(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, when jobspec.When, by string,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, when apibody.When, by string,
 ) (Command, error) {
 	kept := Command{JobID: jobID, Command: jobevent.CommandReschedule, By: by, RunAt: when.RunAt}
 	if when.RunAt != nil {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -95,20 +95,20 @@ func TestAnOperationGoesToJobsAfterOneAndToThoseWithoutACode(t *testing.T) {
 	ended(t, s, jobstate.Failed, first, next, plain)
 	for what, c := range map[string]struct {
 		owner  apidb.Owner
-		filter jobspec.Filter
+		filter apibody.Filter
 		want   []uuid.UUID
 	}{
-		"after":                        {apidb.Everyone, jobspec.Filter{After: &first}, []uuid.UUID{next}},
-		"after, an owner's":            {apidb.OwnerOf("acme"), jobspec.Filter{After: &first}, []uuid.UUID{next}},
-		"after, another's":             {apidb.OwnerOf("umbrella"), jobspec.Filter{After: &first}, nil},
-		"without a code":               {apidb.Everyone, jobspec.Filter{NoErrorCode: true}, []uuid.UUID{first, next, plain}},
-		"without a code, an owner's":   {apidb.OwnerOf("umbrella"), jobspec.Filter{NoErrorCode: true}, []uuid.UUID{plain}},
-		"without a code, of all":       {apidb.Everyone, jobspec.Filter{NoErrorCode: true, Status: jobstate.All()}, []uuid.UUID{first, next, plain}},
-		"with a code":                  {apidb.Everyone, jobspec.Filter{ErrorCode: "NET"}, []uuid.UUID{coded}},
-		"a message after another job":  {apidb.Everyone, jobspec.Filter{Search: "no route", After: &first}, nil},
-		"a message of whatever state":  {apidb.Everyone, jobspec.Filter{Search: "no route", Status: jobstate.All()}, []uuid.UUID{coded}},
-		"a message, another's of all":  {apidb.Everyone, jobspec.Filter{Search: "no route", OwnerID: "umbrella"}, nil},
-		"a message, another's of acme": {apidb.OwnerOf("acme"), jobspec.Filter{Search: "no route", OwnerID: "umbrella"}, nil},
+		"after":                        {apidb.Everyone, apibody.Filter{After: &first}, []uuid.UUID{next}},
+		"after, an owner's":            {apidb.OwnerOf("acme"), apibody.Filter{After: &first}, []uuid.UUID{next}},
+		"after, another's":             {apidb.OwnerOf("umbrella"), apibody.Filter{After: &first}, nil},
+		"without a code":               {apidb.Everyone, apibody.Filter{NoErrorCode: true}, []uuid.UUID{first, next, plain}},
+		"without a code, an owner's":   {apidb.OwnerOf("umbrella"), apibody.Filter{NoErrorCode: true}, []uuid.UUID{plain}},
+		"without a code, of all":       {apidb.Everyone, apibody.Filter{NoErrorCode: true, Status: jobstate.All()}, []uuid.UUID{first, next, plain}},
+		"with a code":                  {apidb.Everyone, apibody.Filter{ErrorCode: "NET"}, []uuid.UUID{coded}},
+		"a message after another job":  {apidb.Everyone, apibody.Filter{Search: "no route", After: &first}, nil},
+		"a message of whatever state":  {apidb.Everyone, apibody.Filter{Search: "no route", Status: jobstate.All()}, []uuid.UUID{coded}},
+		"a message, another's of all":  {apidb.Everyone, apibody.Filter{Search: "no route", OwnerID: "umbrella"}, nil},
+		"a message, another's of acme": {apidb.OwnerOf("acme"), apibody.Filter{Search: "no route", OwnerID: "umbrella"}, nil},
 	} {
 		if got := operated(t, s, c.owner, c.filter); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", what, got, c.want)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // MissingError names the ids in a job's After that are no jobs of its owner.
@@ -170,7 +170,7 @@ func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, erro
 	return slices.DeleteFunc(open, func(i int) bool {
 		req, a := &t.jobs[i].Request, &t.accepted[i]
 		for at, id := range req.After {
-			if missing[req.OwnerID][id] && len(a.Missing) < jobspec.MaxDetails {
+			if missing[req.OwnerID][id] && len(a.Missing) < strictjson.MaxProblems {
 				a.Missing = append(a.Missing, at)
 			}
 		}

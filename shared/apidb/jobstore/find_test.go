@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
@@ -16,7 +17,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -203,7 +203,7 @@ func TestAnOperationFindsJobsByTraceErrorCodeAndKey(t *testing.T) {
 	fillOwned(t, s, 100, 100)
 	traceID := uuid.New()
 	ids := bury(t, s, traceID, "acme", "umbrella")
-	for what, filter := range map[string]jobspec.Filter{
+	for what, filter := range map[string]apibody.Filter{
 		"trace id": {TraceID: &traceID}, "error code": {ErrorCode: "RARE"}, "key": {IdempotencyKey: "order-17"},
 		"code of all states": {ErrorCode: "RARE", Status: jobstate.All()},
 	} {
@@ -212,7 +212,7 @@ func TestAnOperationFindsJobsByTraceErrorCodeAndKey(t *testing.T) {
 			want  []uuid.UUID
 		}{"all owners'": {apidb.Everyone, ids}, "acme's": {apidb.OwnerOf("acme"), ids[:1]}, "another's": {apidb.OwnerOf("another"), nil}} {
 			op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
-				ID: s.NewID(), By: "me", Whose: c.owner, Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &filter},
+				ID: s.NewID(), By: "me", Whose: c.owner, Request: apibody.Operation{Command: jobevent.CommandRetry, Filter: &filter},
 			})
 			if err != nil || strings.Contains(string(op.Filter), "narrow") {
 				t.Fatalf("%s, %v", op.Filter, err)

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -46,9 +46,9 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 	}
 	dead, _, err := s.Jobs.CountDead(t.Context(), acme, jobstore.Filter{})
 	must("dead ones", int(dead), 76, err)
-	for _, f := range []jobspec.Filter{{All: true}, {Tag: "rare"}} {
+	for _, f := range []apibody.Filter{{All: true}, {Tag: "rare"}} {
 		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
-			ID: uuid.Must(uuid.NewV7()), By: "me", Whose: acme, Request: jobspec.Operation{Command: jobevent.CommandDelete, Filter: &f},
+			ID: uuid.Must(uuid.NewV7()), By: "me", Whose: acme, Request: apibody.Operation{Command: jobevent.CommandDelete, Filter: &f},
 		})
 		if err == nil {
 			_, _, err = s.Operations.Operate(t.Context(), op.ID)

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 func ownedJob(owner string) jobstore.NewJob {
@@ -89,10 +89,10 @@ func TestAnOperationOfAnOwnerComesToOwnJobsOnly(t *testing.T) {
 		owner string
 		job   uuid.UUID
 	}{{"zeta", zeta.JobID}, {"acme", acme.JobID}, {"", nobodys.JobID}} {
-		for _, request := range []jobspec.Operation{
+		for _, request := range []apibody.Operation{
 			{Command: jobevent.CommandCancel, JobIDs: all, IdempotencyKey: "k"},
-			{Command: jobevent.CommandCancel, Filter: &jobspec.Filter{All: true}},
-			{Command: jobevent.CommandCancel, Filter: &jobspec.Filter{OwnerID: "acme"}},
+			{Command: jobevent.CommandCancel, Filter: &apibody.Filter{All: true}},
+			{Command: jobevent.CommandCancel, Filter: &apibody.Filter{OwnerID: "acme"}},
 		} {
 			asked := operationstore.NewOperation{
 				ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.OwnerOf(c.owner), RequestHash: []byte(c.owner),

@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -108,7 +108,7 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 		if got, _ := s.search(t, apidb.OwnerOf("acme"), jobstore.Filter{Search: c.search}); !slices.Equal(got, c.want) {
 			t.Errorf("%q finds %v, want %v", c.search, got, c.want)
 		}
-		got := operated(t, s, apidb.OwnerOf("acme"), jobspec.Filter{Search: c.search})
+		got := operated(t, s, apidb.OwnerOf("acme"), apibody.Filter{Search: c.search})
 		slices.Reverse(got)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("an operation on %q goes to %v, want %v", c.search, got, c.want)
@@ -141,10 +141,10 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 }
 
 // operated are the jobs that an operation of all failed jobs that match goes to, the oldest first.
-func operated(t *testing.T, s *fixture, owner apidb.Owner, f jobspec.Filter) (ids []uuid.UUID) {
+func operated(t *testing.T, s *fixture, owner apidb.Owner, f apibody.Filter) (ids []uuid.UUID) {
 	t.Helper()
 	op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
-		ID: s.NewID(), By: "me", Whose: owner, Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &f},
+		ID: s.NewID(), By: "me", Whose: owner, Request: apibody.Operation{Command: jobevent.CommandRetry, Filter: &f},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestAnOperationSearchesAsWasDecidedWhenItWasAccepted(t *testing.T) {
 	failed(t, s, "acme", "", "mail", "OTHER", "the NET is down")
 	op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 		ID: s.NewID(), By: "me", Whose: apidb.Everyone,
-		Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{Search: "NET"}},
+		Request: apibody.Operation{Command: jobevent.CommandRetry, Filter: &apibody.Filter{Search: "NET"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -205,11 +205,11 @@ func TestANewerFilterCannotBeReadByTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)
 	job := s.NewID()
-	for what, f := range map[string]jobspec.Filter{"q": {Search: "x"}, "after": {After: &job}, "noErrorCode": {NoErrorCode: true}} {
+	for what, f := range map[string]apibody.Filter{"q": {Search: "x"}, "after": {After: &job}, "noErrorCode": {NoErrorCode: true}} {
 		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
-			ID: s.NewID(), By: "me", Whose: apidb.Everyone, Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &f},
+			ID: s.NewID(), By: "me", Whose: apidb.Everyone, Request: apibody.Operation{Command: jobevent.CommandRetry, Filter: &f},
 		})
-		var shown jobspec.Filter
+		var shown apibody.Filter
 		if err := errors.Join(err, json.Unmarshal(op.Filter, &shown)); err != nil || !reflect.DeepEqual(shown, f) {
 			t.Errorf("%s: it is shown as %s, %v", what, op.Filter, err)
 		}
@@ -219,7 +219,7 @@ func TestANewerFilterCannotBeReadByTheVersionBefore(t *testing.T) {
 			if err := s.Pool.QueryRow(t.Context(), asked, op.ID).Scan(&stored); err != nil {
 				t.Fatal(err)
 			}
-			if json.Unmarshal(stored, &jobspec.Filter{}) == nil {
+			if json.Unmarshal(stored, &apibody.Filter{}) == nil {
 				t.Errorf("%s: the version before reads %s", what, stored)
 			}
 		}

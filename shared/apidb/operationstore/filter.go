@@ -5,21 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // operationFilter is a filter with what was decided of it when its operation was accepted. A search by names must stay
 // one: a retry changes error codes, and the text of none would then be looked for in messages.
 type operationFilter struct {
-	jobspec.Filter
+	apibody.Filter
 	By jobstore.SearchBy `json:"by,omitempty"`
 }
 
 // storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to jobs
 // that nobody meant. A version that does not know narrow_filter finds a text in filter, and one that does not know
 // some of the fields there finds a list in narrow_filter. Either fails on it and leaves the operation to this version.
-func storeFilter(f *jobspec.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
+func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
 	switch {
 	case f.Narrower():
 		narrow, err = json.Marshal([]operationFilter{{*f, by}})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
@@ -19,7 +20,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // ErrNoOperation is returned when there is no operation with this id.
@@ -42,7 +42,7 @@ type Operation struct {
 	Command    string
 	RunAt      *time.Time // of a reschedule
 	By         string
-	Filter     json.RawMessage // a jobspec.Filter; nil: a list
+	Filter     json.RawMessage // a apibody.Filter; nil: a list
 	Listed     int             // how many jobs are on it
 	Status     OperationStatus
 	CreatedAt  time.Time
@@ -70,7 +70,7 @@ type Skip struct {
 // NewOperation is a valid request on its way into the store.
 type NewOperation struct {
 	ID          uuid.UUID // UUIDv7
-	Request     jobspec.Operation
+	Request     apibody.Operation
 	RequestHash []byte // kept beside an idempotency key
 	By          string
 	Audit       *apidb.Audit

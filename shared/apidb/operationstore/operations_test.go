@@ -13,18 +13,18 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // operate keeps an operation.
-func (h *fixture) operate(t *testing.T, request jobspec.Operation) uuid.UUID {
+func (h *fixture) operate(t *testing.T, request apibody.Operation) uuid.UUID {
 	t.Helper()
 	op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestAnOperationAsksEachJobOfItsListOnceAndSaysWhyNotTheOthers(t *testing.T)
 	}
 	unknown := uuid.Must(uuid.NewV7())
 	list := slices.Concat([]uuid.UUID{unknown}, busy, running, failed)
-	id := h.operate(t, jobspec.Operation{Command: "retry", JobIDs: list})
+	id := h.operate(t, apibody.Operation{Command: "retry", JobIDs: list})
 	commands := h.pieces(t, id)
 	if !slices.Equal(idsOf(commands), failed) || commands[0].Number != 1 || commands[0].By != "me" || commands[0].TraceID == uuid.Nil {
 		t.Fatalf("kept %+v", commands)
@@ -189,25 +189,25 @@ func TestAFilterChoosesWhatTheListOfJobsShows(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		command string
-		filter  jobspec.Filter
+		filter  apibody.Filter
 		want    []uuid.UUID
 	}{
-		"all":                 {"cancel", jobspec.Filter{All: true}, of(-1, unended...)},
-		"all dead ones":       {"retry", jobspec.Filter{All: true}, of(-1, jobstate.Failed, jobstate.Cancelled)},
-		"all that have ended": {"delete", jobspec.Filter{All: true}, of(-1, jobstate.Completed, jobstate.Failed, jobstate.Cancelled)},
-		"all that wait":       {"reschedule", jobspec.Filter{All: true}, of(-1, jobstate.Scheduled, jobstate.Pending, jobstate.Retrying)},
-		"a state":             {"cancel", jobspec.Filter{Status: []jobstate.Status{jobstate.Running}}, of(-1, jobstate.Running)},
-		"completed ones":      {"delete", jobspec.Filter{Status: []jobstate.Status{jobstate.Completed}}, of(-1, jobstate.Completed)},
-		"an owner":            {"cancel", jobspec.Filter{OwnerID: "acme"}, of(2, unended...)},
-		"an order":            {"delete", jobspec.Filter{OrderingKey: "key"}, of(2, jobstate.Completed, jobstate.Failed, jobstate.Cancelled)},
-		"a tag":               {"retry", jobspec.Filter{Tag: "b"}, of(2, jobstate.Failed, jobstate.Cancelled)},
-		"a type":              {"retry", jobspec.Filter{JobType: "Y"}, nil},
-		"a queue":             {"retry", jobspec.Filter{Queue: "other"}, nil},
-		"later ones":          {"retry", jobspec.Filter{Since: &middle}, of(2, jobstate.Failed, jobstate.Cancelled)},
-		"earlier ones": {"delete", jobspec.Filter{Until: &middle, Status: []jobstate.Status{jobstate.Completed}},
+		"all":                 {"cancel", apibody.Filter{All: true}, of(-1, unended...)},
+		"all dead ones":       {"retry", apibody.Filter{All: true}, of(-1, jobstate.Failed, jobstate.Cancelled)},
+		"all that have ended": {"delete", apibody.Filter{All: true}, of(-1, jobstate.Completed, jobstate.Failed, jobstate.Cancelled)},
+		"all that wait":       {"reschedule", apibody.Filter{All: true}, of(-1, jobstate.Scheduled, jobstate.Pending, jobstate.Retrying)},
+		"a state":             {"cancel", apibody.Filter{Status: []jobstate.Status{jobstate.Running}}, of(-1, jobstate.Running)},
+		"completed ones":      {"delete", apibody.Filter{Status: []jobstate.Status{jobstate.Completed}}, of(-1, jobstate.Completed)},
+		"an owner":            {"cancel", apibody.Filter{OwnerID: "acme"}, of(2, unended...)},
+		"an order":            {"delete", apibody.Filter{OrderingKey: "key"}, of(2, jobstate.Completed, jobstate.Failed, jobstate.Cancelled)},
+		"a tag":               {"retry", apibody.Filter{Tag: "b"}, of(2, jobstate.Failed, jobstate.Cancelled)},
+		"a type":              {"retry", apibody.Filter{JobType: "Y"}, nil},
+		"a queue":             {"retry", apibody.Filter{Queue: "other"}, nil},
+		"later ones":          {"retry", apibody.Filter{Since: &middle}, of(2, jobstate.Failed, jobstate.Cancelled)},
+		"earlier ones": {"delete", apibody.Filter{Until: &middle, Status: []jobstate.Status{jobstate.Completed}},
 			of(-1, jobstate.Completed)[:2]},
 	} {
-		request := jobspec.Operation{Command: c.command, Filter: &c.filter}
+		request := apibody.Operation{Command: c.command, Filter: &c.filter}
 		id := h.operate(t, request)
 		h.Exec(t, "update operations set created_at = created_at + interval '10 s' where operation_id = $1", id)
 		got := idsOf(h.pieces(t, id))
@@ -227,7 +227,7 @@ func TestAStateThatDoesNotAllowTheCommandIsMatchedAndSkipped(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.jobs(t, 1200, jobstate.Running, "")
-	id := h.operate(t, jobspec.Operation{Command: "retry", Filter: &jobspec.Filter{Status: []jobstate.Status{jobstate.Running}}})
+	id := h.operate(t, apibody.Operation{Command: "retry", Filter: &apibody.Filter{Status: []jobstate.Status{jobstate.Running}}})
 	if kept := h.pieces(t, id); len(kept) != 0 {
 		t.Errorf("kept %d", len(kept))
 	}
@@ -241,7 +241,7 @@ func TestJobsThatCameLaterAreNotMeant(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	want := h.jobs(t, 3, jobstate.Failed, "")
-	id := h.operate(t, jobspec.Operation{Command: "retry", Filter: &jobspec.Filter{All: true}})
+	id := h.operate(t, apibody.Operation{Command: "retry", Filter: &apibody.Filter{All: true}})
 	h.jobs(t, 3, jobstate.Failed, "")
 	if got := idsOf(h.pieces(t, id)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -252,8 +252,8 @@ func TestOnlySomeCommandsAreUnansweredAtATime(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	all := h.jobs(t, 5_300, jobstate.Pending, "")
-	for name, request := range map[string]jobspec.Operation{
-		"a filter": {Command: "reschedule", Filter: &jobspec.Filter{All: true}},
+	for name, request := range map[string]apibody.Operation{
+		"a filter": {Command: "reschedule", Filter: &apibody.Filter{All: true}},
 		"a list":   {Command: "cancel", JobIDs: all},
 	} {
 		id := h.operate(t, request)
@@ -283,7 +283,7 @@ func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.jobs(t, 3_000, jobstate.Failed, "")
-	id := h.operate(t, jobspec.Operation{Command: "delete", Filter: &jobspec.Filter{All: true}})
+	id := h.operate(t, apibody.Operation{Command: "delete", Filter: &apibody.Filter{All: true}})
 	kept := h.pieces(t, id)
 	for range 2 {
 		if op, err := h.Operations.AbortOperation(t.Context(), nil, apidb.Everyone, id); err != nil || op.Status != operationstore.OperationAborting || op.Ended() {
@@ -314,8 +314,8 @@ func TestTwoAtOnceAskEachJobOnce(t *testing.T) {
 	h := open(t)
 	all := h.jobs(t, 6_000, jobstate.Pending, "")
 	ops := []uuid.UUID{
-		h.operate(t, jobspec.Operation{Command: "cancel", Filter: &jobspec.Filter{All: true}}),
-		h.operate(t, jobspec.Operation{Command: "reschedule", JobIDs: all[:3_000]}),
+		h.operate(t, apibody.Operation{Command: "cancel", Filter: &apibody.Filter{All: true}}),
+		h.operate(t, apibody.Operation{Command: "reschedule", JobIDs: all[:3_000]}),
 	}
 	kept := make(chan []commandstore.Command, 1000)
 	work, done := context.WithCancel(t.Context())
@@ -386,7 +386,7 @@ func TestTheSameKeyIsTheSameOperationOrAConflict(t *testing.T) {
 	h := open(t)
 	insert := func(hash string) (operationstore.Operation, bool, error) {
 		return h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), RequestHash: []byte(hash), By: "me",
-			Request: jobspec.Operation{Command: "cancel", Filter: &jobspec.Filter{All: true}, IdempotencyKey: "k"}})
+			Request: apibody.Operation{Command: "cancel", Filter: &apibody.Filter{All: true}, IdempotencyKey: "k"}})
 	}
 	ids := make([]uuid.UUID, 20)
 	var g errgroup.Group
@@ -417,7 +417,7 @@ func TestOldOperationsAreForgottenAndOnlyThose(t *testing.T) {
 	h.jobs(t, 1, jobstate.Running, "")
 	var ids []uuid.UUID
 	for range 3 {
-		ids = append(ids, h.operate(t, jobspec.Operation{Command: "retry", JobIDs: []uuid.UUID{uuid.Must(uuid.NewV7())}}))
+		ids = append(ids, h.operate(t, apibody.Operation{Command: "retry", JobIDs: []uuid.UUID{uuid.Must(uuid.NewV7())}}))
 	}
 	for _, id := range ids[:2] {
 		h.pieces(t, id)
@@ -437,7 +437,7 @@ func TestOldOperationsAreForgottenAndOnlyThose(t *testing.T) {
 func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *testing.T) {
 	t.Parallel()
 	at := func(ago time.Duration) *time.Time { t := time.Now().Add(-ago); return &t }
-	filters := map[string]*jobspec.Filter{
+	filters := map[string]*apibody.Filter{
 		"all":             {},
 		"of some time":    {Since: at(10 * time.Minute), Until: at(-10 * time.Minute)},
 		"of an owner":     {OwnerID: "acme"},
@@ -454,7 +454,7 @@ func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *test
 						version, snapshot, owner_id, ordering_key, order_number, tags)
 						values (uuidv7($1::interval), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}', 'acme', 'k', 1, '{}')`, off)
 				}
-				asked := jobspec.Operation{Command: jobevent.CommandDelete, Filter: filter}
+				asked := apibody.Operation{Command: jobevent.CommandDelete, Filter: filter}
 				op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: h.NewID(), Request: asked, By: "me", Whose: whose})
 				if err != nil {
 					t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 const (
@@ -70,9 +70,9 @@ func judge(row *Schedule, ticks []time.Time, more bool, now time.Time, busy bool
 	}
 	caughtUp := 0
 	switch row.Missed {
-	case jobspec.MissedOne:
+	case apibody.MissedOne:
 		caughtUp = 1
-	case jobspec.MissedAll:
+	case apibody.MissedAll:
 		caughtUp = catchUpMost
 	}
 	for i := range max(0, missed-caughtUp) {
@@ -84,7 +84,7 @@ func judge(row *Schedule, ticks []time.Time, more bool, now time.Time, busy bool
 
 // overlap leaves one tick to fire, or none, where jobs of a schedule must not run side by side.
 func overlap(row *Schedule, verdicts []verdict, busy bool) {
-	if row.Overlap == jobspec.OverlapAllow {
+	if row.Overlap == apibody.OverlapAllow {
 		return
 	}
 	last := -1
@@ -93,7 +93,7 @@ func overlap(row *Schedule, verdicts []verdict, busy bool) {
 		if !v.fire {
 			continue
 		}
-		if row.Overlap == jobspec.OverlapSkip {
+		if row.Overlap == apibody.OverlapSkip {
 			if busy {
 				*v = verdict{at: v.at, why: whyOverlaps}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -103,7 +104,7 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		return nil
 	}
 	var running []uuid.UUID
-	if row.Overlap != jobspec.OverlapAllow {
+	if row.Overlap != apibody.OverlapAllow {
 		if running, err = f.q.ScheduleJobsNotEnded(ctx, row.ScheduleID); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
 		case v.fire && f.room(row.OwnerID, len(req.Payload)):
 			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(f.newID(f.now), req, v.at, f.rules)}
-			if row.Overlap == jobspec.OverlapCancel {
+			if row.Overlap == apibody.OverlapCancel {
 				due.cancels = running
 			}
 			f.due = append(f.due, due)

@@ -9,14 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // replace is PutSchedule of one that is there.
-func (h *fixture) replace(t *testing.T, asked jobspec.Schedule) schedulestore.Schedule {
+func (h *fixture) replace(t *testing.T, asked apibody.Schedule) schedulestore.Schedule {
 	t.Helper()
 	kept, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked)
 	if err != nil || created {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // Errors about schedules.
@@ -68,7 +68,7 @@ func (k Key) of(owner apidb.Owner) (Key, error) {
 }
 
 func (s *Schedule) spec() (cronspec.Spec, error) {
-	asked := jobspec.Schedule{Cron: s.Cron, TimeZone: s.TimeZone}
+	asked := apibody.Schedule{Cron: s.Cron, TimeZone: s.TimeZone}
 	return asked.Spec(s.AnchorAt)
 }
 
@@ -96,7 +96,7 @@ func (s *Schedule) Upcoming(n int) []time.Time {
 }
 
 // Create keeps a valid schedule; ErrExists where its owner has one of that name.
-func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked jobspec.Schedule) (
+func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule) (
 	made Schedule, err error,
 ) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
@@ -118,7 +118,7 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 
 // Put keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
 // stay.
-func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked jobspec.Schedule) (
+func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule) (
 	kept Schedule, created bool, err error,
 ) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
@@ -147,7 +147,7 @@ func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 	return kept, created, apidb.Classify("put schedule", err)
 }
 
-func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, bool, error) {
+func insertSchedule(ctx context.Context, q *gen.Queries, asked apibody.Schedule) (Schedule, bool, error) {
 	now, err := q.Now(ctx)
 	if err != nil {
 		return Schedule{}, false, err
@@ -168,7 +168,7 @@ func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule)
 }
 
 // newSchedule is the row of a request; its ticks begin now.
-func newSchedule(asked jobspec.Schedule, now time.Time) (Schedule, error) {
+func newSchedule(asked apibody.Schedule, now time.Time) (Schedule, error) {
 	row := Schedule{
 		ScheduleID: uuid.Must(uuid.NewV7()), OwnerID: asked.Job.OwnerID, Name: asked.Name, Cron: asked.Cron,
 		TimeZone: asked.TimeZone, AnchorAt: now.Truncate(time.Second), Job: asked.JobJSON, Overlap: asked.Overlap,
@@ -186,7 +186,7 @@ func newSchedule(asked jobspec.Schedule, now time.Time) (Schedule, error) {
 	return row, nil
 }
 
-func replaceSchedule(ctx context.Context, q *gen.Queries, before Schedule, asked jobspec.Schedule) (Schedule, error) {
+func replaceSchedule(ctx context.Context, q *gen.Queries, before Schedule, asked apibody.Schedule) (Schedule, error) {
 	clock, err := q.ScheduleBegin(ctx, before.ScheduleID)
 	if err != nil {
 		return Schedule{}, err

@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -230,7 +230,7 @@ func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
 			first, _ := h.fire(t)
 			old := first.Jobs[0].JobID
 			at := time.Now().Add(time.Hour)
-			if _, err := h.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, old, jobspec.When{RunAt: &at}, "me"); err != nil {
+			if _, err := h.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, old, apibody.When{RunAt: &at}, "me"); err != nil {
 				t.Fatal(err)
 			}
 			h.Exec(t, "update schedules set next_at = last_at + interval '1 s'")

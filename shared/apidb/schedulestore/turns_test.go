@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // manyAndFew creates n due schedules of an owner, and a single one of another that is due for a shorter time.
@@ -98,7 +98,7 @@ func TestOwnersOperationsTakeTurns(t *testing.T) {
 	insert := func(owner string) uuid.UUID {
 		op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 			ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.OwnerOf(owner),
-			Request: jobspec.Operation{Command: "cancel", Filter: &jobspec.Filter{Queue: "default"}},
+			Request: apibody.Operation{Command: "cancel", Filter: &apibody.Filter{Queue: "default"}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,72 +1,24 @@
-package jobspec_test
+package payloadschema_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
+	"github.com/jobweaver/jobweaver/shared/strictjson/jsontest"
 )
 
-// A built-in type without a schema would accept any payload.
-func TestEveryBuiltinTypeHasASchema(t *testing.T) {
-	t.Parallel()
-	for _, jobType := range jobspec.Builtin() {
-		if jobspec.PayloadSchema(jobType) == nil {
-			t.Errorf("schemas/%s.json is missing: any payload of %s would be accepted", strings.ToLower(jobType), jobType)
-		}
-	}
-}
-
-func TestSchemasOfBuiltinTypesCompile(t *testing.T) {
-	t.Parallel()
-	files, err := os.ReadDir("schemas")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		jobType := strings.ToUpper(strings.TrimSuffix(file.Name(), ".json"))
-		if !slices.Contains(jobspec.Builtin(), jobType) {
-			t.Errorf("schemas/%s is of no built-in job type", file.Name())
-			continue
-		}
-		text := jobspec.PayloadSchema(jobType)
-		schema, err := jobspec.CompileSchema(text)
-		if err != nil {
-			t.Errorf("%s: %v", jobType, err)
-			continue
-		}
-		var about struct {
-			Title, Description   string
-			Examples             []json.RawMessage
-			AdditionalProperties *bool
-		}
-		if err := json.Unmarshal(text, &about); err != nil || about.Title == "" || about.Description == "" {
-			t.Errorf("%s has no title or description: %v", jobType, err)
-		}
-		if about.AdditionalProperties == nil || *about.AdditionalProperties {
-			t.Errorf("%s lets unknown fields pass", jobType)
-		}
-		for i, example := range about.Examples {
-			if err := schema.Check(example); err != nil {
-				t.Errorf("example %d of %s: %v", i, jobType, err)
-			}
-		}
-	}
-	for _, other := range []string{"", "simulation", "OWN", "../schemas/SIMULATION", "*"} {
-		if jobspec.PayloadSchema(other) != nil {
-			t.Errorf("%q has a schema", other)
-		}
-	}
-}
-
-const parcel = `{
+const shipment = `{
 	"type": "object", "required": ["to", "weight"], "additionalProperties": false,
 	"properties": {
 		"to": {"type": "array", "items": {"type": "string", "format": "email"}, "minItems": 1, "maxItems": 3, "uniqueItems": true},
@@ -81,31 +33,31 @@ const parcel = `{
 		"nested": {"type": "object", "properties": {"list": {"items": {"properties": {"x": {"const": 7}}}}}}
 	}}`
 
-func TestSchemaSaysWhatIsWrongWhere(t *testing.T) {
+func TestASchemaNamesWhatIsWrongAndWhere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ schema, payload, want string }{
-		{parcel, `{"to": ["a@b.org"], "weight": 1, "count": 2.0, "note": null}`, ""},
-		{parcel, `{}`, "payload.to is required; payload.weight is required"},
-		{parcel, `[]`, "payload must be an object"},
-		{parcel, `{"to": [], "weight": 0}`, "payload.to must not be empty; payload.weight must be more than 0"},
-		{parcel, `{"to": ["a@b.org", "x"], "weight": 32}`,
+		{shipment, `{"to": ["a@b.org"], "weight": 1, "count": 2.0, "note": null}`, ""},
+		{shipment, `{}`, "payload.to is required; payload.weight is required"},
+		{shipment, `[]`, "payload must be an object"},
+		{shipment, `{"to": [], "weight": 0}`, "payload.to must not be empty; payload.weight must be more than 0"},
+		{shipment, `{"to": ["a@b.org", "x"], "weight": 32}`,
 			"payload.to[1] must be an e-mail address, as ada@example.org; payload.weight must be at most 31.5"},
-		{parcel, `{"to": ["a@b.org", "c@b.org", "a@b.org"], "weight": 1}`, "payload.to[2] is there twice"},
-		{parcel, `{"to": ["a@b.org", 2, "a@b.org", "x"], "weight": 1}`, "payload.to must have at most 3 entries, not 4"},
+		{shipment, `{"to": ["a@b.org", "c@b.org", "a@b.org"], "weight": 1}`, "payload.to[2] is there twice"},
+		{shipment, `{"to": ["a@b.org", 2, "a@b.org", "x"], "weight": 1}`, "payload.to must have at most 3 entries, not 4"},
 		{`{"items": {"items": {"type": "null"}}}`, `[[null], [null, 1], 7]`, "payload[1][1] must be null"},
 		{`{"prefixItems": [{"type": "null"}], "items": {"type": "string"}}`, `[1, "a"]`, "payload[0] must be null"},
 		{`{"items": {"type": "string"}, "unevaluatedItems": false}`, `["a"]`, ""},
 		{`{"not": {"items": {"type": "string"}}}`, `["a"]`, "payload is not allowed as it is"},
 		{`{"not": {"items": {"type": "string"}}}`, `[1]`, ""},
-		{parcel, `{"to": ["a@b.org"], "weight": "1", "size": 1, "": 2}`,
+		{shipment, `{"to": ["a@b.org"], "weight": "1", "size": 1, "": 2}`,
 			`payload.weight must be a number; payload.size is not a known field; payload[""] is not a known field`},
-		{parcel, `{"to": ["a@b.org"], "weight": 1, "count": 3, "speed": "warp", "label": "A"}`,
+		{shipment, `{"to": ["a@b.org"], "weight": 1, "count": 3, "speed": "warp", "label": "A"}`,
 			"payload.count must be a multiple of 2; payload.label must have at least 2 characters; payload.label must match ^[a-z]+$; payload.speed must be slow or fast"},
-		{parcel, `{"to": ["a@b.org"], "weight": 1, "count": 0.5, "note": 1, "label": "abcdef", "odd name": 1}`,
+		{shipment, `{"to": ["a@b.org"], "weight": 1, "count": 0.5, "note": 1, "label": "abcdef", "odd name": 1}`,
 			`payload.count must be an integer; payload.label must have at most 5 characters; payload.note must be a string or null; payload["odd name"] must be true or false`},
-		{parcel, `{"to": ["a@b.org"], "weight": 1, "pickup": "tomorrow", "track": "x"}`,
+		{shipment, `{"to": ["a@b.org"], "weight": 1, "pickup": "tomorrow", "track": "x"}`,
 			"payload.pickup must be an RFC 3339 instant, as 2026-11-22T08:00:00Z; payload.track must be an absolute URI, as https://example.org/x"},
-		{parcel, `{"to": ["a@b.org"], "weight": 1, "nested": {"list": [{"x": 7}, {"x": 8}]}}`, "payload.nested.list[1].x must be 7"},
+		{shipment, `{"to": ["a@b.org"], "weight": 1, "nested": {"list": [{"x": 7}, {"x": 8}]}}`, "payload.nested.list[1].x must be 7"},
 		{`{"anyOf": [{"required": ["text"]}, {"required": ["html"]}]}`, `{}`, "payload must have text or html"},
 		{`{"oneOf": [{"required": ["rows"]}, {"required": ["query"]}]}`, `{"rows": 1, "query": 1}`,
 			"payload must not have both rows and query"},
@@ -128,88 +80,16 @@ func TestSchemaSaysWhatIsWrongWhere(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, c.schema, err)
 				continue
 			}
-			got := said(t, schema.Check(json.RawMessage(c.payload)))
-			if sorted(got) != sorted(c.want) {
+			got := jsontest.Problems(t, schema.Check(json.RawMessage(c.payload)))
+			if want := strings.Split(c.want, "; "); got != strings.Join(slices.Sorted(slices.Values(want)), "; ") {
 				t.Errorf("%s: of %s\ngot  %s\nwant %s", name, c.payload, got, c.want)
 			}
 		}
 	}
 }
 
-var compilers = map[string]func(json.RawMessage) (*jobspec.Schema, error){
-	"own": jobspec.CompileSchema, "foreign": jobspec.CompileForeignSchema,
-}
-
-// A step's form is told by its type: what is wrong is said about that form alone.
-func TestSchemaOfManyFormsSpeaksOfTheOneMeant(t *testing.T) {
-	t.Parallel()
-	schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.Simulation))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for payload, want := range map[string]string{
-		`{"type": "SLEEP", "durationMs": "1"}`:         "payload.steps[0].durationMs must be an integer",
-		`{"type": "SLEEP"}`:                            "payload.steps[0].durationMs is required",
-		`{"type": "LOG", "message": "x", "url": "x"}`:  "payload.steps[0].url is not a known field",
-		`{"type": "HTTP_CALL"}`:                        "payload.steps[0] must have url or latencyMs",
-		`{"type": "HTTP_CALL", "url": "ftp://x"}`:      "payload.steps[0].url must match ^[hH][tT][tT][pP][sS]?://[^/?#@:][^/?#@]*([/?#]|$) (http or https, absolute, without credentials)",
-		`{"type": "WALK"}`:                             "payload.steps[0].type must be SLEEP, LOG, COMPUTE, HTTP_CALL or FAIL",
-		`{"type": "COMPUTE", "iterations": 100000000}`: "",
-	} {
-		got := said(t, schema.Check(json.RawMessage(`{"steps": [`+payload+`]}`)))
-		if got != want {
-			t.Errorf("of %s\ngot  %s\nwant %s", payload, got, want)
-		}
-	}
-}
-
-// Who hands in a job need not read patterns, and learns at once of a header that is not his to set.
-func TestBuiltinSchemasSpeakToPeople(t *testing.T) {
-	t.Parallel()
-	const mail = `"subject": "x", "text": "x"`
-	for _, c := range []struct{ jobType, payload, want string }{
-		{jobspec.Email, `{"to": ["ada"], ` + mail + `}`,
-			"payload.to[0] must be an address, as ada@example.org"},
-		{jobspec.Email, `{"to": ["a@b.c"], "subject": "x\ny", "text": "x"}`,
-			"payload.subject must have no line break and no other control character"},
-		{jobspec.Email, `{"to": ["a@b.c"], ` + mail + `, "attachments": [{"name": "a/b", "content": "-"}]}`,
-			"payload.attachments[0].content must be base64; payload.attachments[0].name must be a name without a folder"},
-		{jobspec.Email, `{"to": ["a@b.c"], ` + mail + `, "headers": {"sUbject": "x", "DKIM-x": "x", "X-Y": "x", "From-A": "x"}}`,
-			`payload.headers.DKIM-x is not an allowed name; payload.headers.sUbject is not an allowed name`},
-		{jobspec.External, `{"url": "localhost:9001/orders"}`, "payload.url must begin with http:// or https://"},
-		{jobspec.FunctionCall, `{"url": "http://a", "headers": {"A": "\u00fc"}}`,
-			"payload.headers.A must be visible ASCII and blanks"},
-	} {
-		schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(c.jobType))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := said(t, schema.Check(json.RawMessage(c.payload))); sorted(got) != sorted(c.want) {
-			t.Errorf("of %s\ngot  %s\nwant %s", c.payload, got, c.want)
-		}
-	}
-}
-
-func said(t *testing.T, err error) string {
-	t.Helper()
-	if err == nil {
-		return ""
-	}
-	var e *apierror.Error
-	if !errors.As(err, &e) || e.Code != apierror.InvalidJobRequest {
-		t.Fatalf("got %v", err)
-	}
-	var parts []string
-	for _, d := range e.Details {
-		parts = append(parts, d.Path+" "+d.Message)
-	}
-	return strings.Join(parts, "; ")
-}
-
-func sorted(s string) string {
-	parts := strings.Split(s, "; ")
-	slices.Sort(parts)
-	return strings.Join(parts, "; ")
+var compilers = map[string]func(json.RawMessage) (*payloadschema.Schema, error){
+	"own": payloadschema.Compile, "foreign": payloadschema.CompileForeign,
 }
 
 func TestBadSchemaIsRefused(t *testing.T) {
@@ -233,7 +113,7 @@ func TestBadSchemaIsRefused(t *testing.T) {
 		`{"$ref": "#/nowhere"}`:                                               "",
 		`{"$schema": "http://json-schema.org/draft-07/schema#"}`:              "$schema must be",
 		`{"$schema": "http://127.0.0.1:1/"}`:                                  "$schema must be",
-		`{"x": "` + strings.Repeat("x", jobspec.MaxSchemaBytes) + `"}`:        "bytes",
+		`{"x": "` + strings.Repeat("x", payloadschema.MaxBytes) + `"}`:        "bytes",
 		strings.Repeat(`{"not":`, 101) + `{}` + strings.Repeat(`}`, 101):      "nested",
 		`{"oneOf": [` + strings.Repeat("true,", 3_000) + `true]}`:             "more than 2000",
 		`{"properties": {"a": {"$schema": "https://x/y", "$id": "/a"}}}`:      "",
@@ -278,7 +158,7 @@ func TestForeignSchemaGivesUpSoon(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			schema, err := jobspec.CompileForeignSchema(json.RawMessage(c.schema))
+			schema, err := payloadschema.CompileForeign(json.RawMessage(c.schema))
 			if (err != nil) != c.refused {
 				t.Fatalf("compiled: %v", err)
 			}
@@ -296,7 +176,7 @@ func TestForeignSchemaGivesUpSoon(t *testing.T) {
 }
 
 // A client's payload is as large as a job may be, and wrong all over.
-func TestLargePayloadIsJudgedSoon(t *testing.T) {
+func TestALargePayloadIsCheckedSoon(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("how soon is no question under the race detector, which makes it ten times slower")
@@ -318,7 +198,7 @@ func TestLargePayloadIsJudgedSoon(t *testing.T) {
 		"one long text":         {`{"type": "string", "pattern": "^(a|b)*c$", "maxLength": 10}`, fill(`"`, `ab`, `"`)},
 		"one long mail address": {`{"type": "string", "format": "email"}`, fill(`"`, `a@`, `"`)},
 	} {
-		schema, err := jobspec.CompileSchema(json.RawMessage(c.schema))
+		schema, err := payloadschema.Compile(json.RawMessage(c.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,9 +208,63 @@ func TestLargePayloadIsJudgedSoon(t *testing.T) {
 		if took > 5*time.Second { // it is a tenth of a second on a quiet machine
 			t.Errorf("%s took %v", name, took)
 		}
-		t.Log(name, took, len(said(t, err)))
-		if e := (*apierror.Error)(nil); errors.As(err, &e) && len(e.Details) > jobspec.MaxDetails {
+		t.Log(name, took, len(jsontest.Problems(t, err)))
+		if e := (*apierror.Error)(nil); errors.As(err, &e) && len(e.Details) > strictjson.MaxProblems {
 			t.Errorf("%s: %d details", name, len(e.Details))
 		}
 	}
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add([]byte(shipment), []byte(`{"to": ["a@b.org", "x"], "weight": 32, "nested": {"list": [{"x": 8}]}}`))
+	f.Add([]byte(jobspec.PayloadSchema(jobspec.Simulation)), []byte(`{"steps": [{"type": "LOG"}, {"type": "WALK"}]}`))
+	f.Add([]byte(`{"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "allOf": [{"$ref": "#/$defs/a"}, {"not": {"$ref": "#"}}]}`), []byte(`[[[]]]`))
+	f.Add([]byte(`{"oneOf": [{"const": "a"}, {"enum": [1.0, {}]}, {"contains": {"minimum": 1e300}}], "unevaluatedItems": false}`), []byte(`[1]`))
+	f.Add([]byte(`{"patternProperties": {"^a+$": {"uniqueItems": true}}, "propertyNames": {"format": "regex"}}`), []byte(`{"a": [1, 1]}`))
+	f.Fuzz(func(t *testing.T, text, payload []byte) {
+		foreign, err := payloadschema.CompileForeign(text)
+		if err != nil {
+			return
+		}
+		if _, err := jobspec.Decode([]byte(`{"jobType": "OWN", "payload": ` + string(payload) + `}`)); err != nil {
+			return
+		}
+		err = foreign.Check(payload)
+		if errors.Is(err, payloadschema.ErrTooCostly) {
+			return
+		}
+		if err != nil {
+			jsontest.CheckError(t, err)
+		}
+		own, ownErr := payloadschema.Compile(text)
+		if ownErr != nil {
+			t.Fatalf("only the foreign one compiles: %v", ownErr)
+		}
+		if again := own.Check(payload); fmt.Sprint(again) != fmt.Sprint(err) {
+			t.Fatalf("foreign: %v\nown: %v", err, again)
+		}
+		if plain := libraryAlone(t, text, payload); (plain == nil) != (err == nil) {
+			t.Fatalf("the library alone: %v\nwith us before it: %v", plain, err)
+		}
+	})
+}
+
+func libraryAlone(t *testing.T, text, payload []byte) error {
+	read := func(text []byte) any {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("schema:///plain", read(text)); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("schema:///plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(read(payload))
 }

@@ -1,4 +1,4 @@
-package jobspec
+package payloadschema
 
 import (
 	"context"
@@ -6,10 +6,13 @@ import (
 	"errors"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// ErrTooCostly is what Check gives where a schema that is not trusted would take too long: no judgement.
-var ErrTooCostly = errors.New("judging the payload takes too long")
+// ErrTooCostly is the error of Check where a schema that is not trusted would take too long. Whether the payload fits
+// is then unknown.
+var ErrTooCostly = errors.New("checking the payload takes too long")
 
 // Check returns all that is wrong with a payload that Decode has read, as an *apierror.Error with paths that start at
 // payload.
@@ -19,20 +22,21 @@ func (s *Schema) Check(payload json.RawMessage) error {
 
 // CheckWithin is Check with a bound: it waits for other checks by the same schema no longer than ctx, and not for long.
 func (s *Schema) CheckWithin(ctx context.Context, payload json.RawMessage) error {
-	if p := scanProblems(payload, "payload"); p != nil {
-		return p.err()
+	if p := strictjson.Scan(payload, "payload"); p != nil {
+		return p.Err("job request")
 	}
-	p, err := s.check(ctx, payload)
+	p, err := s.Problems(ctx, payload)
 	if err != nil {
 		return err
 	}
-	return p.err()
+	return p.Err("job request")
 }
 
-func (s *Schema) check(ctx context.Context, payload json.RawMessage) (problems, error) {
+// Problems is CheckWithin for a payload that strictjson.Scan has passed.
+func (s *Schema) Problems(ctx context.Context, payload json.RawMessage) (strictjson.Problems, error) {
 	value, err := decodeAny(payload)
 	if err != nil {
-		return problems{{Path: "payload", Message: "is not valid JSON"}}, nil
+		return strictjson.Problems{{Path: "payload", Message: "is not valid JSON"}}, nil
 	}
 	err = s.validate(ctx, value, len(payload))
 	var refused *jsonschema.ValidationError

@@ -1,4 +1,4 @@
-package jobspec
+package payloadschema
 
 import (
 	"fmt"
@@ -12,59 +12,61 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// explain says in the words of Decode what the library says in its own.
-func (s *Schema) explain(refused *jsonschema.ValidationError) problems {
-	var p problems
-	s.say(&p, refused)
+// explain describes in the terms of strictjson what the library describes in its own.
+func (s *Schema) explain(refused *jsonschema.ValidationError) strictjson.Problems {
+	var p strictjson.Problems
+	s.add(&p, refused)
 	slices.SortStableFunc(p, func(a, b apierror.Detail) int { return strings.Compare(a.Path, b.Path) })
 	return p
 }
 
-func (s *Schema) say(p *problems, e *jsonschema.ValidationError) {
-	if p.full() {
+// add appends the problems of one failure and its causes.
+func (s *Schema) add(p *strictjson.Problems, e *jsonschema.ValidationError) {
+	if p.Full() {
 		return
 	}
 	path := pathTo(e.InstanceLocation)
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range e.Causes {
-			s.say(p, cause)
+			s.add(p, cause)
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			p.add(join(path, name), "is required")
+			p.Add(strictjson.Join(path, name), "is required")
 		}
 	case *kind.AdditionalProperties:
 		slices.Sort(k.Properties)
 		for _, name := range k.Properties {
-			p.add(join(path, name), "is not a known field")
+			p.Add(strictjson.Join(path, name), "is not a known field")
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			p.add(join(path, name), "is required with "+k.Prop)
+			p.Add(strictjson.Join(path, name), "is required with "+k.Prop)
 		}
 	case *kind.PropertyNames:
-		p.add(join(pathTo(placeOfNames(e)), k.Property), "is not an allowed name")
+		p.Add(strictjson.Join(pathTo(placeOfNames(e)), k.Property), "is not an allowed name")
 	case *kind.UniqueItems:
-		p.add(join(path, strconv.Itoa(k.Duplicates[1])), "is there twice")
+		p.Add(strictjson.Join(path, strconv.Itoa(k.Duplicates[1])), "is there twice")
 	case *kind.AnyOf:
-		s.sayBest(p, e, path)
+		s.addNearest(p, e, path)
 	case *kind.OneOf:
 		if len(k.Subschemas) == 0 {
-			s.sayBest(p, e, path)
+			s.addNearest(p, e, path)
 			return
 		}
-		p.add(path, s.tooMany(e.SchemaURL, k.Subschemas))
+		p.Add(path, s.tooMany(e.SchemaURL, k.Subschemas))
 	case *kind.Pattern:
 		if words := patternWords[k.Want]; words != "" {
-			p.add(path, words)
+			p.Add(path, words)
 			return
 		}
-		p.add(path, wrongValue(k)+s.described(e.SchemaURL))
+		p.Add(path, wrongValue(k)+s.described(e.SchemaURL))
 	default:
-		p.add(path, wrongValue(k))
+		p.Add(path, wrongValue(k))
 	}
 }
 
@@ -84,7 +86,7 @@ func placeOfNames(e *jsonschema.ValidationError) []string {
 	return place
 }
 
-// described is what the schema says there for people: few read patterns.
+// described returns the schema's description of the value, since few people read patterns.
 func (s *Schema) described(location string) string {
 	node, _ := lookUp(s.document, location).(map[string]any)
 	if text, _ := node["description"].(string); text != "" {
@@ -93,21 +95,12 @@ func (s *Schema) described(location string) string {
 	return ""
 }
 
-func pathTo(location []string) string {
-	path := "payload"
-	for _, name := range location {
-		if len(path) > maxPath {
-			return path + "…"
-		}
-		path = join(path, name)
-	}
-	return path
-}
+func pathTo(location []string) string { return strictjson.Path("payload", slices.Values(location)) }
 
-// sayBest is about a value that fits none of some forms. Which one was meant? Not one whose const says that
-// it is another's; else that whose complaint is deepest inside the value. Where that is not one, it names
-// what each wants.
-func (s *Schema) sayBest(p *problems, e *jsonschema.ValidationError, path string) {
+// addNearest describes a value that fits none of several forms, by the form that the client probably meant: not one
+// whose const differs, and of the others the one with the problem deepest inside the value. If several remain, it names
+// what each requires.
+func (s *Schema) addNearest(p *strictjson.Problems, e *jsonschema.ValidationError, path string) {
 	forms := slices.Clone(e.Causes)
 	forms = slices.DeleteFunc(forms, func(f *jsonschema.ValidationError) bool { return constOf(f) != nil })
 	deepest := 0
@@ -116,16 +109,16 @@ func (s *Schema) sayBest(p *problems, e *jsonschema.ValidationError, path string
 	}
 	forms = slices.DeleteFunc(forms, func(f *jsonschema.ValidationError) bool { return depth(f) < deepest })
 	if len(forms) == 1 {
-		s.say(p, forms[0])
+		s.add(p, forms[0])
 		return
 	}
-	if len(forms) == 0 { // each says that the value is another's
+	if len(forms) == 0 { // the const of each differs
 		forms = e.Causes
 	}
-	p.add(wanted(forms, path))
+	p.Add(wanted(forms, path))
 }
 
-// constOf finds the complaint by which a form says that the value is of another kind; nil: it does not.
+// constOf finds the failure that shows that the client meant another form; nil: there is none.
 func constOf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for leaf := range leaves(form) {
 		if _, ok := leaf.ErrorKind.(*kind.Const); ok {
@@ -159,7 +152,7 @@ func depth(e *jsonschema.ValidationError) int {
 	return deepest
 }
 
-// wanted joins into one sentence what several forms want, where each has the same single complaint.
+// wanted joins into one sentence what several forms require, where each has one failure of the same kind.
 func wanted(forms []*jsonschema.ValidationError, path string) (where, what string) {
 	var types, names, values []string
 	for _, form := range forms {
@@ -192,7 +185,7 @@ func wanted(forms []*jsonschema.ValidationError, path string) (where, what strin
 	return path, "fits none of the allowed forms"
 }
 
-// onlyLeaf is the complaint of a form that is about its kind, or its only one; nil when there are more.
+// onlyLeaf returns the failure of a form that shows its kind, or its only one; nil when there are more.
 func onlyLeaf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if leaf := constOf(form); leaf != nil {
 		return leaf
@@ -207,7 +200,7 @@ func onlyLeaf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return only
 }
 
-// tooMany is about a value that fits two forms of which it must fit one.
+// tooMany describes a value that fits several forms and must fit exactly one.
 func (s *Schema) tooMany(location string, forms []int) string {
 	var names []string
 	for _, i := range forms {

@@ -1,6 +1,11 @@
-package jobspec
+package apibody
 
-import "time"
+import (
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
+)
 
 // When is the instant to which a job is put off: RunAt, or where that is nil so long from now.
 type When struct {
@@ -10,21 +15,21 @@ type When struct {
 
 // DecodeWhen reads the body of a reschedule: {"runAt"} or {"delayMs"}. The error is an *apierror.Error.
 func DecodeWhen(body []byte) (When, error) {
-	if p := scanProblems(body, ""); p != nil {
-		return When{}, p.err()
+	if p := strictjson.Scan(body, ""); p != nil {
+		return When{}, p.Err("job request")
 	}
-	r := newReader(body, "")
+	r := newReader(body)
 	var w whenReader
-	complete := r.object(func() {
+	complete := r.Object(func() {
 		if !w.member(r) {
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete {
 		w.check(r, true)
 	}
-	p := r.close()
-	return w.When, p.err()
+	p := r.Close()
+	return w.When, p.Err("job request")
 }
 
 // whenReader reads the members that say when.
@@ -34,16 +39,16 @@ type whenReader struct {
 }
 
 // member reads the member that comes next, if it is one of its own.
-func (w *whenReader) member(r *reader) bool {
-	switch string(r.name) {
+func (w *whenReader) member(r reader) bool {
+	switch string(r.Name) {
 	case "runAt":
-		w.RunAt = r.instant()
-		if w.RunAt != nil && time.Until(*w.RunAt) > MaxAhead {
-			r.bad("must be at most %d days ahead", MaxAhead/(24*time.Hour))
+		w.RunAt = r.Instant()
+		if w.RunAt != nil && time.Until(*w.RunAt) > jobspec.MaxAhead {
+			r.Bad("must be at most %d days ahead", jobspec.MaxAhead/(24*time.Hour))
 		}
 	case "delayMs":
 		w.hasDelay = true
-		w.Delay = r.millis(0, MaxAhead)
+		w.Delay = r.Millis(0, jobspec.MaxAhead)
 	default:
 		return false
 	}
@@ -51,13 +56,13 @@ func (w *whenReader) member(r *reader) bool {
 }
 
 // check returns what is wrong with both together, where one is wanted and where none is.
-func (w *whenReader) check(r *reader, wanted bool) {
+func (w *whenReader) check(r reader, wanted bool) {
 	switch given := w.RunAt != nil || w.hasDelay; {
 	case w.RunAt != nil && w.hasDelay:
-		r.badAt("delayMs", bothTimes)
+		r.BadAt("delayMs", "and runAt exclude each other")
 	case wanted && !given:
-		r.badAt("runAt", "is required, or delayMs")
+		r.BadAt("runAt", "is required, or delayMs")
 	case !wanted && given:
-		r.badAt("runAt", "and delayMs are for the command reschedule only")
+		r.BadAt("runAt", "and delayMs are for the command reschedule only")
 	}
 }

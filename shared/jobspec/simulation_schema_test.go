@@ -2,32 +2,30 @@ package jobspec_test
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )
 
-// A simulation's schema is what people and forms read; its parser is what the gateway asks. They agree, but
-// for numbers as 1.0 and 1e3, which the parser does not take for integers.
+// People and forms read the schema of a simulation; the gateway uses its parser. Both agree, except on numbers such as
+// 1.0 and 1e3, which the parser does not take for integers.
 func TestSimulationsSchemaAndParserAgree(t *testing.T) {
 	t.Parallel()
-	schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.Simulation))
+	schema, err := payloadschema.Compile(jobspec.PayloadSchema(jobspec.Simulation))
 	if err != nil {
 		t.Fatal(err)
 	}
 	acceptedBy := func(t rapid.TB, payload string) bool {
-		_, parserSays := jobspec.ParseSimulation(json.RawMessage(payload))
-		schemaSays := schema.Check(json.RawMessage(payload))
-		if (parserSays == nil) != (schemaSays == nil) {
-			t.Fatalf("%s\nparser: %v\nschema: %v", payload, parserSays, schemaSays)
+		_, byParser := jobspec.ParseSimulation(json.RawMessage(payload))
+		bySchema := schema.Check(json.RawMessage(payload))
+		if (byParser == nil) != (bySchema == nil) {
+			t.Fatalf("%s\nparser: %v\nschema: %v", payload, byParser, bySchema)
 		}
-		return parserSays == nil
+		return byParser == nil
 	}
 	// These are the same in each run, so both sides are tried however few are drawn after them.
 	accepted, payloads := 0, rapid.Custom(anyPayload)
@@ -96,64 +94,10 @@ func anyValue(t *rapid.T, name string) string {
 	}
 }
 
-// oftenFirst draws the first in half of the cases: or hardly anything would be right as a whole.
+// oftenFirst draws the first in half of the cases: otherwise hardly any payload would be right as a whole.
 func oftenFirst(t *rapid.T, label string, values ...string) string {
 	if rapid.Bool().Draw(t, label+" is usual") {
 		return values[0]
 	}
 	return rapid.SampledFrom(values).Draw(t, label)
-}
-
-func FuzzSchema(f *testing.F) {
-	f.Add([]byte(parcel), []byte(`{"to": ["a@b.org", "x"], "weight": 32, "nested": {"list": [{"x": 8}]}}`))
-	f.Add([]byte(jobspec.PayloadSchema(jobspec.Simulation)), []byte(`{"steps": [{"type": "LOG"}, {"type": "WALK"}]}`))
-	f.Add([]byte(`{"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "allOf": [{"$ref": "#/$defs/a"}, {"not": {"$ref": "#"}}]}`), []byte(`[[[]]]`))
-	f.Add([]byte(`{"oneOf": [{"const": "a"}, {"enum": [1.0, {}]}, {"contains": {"minimum": 1e300}}], "unevaluatedItems": false}`), []byte(`[1]`))
-	f.Add([]byte(`{"patternProperties": {"^a+$": {"uniqueItems": true}}, "propertyNames": {"format": "regex"}}`), []byte(`{"a": [1, 1]}`))
-	f.Fuzz(func(t *testing.T, text, payload []byte) {
-		foreign, err := jobspec.CompileForeignSchema(text)
-		if err != nil {
-			return
-		}
-		if _, err := jobspec.Decode([]byte(`{"jobType": "OWN", "payload": ` + string(payload) + `}`)); err != nil {
-			return
-		}
-		err = foreign.Check(payload)
-		if errors.Is(err, jobspec.ErrTooCostly) {
-			return
-		}
-		if err != nil {
-			checkError(t, err)
-		}
-		own, ownErr := jobspec.CompileSchema(text)
-		if ownErr != nil {
-			t.Fatalf("only the foreign one compiles: %v", ownErr)
-		}
-		if again := own.Check(payload); fmt.Sprint(again) != fmt.Sprint(err) {
-			t.Fatalf("foreign: %v\nown: %v", err, again)
-		}
-		if plain := libraryAlone(t, text, payload); (plain == nil) != (err == nil) {
-			t.Fatalf("the library alone: %v\nwith us before it: %v", plain, err)
-		}
-	})
-}
-
-func libraryAlone(t *testing.T, text, payload []byte) error {
-	read := func(text []byte) any {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("schema:///plain", read(text)); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("schema:///plain")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema.Validate(read(payload))
 }

@@ -1,4 +1,4 @@
-package jobspec_test
+package apibody_test
 
 import (
 	"bytes"
@@ -11,10 +11,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson/jsontest"
 )
+
+const id1 = `"01936f3e-5f3e-7cc0-8000-000000000001"`
 
 // callback is a body with an attempt and more.
 func callback(more string) string { return `{"jobId": ` + id1 + `, "attempt": 2, ` + more + `}` }
@@ -22,33 +26,33 @@ func callback(more string) string { return `{"jobId": ` + id1 + `, "attempt": 2,
 func TestACallbackIsReadAsItIsMeant(t *testing.T) {
 	t.Parallel()
 	id := uuid.MustParse(strings.Trim(id1, `"`))
-	completed := jobspec.Callback{JobID: id, Attempt: 2, Status: jobspec.CallbackCompleted, Retryable: true}
+	completed := apibody.Callback{JobID: id, Attempt: 2, Status: apibody.CallbackCompleted, Retryable: true}
 	for name, c := range map[string]struct {
 		more string
-		want func(*jobspec.Callback)
+		want func(*apibody.Callback)
 	}{
-		"completed":           {`"status": "COMPLETED"`, func(*jobspec.Callback) {}},
-		"with an output":      {`"status": "COMPLETED", "output": {"a": [1]}`, func(c *jobspec.Callback) { c.Output = json.RawMessage(`{"a": [1]}`) }},
-		"what does not apply": {`"status": "COMPLETED", "output": null, "errorCode": null, "message": null, "retryable": null, "progress": null`, func(*jobspec.Callback) {}},
-		"failed": {`"status": "FAILED", "errorCode": "SHOP.SOLD_OUT", "message": "none left", "retryable": false`, func(c *jobspec.Callback) {
-			c.Status, c.ErrorCode, c.Message, c.Retryable = jobspec.CallbackFailed, "SHOP.SOLD_OUT", "none left", false
+		"completed":           {`"status": "COMPLETED"`, func(*apibody.Callback) {}},
+		"with an output":      {`"status": "COMPLETED", "output": {"a": [1]}`, func(c *apibody.Callback) { c.Output = json.RawMessage(`{"a": [1]}`) }},
+		"what does not apply": {`"status": "COMPLETED", "output": null, "errorCode": null, "message": null, "retryable": null, "progress": null`, func(*apibody.Callback) {}},
+		"failed": {`"status": "FAILED", "errorCode": "SHOP.SOLD_OUT", "message": "none left", "retryable": false`, func(c *apibody.Callback) {
+			c.Status, c.ErrorCode, c.Message, c.Retryable = apibody.CallbackFailed, "SHOP.SOLD_OUT", "none left", false
 		}},
-		"failed, and no more": {`"status": "FAILED"`, func(c *jobspec.Callback) {
-			c.Status, c.ErrorCode = jobspec.CallbackFailed, "WORKER.CALLBACK_FAILED"
+		"failed, and no more": {`"status": "FAILED"`, func(c *apibody.Callback) {
+			c.Status, c.ErrorCode = apibody.CallbackFailed, "WORKER.CALLBACK_FAILED"
 		}},
-		"progress": {`"status": "PROGRESS", "progress": {"percent": 7, "message": "packing"}`, func(c *jobspec.Callback) {
-			c.Status, c.Progress = jobspec.CallbackProgress, jobevent.Progress{Percent: 7, Message: "packing"}
+		"progress": {`"status": "PROGRESS", "progress": {"percent": 7, "message": "packing"}`, func(c *apibody.Callback) {
+			c.Status, c.Progress = apibody.CallbackProgress, jobevent.Progress{Percent: 7, Message: "packing"}
 		}},
 	} {
 		want := completed
 		c.want(&want)
-		if got, err := jobspec.DecodeCallback([]byte(callback(c.more))); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := apibody.DecodeCallback([]byte(callback(c.more))); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}
 }
 
-func TestACallbackSaysAllThatIsWrong(t *testing.T) {
+func TestAllThatIsWrongWithACallbackIsReported(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
 	for body, paths := range map[string][]string{
@@ -65,13 +69,13 @@ func TestACallbackSaysAllThatIsWrong(t *testing.T) {
 		callback(`"status": "PROGRESS", "progress": {"percent": 101}`):                                      {"progress.percent"},
 		callback(`"status": "PROGRESS", "progress": {"percent": 1, "message": ` + long(1001) + `}`):         {"progress.message"},
 		callback(`"status": "COMPLETED", "secret": "x", "status": "FAILED"`):                                {"secret", "status"},
-		callback(`"status": "COMPLETED", "output": ` + long(jobspec.MaxCallbackOutput-1)):                   {"output"},
+		callback(`"status": "COMPLETED", "output": ` + long(apibody.MaxCallbackOutput-1)):                   {"output"},
 		callback(`"status": "COMPLETED", "output": "\u0000"`):                                               {"output"},
 		callback(`"status": "COMPLETED", "output": ` + strings.Repeat("[", 200) + strings.Repeat("]", 200)): nil,
 		callback(`"status": "COMPLETED", "output": 1e999`):                                                  {"output"},
 		`[]`: {""}, ``: {""}, `{"jobId"`: {""},
 	} {
-		_, err := jobspec.DecodeCallback([]byte(body))
+		_, err := apibody.DecodeCallback([]byte(body))
 		var wrong *apierror.Error
 		if !errors.As(err, &wrong) || wrong.Code != apierror.InvalidJobRequest || len(wrong.Details) == 0 {
 			t.Errorf("%.100s: %v", body, err)
@@ -85,13 +89,13 @@ func TestACallbackSaysAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// Whose secret is asked for must be known also where something else is wrong.
+// The gateway needs the attempt, whose secret it checks, also where something else is wrong.
 func TestTheAttemptIsKnownThoughTheRestIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{`"status": 1`, `"status": "FAILED", "output": 1`, `"status": "COMPLETED", "output": "\u0000"`, `"secret`} {
-		said, err := jobspec.DecodeCallback([]byte(callback(more)))
-		if err == nil || said.JobID.String() != strings.Trim(id1, `"`) || said.Attempt != 2 || said.Status != "" {
-			t.Errorf("%s: %+v, %v", more, said, err)
+		got, err := apibody.DecodeCallback([]byte(callback(more)))
+		if err == nil || got.JobID.String() != strings.Trim(id1, `"`) || got.Attempt != 2 || got.Status != "" {
+			t.Errorf("%s: %+v, %v", more, got, err)
 		}
 	}
 }
@@ -99,11 +103,11 @@ func TestTheAttemptIsKnownThoughTheRestIsWrong(t *testing.T) {
 func TestTheSameCallbackIsTheSameBytes(t *testing.T) {
 	t.Parallel()
 	canonical := func(body string) string {
-		said, err := jobspec.DecodeCallback([]byte(body))
+		got, err := apibody.DecodeCallback([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := jobspec.CanonicalCallback(said)
+		b, err := apibody.CanonicalCallback(got)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,29 +147,29 @@ func FuzzDecodeCallback(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent := bytes.Clone(body)
-		said, err := jobspec.DecodeCallback(body)
+		got, err := apibody.DecodeCallback(body)
 		if !bytes.Equal(sent, body) {
 			t.Fatal("the body has been written to")
 		}
 		if err != nil {
-			checkError(t, err)
+			jsontest.CheckError(t, err)
 			return
 		}
-		if said.JobID == uuid.Nil && !bytes.Contains(body, []byte("00000000-0000-0000-0000-000000000000")) || said.Attempt < 1 {
-			t.Fatalf("of no attempt: %+v", said)
+		if got.JobID == uuid.Nil && !bytes.Contains(body, []byte("00000000-0000-0000-0000-000000000000")) || got.Attempt < 1 {
+			t.Fatalf("of no attempt: %+v", got)
 		}
-		if said.Output != nil {
-			checkSafe(t, said.Output)
+		if got.Output != nil {
+			jsontest.CheckSafe(t, got.Output)
 		}
-		again, err := jobspec.DecodeCallback(rewrite(t, body))
+		again, err := apibody.DecodeCallback(jsontest.Rewrite(t, body))
 		if err != nil {
 			t.Fatalf("rewritten, it is refused: %v", err)
 		}
-		a, err := jobspec.CanonicalCallback(said)
+		a, err := apibody.CanonicalCallback(got)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := jobspec.CanonicalCallback(again); err != nil || !bytes.Equal(a, b) {
+		if b, err := apibody.CanonicalCallback(again); err != nil || !bytes.Equal(a, b) {
 			t.Fatalf("rewritten, it is another: %s, %s, %v", a, b, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package jobspec
+package payloadschema
 
 import (
 	"errors"
@@ -8,11 +8,13 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// standIn puts a function of ours before each part of a schema: the library asks for the format of a value
-// before it does anything that takes long. It pays for the part's work, where there is a budget, and judges
-// the elements of arrays in the library's place, as that complains of each of a hundred thousand.
+// standIn puts a function of its own before each part of a schema: the library checks the format of a value
+// before it does anything that takes long. The function spends the part's cost, where there is a budget, and checks the
+// elements of arrays itself, since the library would report each of a hundred thousand.
 func standIn(root *jsonschema.Schema, b *budget) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
@@ -107,7 +109,7 @@ func (l elements) check(array []any) error {
 			wrong = &wrongElements{}
 		}
 		wrong.at, wrong.why = append(wrong.at, i), append(wrong.why, why)
-		if len(wrong.at) >= MaxDetails {
+		if len(wrong.at) >= strictjson.MaxProblems {
 			break
 		}
 	}
@@ -117,7 +119,7 @@ func (l elements) check(array []any) error {
 	return wrong
 }
 
-// settle puts what the function before a part has said in the place that the library would have given it.
+// settle puts the errors of the function before a part where the library would have put them.
 func settle(e *jsonschema.ValidationError, above []string) {
 	e.InstanceLocation = slices.Concat(above, e.InstanceLocation)
 	format, _ := e.ErrorKind.(*kind.Format)

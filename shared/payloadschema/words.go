@@ -1,4 +1,4 @@
-package jobspec
+package payloadschema
 
 import (
 	"encoding/json"
@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // wrongValue is what one value is to be and is not.
@@ -150,7 +152,7 @@ func orList(items []string) string {
 
 // valueText is a value as JSON, names of constants without their quotes.
 func valueText(v any) string {
-	if s, ok := v.(string); ok && isPlain(s) {
+	if s, ok := v.(string); ok && strictjson.IsPlain(s) {
 		return cut(s)
 	}
 	b, err := json.Marshal(v)
@@ -160,7 +162,7 @@ func valueText(v any) string {
 	return cut(string(b))
 }
 
-// cut keeps what a schema says from filling the answer.
+// cut shortens text of a schema, which would otherwise fill the answer.
 func cut(s string) string {
 	const most = 100
 	if len(s) <= most {

@@ -1,4 +1,4 @@
-package jobspec
+package apibody
 
 import (
 	"encoding/json"
@@ -9,19 +9,21 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // MaxScheduleName is the longest name of a schedule.
 const MaxScheduleName = 100
 
-// What happens when the job before has not ended.
+// What happens to a tick when the job of the tick before has not ended.
 const (
 	OverlapAllow  = "allow"
 	OverlapSkip   = "skip"
 	OverlapCancel = "cancel"
 )
 
-// What happens to ticks that nobody was there to fire.
+// What happens to ticks that passed while no instance of cron ran.
 const (
 	MissedSkip = "skip"
 	MissedOne  = "one" // the last of them fires
@@ -33,7 +35,7 @@ type Schedule struct {
 	Name     string // empty: the path has it
 	Cron     string
 	TimeZone string
-	Job      Request
+	Job      jobspec.Request
 	JobJSON  json.RawMessage // as sent
 	Overlap  string
 	Missed   string
@@ -44,19 +46,19 @@ type Schedule struct {
 
 // DecodeSchedule reads a schedule, as Decode reads a job. The error is an *apierror.Error.
 func DecodeSchedule(body []byte) (Schedule, error) {
-	if p := scanProblems(body, ""); p != nil {
-		return Schedule{}, p.err()
+	if p := strictjson.Scan(body, ""); p != nil {
+		return Schedule{}, p.Err("job request")
 	}
-	r := newReader(body, "")
+	r := newReader(body)
 	s, complete := r.schedule()
-	p := r.close()
+	p := r.Close()
 	if complete && len(p) == 0 {
 		s.Job, p = decodeScheduled(s.JobJSON)
 		if _, err := s.Spec(time.Now()); err != nil && s.TimeZone != "" {
-			p.add("cron", err.Error())
+			p.Add("cron", err.Error())
 		}
 	}
-	if err := p.err(); err != nil {
+	if err := p.Err("job request"); err != nil {
 		return Schedule{}, err
 	}
 	return s, nil
@@ -90,57 +92,57 @@ func (s *Schedule) Spec(anchor time.Time) (cronspec.Spec, error) {
 }
 
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
-func (s *Schedule) Validate(rules Rules) error {
+func (s *Schedule) Validate(rules jobspec.Rules) error {
 	p := ofJob(s.Job.Validate(rules))
 	now := rules.Now
 	if now.IsZero() {
 		now = time.Now()
 	}
-	if s.StartAt != nil && s.StartAt.Sub(now) > MaxAhead {
-		p.add("startAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
+	if s.StartAt != nil && s.StartAt.Sub(now) > jobspec.MaxAhead {
+		p.Add("startAt", fmt.Sprintf("must be at most %d days ahead", jobspec.MaxAhead/(24*time.Hour)))
 	}
 	if s.EndAt != nil && !s.EndAt.After(now) {
-		p.add("endAt", "must not be over")
+		p.Add("endAt", "must not be over")
 	}
-	return p.err()
+	return p.Err("job request")
 }
 
 // schedule reads the members of a schedule; complete: its job can be looked at.
-func (r *reader) schedule() (s Schedule, complete bool) {
+func (r reader) schedule() (s Schedule, complete bool) {
 	s = Schedule{TimeZone: "UTC", Overlap: OverlapAllow, Missed: MissedOne}
 	given := map[string]bool{}
-	complete = r.object(func() {
-		given[string(r.name)] = true
-		switch string(r.name) {
+	complete = r.Object(func() {
+		given[string(r.Name)] = true
+		switch string(r.Name) {
 		case "name":
-			s.Name = r.checked(checkScheduleName)
+			s.Name = r.Checked(checkScheduleName)
 		case "cron":
-			s.Cron, _ = r.text(MaxJobBytes)
+			s.Cron, _ = r.Text(jobspec.MaxJobBytes)
 		case "timeZone":
-			s.TimeZone = r.checked(checkZone)
+			s.TimeZone = r.Checked(checkZone)
 		case "job":
-			s.JobJSON = json.RawMessage(r.raw())
+			s.JobJSON = json.RawMessage(r.Raw())
 		case "overlap":
-			s.Overlap = r.oneOf([]string{OverlapAllow, OverlapSkip, OverlapCancel})
+			s.Overlap = r.OneOf([]string{OverlapAllow, OverlapSkip, OverlapCancel})
 		case "missed":
-			s.Missed = r.oneOf([]string{MissedSkip, MissedOne, MissedAll})
+			s.Missed = r.OneOf([]string{MissedSkip, MissedOne, MissedAll})
 		case "paused":
-			s.Paused = r.boolean()
+			s.Paused = r.Boolean()
 		case "startAt":
-			s.StartAt = r.instant()
+			s.StartAt = r.Instant()
 		case "endAt":
-			s.EndAt = r.instant()
+			s.EndAt = r.Instant()
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	for _, name := range []string{"cron", "job"} {
 		if complete && !given[name] {
-			r.badAt(name, "is required")
+			r.BadAt(name, "is required")
 		}
 	}
 	if complete && s.StartAt != nil && s.EndAt != nil && !s.EndAt.After(*s.StartAt) {
-		r.badAt("endAt", "must be after startAt")
+		r.BadAt("endAt", "must be after startAt")
 	}
 	return s, complete
 }
@@ -169,41 +171,41 @@ func checkScheduleName(name string) string {
 }
 
 // decodeScheduled reads a schedule's job. What is about one job alone it cannot have.
-func decodeScheduled(body json.RawMessage) (Request, problems) {
-	req, err := Decode(body)
+func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems) {
+	req, err := jobspec.Decode(body)
 	if err != nil {
 		return req, ofJob(err)
 	}
-	var p problems
+	var p strictjson.Problems
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(body, &given); err != nil {
-		p.add("job", "is not valid JSON")
+		p.Add("job", "is not valid JSON")
 	}
 	for _, name := range []string{
 		"runAt", "delayMs", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure",
 	} {
 		if given[name] != nil {
-			p.add("job."+name, "is not for a job that comes again and again")
+			p.Add("job."+name, "is not for a job that comes again and again")
 		}
 	}
 	return req, p
 }
 
 // OfJob moves what is wrong with a schedule's job to where the job stands in the schedule.
-func OfJob(err error) error { return ofJob(err).err() }
+func OfJob(err error) error { return ofJob(err).Err("job request") }
 
 // ofJob is what is wrong with a schedule's job, by its path in the schedule.
-func ofJob(err error) problems {
+func ofJob(err error) strictjson.Problems {
 	var refused *apierror.Error
 	if err == nil || !errors.As(err, &refused) {
 		return nil
 	}
-	var p problems
+	var p strictjson.Problems
 	for _, d := range refused.Details {
-		p.add(strings.TrimSuffix("job."+d.Path, "."), d.Message)
+		p.Add(strings.TrimSuffix("job."+d.Path, "."), d.Message)
 	}
 	if len(p) == 0 { // too large
-		p.add("job", refused.Message)
+		p.Add("job", refused.Message)
 	}
 	return p
 }

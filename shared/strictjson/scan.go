@@ -1,19 +1,32 @@
-package jobspec
+package strictjson
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scan looks for what is good JSON but what a store or another language would choke on, anywhere in
-// the document: nesting below MaxDepth, U+0000 written as an escape (PostgreSQL has no such
-// character), and numbers that no double can hold. It returns where that is, or -1. Bad JSON is not
-// its business.
+// Limits of a document.
+const (
+	MaxDepth       = 100   // of nested objects and arrays, the root included
+	MaxNumberChars = 1_000 // of one number as written
+)
+
+// Scan looks anywhere in the document for sound JSON that a store or another language cannot take: nesting below
+// MaxDepth, U+0000 written as an escape (PostgreSQL has no such character), and numbers that no double can hold. The
+// result has at most one problem. Scan ignores broken JSON, which a Reader finds.
+func Scan(doc []byte, prefix string) Problems {
+	offset, message := scan(doc)
+	if offset < 0 {
+		return nil
+	}
+	return Problems{{Path: locate(doc, prefix, offset), Message: message}}
+}
+
+// scan returns the offset of the first such place, or -1.
 func scan(doc []byte) (offset int, message string) {
 	depth := 0
 	for i := 0; i < len(doc); i++ {
@@ -93,54 +106,5 @@ func locate(doc []byte, prefix string, offset int) string {
 			break
 		}
 	}
-	return pathOf(prefix, d.StackPointer())
-}
-
-const (
-	maxPath = 256 // bytes of a path in an answer
-	maxName = 64  // bytes of one name in it
-)
-
-// pathOf writes a JSON pointer as people write it: /steps/3/url as steps[3].url. Names are the
-// client's, and may be anything: odd ones are quoted, long ones cut.
-func pathOf(prefix string, pointer jsontext.Pointer) string {
-	path := prefix
-	for name := range pointer.Tokens() {
-		if len(path) > maxPath {
-			return path + "…"
-		}
-		path = join(path, name)
-	}
-	return path
-}
-
-func join(path, name string) string {
-	if len(name) > maxName {
-		name = strings.ToValidUTF8(name[:maxName], "") + "…"
-	}
-	switch {
-	case isIndex(name):
-		return path + "[" + name + "]"
-	case !isPlain(name):
-		return path + "[" + strconv.Quote(name) + "]"
-	case path == "":
-		return name
-	default:
-		return path + "." + name
-	}
-}
-
-func isIndex(name string) bool {
-	_, err := strconv.ParseUint(name, 10, 32)
-	return err == nil
-}
-
-func isPlain(name string) bool {
-	for _, c := range name {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			c == '_' || c == '-' || c == '…') {
-			return false
-		}
-	}
-	return name != ""
+	return Path(prefix, d.StackPointer().Tokens())
 }

@@ -1,4 +1,4 @@
-package jobspec
+package apibody
 
 import (
 	"encoding/json"
@@ -11,12 +11,14 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of a callback.
 const (
-	MaxCallbackBytes  = 512 << 10 // checked by who reads the body
-	MaxCallbackOutput = 256 << 10 // as that of a handler
+	MaxCallbackBytes  = 512 << 10 // the gateway checks it
+	MaxCallbackOutput = 256 << 10 // as of a handler's
 )
 
 // CallbackStatus is the status that a callback gives its attempt.
@@ -48,119 +50,106 @@ var callbackMembers = map[string]CallbackStatus{
 	"progress": CallbackProgress,
 }
 
-// DecodeCallback reads the body of a callback. It says all that is wrong, as an *apierror.Error; even then the
-// attempt is given as far as it could be read, for it decides whose secret is asked for. A member that is null is
-// taken as absent.
+// DecodeCallback reads the body of a callback. It returns all that is wrong as an *apierror.Error; even then the
+// result has the attempt as far as it could be read, since the attempt selects the secret to check. A member that is
+// null counts as absent.
 func DecodeCallback(body []byte) (Callback, error) {
-	unsound := scanProblems(body, "")
-	r := newReader(body, "")
-	said := r.callback()
-	p := r.close()
+	unsound := strictjson.Scan(body, "")
+	r := newReader(body)
+	callback := r.callback()
+	p := r.Close()
 	if unsound != nil {
 		p = unsound
 	}
-	if err := p.errIn("callback"); err != nil {
-		return Callback{JobID: said.JobID, Attempt: said.Attempt}, err
+	if err := p.Err("callback"); err != nil {
+		return Callback{JobID: callback.JobID, Attempt: callback.Attempt}, err
 	}
-	return said, nil
+	return callback, nil
 }
 
-func (r *reader) callback() Callback {
-	said := Callback{Retryable: true}
+func (r reader) callback() Callback {
+	callback := Callback{Retryable: true}
 	given := map[string]bool{}
-	complete := r.object(func() {
-		name := string(r.name)
-		if callbackMembers[name] != "" && r.null() {
+	complete := r.Object(func() {
+		name := string(r.Name)
+		if callbackMembers[name] != "" && r.Null() {
 			return
 		}
 		given[name] = true
 		switch name {
 		case "jobId":
-			said.JobID = r.uuid()
+			callback.JobID = r.UUID()
 		case "attempt":
-			said.Attempt = int(r.integer(1, math.MaxInt32))
+			callback.Attempt = int(r.Integer(1, math.MaxInt32))
 		case "status":
-			said.Status = CallbackStatus(r.oneOf([]string{
+			callback.Status = CallbackStatus(r.OneOf([]string{
 				string(CallbackCompleted), string(CallbackFailed), string(CallbackProgress),
 			}))
 		case "output":
-			said.Output = r.output()
+			callback.Output = r.output()
 		case "errorCode":
-			said.ErrorCode = r.checked(checkErrorCode)
+			callback.ErrorCode = r.Checked(jobspec.WrongErrorCode)
 		case "message":
-			said.Message, _ = r.text(MaxMessage)
+			callback.Message, _ = r.Text(jobspec.MaxMessage)
 		case "retryable":
-			said.Retryable = r.boolean()
+			callback.Retryable = r.Boolean()
 		case "progress":
-			said.Progress = r.progress()
+			callback.Progress = r.progress()
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete {
-		r.checkCallback(&said, given)
+		r.checkCallback(&callback, given)
 	}
-	return said
+	return callback
 }
 
-func (r *reader) checkCallback(said *Callback, given map[string]bool) {
+func (r reader) checkCallback(callback *Callback, given map[string]bool) {
 	for _, name := range []string{"jobId", "attempt", "status"} {
 		if !given[name] {
-			r.badAt(name, "is required")
+			r.BadAt(name, "is required")
 		}
 	}
 	for _, name := range []string{"output", "errorCode", "message", "retryable", "progress"} {
-		if only := callbackMembers[name]; given[name] && said.Status != "" && said.Status != only {
-			r.badAt(name, "goes only with status %s", only)
+		if only := callbackMembers[name]; given[name] && callback.Status != "" && callback.Status != only {
+			r.BadAt(name, "goes only with status %s", only)
 		}
 	}
 	switch {
-	case said.Status == CallbackProgress && !given["progress"]:
-		r.badAt("progress", "is required with status PROGRESS")
-	case said.Status == CallbackFailed && !given["errorCode"]:
-		said.ErrorCode = string(apierror.CallbackFailed)
+	case callback.Status == CallbackProgress && !given["progress"]:
+		r.BadAt("progress", "is required with status PROGRESS")
+	case callback.Status == CallbackFailed && !given["errorCode"]:
+		callback.ErrorCode = string(apierror.CallbackFailed)
 	}
-}
-
-func (r *reader) uuid() uuid.UUID {
-	s, ok := r.text(MaxKey)
-	if !ok {
-		return uuid.Nil
-	}
-	id, err := uuid.Parse(s)
-	if err != nil || len(s) != len(uuid.Nil.String()) {
-		r.bad("must be a UUID")
-		return uuid.Nil
-	}
-	return id
 }
 
 // output reads any JSON value that is small enough.
-func (r *reader) output() json.RawMessage {
-	v := r.raw()
+func (r reader) output() json.RawMessage {
+	v := r.Raw()
 	if len(v) > MaxCallbackOutput {
-		r.bad("must have at most %d bytes, not %d", MaxCallbackOutput, len(v))
+		r.Bad("must have at most %d bytes, not %d", MaxCallbackOutput, len(v))
 	}
 	return json.RawMessage(v)
 }
 
-func (r *reader) progress() (p jobevent.Progress) {
+func (r reader) progress() (p jobevent.Progress) {
 	hasPercent := false
-	whole := r.object(func() {
-		switch string(r.name) {
+	whole := r.Object(func() {
+		switch string(r.Name) {
 		case "percent":
 			hasPercent = true
-			p.Percent = int(r.integer(0, 100))
+			p.Percent = int(r.Integer(0, 100))
 		case "message":
-			if !r.null() {
-				p.Message, _ = r.text(MaxProgressMessage)
+			if !r.Null() {
+				p.Message, _ = r.Text(MaxProgressMessage)
 			}
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if whole && !hasPercent {
-		r.badIn("percent", "is required")
+		r.BadIn("percent", "is required")
 	}
 	return p
 }
@@ -169,8 +158,8 @@ func (r *reader) progress() (p jobevent.Progress) {
 const MaxProgressMessage = 1_000
 
 // CanonicalCallback writes a decoded callback so that the same meaning is the same bytes.
-func CanonicalCallback(said Callback) ([]byte, error) {
-	output := []byte(said.Output)
+func CanonicalCallback(callback Callback) ([]byte, error) {
+	output := []byte(callback.Output)
 	if output != nil {
 		var err error
 		// Integers stay as they are written: as doubles, neighbours above 2⁵³ would be the same.
@@ -180,8 +169,8 @@ func CanonicalCallback(said Callback) ([]byte, error) {
 			return nil, fmt.Errorf("write canonical output: %w", err)
 		}
 	}
-	said.Output = slices.Clip(output)
-	b, err := json.Marshal(said)
+	callback.Output = slices.Clip(output)
+	b, err := json.Marshal(callback)
 	if err != nil {
 		return nil, fmt.Errorf("write canonical callback: %w", err)
 	}

@@ -1,4 +1,4 @@
-package jobspec_test
+package payloadschema_test
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )
 
-// A schema of a worker asks for something that is cheap to say and dear to look at; a payload has as much of it as it can.
+// A worker's schema is short and asks for something that is dear to check; a payload has as much of it as it can.
 func TestPatternsAndLongTextsInAPayloadArePaidFor(t *testing.T) {
 	t.Parallel()
 	list := func(text string, n int) string {
@@ -24,17 +24,17 @@ func TestPatternsAndLongTextsInAPayloadArePaidFor(t *testing.T) {
 			`"` + strings.Repeat("a", 500_000) + `"`,
 		},
 	} {
-		schema, err := jobspec.CompileForeignSchema(json.RawMessage(c.schema))
+		schema, err := payloadschema.CompileForeign(json.RawMessage(c.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		err = schema.Check(json.RawMessage(c.payload))
-		if took := time.Since(began); !errors.Is(err, jobspec.ErrTooCostly) || took > 5*time.Second && !testing.Short() {
+		if took := time.Since(began); !errors.Is(err, payloadschema.ErrTooCostly) || took > 5*time.Second && !testing.Short() {
 			t.Errorf("%s: %.100v after %v", name, err, took)
 		}
 	}
-	schema, err := jobspec.CompileForeignSchema(json.RawMessage(`{"items": {"format": "regex", "maxLength": 50}}`))
+	schema, err := payloadschema.CompileForeign(json.RawMessage(`{"items": {"format": "regex", "maxLength": 50}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package jobspec
+package payloadschema
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A few lines of schema can ask for 2¹⁰⁰ steps (each level referring twice to the next), and one pattern
-// for a minute over a long text. Whoever did not write the schema counts, and gives up.
+// A few lines of schema can take 2¹⁰⁰ steps (each level refers twice to the next), and one pattern can take a minute
+// over a long text. So a check by a schema that is not trusted counts its steps, and gives up.
 const (
 	freeSteps    = 10_000
 	stepsPerByte = 2     // of the payload: 512 KiB of small numbers take half of it
@@ -23,15 +23,15 @@ const (
 	valueCost    = 10    // values of an enum that count as one step
 )
 
-// CompileForeignSchema reads a schema that may be of ill will, such as one that a worker has told. Its
-// Check returns ErrTooCostly rather than work, or wait for other checks, for long.
-func CompileForeignSchema(text json.RawMessage) (s *Schema, err error) {
+// CompileForeign reads a schema that is not trusted, such as one that a worker advertised. Its Check returns
+// ErrTooCostly rather than run, or wait for other checks, for long.
+func CompileForeign(text json.RawMessage) (s *Schema, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("compile schema: %v", value)
 		}
 	}()
-	return compileSchema(text, newBudget())
+	return compile(text, newBudget())
 }
 
 type budget struct {
@@ -70,7 +70,7 @@ func (b *budget) run(ctx context.Context, bytes int, check func() error) (err er
 	return check()
 }
 
-// spend leaves the library by a panic, since it takes no other word. Outside run nothing is spent.
+// spend leaves the library by a panic, since the library has no other way to stop it. Outside run nothing is spent.
 func (b *budget) spend(steps int) {
 	if b.left -= steps; b.left < 0 {
 		panic(overspent{})
@@ -78,7 +78,7 @@ func (b *budget) spend(steps int) {
 }
 
 // regexp is the engine for the schema's patterns: those of Go need time in proportion to the text. A payload has
-// patterns too, where its schema asks for the format regex: whoever submits it pays before they are written out.
+// patterns too, where its schema asks for the format regex: their cost is spent before they are written out.
 func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("a pattern may have at most %d bytes", maxPattern)
@@ -137,8 +137,8 @@ func (r countedRegexp) MatchString(s string) bool {
 	return r.Regexp.MatchString(s)
 }
 
-// weigh says what a schema itself costs, at once and for each member or element of a value. What its parts
-// do before they reach their own format is on its bill.
+// weigh returns what a schema itself costs, at once and for each member or element of a value. That includes the steps
+// of its parts before these reach their own format.
 func weigh(s *jsonschema.Schema) (atOnce, each int) {
 	inPlace := 1 + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf) + len(s.DependentSchemas)
 	values := 0

@@ -1,19 +1,20 @@
-package jobspec
+package apibody
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of an operation.
 const (
 	MaxOperationJobs  = 10_000
-	MaxOperationBytes = 1 << 20 // checked by who reads the body
+	MaxOperationBytes = 1 << 20 // the gateway checks it
 )
 
 // Operation is one command for many jobs: for those of JobIDs, or for all that match Filter.
@@ -27,7 +28,7 @@ type Operation struct {
 
 // Filter chooses jobs; what is empty does not count.
 type Filter struct {
-	All            bool              `json:"all,omitempty"`    // said where nothing else is
+	All            bool              `json:"all,omitempty"`    // alone, for all jobs
 	Status         []jobstate.Status `json:"status,omitempty"` // one of these
 	JobType        string            `json:"type,omitempty"`
 	Queue          string            `json:"queue,omitempty"`
@@ -58,27 +59,27 @@ var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
 
 // DecodeOperation reads the body of an operation. The error is an *apierror.Error.
 func DecodeOperation(body []byte) (Operation, error) {
-	if p := scanProblems(body, ""); p != nil {
-		return Operation{}, p.err()
+	if p := strictjson.Scan(body, ""); p != nil {
+		return Operation{}, p.Err("job request")
 	}
-	r := newReader(body, "")
+	r := newReader(body)
 	var op Operation
 	var when whenReader
 	given := map[string]bool{}
-	complete := r.object(func() {
-		given[string(r.name)] = true
-		switch string(r.name) {
+	complete := r.Object(func() {
+		given[string(r.Name)] = true
+		switch string(r.Name) {
 		case "command":
-			op.Command = r.oneOf(operationCommands)
+			op.Command = r.OneOf(operationCommands)
 		case "jobIds":
 			op.JobIDs = r.jobIDs()
 		case "filter":
 			op.Filter = r.filter()
 		case "idempotencyKey":
-			op.IdempotencyKey = r.label(MaxKey)
+			op.IdempotencyKey = r.Label(jobspec.MaxKey)
 		default:
 			if !when.member(r) {
-				r.unknown()
+				r.Unknown()
 			}
 		}
 	})
@@ -89,127 +90,117 @@ func DecodeOperation(body []byte) (Operation, error) {
 		}
 	}
 	op.When = when.When
-	p := r.close()
-	return op, p.err()
+	p := r.Close()
+	return op, p.Err("job request")
 }
 
-func (r *reader) checkOperation(given map[string]bool) {
+func (r reader) checkOperation(given map[string]bool) {
 	if !given["command"] {
-		r.badAt("command", "is required")
+		r.BadAt("command", "is required")
 	}
 	switch {
 	case given["jobIds"] && given["filter"]:
-		r.badAt("filter", "and jobIds exclude each other")
+		r.BadAt("filter", "and jobIds exclude each other")
 	case !given["jobIds"] && !given["filter"]:
-		r.badAt("filter", "is required, or jobIds")
+		r.BadAt("filter", "is required, or jobIds")
 	}
 }
 
-// oneOf reads a string that is one of some; else it is empty.
-func (r *reader) oneOf(some []string) string {
-	s, ok := r.text(MaxKey)
-	if ok && !slices.Contains(some, s) {
-		r.bad("must be one of %s", strings.Join(some, ", "))
-		return ""
-	}
-	return s
-}
-
-func (r *reader) jobIDs() []uuid.UUID {
+func (r reader) jobIDs() []uuid.UUID {
 	var ids []uuid.UUID
 	seen := map[uuid.UUID]bool{}
-	before := len(r.problems)
-	whole := r.array(MaxOperationJobs, func(int) {
-		bad := len(r.problems)
-		id := r.uuid()
-		if len(r.problems) == bad && seen[id] {
-			r.bad("is there twice")
+	before := len(r.Problems)
+	whole := r.Array(MaxOperationJobs, func(int) {
+		bad := len(r.Problems)
+		id := r.UUID()
+		if len(r.Problems) == bad && seen[id] {
+			r.Bad("is there twice")
 		}
 		seen[id] = true
 		ids = append(ids, id)
 	})
-	if whole && len(ids) == 0 && len(r.problems) == before {
-		r.bad("must have at least one entry")
+	if whole && len(ids) == 0 && len(r.Problems) == before {
+		r.Bad("must have at least one entry")
 	}
 	return ids
 }
 
-// filter reads one that names something, or says that it means all jobs.
-func (r *reader) filter() *Filter {
+// filter reads a filter, which must name something, or ask for all jobs.
+func (r reader) filter() *Filter {
 	var f Filter
 	named := 0
-	before := len(r.problems)
-	whole := r.object(func() {
+	before := len(r.Problems)
+	whole := r.Object(func() {
 		named++
-		switch string(r.name) {
+		switch string(r.Name) {
 		case "all":
-			if f.All = r.boolean(); !f.All {
-				r.bad("must be true, or left out")
+			if f.All = r.Boolean(); !f.All {
+				r.Bad("must be true, or left out")
 			}
 		case "status":
 			f.Status = r.statuses()
 		case "type":
-			f.JobType = r.checked(checkJobType)
+			f.JobType = r.Checked(jobspec.WrongJobType)
 		case "queue":
-			f.Queue = r.checked(checkQueue)
+			f.Queue = r.Checked(jobspec.WrongQueue)
 		case "tag":
-			f.Tag = r.label(MaxTag)
+			f.Tag = r.Label(jobspec.MaxTag)
 		case "since":
-			f.Since = r.instant()
+			f.Since = r.Instant()
 		case "until":
-			f.Until = r.instant()
+			f.Until = r.Instant()
 		case "orderingKey":
-			f.OrderingKey = r.label(MaxKey)
+			f.OrderingKey = r.Label(jobspec.MaxKey)
 		case "errorCode":
-			f.ErrorCode = r.label(MaxKey)
+			f.ErrorCode = r.Label(jobspec.MaxKey)
 		case "noErrorCode":
-			if f.NoErrorCode = r.boolean(); !f.NoErrorCode {
-				r.bad("must be true, or left out")
+			if f.NoErrorCode = r.Boolean(); !f.NoErrorCode {
+				r.Bad("must be true, or left out")
 			}
 		case "traceId":
-			id := r.uuid()
+			id := r.UUID()
 			f.TraceID = &id
 		case "idempotencyKey":
-			f.IdempotencyKey = r.label(MaxKey)
+			f.IdempotencyKey = r.Label(jobspec.MaxKey)
 		case "ownerId":
-			f.OwnerID = r.label(MaxKey)
+			f.OwnerID = r.Label(jobspec.MaxKey)
 		case "after":
-			id := r.uuid()
+			id := r.UUID()
 			f.After = &id
 		case "q":
-			f.Search = r.label(MaxKey)
+			f.Search = r.Label(jobspec.MaxKey)
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	switch {
-	case !whole || len(r.problems) > before:
+	case !whole || len(r.Problems) > before:
 	case named == 0:
-		r.bad(`must name something, or say {"all": true}`)
+		r.Bad(`must name something, or say {"all": true}`)
 	case f.All && named > 1:
-		r.badIn("all", "and the other fields exclude each other")
+		r.BadIn("all", "and the other fields exclude each other")
 	case f.NoErrorCode && f.ErrorCode != "":
-		r.badIn("noErrorCode", "and errorCode exclude each other")
+		r.BadIn("noErrorCode", "and errorCode exclude each other")
 	}
 	return &f
 }
 
-func (r *reader) statuses() []jobstate.Status {
+func (r reader) statuses() []jobstate.Status {
 	var statuses []jobstate.Status
-	before := len(r.problems)
-	whole := r.array(len(jobstate.All()), func(int) {
-		s, ok := r.text(MaxKey)
+	before := len(r.Problems)
+	whole := r.Array(len(jobstate.All()), func(int) {
+		s, ok := r.Text(jobspec.MaxKey)
 		status := jobstate.Status(s)
 		switch {
 		case ok && !status.Valid():
-			r.bad("%s", jobstate.Unknown(s))
+			r.Bad("%s", jobstate.Unknown(s))
 		case ok && slices.Contains(statuses, status):
-			r.bad("is there twice")
+			r.Bad("is there twice")
 		}
 		statuses = append(statuses, status)
 	})
-	if whole && len(statuses) == 0 && len(r.problems) == before {
-		r.bad("must have at least one entry")
+	if whole && len(statuses) == 0 && len(r.Problems) == before {
+		r.Bad("must have at least one entry")
 	}
 	return statuses
 }

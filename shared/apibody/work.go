@@ -1,4 +1,4 @@
-package jobspec
+package apibody
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Limits of what pull workers send.
@@ -17,7 +19,7 @@ const (
 
 	MaxClaimSlots    = 500
 	MaxClaimTypes    = 100
-	MaxWorkAttempts  = 500 // of one beat or one settle
+	MaxWorkAttempts  = 500 // of one heartbeat or one settle
 	maxBeatLines     = 200
 	maxBeatLineBytes = 16 << 10
 	maxToken         = 200
@@ -39,69 +41,41 @@ type WorkClaim struct {
 	Wait   time.Duration `json:"wait"`
 }
 
-// DecodeWorkClaim reads one. It says all that is wrong, as an *apierror.Error.
+// DecodeWorkClaim reads a claim. It returns all that is wrong as an *apierror.Error.
 func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 	claim := WorkClaim{Slots: defaultSlots, Wait: defaultWait}
-	if p := scanProblems(body, ""); p != nil {
-		return claim, p.errIn("claim")
+	if p := strictjson.Scan(body, ""); p != nil {
+		return claim, p.Err("claim")
 	}
-	r := newReader(body, "")
-	complete := r.object(func() {
-		switch string(r.name) {
+	r := newReader(body)
+	complete := r.Object(func() {
+		switch string(r.Name) {
 		case "worker":
-			claim.Worker = r.label(maxWorkerChars)
+			claim.Worker = r.Label(maxWorkerChars)
 		case "types":
-			claim.Types = r.names(MaxClaimTypes, func() string { return r.checked(checkJobType) })
+			claim.Types = r.Names(MaxClaimTypes, func() string { return r.Checked(jobspec.WrongJobType) })
 		case "queues":
-			if !r.null() {
-				claim.Queues = r.names(MaxClaimTypes, func() string { return r.checked(checkQueue) })
+			if !r.Null() {
+				claim.Queues = r.Names(MaxClaimTypes, func() string { return r.Checked(jobspec.WrongQueue) })
 			}
 		case "slots":
-			claim.Slots = int(r.integer(1, MaxClaimSlots))
+			claim.Slots = int(r.Integer(1, MaxClaimSlots))
 		case "wait":
-			claim.Wait = r.duration(MaxClaimWait)
+			claim.Wait = r.Duration(MaxClaimWait)
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete && claim.Worker == "" {
-		r.badAt("worker", "is required")
+		r.BadAt("worker", "is required")
 	}
 	if complete && len(claim.Types) == 0 {
-		r.badAt("types", "must name at least one job type")
+		r.BadAt("types", "must name at least one job type")
 	}
-	return claim, r.close().errIn("claim")
+	return claim, r.Close().Err("claim")
 }
 
-// names reads an array of different names.
-func (r *reader) names(most int, read func() string) []string {
-	names := []string{}
-	r.array(most, func(int) {
-		name := read()
-		if slices.Contains(names, name) {
-			r.bad("is there twice")
-			return
-		}
-		names = append(names, name)
-	})
-	return names
-}
-
-// duration reads one as Go writes it, as 30s or 500ms.
-func (r *reader) duration(most time.Duration) time.Duration {
-	text, ok := r.text(MaxKey)
-	if !ok {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
-		r.bad("must be a duration from 0s to %s, as 30s or 500ms", most)
-		return 0
-	}
-	return d
-}
-
-// WorkBeat is a pull worker's sign that it still has attempts.
+// WorkBeat is a pull worker's heartbeat: the attempts that it still runs.
 type WorkBeat struct {
 	Worker   string        `json:"worker"`
 	Attempts []WorkAttempt `json:"attempts"`
@@ -120,62 +94,62 @@ type WorkLine struct {
 	Text  string `json:"text"`
 }
 
-// DecodeWorkBeat reads one. It says all that is wrong, as an *apierror.Error.
+// DecodeWorkBeat reads a heartbeat. It returns all that is wrong as an *apierror.Error.
 func DecodeWorkBeat(body []byte) (WorkBeat, error) {
 	var beat WorkBeat
-	if p := scanProblems(body, ""); p != nil {
-		return beat, p.errIn("beat")
+	if p := strictjson.Scan(body, ""); p != nil {
+		return beat, p.Err("beat")
 	}
-	r := newReader(body, "")
-	complete := r.object(func() {
-		switch string(r.name) {
+	r := newReader(body)
+	complete := r.Object(func() {
+		switch string(r.Name) {
 		case "worker":
-			beat.Worker = r.label(maxWorkerChars)
+			beat.Worker = r.Label(maxWorkerChars)
 		case "attempts":
-			r.array(MaxWorkAttempts, func(int) { beat.Attempts = append(beat.Attempts, r.workAttempt()) })
+			r.Array(MaxWorkAttempts, func(int) { beat.Attempts = append(beat.Attempts, r.workAttempt()) })
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete && beat.Worker == "" {
-		r.badAt("worker", "is required")
+		r.BadAt("worker", "is required")
 	}
-	return beat, r.close().errIn("beat")
+	return beat, r.Close().Err("beat")
 }
 
-func (r *reader) workAttempt() (a WorkAttempt) {
-	complete := r.object(func() {
-		switch string(r.name) {
+func (r reader) workAttempt() (a WorkAttempt) {
+	complete := r.Object(func() {
+		switch string(r.Name) {
 		case "token":
-			a.Token = r.label(maxToken)
+			a.Token = r.Label(maxToken)
 		case "progress":
-			if !r.null() {
+			if !r.Null() {
 				p := r.progress()
 				a.Progress = &p
 			}
 		case "log":
-			if !r.null() {
-				r.array(maxBeatLines, func(int) { a.Log = append(a.Log, r.workLine()) })
+			if !r.Null() {
+				r.Array(maxBeatLines, func(int) { a.Log = append(a.Log, r.workLine()) })
 			}
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete && a.Token == "" {
-		r.badIn("token", "is required")
+		r.BadIn("token", "is required")
 	}
 	return a
 }
 
-func (r *reader) workLine() (line WorkLine) {
-	r.object(func() {
-		switch string(r.name) {
+func (r reader) workLine() (line WorkLine) {
+	r.Object(func() {
+		switch string(r.Name) {
 		case "level":
-			line.Level = r.oneOf([]string{"debug", "info", "warn", "error"})
+			line.Level = r.OneOf([]string{"debug", "info", "warn", "error"})
 		case "text":
-			line.Text, _ = r.text(maxBeatLineBytes)
+			line.Text, _ = r.Text(maxBeatLineBytes)
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	return line
@@ -220,28 +194,29 @@ var workMembers = map[string]WorkStatus{
 	"retryAfterMs": WorkFailed, "delayMs": WorkSnoozed, "callbackTimeoutMs": WorkWaiting,
 }
 
-// DecodeWorkSettle reads one. The error is for what makes all of it useless; a result that is wrong has its own.
+// DecodeWorkSettle reads the outcomes of attempts. The error is for a body that is useless as a whole; a result that is
+// wrong has an error of its own.
 func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 	var settle WorkSettle
 	var raw []json.RawMessage
-	r := newReader(body, "")
-	complete := r.object(func() {
-		switch string(r.name) {
+	r := newReader(body)
+	complete := r.Object(func() {
+		switch string(r.Name) {
 		case "worker":
-			settle.Worker = r.label(maxWorkerChars)
+			settle.Worker = r.Label(maxWorkerChars)
 		case "results":
-			r.array(MaxWorkAttempts, func(int) { raw = append(raw, slices.Clone(json.RawMessage(r.raw()))) })
+			r.Array(MaxWorkAttempts, func(int) { raw = append(raw, slices.Clone(json.RawMessage(r.Raw()))) })
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete && settle.Worker == "" {
-		r.badAt("worker", "is required")
+		r.BadAt("worker", "is required")
 	}
 	if complete && len(raw) == 0 {
-		r.badAt("results", "must have at least one entry")
+		r.BadAt("results", "must have at least one entry")
 	}
-	if err := r.close().errIn("settle"); err != nil {
+	if err := r.Close().Err("settle"); err != nil {
 		return settle, err
 	}
 	for _, one := range raw {
@@ -251,51 +226,51 @@ func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 }
 
 func decodeWorkResult(body []byte) WorkResult {
-	unsound := scanProblems(body, "")
-	r := newReader(body, "")
+	unsound := strictjson.Scan(body, "")
+	r := newReader(body)
 	result := r.workResult()
-	p := r.close()
+	p := r.Close()
 	if unsound != nil {
 		p = unsound
 	}
-	if err := p.errIn("result"); err != nil {
+	if err := p.Err("result"); err != nil {
 		return WorkResult{Token: result.Token, Wrong: err}
 	}
 	return result
 }
 
-func (r *reader) workResult() WorkResult {
+func (r reader) workResult() WorkResult {
 	result := WorkResult{Retryable: true}
 	given := map[string]bool{}
-	complete := r.object(func() {
-		name := string(r.name)
-		if workMembers[name] != "" && r.null() {
+	complete := r.Object(func() {
+		name := string(r.Name)
+		if workMembers[name] != "" && r.Null() {
 			return
 		}
 		given[name] = true
 		switch name {
 		case "token":
-			result.Token = r.label(maxToken)
+			result.Token = r.Label(maxToken)
 		case "status":
-			result.Status = WorkStatus(r.oneOf([]string{
+			result.Status = WorkStatus(r.OneOf([]string{
 				string(WorkCompleted), string(WorkFailed), string(WorkSnoozed), string(WorkWaiting),
 			}))
 		case "output":
 			result.Output = r.output()
 		case "errorCode":
-			result.ErrorCode = r.checked(checkErrorCode)
+			result.ErrorCode = r.Checked(jobspec.WrongErrorCode)
 		case "message":
-			result.Message, _ = r.text(MaxMessage)
+			result.Message, _ = r.Text(jobspec.MaxMessage)
 		case "retryable":
-			result.Retryable = r.boolean()
+			result.Retryable = r.Boolean()
 		case "retryAfterMs":
-			result.RetryAfter = r.millis(minWorkPause, maxWorkPause)
+			result.RetryAfter = r.Millis(minWorkPause, maxWorkPause)
 		case "delayMs":
-			result.Snooze = r.millis(minWorkPause, maxWorkPause)
+			result.Snooze = r.Millis(minWorkPause, maxWorkPause)
 		case "callbackTimeoutMs":
-			result.CallbackTimeout = r.millis(minWorkPause, maxWorkPause)
+			result.CallbackTimeout = r.Millis(minWorkPause, maxWorkPause)
 		default:
-			r.unknown()
+			r.Unknown()
 		}
 	})
 	if complete {
@@ -304,24 +279,24 @@ func (r *reader) workResult() WorkResult {
 	return result
 }
 
-func (r *reader) checkWorkResult(result *WorkResult, given map[string]bool) {
+func (r reader) checkWorkResult(result *WorkResult, given map[string]bool) {
 	for _, name := range []string{"token", "status"} {
 		if !given[name] {
-			r.badAt(name, "is required")
+			r.BadAt(name, "is required")
 		}
 	}
 	for _, name := range []string{
 		"output", "errorCode", "message", "retryable", "retryAfterMs", "delayMs", "callbackTimeoutMs",
 	} {
 		if only := workMembers[name]; given[name] && result.Status != "" && result.Status != only {
-			r.badAt(name, "goes only with status %s", only)
+			r.BadAt(name, "goes only with status %s", only)
 		}
 	}
 	switch {
 	case result.Status == WorkSnoozed && !given["delayMs"]:
-		r.badAt("delayMs", "is required with status SNOOZED")
+		r.BadAt("delayMs", "is required with status SNOOZED")
 	case result.Status == WorkWaiting && !given["callbackTimeoutMs"]:
-		r.badAt("callbackTimeoutMs", "is required with status WAITING")
+		r.BadAt("callbackTimeoutMs", "is required with status WAITING")
 	case result.Status == WorkFailed && !given["errorCode"]:
 		result.ErrorCode = string(apierror.HandlerFailed)
 	}

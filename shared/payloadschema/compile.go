@@ -1,52 +1,25 @@
-package jobspec
+// Package payloadschema checks a job's payload against the JSON Schema of its type, and describes in a sentence each
+// value that does not fit. A schema that a worker advertised is not trusted: checking by it has a bounded cost.
+package payloadschema
 
 import (
 	"bytes"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// Limits of the JSON Schema of a job type's payload.
+// Limits of a schema.
 const (
-	MaxSchemaBytes = 64 << 10
-	maxSubschemas  = 2_000 // compiling takes time in the square of them
+	MaxBytes      = 64 << 10
+	maxSubschemas = 2_000 // compiling takes time in the square of them
 )
 
-//go:embed schemas/*.json
-var schemaFiles embed.FS
-
-// PayloadSchema is the JSON Schema of a built-in job type's payload; nil for any other job type.
-func PayloadSchema(jobType string) json.RawMessage {
-	text, err := schemaFiles.ReadFile("schemas/" + strings.ToLower(jobType) + ".json")
-	if err != nil || strings.ToUpper(jobType) != jobType {
-		return nil
-	}
-	return text
-}
-
-// builtinSchema holds the compiled schema of each built-in job type but SIMULATION, whose own parser is much faster.
-var builtinSchema = sync.OnceValue(func() map[string]*Schema {
-	schemas := map[string]*Schema{}
-	for _, jobType := range Builtin() {
-		if jobType == Simulation {
-			continue
-		}
-		schema, err := CompileSchema(PayloadSchema(jobType))
-		if err != nil { // a test compiles them all
-			panic(fmt.Sprintf("schema of %s: %v", jobType, err))
-		}
-		schemas[jobType] = schema
-	}
-	return schemas
-})
-
-// Schema is the JSON Schema (draft 2020-12) of a job type's payload, ready to judge payloads.
+// Schema is the JSON Schema (draft 2020-12) of a job type's payload, compiled.
 type Schema struct {
 	compiled *jsonschema.Schema
 	document any
@@ -58,11 +31,11 @@ const (
 	dialectURL = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// CompileSchema reads a schema that is trusted to be of good will, such as a program's own. It refers to
-// nothing outside itself; its patterns are Go's regular expressions; format is checked.
-func CompileSchema(text json.RawMessage) (*Schema, error) { return compileSchema(text, nil) }
+// Compile reads a schema that is trusted, such as a program's own. The schema refers to nothing outside itself; its
+// patterns are Go's regular expressions; format is checked.
+func Compile(text json.RawMessage) (*Schema, error) { return compile(text, nil) }
 
-func compileSchema(text json.RawMessage, limits *budget) (*Schema, error) {
+func compile(text json.RawMessage, limits *budget) (*Schema, error) {
 	document, err := readSchema(text)
 	if err != nil {
 		return nil, err
@@ -88,16 +61,16 @@ func compileSchema(text json.RawMessage, limits *budget) (*Schema, error) {
 }
 
 func readSchema(text json.RawMessage) (any, error) {
-	if len(text) > MaxSchemaBytes {
-		return nil, fmt.Errorf("read schema: it has %d bytes, more than %d", len(text), MaxSchemaBytes)
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("read schema: it has %d bytes, more than %d", len(text), MaxBytes)
 	}
-	if p := scanProblems(text, "schema"); p != nil {
-		return nil, fmt.Errorf("read schema: %s", p.message())
+	if p := strictjson.Scan(text, "schema"); p != nil {
+		return nil, fmt.Errorf("read schema: %s", p.Message("the body"))
 	}
-	r := newReader(text, "schema")
-	r.raw()
-	if p := r.close(); p != nil {
-		return nil, fmt.Errorf("read schema: %s", p.message())
+	r := strictjson.NewReader(text, "schema")
+	r.Raw()
+	if p := r.Close(); p != nil {
+		return nil, fmt.Errorf("read schema: %s", p.Message("the body"))
 	}
 	document, err := decodeAny(text)
 	if err != nil {
@@ -144,7 +117,7 @@ func countSubschemas(v any) int {
 
 type nothingElse struct{}
 
-// Load refuses: a schema must not have its reader call anybody.
+// Load refuses: reading a schema must not call another host.
 func (nothingElse) Load(string) (any, error) {
 	return nil, errors.New("a payload's schema may refer to nothing outside itself")
 }
