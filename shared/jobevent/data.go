@@ -15,6 +15,7 @@ type Created struct {
 	JobID         uuid.UUID           `json:"jobId"`
 	TraceID       uuid.UUID           `json:"traceId"`
 	OwnerID       string              `json:"ownerId,omitempty"`
+	FairnessKey   string              `json:"fairnessKey,omitempty"` // shares its queue with other keys; empty: the owner is the key
 	JobType       string              `json:"jobType"`
 	Queue         string              `json:"queue"`
 	Payload       json.RawMessage     `json:"payload"`
@@ -285,10 +286,14 @@ const (
 	ControlQueue ControlKind = "queue"
 	ControlType  ControlKind = "type"
 	ControlOwner ControlKind = "owner"
+	ControlKey   ControlKind = "fairnessKey"
 )
 
-// Control is what holds for all jobs of a queue, a job type or an owner, whole; the highest version
-// counts. Its zero limits and no pause mean that nothing holds any more.
+// AnyName is the name of the Control that holds for each one of its kind that has no Control of its own.
+const AnyName = "*"
+
+// Control is what holds for all jobs of a queue, a job type, an owner or a fairness key, whole; the highest version
+// counts. Without limits, pause and weight, nothing holds any more.
 type Control struct {
 	Kind            ControlKind `json:"kind"`
 	Name            string      `json:"name"`
@@ -296,6 +301,7 @@ type Control struct {
 	Paused          bool        `json:"paused,omitempty"`
 	MaxRunning      *int        `json:"maxRunning,omitempty"`      // attempts out at once; absent: any number
 	StartsPerSecond *float64    `json:"startsPerSecond,omitempty"` // absent: any number
+	Weight          int         `json:"weight,omitempty"`          // of a fairness key: its share of the starts, 1 to 100; zero: 1
 }
 
 // ControlApplied reports that the scheduler uses this version of a Control.
