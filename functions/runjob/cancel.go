@@ -14,15 +14,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// wish is a request to cancel an attempt that this worker does not have.
+// wish is a request to cancel an attempt that this worker does not hold.
 type wish struct {
 	key     workerdb.Key
 	traceID uuid.UUID
 }
 
-// tailCancels reads every request to cancel an attempt; each worker does.
+// tailCancels reads all requests to cancel an attempt, as every worker does.
 func (f *Function) tailCancels(ctx context.Context) {
-	_ = f.cancels.Run(ctx, func(m *sarama.ConsumerMessage) { // never an error: it connects again
+	_ = f.cancels.Run(ctx, func(m *sarama.ConsumerMessage) { // returns no error: it reconnects
 		items, _ := funchost.Decode(m, f.cfg.Kafka.Keys)
 		for _, it := range items {
 			var c jobevent.AttemptCancel
@@ -30,7 +30,7 @@ func (f *Function) tailCancels(ctx context.Context) {
 			if err == nil {
 				c, err = jobevent.DecodeAs[jobevent.AttemptCancel](it, jobevent.TypeAttemptCancel)
 			}
-			if err != nil { // every worker reads it, so none is the one to reject it; the scheduler sends the request again
+			if err != nil { // not rejected, since every worker reads it; the scheduler repeats the request
 				slog.WarnContext(ctx, "request to cancel cannot be read", "offset", m.Offset, "error", err)
 				continue
 			}
@@ -46,8 +46,8 @@ func (f *Function) wanted(w wish) {
 	f.wishes.put(w)
 }
 
-// cancelAll marks attempts of other workers, and settles those that no worker has claimed: their rows keep
-// them from ever starting. Any worker may be the first to.
+// cancelAll marks attempts of other workers, and settles attempts that no worker has claimed, so that their rows keep
+// them from ever starting. All workers do this, and the first one settles.
 func (f *Function) cancelAll(ctx context.Context) {
 	for {
 		batch := f.wishes.take(maxBatch)
@@ -65,7 +65,7 @@ func (f *Function) cancelAll(ctx context.Context) {
 				slog.WarnContext(ctx, "attempt cannot be cancelled", telemetry.FieldJobID, o.JobID,
 					telemetry.FieldAttempt, o.Attempt, telemetry.FieldTraceID, o.TraceID, "error", err)
 			})
-		// One may have been claimed here since it was looked for.
+		// This worker may have claimed the attempt since it looked for it.
 		for _, w := range batch {
 			f.pool.Cancel(w.key, f.timing.cancelPatience)
 		}

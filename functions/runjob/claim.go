@@ -18,22 +18,22 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// claimAll takes records while there is room for them, until ctx ends. A full pool leaves them in Kafka.
-// A claim that is under way then is let finish, as far as work allows.
+// claimAll reads records and claims their attempts while there is room, until ctx ends. If the pool is full, records
+// stay in Kafka. A claim that is under way when ctx ends may finish until work ends.
 func (f *Function) claimAll(ctx, work context.Context) {
 	select {
-	case <-f.cancels.Started(): // or a wish to cancel what is claimed now could be missed
+	case <-f.cancels.Started(): // otherwise it could miss a cancel of an attempt that it claims now
 	case <-ctx.Done():
 	}
 	if f.cfg.Demand != nil {
 		f.claimDemanded(ctx, work)
 		return
 	}
-	var orders []ordered // read and not claimed: there was no room for all attempts of an event
+	var orders []ordered // read but not claimed: there was no room for all attempts of an event
 	for ctx.Err() == nil {
-		f.wantsRoom.Store(true) // before it looks, so that none is made unseen
+		f.wantsRoom.Store(true) // before it looks for room, so that it misses none
 		if room := min(f.pool.Room(), f.room(), maxBatch); room > 0 {
-			f.wantsRoom.Store(false) // wakes for every attempt that ends would cost more than the claims
+			f.wantsRoom.Store(false) // waking for every attempt that ends would cost more than the claims
 			if len(orders) == 0 {
 				batch := f.consumers.take(room)
 				orders = f.read(work, batch)
@@ -54,16 +54,16 @@ func (f *Function) claimAll(ctx, work context.Context) {
 	}
 }
 
-// ordered is a record that has been read.
+// ordered is a run order with the record that it came from.
 type ordered struct {
 	delivered
 	run  jobevent.Run
-	from trace.SpanContext // invalid: there is no tracing
+	from trace.SpanContext // invalid: without tracing
 }
 
 func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt} }
 
-// read reads the orders to run attempts in a batch of records, and rejects what it cannot read.
+// read reads the run orders in a batch of records, and rejects those that it cannot read.
 func (f *Function) read(work context.Context, batch []delivered) []ordered {
 	read := make([]ordered, 0, len(batch))
 	tracing := telemetry.TracingOf(work)
@@ -89,14 +89,14 @@ func (f *Function) read(work context.Context, batch []delivered) []ordered {
 	return read
 }
 
-// claim takes attempts in one statement and passes each on to where it belongs. When ctx ends first, their records
-// stay undone and come again; else the store's claims so far are answered.
+// claim claims attempts in one statement, and places each by the answer. If ctx ends first, the records are not done
+// and come again. Otherwise all claims up to the store's latest are answered.
 func (f *Function) claim(ctx, work context.Context, read []ordered) {
 	orders := read[:0]
 	var here []offsets.Record
-	seen := make(map[workerdb.Key]int, len(read)) // index into orders
-	// Asked before the claim: an attempt that is here may be settled and forgotten while the claim
-	// is under way, and its row, read before that, would look like one whose claim got lost.
+	seen := make(map[workerdb.Key]int, len(read)) // indexes into orders
+	// Look before the claim. An attempt of the pool may be settled and forgotten while the claim is under way. If the
+	// claim read its row before that, the row would look like that of a claim whose answer was lost.
 	keys := make([]workerdb.Key, len(read))
 	for i := range read {
 		keys[i] = read[i].key()
@@ -155,10 +155,11 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 	})
 }
 
-var errOutlived = errors.New("the worker fell silent meanwhile: others may have settled its attempts as lost")
+var errOutlived = errors.New("the worker fell silent during the claim: others may have settled its attempts as lost")
 
-// place passes each order on by its answer: to the pool, to be published, or to nowhere. The claim began at an instant
-// of this process's clock: what expires, by the database's, is given so much less time as the claim took.
+// place adds each claimed attempt to the pool, publishes the outcome of each settled one, and drops those of other
+// workers. began is when the claim began, by this process's clock. An attempt expires by the database's clock: the time
+// that the claim took is subtracted from what it has left.
 func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, began time.Time) error {
 	mine := make([]*pool.Attempt, 0, len(orders))
 	var settled []pool.Finished
@@ -166,7 +167,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, b
 	for i := range orders {
 		o := &orders[i]
 		switch claims[i].State {
-		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
+		case workerdb.Claimed, workerdb.OpenMine: // OpenMine: the answer to an earlier claim was lost
 			a := &pool.Attempt{Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record}
 			a.SealWith(f.sealer)
 			if o.run.ExpiresAt != nil {
@@ -190,7 +191,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, b
 	return nil
 }
 
-// readRun reads an order to run an attempt. No error gets better.
+// readRun reads a run order. Its errors are permanent.
 func readRun(e jobevent.Item) (jobevent.Run, error) {
 	run, err := jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun)
 	if err != nil {
@@ -198,7 +199,7 @@ func readRun(e jobevent.Item) (jobevent.Run, error) {
 	}
 	if run.JobID == uuid.Nil || run.Attempt < 1 || run.Attempt > math.MaxInt32 ||
 		run.TimeoutMs < 1 || run.TimeoutMs > math.MaxInt32 {
-		err = fmt.Errorf("read order to run: jobId, attempt or timeoutMs is not one: %w", jobevent.ErrInvalid)
+		err = fmt.Errorf("read run order: jobId, attempt or timeoutMs is invalid: %w", jobevent.ErrInvalid)
 	}
 	return run, err
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
-// cleanUp deletes attempts that are older than they are kept, now and then, until ctx ends.
+// cleanUp deletes attempts that are past their retention, now and then, until ctx ends.
 func (f *Function) cleanUp(ctx context.Context) {
 	if f.cfg.RetainAttempts == 0 {
 		return
 	}
 	for retry.Pause(ctx, f.timing.cleanupEvery) {
 		n, err := f.store.Cleanup(ctx, f.cfg.RetainAttempts, func(took time.Duration) bool {
-			return retry.Pause(ctx, (cleanupShare-1)*took) // what claims and settles is to notice little of it
+			return retry.Pause(ctx, (cleanupShare-1)*took) // so that it hardly slows claims and settling
 		})
 		if err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "old attempts not deleted", "workerId", f.id, "deleted", n, "error", err)

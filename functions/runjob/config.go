@@ -22,10 +22,10 @@ type Config struct {
 
 	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
 
-	Sealing sealing.Config `ignored:"true"` // parts of their own
+	Sealing sealing.Config `ignored:"true"` // read as parts of their own
 	Pull    PullQueues     `ignored:"true"`
 
-	Within  time.Duration     `ignored:"true"` // SHUTDOWN_GRACE, after which the process ends; 0: unknown
+	Within  time.Duration     `ignored:"true"` // SHUTDOWN_GRACE, when the process ends; 0: unknown
 	Queues  []string          `ignored:"true"`
 	Kafka   kafkaevent.Config `ignored:"true"`
 	Version string            `ignored:"true"` // of this build
@@ -41,7 +41,7 @@ type PullQueues struct {
 	Names []string `envconfig:"PULL_QUEUES" default:"pull" desc:"queues of QUEUES whose attempts go to pull workers: pull serves these, and runjob the others"`
 }
 
-// Of are those of some queues that pull serves; nil: none.
+// Of returns those of the queues that pull serves; nil: none.
 func (p PullQueues) Of(queues []string) (own []string) {
 	for _, queue := range queues {
 		if slices.Contains(p.Names, queue) {
@@ -51,7 +51,7 @@ func (p PullQueues) Of(queues []string) (own []string) {
 	return own
 }
 
-// KeepOff leaves the queues to pull that are its own.
+// KeepOff removes the queues that pull serves.
 func (c *Config) KeepOff() {
 	isPull := func(queue string) bool { return slices.Contains(c.Pull.Names, queue) }
 	c.Queues = slices.DeleteFunc(slices.Clone(c.Queues), isPull)
@@ -76,7 +76,7 @@ func (c Config) check() error {
 	if c.Within > 0 && c.Grace >= c.Within {
 		return fmt.Errorf("GRACE: %v is not shorter than SHUTDOWN_GRACE, which is %v", c.Grace, c.Within)
 	}
-	// Or an old record could find no trace of its attempt, and start it again.
+	// Otherwise an old record could find no row of its attempt, and start it again.
 	if c.RetainAttempts != 0 && c.RetainAttempts < jobevent.RecordsGone {
 		return fmt.Errorf("RETAIN_ATTEMPTS: %v is shorter than %v, for which topics may keep records",
 			c.RetainAttempts, jobevent.RecordsGone)
@@ -84,7 +84,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// fence: an old record must find the row of its attempt, or it starts the attempt again.
+// fence returns how old a record may be: it must find the row of its attempt, or it would start the attempt again.
 func (c Config) fence() (fence funchost.Fence) {
 	if c.RetainAttempts == 0 {
 		return fence // kept for ever
@@ -96,19 +96,19 @@ func (c Config) fence() (fence funchost.Fence) {
 	return fence
 }
 
-// timing holds the periods that the delivery protocol fixes, so they are no settings; tests set others.
+// timing has the periods that the delivery protocol fixes. They are not settings, but tests use other values.
 type timing struct {
-	beatAtLeast    time.Duration // between beats when nothing changes
-	beatAtMost     time.Duration // between beats when something does
-	beatAgain      time.Duration // after a beat that failed
-	silence        time.Duration // without a heartbeat: start nothing; with them all along: settle for silent workers
-	heldAtMost     time.Duration // before an attempt is handed back to workers with free slots
-	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
-	stopPatience   time.Duration // the same for a worker that stops
-	flushAtMost    time.Duration // for settling and publishing, beyond what is left of the grace period
-	passAfter      time.Duration // before an attempt that runs holds back the commit of others no more
+	beatAtLeast    time.Duration // between heartbeats when nothing changes
+	beatAtMost     time.Duration // between heartbeats when something does
+	beatAgain      time.Duration // after a heartbeat that failed
+	silence        time.Duration // without a heartbeat, after which no attempt starts; with all heartbeats, after which the worker reaps
+	heldAtMost     time.Duration // in a queue for a slot, before an attempt is handed back while other workers have free slots
+	cancelPatience time.Duration // after a cancel, before the attempt is settled even if its handler has not returned
+	stopPatience   time.Duration // the same when the worker stops
+	flushAtMost    time.Duration // for settling and publishing, after the grace period
+	passAfter      time.Duration // of running, before an attempt no longer holds back the commit of others
 	leaveAtMost    time.Duration // for the last heartbeat
-	logEvery       time.Duration // between events of lines of an attempt that runs
+	logEvery       time.Duration // between events with the log lines of a running attempt
 	cleanupEvery   time.Duration
 }
 
@@ -129,15 +129,15 @@ var defaultTiming = timing{
 
 const (
 	maxBatch            = 500  // attempts in one statement
-	maxUnpublished      = 2000 // outcomes that wait to be settled or published; above it nothing is taken
+	maxUnpublished      = 2000 // outcomes that wait to be settled or published; with more no attempt is claimed
 	maxUnpublishedBytes = 16 << 20
 	maxTakeBytes        = 8 << 20 // of records, at once
-	maxGap              = 10_000  // done records that wait for an earlier one, before that is warned of
+	maxGap              = 10_000  // done records that wait for an earlier one, before the worker logs a warning
 	maxHeldBack         = 100     // done records that wait for an earlier one whose attempt has run for long
-	maxProgress         = 256     // bytes of a message in a beat, which lists all attempts
+	maxProgress         = 256     // bytes of a message in a heartbeat, which lists all attempts
 	maxBeatAttempts     = 500     // in one event
-	maxCancels          = 10_000  // wishes to cancel that wait for the store
-	cleanupShare        = 10      // of the time at most one part goes into deleting what is old
+	maxCancels          = 10_000  // requests to cancel that wait for the store
+	cleanupShare        = 10      // at most 1 / cleanupShare of the time goes into deleting old attempts
 	retryAtLeast        = 100 * time.Millisecond
 	retryAtMost         = 2 * time.Second
 	maxValueBytes       = 1 << 20 // of a rejected record

@@ -14,20 +14,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// consumers are the worker's memberships: one topic and one consumer group a queue.
+// consumers has the worker's group memberships: one topic and one consumer group for each queue.
 type consumers struct {
 	all     []*queueConsumer
-	wake    func() // there may be something to take
-	changed func() // partitions have come or gone
+	wake    func() // called when there may be records to take
+	changed func() // called when partitions have come or gone
 
-	turn int // which queue is asked first; only take
+	turn int // the queue that is read first; used by take only
 }
 
-// delivered is a record, or an item of the event in one, in the order of its partition.
+// delivered is a record or one item of its event, in the order of the partition.
 type delivered struct {
 	offsets.Record
 	message *sarama.ConsumerMessage
-	of      jobevent.Item // what of the record
+	of      jobevent.Item // the item of the record's event
 }
 
 type queueConsumer struct {
@@ -53,13 +53,13 @@ func newConsumers(cfg Config, meter telemetry.Meter, wake, changed func()) (*con
 	return c, nil
 }
 
-// run keeps the memberships until ctx ends. A revoke does not wait for handlers: what is done is marked
-// already, and the rows of the others keep their records from starting them again.
+// run keeps the memberships until ctx ends. A revoke does not wait for handlers: the offsets of done records are marked
+// already, and the rows of the other attempts keep redelivered records from starting them again.
 func (c *consumers) run(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, q := range c.all {
 		group.Go(func() {
-			_ = q.Run(ctx, kafkaevent.Hooks{ // never an error: it connects again
+			_ = q.Run(ctx, kafkaevent.Hooks{ // returns no error: it reconnects
 				Assigned: func(p *kafkaevent.Partition) { q.assign(p); c.changed() },
 				Revoked:  func(p *kafkaevent.Partition) { q.revoke(p); c.changed() },
 			})
@@ -90,7 +90,7 @@ func (q *queueConsumer) revoke(p *kafkaevent.Partition) {
 	delete(q.partitions, p)
 }
 
-// take gives what has arrived, up to limit records. Queues take turns at being first.
+// take returns up to limit records that have arrived. Queues take turns at being first.
 func (c *consumers) take(limit int) []delivered {
 	var batch []delivered
 	c.turn++
@@ -101,7 +101,7 @@ func (c *consumers) take(limit int) []delivered {
 			p := q.partitions[records.Partition]
 			q.mu.Unlock()
 			if p == nil {
-				continue // revoked since; its next holder gets them
+				continue // revoked since: the next holder receives them
 			}
 			now := time.Now()
 			for _, m := range records.Messages {
@@ -113,7 +113,7 @@ func (c *consumers) take(limit int) []delivered {
 	return batch
 }
 
-// holds reports whether a partition is still this worker's.
+// holds reports whether this worker still has a partition.
 func (c *consumers) holds(p *offsets.Partition) bool {
 	return slices.ContainsFunc(c.all, func(q *queueConsumer) bool {
 		q.mu.Lock()
@@ -151,7 +151,7 @@ func (q *queueConsumer) each() []*offsets.Partition {
 	return all
 }
 
-// stuck are the partitions with more than limit records that are done and cannot be committed.
+// stuck returns the partitions with more than limit records that are done and cannot be committed.
 func (c *consumers) stuck(limit int) []*offsets.Partition {
 	var stuck []*offsets.Partition
 	for _, q := range c.all {
@@ -164,7 +164,7 @@ func (c *consumers) stuck(limit int) []*offsets.Partition {
 	return stuck
 }
 
-// figures are how far each of the partitions is.
+// figures returns how far each partition is committed.
 func (c *consumers) figures() []telemetry.Partition {
 	var figures []telemetry.Partition
 	for _, q := range c.all {

@@ -12,31 +12,31 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// Demand is what others ask for, of a worker whose handlers only pass attempts on. Such a worker claims an attempt
-// when a claim for one of its kind comes, and not before: until then its record is not done, its row does not exist,
-// and any other worker may have it. The functions are called from several goroutines.
+// Demand is for a worker whose handlers pass attempts on to other processes, such as pull workers. The worker claims an
+// attempt only when a process asks for one of its kind. Until then the record is not done, the row does not exist, and
+// any other worker may claim the attempt. The functions are called from several goroutines.
 type Demand struct {
-	// Slots is how many attempts could run at once, those that run included. Heartbeats report it to the scheduler.
+	// Slots returns how many attempts could run at once, including those that run. Heartbeats report it to the scheduler.
 	Slots func() int
-	// Wants reports whether an attempt of that kind, with a payload of so many bytes, would be taken at once, and keeps
-	// a place for it until its handler is called or Forget is.
+	// Wants reports whether a process would take an attempt of this kind and payload size at once. If so, it keeps a place
+	// for the attempt until its handler or Forget is called.
 	Wants func(kind Kind, key workerdb.Key, bytes int) bool
-	// Forget gives up the place of an attempt that was not claimed after all. It may have none.
+	// Forget gives up the place of an attempt that was not claimed after all. The attempt may have no place.
 	Forget func(key workerdb.Key)
-	// JobTypes lists, by name, the job types that are asked for.
+	// JobTypes returns the job types that processes ask for, sorted by name.
 	JobTypes func() []jobevent.JobType
 }
 
-// Kind is all by which a Demand tells attempts apart.
+// Kind is what a Demand knows of an attempt.
 type Kind struct{ Queue, JobType, OwnerID string }
 
 const (
-	maxUnclaimed      = 2_000 // attempts read for which no claim has come; above it records stay in Kafka
+	maxUnclaimed      = 2_000 // attempts that were read and not claimed; with more, records stay in Kafka
 	maxUnclaimedBytes = 32 << 20
-	unclaimedEvery    = time.Second // how often those are looked through that have expired or went to another worker
+	unclaimedEvery    = time.Second // how often it looks for unclaimed attempts that have expired or that another worker has claimed
 )
 
-// unclaimed are attempts that have been read and not claimed, by kind.
+// unclaimed has the attempts that were read and not claimed, by kind.
 type unclaimed struct {
 	mu    sync.Mutex
 	kinds map[Kind]*byRank
@@ -67,7 +67,7 @@ func (o *ordered) kind() Kind {
 	return Kind{Queue: o.Partition.Queue, JobType: o.run.JobType, OwnerID: o.run.OwnerID}
 }
 
-// room is how many more records may be read.
+// room returns how many more records may be read.
 func (u *unclaimed) room() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -77,14 +77,14 @@ func (u *unclaimed) room() int {
 	return max(0, maxUnclaimed-len(u.known))
 }
 
-// some reports whether there is any.
+// some reports whether there are unclaimed attempts.
 func (u *unclaimed) some() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return len(u.known) > 0
 }
 
-// add keeps attempts. It returns the records that need nothing more, because an earlier one has their attempt.
+// add adds attempts. It returns the records that are done because an earlier record has their attempt.
 func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -110,7 +110,7 @@ func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 	return here
 }
 
-// take removes up to limit attempts that are wanted, the best rank first.
+// take removes and returns up to limit wanted attempts, the best rank first.
 func (u *unclaimed) take(limit int, d *Demand) []ordered {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -138,7 +138,7 @@ func (u *unclaimed) take(limit int, d *Demand) []ordered {
 	return taken
 }
 
-// remove removes the attempts that the function picks.
+// remove removes and returns the attempts that the function picks.
 func (u *unclaimed) remove(pick func(*ordered) bool) []ordered {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -155,7 +155,7 @@ func (u *unclaimed) remove(pick func(*ordered) bool) []ordered {
 	return removed
 }
 
-// dropped forgets an attempt that has left its heap. The caller holds the mutex.
+// dropped removes what is kept of an attempt that has left its heap. The caller holds the mutex.
 func (u *unclaimed) dropped(o *ordered) {
 	delete(u.known, o.key())
 	u.bytes -= len(o.run.Payload)
@@ -164,7 +164,7 @@ func (u *unclaimed) dropped(o *ordered) {
 	}
 }
 
-// Unclaimed counts the attempts that were read and for which no claim has come yet, by kind.
+// Unclaimed returns the number of attempts that were read and not claimed, by kind.
 func (f *Function) Unclaimed() map[Kind]int {
 	u := &f.unclaimed
 	u.mu.Lock()
@@ -176,27 +176,27 @@ func (f *Function) Unclaimed() map[Kind]int {
 	return counts
 }
 
-// Demanded has the worker look again at what its Demand wants; slots: Demand.Slots or JobTypes changed, too.
+// Demanded makes the worker look again for attempts that its Demand wants; slots: Demand.Slots or JobTypes changed too.
 func (f *Function) Demanded(slots bool) {
 	if slots {
 		f.beats.change()
 	}
-	// What is read from now on is compared with the demand as it is now. An idle pull function is asked often.
+	// Records that are read from now on are compared with the present demand. Claims at an idle pull function come often.
 	if f.unclaimed.some() {
 		f.wakeUp()
 	}
 }
 
-// Fresh reports whether a handler may have another process start its attempt now: no other worker settles an attempt
-// of this one as lost within the next 5 s.
+// Fresh reports whether a handler may let another process start its attempt now: no other worker settles an attempt of
+// this one as lost within the next 5 s.
 func (f *Function) Fresh() bool { return f.pool.Fresh() }
 
-// claimDemanded is claimAll of a worker with a Demand.
+// claimDemanded is claimAll for a worker with a Demand.
 func (f *Function) claimDemanded(ctx, work context.Context) {
 	again := time.NewTicker(unclaimedEvery)
 	defer again.Stop()
 	for ctx.Err() == nil {
-		// Before it looks, so that no room is made unseen. A batch that fills the room is followed by another look.
+		// Before it looks for room, so that it misses none. After a batch that fills the room it looks again.
 		f.wantsRoom.Store(true)
 		took := f.readMore(work)
 		if f.claimWanted(ctx, work) || took {
@@ -211,7 +211,7 @@ func (f *Function) claimDemanded(ctx, work context.Context) {
 	}
 }
 
-// readMore reads records as far as they may wait in memory, and reports whether there were any.
+// readMore reads as many records as may wait in memory, and reports whether there were any.
 func (f *Function) readMore(work context.Context) bool {
 	room := min(f.unclaimed.room(), maxBatch)
 	if room == 0 {
@@ -222,7 +222,7 @@ func (f *Function) readMore(work context.Context) bool {
 	return len(batch) > 0
 }
 
-// claimWanted claims what is wanted and what is to be cancelled, and reports whether there was any.
+// claimWanted claims wanted attempts and those that are to be cancelled, and reports whether there were any.
 func (f *Function) claimWanted(ctx, work context.Context) bool {
 	room := min(f.pool.Room(), f.room(), maxBatch)
 	if room <= 0 {
@@ -236,9 +236,9 @@ func (f *Function) claimWanted(ctx, work context.Context) bool {
 	return true
 }
 
-// claimKept claims attempts for which places are kept, and gives up the places of those that did not come.
+// claimKept claims attempts for which places are kept, and gives up the places of those that it did not get.
 func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
-	keys := make([]workerdb.Key, len(orders)) // claim sorts the orders in their own array
+	keys := make([]workerdb.Key, len(orders)) // before claim sorts the orders in place
 	for i := range orders {
 		keys[i] = orders[i].key()
 	}
@@ -250,7 +250,8 @@ func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
 	}
 }
 
-// claimOverdue settles what is to be cancelled or has expired, and drops what another worker has to run now.
+// claimOverdue settles attempts that are to be cancelled or have expired, and drops those that another worker has
+// claimed.
 func (f *Function) claimOverdue(ctx, work context.Context) {
 	now := time.Now()
 	overdue := f.unclaimed.remove(func(o *ordered) bool {

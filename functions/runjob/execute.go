@@ -26,8 +26,8 @@ func (f *Function) work(ctx context.Context, slot int) {
 	}
 }
 
-// execute runs an attempt's handler. What that returns decides the outcome, unless it was decided
-// before: at its timeout, or some time after its cancel, whether the handler minds its context or not.
+// execute runs an attempt's handler. Its result is the outcome, unless the outcome was decided before: at the timeout,
+// or some time after a cancel, whether or not the handler obeys its context.
 func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome workerdb.Outcome) {
 	ctx, span := f.traced(ctx, a)
 	defer func() { endTraced(ctx, span, outcome) }()
@@ -53,8 +53,8 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 	return outcome
 }
 
-// call runs the handler and makes an outcome of what it returns. A panic, be it of an error's own Error
-// method, fails the attempt and not the worker.
+// call runs the handler and converts its result to an outcome. A panic, even of an error's Error method, fails the
+// attempt and not the worker.
 func call(ctx context.Context, h handlers.Handler, a *pool.Attempt, given *handlers.Attempt) (o workerdb.Outcome) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -1,5 +1,5 @@
-// Package runjob is the worker: it takes attempts from the run-job topics of its queues, runs each at
-// most once, and publishes what became of it.
+// Package runjob is the worker: it takes attempts from the run-job topics of its queues, runs each at most once, and
+// publishes the outcomes.
 //
 //	records → claim batch → bounded pool → settle batch → publish → mark → commit
 //
@@ -46,22 +46,22 @@ type Function struct {
 	cancels   *kafkaevent.Tailer
 	pool      *pool.Pool
 	beats     *beats
-	wake      chan struct{} // there may be something to claim and room for it
-	wantsRoom atomic.Bool   // who claims waits for room, not for records
+	wake      chan struct{} // there may be attempts to claim and room for them
+	wantsRoom atomic.Bool   // claiming waits for room, not for records
 
 	unclaimed unclaimed // with a Demand only
 
 	calls      probe.Calls
-	finished   *intake[pool.Finished] // from the pool, to be settled
+	finished   *intake[pool.Finished] // decided by the pool, to be settled
 	toPublish  *intake[pool.Finished] // settled, to be published
-	wishes     *intake[wish]          // to cancel, of attempts that are not here
-	answered   atomic.Int64           // number of the latest claim whose attempts the pool has
-	settling   atomic.Int64           // outcomes in the hands of settleAll
-	publishing atomic.Int64           // and of publishAll
-	weight     atomic.Int64           // bytes of all outcomes not yet published
+	wishes     *intake[wish]          // requests to cancel attempts that are not in the pool
+	answered   atomic.Int64           // the number of the latest claim whose attempts are in the pool
+	settling   atomic.Int64           // outcomes that settleAll has taken
+	publishing atomic.Int64           // outcomes that publishAll has taken
+	weight     atomic.Int64           // bytes of all outcomes that are not published yet
 }
 
-// New makes a worker on its database that runs the registry's job types. Metrics go to registerer.
+// New returns a worker that uses the database of store and runs the registry's job types. Metrics go to registerer.
 func New(
 	cfg Config, store *workerdb.Store, registry *handlers.Registry, registerer prometheus.Registerer,
 ) (*Function, error) {
@@ -96,7 +96,7 @@ func New(
 	return f, nil
 }
 
-// newID names this worker, and no other one now or later.
+// newID returns an id that no other worker has, now or later.
 func newID() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -105,7 +105,7 @@ func newID() string {
 	return pool.Clean(host, 64) + "-" + strings.ToLower(rand.Text()[:10])
 }
 
-// ID is the worker's name in events and rows.
+// ID returns the worker's id in events and rows.
 func (f *Function) ID() string { return f.id }
 
 // Host is how the function is hosted.
@@ -120,8 +120,9 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// oldest is what of this worker's own has lasted for longest, where nothing of it may last. A handler may, until its
-// timeout; when no slot is left but for those beyond theirs, only a new process gets any work done.
+// oldest returns the start of the worker's oldest step that must not take long; the liveness probe fails when it does.
+// A handler may run until its timeout. But if the handlers in all slots are past their timeout, only a new process can
+// run attempts.
 func (f *Function) oldest() (what string, since time.Time) {
 	what, since = f.calls.Oldest()
 	if at := f.pool.Outstayed(time.Now()); !at.IsZero() && (since.IsZero() || at.Before(since)) {

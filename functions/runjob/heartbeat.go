@@ -14,13 +14,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// beats knows when the next heartbeat is due. All but changed and latest belongs to the goroutine of beat.
+// beats decides when the next heartbeat is due. All fields but changed and latest belong to the goroutine of beat.
 type beats struct {
 	changed chan struct{}
 	number  int
-	since   time.Time // the first of the beats that have got through without a gap
+	since   time.Time // the first of the heartbeats that have got through without a gap
 	last    time.Time
-	latest  chan jobevent.Heartbeat // to be published; a newer one takes its place
+	latest  chan jobevent.Heartbeat // to be published; a newer one replaces it
 }
 
 func newBeats() *beats {
@@ -35,8 +35,8 @@ func (b *beats) change() {
 	}
 }
 
-// wait returns when the next heartbeat is due: soon after one that failed, else after a change, or after a
-// while, and never too soon.
+// wait waits until the next heartbeat is due: soon after a failed one, otherwise after a change or after a while, but
+// never too soon after the last. It returns false when ctx ends.
 func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	soonest := t.beatAtMost
 	if failed {
@@ -62,18 +62,18 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	return true
 }
 
-// unseen notes that the database has not seen this worker for so long, whatever its own clock has counted. Like a gap
-// in its own heartbeats, it keeps the worker from settling the attempts of others: they look as silent as it did.
+// unseen notes how long the database has not seen this worker, whatever the worker's clock has counted. Like a gap in
+// the worker's heartbeats, a long time keeps it from reaping: other workers look as silent as it did.
 func (b *beats) unseen(d, silence time.Duration) {
 	if d >= silence/2 {
 		b.last = time.Time{}
 	}
 }
 
-// got notes a heartbeat that began at an instant and got through. It reports whether this worker may settle the
-// attempts of silent ones. After a gap in its own heartbeats the fault may have been on its side, or on that of all
-// workers. Half a silence is a gap: when a database comes back just before others would count as silent, their
-// heartbeats must come first.
+// got notes that a heartbeat that began at an instant got through. It reports whether this worker may reap. After a gap
+// in its own heartbeats it may not: the cause may have been on its own side, or may have hit all workers. Half a
+// silence is a gap: if the database comes back just before other workers would count as silent, their heartbeats must
+// come first.
 func (b *beats) got(began time.Time, silence time.Duration) bool {
 	if began.Sub(b.last) >= silence/2 {
 		b.since = began
@@ -82,8 +82,8 @@ func (b *beats) got(began time.Time, silence time.Duration) bool {
 	return began.Sub(b.since) >= silence
 }
 
-// beat writes to the store that this worker is alive and which attempts it has, publishes the same, and acts on the
-// store's answer, until ctx ends.
+// beat sends heartbeats until ctx ends: it writes to the store that this worker is live and which attempts it holds,
+// publishes the same, and acts on the store's answer.
 func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 	published := make(chan struct{})
 	go func() {
@@ -106,15 +106,15 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 func (f *Function) beatOnce(ctx context.Context) error {
 	defer f.calls.Begin("a beat")()
 	began := f.pool.Now()
-	answered := f.answered.Load() // before the list: what these claims took is in it, or settled
+	answered := f.answered.Load() // before the list: the attempts of these claims are in it, or settled
 	attempts := f.pool.List()
-	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.Free(), Answered: answered}
+	beat := workerdb.Heartbeat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.Free(), Answered: answered}
 	for _, a := range attempts {
 		beat.Held = append(beat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
 	}
-	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it hangs while others settle our attempts
+	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // otherwise it could hang while others settle our attempts
 	defer cancel()
-	changed, err := f.store.Beat(tryCtx, beat)
+	changed, err := f.store.Heartbeat(tryCtx, beat)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 func (f *Function) reap(ctx context.Context) error {
 	outcomes, err := f.store.Reap(ctx, f.id)
 	for _, outcome := range outcomes {
-		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
+		slog.WarnContext(ctx, "attempt of another worker settled", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)
 		f.metrics.reaped.WithLabelValues(string(outcome.Kind)).Inc()
 		f.decided(pool.Finished{Outcome: outcome, Settled: true})
@@ -153,7 +153,7 @@ func (f *Function) reap(ctx context.Context) error {
 	return err
 }
 
-// handBack gives up attempts that have waited long for a slot while other workers have free ones.
+// handBack gives up attempts that have waited long for a slot while other workers have free slots.
 func (f *Function) handBack(ctx context.Context) error {
 	queues := f.pool.HeldTooLong(f.timing.heldAtMost)
 	if len(queues) == 0 {
@@ -171,7 +171,7 @@ func (f *Function) handBack(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat lists what this worker has.
+// heartbeat returns the event with the worker's slots, partitions and attempts.
 func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.Heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
@@ -182,8 +182,8 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	return h
 }
 
-// offer leaves a heartbeat to be published, in the place of one that still waits: a broker that is away must not keep
-// heartbeats from the store.
+// offer passes a heartbeat to the goroutine that publishes, and replaces one that still waits: an unavailable broker
+// must not keep heartbeats from the store.
 func (f *Function) offer(h jobevent.Heartbeat) {
 	select {
 	case <-f.beats.latest:
@@ -206,7 +206,7 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 	}
 }
 
-// appendBeat adds a heartbeat, in several parts if it lists many attempts: an event has a largest size.
+// appendBeat appends a heartbeat, in several parts if it lists many attempts: the size of an event is bounded.
 func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
 	attempts, left := h.Attempts, h.Left
 	for part := 0; part == 0 || len(attempts)+len(left) > 0; part++ {
@@ -216,12 +216,12 @@ func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jo
 		f.beats.number++
 		id := f.id + "." + strconv.Itoa(f.beats.number)
 		events = f.append(events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
-		h.JobTypes = nil // once is enough
+		h.JobTypes = nil // in the first part only
 	}
 	return events
 }
 
-// warnOfGaps looks for partitions in which much is done that cannot be committed.
+// warnOfGaps logs partitions with many done records that cannot be committed.
 func (f *Function) warnOfGaps(ctx context.Context) {
 	for _, p := range f.consumers.stuck(maxGap) {
 		offset, since, _ := p.Tracker.Oldest()

@@ -97,7 +97,7 @@ func (h *fixture) dead(worker string) jobevent.Run {
 	}
 	defer store.Close()
 	run := h.run("BLOCK", "")
-	if _, err := store.Beat(h.t.Context(), workerdb.Beat{WorkerID: worker, Queues: []string{h.queue}}); err != nil {
+	if _, err := store.Heartbeat(h.t.Context(), workerdb.Heartbeat{WorkerID: worker, Queues: []string{h.queue}}); err != nil {
 		h.t.Fatal(err)
 	}
 	_, err = store.Claim(h.t.Context(), worker, []workerdb.Order{{

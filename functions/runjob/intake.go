@@ -2,8 +2,8 @@ package runjob
 
 import "sync"
 
-// intake is where one stage leaves work for the next: put never waits, take waits for something and
-// then gives what is there. What bounds it is that nothing is claimed while too much is in it.
+// intake is an unbounded queue from one step to the next: put never waits, and take waits until there is an item. It
+// stays small because the worker claims no attempts while it is long.
 type intake[T any] struct {
 	mu     sync.Mutex
 	some   sync.Cond
@@ -24,7 +24,7 @@ func (in *intake[T]) put(items ...T) {
 	in.some.Signal()
 }
 
-// take gives up to limit items; none once the intake is closed and empty.
+// take returns up to limit items; none once the intake is closed and empty.
 func (in *intake[T]) take(limit int) []T {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -40,7 +40,7 @@ func (in *intake[T]) take(limit int) []T {
 	return taken
 }
 
-// close ends take once the intake is empty. Nothing more is put.
+// close lets take return without items once the intake is empty. Nothing may be put afterwards.
 func (in *intake[T]) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

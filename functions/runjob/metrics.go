@@ -13,7 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// metrics have bounded labels: the registry's job types (and one for all others) and the kinds of outcome.
+// metrics has the worker's metrics. Their labels are bounded: the registry's job types, one for all others, and the
+// kinds of outcome.
 type metrics struct {
 	known    func(jobType string) bool
 	attempts *prometheus.CounterVec
@@ -23,9 +24,9 @@ type metrics struct {
 	claims, settles           prometheus.Histogram
 	claimSeconds, settleTimes prometheus.Histogram
 
-	// What label values lead to: looking that up costs more than counting.
+	// The metrics by their label values, because looking a metric up costs more than counting.
 	durations sync.Map                         // of job types, to prometheus.Observer
-	counters  map[[2]string]prometheus.Counter // of job type and outcome; only of settleAll
+	counters  map[[2]string]prometheus.Counter // by job type and outcome; used by settleAll only
 }
 
 func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error) {
@@ -52,7 +53,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jobweaver_worker_" + name, Help: help}, value)
 	}
 	for _, kind := range []jobstate.Kind{jobstate.KindLost, jobstate.KindFailed} {
-		m.reaped.WithLabelValues(string(kind)) // from nothing on, or the first would be no increase
+		m.reaped.WithLabelValues(string(kind)) // starts at zero, so that the first one is an increase
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{

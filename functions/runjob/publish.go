@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// publishAll publishes the outcomes of attempts. The records of their run events are committed only after that.
+// publishAll publishes the outcomes of attempts. Only afterwards are the records of their run orders committed.
 func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 	tracing := telemetry.TracingOf(ctx)
 	for {
@@ -46,12 +46,12 @@ func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 	}
 }
 
-// publishItems publishes events, however long the broker is away. One that can never be published is left out.
+// publishItems publishes events, however long the broker is unavailable. It skips an event that can never be published.
 func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
 	return bisect(events, func(part []jobevent.Item) error {
 		return untilDone(ctx, &f.troubles.publish, func() error {
 			err := publish(ctx, part)
-			part = funchost.Unpublished(part, err) // or a slow sink would get all of it again
+			part = funchost.Unpublished(part, err) // so that a slow sink does not receive all of it again
 			return err
 		})
 	}, func(e jobevent.Item, err error) {
@@ -59,7 +59,7 @@ func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, e
 	})
 }
 
-// room is how many more attempts may be claimed before outcomes of others are published.
+// room returns how many more attempts may be claimed before other outcomes are published.
 func (f *Function) room() int {
 	if f.weight.Load() > maxUnpublishedBytes {
 		return 0
@@ -67,7 +67,7 @@ func (f *Function) room() int {
 	return maxUnpublished - f.unpublished()
 }
 
-// unpublished is how many outcomes are not published yet.
+// unpublished returns how many outcomes are not published yet.
 func (f *Function) unpublished() int {
 	return f.finished.len() + int(f.settling.Load()) + f.toPublish.len() + int(f.publishing.Load())
 }
@@ -128,13 +128,13 @@ func (f *Function) append(events []jobevent.Item, typ string, meta jobevent.Meta
 	meta.Function = Name
 	e, err := jobevent.New(typ, meta, data)
 	if err != nil {
-		slog.Error("event cannot be made", "type", typ, "id", meta.ID, "error", err)
+		slog.Error("event cannot be built", "type", typ, "id", meta.ID, "error", err)
 		return events
 	}
 	return append(events, e)
 }
 
-// logRunning publishes the lines of attempts that run, so that people can follow them.
+// logRunning publishes the log lines of running attempts, so that people can follow them.
 func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 	ticker := time.NewTicker(f.timing.logEvery)
 	defer ticker.Stop()
@@ -151,7 +151,7 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 			tracedLines(telemetry.TracingOf(ctx), a.Attempt, events[first:])
 		}
 		if len(events) > 0 {
-			_ = f.publishItems(ctx, publish, events) // fails only when ctx ends
+			_ = f.publishItems(ctx, publish, events) // returns an error only if ctx ends
 		}
 	}
 }

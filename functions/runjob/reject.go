@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// reject passes a record, or an item of one, that can never be used on to the dead letters, with the reason.
+// reject publishes a record, or an item of one, that can never be used as a rejected record, with the reason.
 func (f *Function) reject(ctx context.Context, d delivered, label string, cause error) {
 	m := d.message
 	reason := label + ": " + cause.Error()
@@ -20,7 +20,7 @@ func (f *Function) reject(ctx context.Context, d delivered, label string, cause 
 	one := pool.Finished{Settled: true, From: d.Record}
 	about, err := funchost.Rejected(Name, m, d.of, f.cfg.Kafka.Keys, reason)
 	if err != nil {
-		slog.ErrorContext(ctx, "event cannot be made", "id", d.of.ID(), "error", err)
+		slog.ErrorContext(ctx, "event cannot be built", "id", d.of.ID(), "error", err)
 	} else {
 		one.Events = []jobevent.Item{about}
 	}

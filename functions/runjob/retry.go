@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// troubles are what the worker tries again until it works.
+// troubles are the operations that the worker retries until they succeed.
 type troubles struct{ claim, settle, cancel, publish telemetry.Trouble }
 
 func newTroubles() *troubles {
@@ -23,8 +23,8 @@ func (t *troubles) ongoing() bool {
 	return t.claim.Ongoing() || t.settle.Ongoing() || t.cancel.Ongoing() || t.publish.Ongoing()
 }
 
-// untilDone calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for a store
-// that is away, and notes the outage in trouble.
+// untilDone calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for an
+// unavailable store, and notes the outage in trouble.
 func untilDone(ctx context.Context, trouble *telemetry.Trouble, do func() error) error {
 	wait := retry.Backoff(retryAtLeast, retryAtMost)
 	for {
@@ -43,8 +43,8 @@ func untilDone(ctx context.Context, trouble *telemetry.Trouble, do func() error)
 	}
 }
 
-// bisect does a batch in one go, or where something in it is invalid in halves, down to the single
-// items that are: those go to invalid.
+// bisect handles a batch at once. If an item in it is invalid, bisect handles halves, down to single items, and passes
+// each invalid item to invalid.
 func bisect[T any](batch []T, do func([]T) error, invalid func(T, error)) error {
 	err := do(batch)
 	if err == nil || !errors.Is(err, jobevent.ErrInvalid) {

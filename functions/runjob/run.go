@@ -9,9 +9,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
 
-// Run works until ctx ends. Then it takes nothing more, gives what runs the grace period, ends the rest,
-// publishes what became of everything, commits and leaves. It waits for a store or a broker that is away,
-// in the end as long as the grace period lasts, and returns nil.
+// Run works until ctx ends. Then it claims no new attempts, lets running ones finish within the grace period, ends the
+// others, publishes all outcomes, commits and leaves. It waits for an unavailable store or broker; while it stops, only
+// as long as the grace period lasts. It returns nil.
 func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
@@ -30,16 +30,16 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	stages.Go(func() { f.settleAll(work) })
 	stages.Go(func() { f.publishAll(work, publish) })
 	claimer.Go(func() { f.claimAll(ctx, work) })
-	slots := f.startPool(context.WithoutCancel(ctx)) // the pool ends what runs
+	slots := f.startPool(context.WithoutCancel(ctx)) // the pool ends running attempts
 	slog.InfoContext(ctx, "worker started", "workerId", f.id, "queues", f.cfg.Queues, "slots", f.cfg.PoolSize)
 
 	<-ctx.Done()
-	slog.InfoContext(ctx, "worker stops", "workerId", f.id, "grace", f.cfg.Grace)
+	slog.InfoContext(ctx, "worker stopping", "workerId", f.id, "grace", f.cfg.Grace)
 	graceEnds := time.Now().Add(f.cfg.Grace)
 	f.drain(slots)
 	flushed := time.AfterFunc(max(0, time.Until(graceEnds))+f.timing.flushAtMost, endWork)
 	defer flushed.Stop()
-	claimer.Wait() // it had the grace period, and hands on nothing that is not decided at once
+	claimer.Wait() // it had the grace period, and the pool decides at once what it still adds
 	f.finished.close()
 	stages.Wait()
 	endWatching()
@@ -51,7 +51,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	return nil
 }
 
-// startPool returns what is closed when every slot has ended.
+// startPool starts the slots, and returns a channel that is closed when all have ended.
 func (f *Function) startPool(ctx context.Context) <-chan struct{} {
 	var slots sync.WaitGroup
 	for slot := range f.cfg.PoolSize {
@@ -65,8 +65,8 @@ func (f *Function) startPool(ctx context.Context) <-chan struct{} {
 	return ended
 }
 
-// drain lets what runs finish, then ends it, then decides without it: a handler that does not mind its
-// context keeps its goroutine until the process is gone.
+// drain waits for running attempts, then ends their contexts, then decides their outcomes without them: a handler that
+// ignores its context keeps its goroutine until the process ends.
 func (f *Function) drain(slots <-chan struct{}) {
 	f.pool.Stop()
 	if f.ended(slots, f.cfg.Grace) {
@@ -90,13 +90,13 @@ func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {
 	}
 }
 
-// leave settles what a claim without an answer may have left open, and publishes that the worker is gone.
+// leave settles attempts that an unanswered claim may have left open, and publishes that the worker is gone.
 func (f *Function) leave(ctx context.Context, publish funchost.Publish) {
 	ctx, cancel := context.WithTimeout(ctx, f.timing.leaveAtMost)
 	defer cancel()
 	left, err := f.store.Leave(ctx, f.id)
 	if err != nil {
-		slog.WarnContext(ctx, "worker leaves attempts to be found lost", "workerId", f.id, "error", err)
+		slog.WarnContext(ctx, "worker leaves open attempts, which others will settle as lost", "workerId", f.id, "error", err)
 	}
 	events := f.appendBeat(nil, f.heartbeat(time.Now()))
 	for _, outcome := range left {

@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// settleAll writes outcomes, a batch of what is there at a time, until the intake is closed and empty.
-// It gives up what is left when ctx ends: the rows are still open, and others will find them.
+// settleAll writes outcomes in batches until the intake is closed and empty. When ctx ends it drops the others: their
+// rows are still open, and other workers will settle them.
 func (f *Function) settleAll(ctx context.Context) {
 	for {
 		batch := f.finished.take(maxBatch)
@@ -66,7 +66,7 @@ func (f *Function) settle(ctx context.Context, part []*pool.Finished) error {
 	})
 }
 
-// settleUnstorable settles an attempt whose outcome the database refuses as failed.
+// settleUnstorable settles an attempt as failed because the database refuses its outcome.
 func (f *Function) settleUnstorable(ctx context.Context, one *pool.Finished, refused error) {
 	slog.ErrorContext(ctx, "outcome refused by the store", telemetry.FieldJobID, one.Outcome.JobID,
 		telemetry.FieldAttempt, one.Outcome.Attempt, telemetry.FieldTraceID, one.Outcome.TraceID, "error", refused)
@@ -75,16 +75,17 @@ func (f *Function) settleUnstorable(ctx context.Context, one *pool.Finished, ref
 	one.Outcome.ErrorCode = string(apierror.InvalidOutput)
 	one.Outcome.Message, one.Outcome.Retryable = "the store refuses the outcome", false
 	if err := f.settle(ctx, []*pool.Finished{one}); err != nil && errors.Is(err, jobevent.ErrInvalid) {
-		one.Outcome.Kind = "" // nothing to publish; its row stays open until another worker settles it
+		one.Outcome.Kind = "" // not published; the row stays open until another worker settles it
 	}
 }
 
-// forget lets go of attempts whose outcome is in the store.
+// forget removes attempts from the pool whose outcome is in the store.
 func (f *Function) forget(ctx context.Context, batch []pool.Finished) {
 	keys := make([]workerdb.Key, 0, len(batch))
 	for i := range batch {
 		one := &batch[i]
-		// One that could not be settled stays here: its row is open and ours, and must not look unclaimed.
+		// An attempt that could not be settled stays: otherwise its open row would look like one of a claim whose answer was
+		// lost.
 		if one.Attempt == nil || one.Outcome.Kind == "" {
 			continue
 		}
@@ -101,7 +102,7 @@ func (f *Function) forget(ctx context.Context, batch []pool.Finished) {
 	f.pool.Settled(keys)
 }
 
-// logOutcome writes a line about an attempt that went wrong; the others are logged at debug level.
+// logOutcome logs the outcome of an attempt: at debug level if nothing went wrong.
 func logOutcome(ctx context.Context, o workerdb.Outcome, private bool) {
 	level := slog.LevelInfo
 	if o.Kind == workerdb.Completed || o.Kind == workerdb.Waiting {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// traced begins the span of an attempt that starts.
+// traced starts the span of an attempt.
 func (f *Function) traced(ctx context.Context, a *pool.Attempt) (context.Context, *telemetry.Span) {
 	tracing := telemetry.TracingOf(ctx)
 	if tracing == nil {
@@ -26,12 +26,12 @@ func (f *Function) traced(ctx context.Context, a *pool.Attempt) (context.Context
 	})
 }
 
-// endTraced ends it. Of what went wrong the span has the code only: messages are for the job's owner.
+// endTraced ends the span. Of an error the span has only the code: messages are for the job's owner.
 func endTraced(ctx context.Context, span *telemetry.Span, o workerdb.Outcome) {
 	if span == nil {
 		return
 	}
-	if errors.Is(context.Cause(ctx), handlers.ErrTimeout) { // decided then, whatever came back
+	if errors.Is(context.Cause(ctx), handlers.ErrTimeout) { // the timeout decided the outcome, whatever the handler returned
 		o = workerdb.Outcome{Kind: jobevent.KindFailed, ErrorCode: string(apierror.Timeout)}
 	}
 	kind := o.ErrorCode
@@ -67,7 +67,7 @@ func tracedSettle(ctx context.Context, part []*pool.Finished) (context.Context, 
 	return tracing.TogetherFor(ctx, "settle attempts", from)
 }
 
-// spanOf is where an attempt stands: in its own span, if it has started.
+// spanOf returns the span of an attempt: its own if it has started, otherwise that of its run order.
 func spanOf(tracing *telemetry.Tracing, a *pool.Attempt, o workerdb.Outcome) trace.SpanContext {
 	if o.StartedAt.IsZero() || !a.Order.IsValid() {
 		return a.Order

@@ -12,43 +12,43 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
-// Order is a run-job record.
+// Order is a run order: one item of a run-job event.
 type Order struct {
 	Key
 	TraceID   uuid.UUID
 	Queue     string
 	TimeoutMs int
-	Cancel    bool      // settle it as cancelled, do not start it
-	ExpiresAt time.Time // the same from then on, by the database's clock; zero: never
+	Cancel    bool      // settle the attempt as cancelled, do not start it
+	ExpiresAt time.Time // from then on, by the database's clock, settle it as cancelled too; zero: never
 }
 
-// ClaimState is what a claim has found.
+// ClaimState is the result of a claim.
 type ClaimState int
 
 // The states of a claim.
 const (
-	Claimed       ClaimState = iota // ours, from now on
-	Settled                         // it has an outcome: say that again
-	OpenElsewhere                   // another worker has it
-	OpenMine                        // ours since before: held already, or by a claim whose answer got lost
+	Claimed       ClaimState = iota // this worker has it from now on
+	Settled                         // it has an outcome: publish that again
+	OpenElsewhere                   // another worker has claimed it
+	OpenMine                        // this worker had claimed it before: it holds it, or the answer to the claim was lost
 )
 
 // Claim is the answer to one order.
 type Claim struct {
 	State   ClaimState
-	Outcome Outcome   // of a settled one
-	At      time.Time // the database's time, where the order expires and is ours
+	Outcome Outcome   // only if Settled
+	At      time.Time // the database's time, if the order expires and this worker has the attempt
 }
 
-// carefulClaims is how many claims expect known attempts after one has met some: records that come
-// again come in numbers.
+// carefulClaims is how many claims expect known attempts after a claim that met one: redelivered records come in
+// numbers.
 const carefulClaims = 16
 
-// LastClaim is the number of the latest claim, for Beat.Answered.
+// LastClaim returns the number of the latest claim, for Heartbeat.Answered.
 func (s *Store) LastClaim() int64 { return s.claims.Load() }
 
-// Claim takes the attempts that no worker has taken; the answers are in the order of the orders. An
-// attempt is answered Claimed once: a second order for it in the batch finds it OpenMine.
+// Claim claims the attempts that no worker has claimed, and returns the results in the order of the orders. Only one
+// order of an attempt gets Claimed: a second one in the batch gets OpenMine.
 func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]Claim, error) {
 	claims := make([]Claim, len(orders))
 	params := insertParams(workerID, s.claims.Add(1), orders)
@@ -91,7 +91,7 @@ func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]C
 	return claims, nil
 }
 
-// lookUp answers the orders for attempts that have a row already.
+// lookUp fills in the claims of attempts that have a row already.
 func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, missing []int, claims []Claim) error {
 	keys := make([]Key, 0, len(missing))
 	var cancels []Key
@@ -109,12 +109,12 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 		return err
 	}
 	var elsewhere []Key
-	late := false // one of ours may be
+	late := false // an attempt of this worker may expire
 	for _, i := range missing {
 		row, ok := found[orders[i].Key]
 		switch {
 		case !ok:
-			return fmt.Errorf("claim attempt %v: its row has gone", orders[i].Key)
+			return fmt.Errorf("claim attempt %v: its row is gone", orders[i].Key)
 		case row.Outcome != nil:
 			claims[i] = Claim{State: Settled, Outcome: outcomeOf(row)}
 		case row.WorkerID == workerID:
@@ -133,7 +133,7 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 	return s.file(ctx, elsewhere)
 }
 
-// addTimes adds the database's time to some of the claims.
+// addTimes writes the database's time into some of the claims.
 func (s *Store) addTimes(ctx context.Context, claims []Claim, some []int) error {
 	at, err := s.q.Now(ctx)
 	if err != nil {
@@ -145,8 +145,9 @@ func (s *Store) addTimes(ctx context.Context, claims []Claim, some []int) error 
 	return nil
 }
 
-// Cancel ends attempts that may be anywhere. One that no worker has claimed is settled as cancelled, so that
-// it never starts, and returned: say it. An open one is marked; its worker reads that at its next beat.
+// Cancel cancels attempts of any worker. An attempt that no worker has claimed is settled as cancelled, so that it
+// never starts; Cancel returns its outcome, which the caller publishes. An open attempt is marked: its worker reads the
+// mark with its next heartbeat.
 func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]Outcome, error) {
 	orders = slices.Clone(orders)
 	for i := range orders {

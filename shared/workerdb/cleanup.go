@@ -14,21 +14,20 @@ import (
 )
 
 const (
-	cleanupKey   = 0x6a77_636c_6561_6e // of the advisory lock; any number that no other lock has
-	cleanupBatch = 1000                // rows that one statement looks at
-	// oldWorker is how long the row of a dead worker is kept: much longer than a process can be frozen
-	// and then wake.
+	cleanupKey   = 0x6a77_636c_6561_6e // of the advisory lock: any number that no other lock has
+	cleanupBatch = 1000                // rows that one statement visits
+	// oldWorker is how long the row of a dead worker is kept: much longer than a process can be frozen.
 	oldWorker = 24 * time.Hour
 )
 
-// Cleanup deletes attempts that were settled longer ago than an age, of jobs as old, and long-dead
-// workers. It does so in small steps; pause is called after each with the time it took, and ends the walk
-// by false. Workers that clean up at the same time do nothing but the first. It returns how many attempts
-// it has deleted.
+// Cleanup deletes attempts that were settled longer ago than age and whose jobs are as old, and workers that died long
+// ago. It does so in small steps. After each step it calls pause with the duration of the step; if pause returns false,
+// Cleanup ends. Only one worker cleans up at a time: others return at once. Cleanup returns the number of deleted
+// attempts.
 func (s *Store) Cleanup(
 	ctx context.Context, age time.Duration, pause func(took time.Duration) bool,
 ) (deleted int, err error) {
-	// A connection of its own: the pool's few are for claims and settles.
+	// Cleanup takes a connection out of the pool: the pool's few connections are for claims and settling.
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("connect to clean up: %w", pgpool.Classify(err))
@@ -39,7 +38,7 @@ func (s *Store) Cleanup(
 	if got, err := q.CleanupLock(ctx, cleanupKey); err != nil || !got {
 		return 0, pgpool.Classify(err)
 	}
-	defer func() { _ = q.CleanupUnlock(ctx, cleanupKey) }() // who cannot say so loses the lock with the session
+	defer func() { _ = q.CleanupUnlock(ctx, cleanupKey) }() // if this fails, the end of the session releases the lock
 	if err := q.WorkersRestore(ctx); err != nil {
 		return 0, fmt.Errorf("restore workers that have claims: %w", pgpool.Classify(err))
 	}
@@ -69,7 +68,7 @@ func deleteOld(
 	}
 }
 
-// firstUUID is the lowest UUIDv7 of an instant.
+// firstUUID returns the lowest UUIDv7 of an instant.
 func firstUUID(at time.Time) uuid.UUID {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000)

@@ -20,14 +20,14 @@ func (f fixture) cleanUp(age time.Duration) int {
 	return n
 }
 
-func TestCleanupDeletesByAgeOfTheAttempt(t *testing.T) {
+func TestCleanupDeletesByTheAgeOfTheAttempt(t *testing.T) {
 	f := open(t)
 	old := order()
 	old.JobID[0], old.JobID[1] = 0, 1 // a UUIDv7 of 1970
 	late, fresh, open := old, order(), old
 	late.Attempt, open.Attempt = 2, 3
-	f.beat("gone")
-	f.beat("w1")
+	f.heartbeat("gone")
+	f.heartbeat("w1")
 	f.claim("w1", old, late, fresh)
 	f.claim("gone", open)
 	for _, o := range []workerdb.Order{old, late, fresh} {
@@ -49,7 +49,7 @@ func TestCleanupDeletesByAgeOfTheAttempt(t *testing.T) {
 	}
 }
 
-// fill adds old, settled attempts, one in a hundred of them settled just now, and gives one of the latter.
+// fill inserts settled attempts of old jobs, of which one in a hundred was settled just now, and returns one of these.
 func (f fixture) fill(n int) workerdb.Order {
 	f.Helper()
 	f.exec(`INSERT INTO execution_attempts
@@ -67,9 +67,9 @@ func (f fixture) fill(n int) workerdb.Order {
 	return o
 }
 
-func TestCleanupOfManyAttemptsHoldsNobodyUp(t *testing.T) {
+func TestCleanupOfManyAttemptsDoesNotBlockClaims(t *testing.T) {
 	f := open(t)
-	f.beat("w1")
+	f.heartbeat("w1")
 	kept := f.fill(200_000)
 	other, err := workerdb.Open(t.Context(), f.pool.Config().ConnString())
 	if err != nil {
@@ -102,11 +102,11 @@ func TestCleanupOfManyAttemptsHoldsNobodyUp(t *testing.T) {
 		t.Errorf("%d were left", n)
 	}
 	if n, err := other.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true }); n != 0 || err != nil {
-		t.Errorf("once nobody is at it: %d, %v", n, err)
+		t.Errorf("after the other cleanup: %d, %v", n, err)
 	}
 }
 
-func TestCleanupEndsWhenItIsTold(t *testing.T) {
+func TestCleanupEndsWhenPauseReturnsFalse(t *testing.T) {
 	f := open(t)
 	f.fill(5000)
 	n, err := f.store.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return false })
@@ -118,16 +118,16 @@ func TestCleanupEndsWhenItIsTold(t *testing.T) {
 	}
 }
 
-func TestClaimsOfAForgottenWorkerAreJudged(t *testing.T) {
+func TestClaimsOfADeletedWorkerAreReaped(t *testing.T) {
 	f := open(t)
 	a := order()
-	f.beat("w1")
+	f.heartbeat("w1")
 	f.claim("forgotten", a)
-	if got := f.judge(); len(got) != 0 {
-		t.Errorf("judged %+v", got)
+	if got := f.reap(); len(got) != 0 {
+		t.Errorf("reaped %+v", got)
 	}
 	f.cleanUp(8 * 24 * time.Hour)
-	if got := f.judge(); len(got) != 1 || got[0].Key != a.Key || got[0].Kind != jobevent.KindLost {
-		t.Errorf("judged %+v", got)
+	if got := f.reap(); len(got) != 1 || got[0].Key != a.Key || got[0].Kind != jobevent.KindLost {
+		t.Errorf("reaped %+v", got)
 	}
 }

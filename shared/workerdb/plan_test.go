@@ -24,9 +24,9 @@ func openExplained(t *testing.T, url, planning string) (*Store, *pgtest.Plans) {
 	return &Store{pool: pool, q: gen.New(pool)}, plans
 }
 
-// With statistics and without, with 12,000 settled attempts, and with the versions and claims that a long
-// transaction keeps from vacuum, every statement visits the rows that it is about, by their keys.
-func TestPlansGoByTheKeys(t *testing.T) {
+// With and without statistics, with 12,000 settled attempts, and while a long transaction keeps dead rows from vacuum,
+// every statement visits only its rows, by their keys.
+func TestPlansUseTheKeys(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
@@ -75,7 +75,7 @@ func exec(t *testing.T, s *Store, sql string, args ...any) {
 	}
 }
 
-// doOfEverything has each method of the store work on some hundreds of attempts.
+// doOfEverything calls each method of the store with some hundreds of attempts.
 func doOfEverything(t *testing.T, s *Store) {
 	t.Helper()
 	var orders []Order
@@ -98,35 +98,35 @@ func doOfEverything(t *testing.T, s *Store) {
 		_, err := s.Claim(t.Context(), worker, part)
 		ok(err)
 	}
-	beat := func(worker string, held []Held) {
-		_, err := s.Beat(t.Context(), Beat{WorkerID: worker, Queues: []string{}, Held: held, Answered: s.LastClaim()})
+	heartbeat := func(worker string, held []Held) {
+		_, err := s.Heartbeat(t.Context(), Heartbeat{WorkerID: worker, Queues: []string{}, Held: held, Answered: s.LastClaim()})
 		ok(err)
 	}
 	settle := func(worker string, part []Outcome) {
 		_, err := s.Settle(t.Context(), worker, part)
 		ok(err)
 	}
-	judge := func() {
+	reap := func() {
 		_, err := s.Reap(t.Context(), "w1")
 		ok(err)
 	}
-	beat("w1", nil)
+	heartbeat("w1", nil)
 	s.careful.Store(0)
 	claim("w1", orders[:200])
 	claim("w2", orders[100:])
 	settle("w1", outcomes[:50])
-	beat("w1", held[:100])
+	heartbeat("w1", held[:100])
 	settle("w1", outcomes[40:60])
 	_, err := s.Cancel(t.Context(), "w2", orders[60:70])
 	ok(err)
-	judge() // overdue
-	beat("w2", nil)
+	reap() // overdue
+	heartbeat("w2", nil)
 	exec(t, s, "UPDATE workers SET seen_at = now() - interval '1 minute'")
 	claim("w2", orders[100:110])
-	judge() // lost
-	judge()
+	reap() // lost
+	reap()
 	claim("w2", orders[:10])
-	beat("w2", nil)
+	heartbeat("w2", nil)
 	var fresh []Order
 	for range 20 {
 		fresh = append(fresh, Order{Key: Key{uuid.Must(uuid.NewV7()), 1}, Queue: "default", TimeoutMs: 1000})
@@ -138,9 +138,8 @@ func doOfEverything(t *testing.T, s *Store) {
 	ok(err)
 }
 
-// A step of the cleanup walks the key from where the one before has come, in order, and looks at no more
-// than it may.
-func TestThePlanOfTheCleanup(t *testing.T) {
+// A step of the cleanup continues along the key where the last one stopped, and visits no more rows than its limit.
+func TestCleanupWalksTheKey(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
@@ -175,7 +174,7 @@ func TestThePlanOfTheCleanup(t *testing.T) {
 	}
 }
 
-// checkPlans looks at how many rows of attempts a statement of at most 300 keys has gone through.
+// checkPlans checks how many rows of attempts each statement has visited for at most 300 keys.
 func checkPlans(t *testing.T, seen map[string][]pgtest.Node, planning string) {
 	t.Helper()
 	if len(seen) < 14 {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
-// insertParams are the orders in the order in which rows are locked; number is the claim's.
+// insertParams returns the columns of the orders, in the order in which rows are locked. number is that of the claim.
 func insertParams(workerID string, number int64, orders []Order) gen.AttemptInsertManyParams {
 	orders = slices.Clone(orders)
 	slices.SortStableFunc(orders, func(a, b Order) int { return a.Compare(b.Key) })
@@ -40,8 +40,8 @@ func insertParams(workerID string, number int64, orders []Order) gen.AttemptInse
 
 const uniqueViolation = "23505"
 
-// insertNew is insertMany for orders that nobody has had, that do not expire and whose cancel nobody
-// wants. It is false when one of them is not such.
+// insertNew inserts orders in the common case: no attempt has a row, none expires and none is cancelled. It returns
+// false, and inserts none, in any other case.
 func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (bool, error) {
 	if p.ExpiresAts != nil || slices.Contains(p.Cancels, true) {
 		return false, nil
@@ -56,7 +56,7 @@ func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (b
 	return err == nil, err
 }
 
-// unstarted is what AttemptInsertMany has written for a cancel, or because it was too late.
+// unstarted returns the outcome that AttemptInsertMany has written for a cancelled or expired order.
 func unstarted(row gen.AttemptInsertManyRow, traceID uuid.UUID, workerID string) Outcome {
 	return Outcome{
 		Key: Key{row.JobID, int(row.Attempt)}, TraceID: traceID, WorkerID: workerID, Kind: jobevent.KindCancelled,
@@ -89,7 +89,7 @@ func (s *Store) wantCancel(ctx context.Context, keys []Key) error {
 	return nil
 }
 
-// file makes sure that other workers find attempts which are open, should their worker be silent.
+// file lists open attempts of silent workers in claims, where Reap finds them.
 func (s *Store) file(ctx context.Context, keys []Key) error {
 	if len(keys) == 0 {
 		return nil

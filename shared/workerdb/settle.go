@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
-// Settle writes outcomes of this worker's open attempts, and returns for each the one that is in the
-// table then, in the same order: its own, or what another worker has put there first (which counts).
-// An attempt that this worker does not have gets an outcome without a kind: nothing is published of it.
-// The instants of an outcome are taken by how long ago they are, and come back in database time.
+// Settle writes outcomes of this worker's open attempts. It returns the outcomes that the rows have afterwards, in the
+// same order: if another worker has settled an attempt before, that outcome counts. The outcome of an attempt that
+// another worker holds has no kind: the caller does not publish it. Settle converts the instants of outcomes from this
+// process's clock to the database's.
 func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome) ([]Outcome, error) {
 	settled := slices.Clone(outcomes)
 	rest, err := s.complete(ctx, workerID, settled)
@@ -65,18 +65,18 @@ func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome)
 	return settled, nil
 }
 
-// plain: it completed, and so soon that no beat has written its start.
+// plain reports whether the attempt completed so soon that no heartbeat has written its start, with no other detail.
 func (o Outcome) plain() bool {
 	return o.Kind == Completed && !o.StartedAt.IsZero() && o.FinishedAt.Sub(o.StartedAt) < soon &&
 		o.ErrorCode == "" && o.Message == "" && !o.Retryable && o.RetryAfter == 0 && o.CallbackTimeout == 0
 }
 
-// soon: beats write no start of what has run for less, so that most attempts are written twice, not
-// three times.
+// soon is how long an attempt runs before a heartbeat writes its start: so most rows are written twice, not three
+// times.
 const soon = 100 * time.Millisecond
 
-// complete writes the plain ones among the outcomes in one lean statement, and returns the indexes of
-// the rest. When it meets a row that is not open and without a start, all are the rest.
+// complete writes the plain outcomes with one cheaper statement, and returns the indexes of the outcomes that are left.
+// If a row is not open or has a start, all are left.
 func (s *Store) complete(ctx context.Context, workerID string, outcomes []Outcome) (rest []int, err error) {
 	plain := make([]int, 0, len(outcomes))
 	for i := range outcomes {
@@ -144,15 +144,15 @@ func settleParams(workerID string, outcomes []Outcome) gen.AttemptSettleManyPara
 	return p
 }
 
-// Leave ends a worker that has finished: an attempt that it still has open, such as one whose claim was
-// never answered, is settled as interrupted and returned: say it.
+// Leave writes that a worker has stopped. It settles the worker's open attempts as interrupted, such as those of a
+// claim without an answer, and returns their outcomes, which the caller publishes.
 func (s *Store) Leave(ctx context.Context, workerID string) ([]Outcome, error) {
 	rows, err := s.q.AttemptSettleLeft(ctx, workerID)
 	if err != nil {
-		return nil, fmt.Errorf("settle what worker %s left: %w", workerID, pgpool.Classify(err))
+		return nil, fmt.Errorf("settle open attempts of worker %s: %w", workerID, pgpool.Classify(err))
 	}
 	if err := s.q.WorkerLeave(ctx, workerID); err != nil {
-		return nil, fmt.Errorf("leave as worker %s: %w", workerID, pgpool.Classify(err))
+		return nil, fmt.Errorf("write that worker %s left: %w", workerID, pgpool.Classify(err))
 	}
 	return outcomesOf(rows), nil
 }

@@ -1,4 +1,5 @@
-// Package workerdb is the worker's store: what became of every attempt. Nothing else decides that.
+// Package workerdb is the workers' store, the database jobweaver_worker. Its rows alone decide which worker runs an
+// attempt and what the outcome is.
 package workerdb
 
 import (
@@ -21,12 +22,12 @@ import (
 )
 
 const (
-	// Silence is how old a worker's last heartbeat is when its attempts are settled as lost. A worker that has sent none
-	// for that long starts nothing, and settles nothing for others.
+	// Silence is the age of a worker's last heartbeat at which other workers settle its attempts as lost. A worker that
+	// has sent no heartbeat for that long starts no attempt and reaps none.
 	Silence = 10 * time.Second
 
-	lease     = 15 * time.Second // how far past its timeout an attempt must be for others to end it
-	maxReaped = 1000             // attempts a beat settles for others, of each sort
+	lease     = 15 * time.Second // how far past its timeout an attempt must be before another worker ends it
+	maxReaped = 1000             // attempts that one call of Reap settles, of each kind
 )
 
 // Kinds of an Outcome that are not a jobevent.Kind.
@@ -35,17 +36,17 @@ const (
 	Waiting   jobevent.Kind = "waiting"
 )
 
-// Store is the database jobweaver_worker. Its errors wrap jobevent.ErrInvalid when what it was given
-// can never be stored; any other error may go away by itself.
+// Store is the database jobweaver_worker. Its errors wrap jobevent.ErrInvalid if the input can never be stored. Any
+// other error may be temporary.
 type Store struct {
 	pool *pgxpool.Pool
 	q    *gen.Queries
 
-	claims  atomic.Int64 // number of the latest claim
-	careful atomic.Int64 // claims to come that had better expect to find known attempts
+	claims  atomic.Int64 // the number of the latest claim
+	careful atomic.Int64 // how many of the next claims expect known attempts
 }
 
-// NewestOfSchema is of the newest migration that the store needs. It opens no database without.
+// NewestOfSchema is a table of the newest migration that the store needs. Open waits for a database to have it.
 const NewestOfSchema = "claims"
 
 // Open connects to the database at url.
@@ -65,7 +66,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // Close ends all connections.
 func (s *Store) Close() { s.pool.Close() }
 
-// Connections counts those to the database.
+// Connections returns the figures of the connection pool.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
 // Ping returns an error unless the database answers.
@@ -82,11 +83,11 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(bytes.Compare(k.JobID[:], other.JobID[:]), cmp.Compare(k.Attempt, other.Attempt))
 }
 
-// Outcome is what became of an attempt.
+// Outcome is the outcome of an attempt.
 type Outcome struct {
 	Key
 	TraceID         uuid.UUID
-	WorkerID        string        // who had the attempt
+	WorkerID        string        // the worker that claimed the attempt
 	Kind            jobevent.Kind // or Completed, Waiting
 	StartedAt       time.Time     // zero: never started
 	FinishedAt      time.Time
@@ -94,7 +95,7 @@ type Outcome struct {
 	ErrorCode       string          // failed and lost have one
 	Message         string
 	Retryable       bool
-	RetryAfter      time.Duration // 0: the job's policy decides
+	RetryAfter      time.Duration // 0: as the job's retry policy has it
 	CallbackTimeout time.Duration // waiting only
 }
 
@@ -128,7 +129,7 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// columns turns keys, in the order in which rows are locked, into two arrays.
+// columns returns the columns of the keys, in the order in which rows are locked.
 func columns(keys []Key) (jobIDs []uuid.UUID, attempts []int32) {
 	keys = slices.Clone(keys)
 	slices.SortFunc(keys, Key.Compare)
@@ -139,9 +140,9 @@ func columns(keys []Key) (jobIDs []uuid.UUID, attempts []int32) {
 	return jobIDs, attempts
 }
 
-// ago is how long before now, by this process's clock, t lies, in microseconds; -1 for the zero time. The database
-// subtracts it from an instant of its own clock. A start and an end must share one now, or the time between two
-// readings of the clock is missing from the duration.
+// ago returns how long before now t lies, in microseconds; -1 for the zero time. Both are instants of this process's
+// clock, and the database subtracts the result from an instant of its own clock. A start and an end must use the same
+// now: otherwise the time between two readings of the clock is missing from the duration.
 func ago(now, t time.Time) int64 {
 	if t.IsZero() {
 		return -1

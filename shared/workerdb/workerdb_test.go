@@ -32,7 +32,7 @@ func open(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	pool, err := pgpool.Open(t.Context(), url+"&statement_timeout=0&transaction_timeout=0") // filling it may take long
+	pool, err := pgpool.Open(t.Context(), url+"&statement_timeout=0&transaction_timeout=0") // fill may take long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,9 @@ func (f fixture) settle(worker string, o workerdb.Outcome) workerdb.Outcome {
 	return settled[0]
 }
 
-func (f fixture) beat(worker string, held ...workerdb.Held) workerdb.Changed {
+func (f fixture) heartbeat(worker string, held ...workerdb.Held) workerdb.Changed {
 	f.Helper()
-	changed, err := f.store.Beat(f.Context(), workerdb.Beat{
+	changed, err := f.store.Heartbeat(f.Context(), workerdb.Heartbeat{
 		WorkerID: worker, Queues: []string{"default", "mail"}, Free: 3, Held: held,
 	})
 	if err != nil {
@@ -82,14 +82,14 @@ func (f fixture) beat(worker string, held ...workerdb.Held) workerdb.Changed {
 	return changed
 }
 
-// judge is the verdict of a worker that has just beaten.
-func (f fixture) judge() []workerdb.Outcome {
+// reap calls Reap for a worker that has just sent a heartbeat.
+func (f fixture) reap() []workerdb.Outcome {
 	f.Helper()
-	f.beat("judge")
-	return f.judgeAs("judge")
+	f.heartbeat("reaper")
+	return f.reapAs("reaper")
 }
 
-func (f fixture) judgeAs(worker string) []workerdb.Outcome {
+func (f fixture) reapAs(worker string) []workerdb.Outcome {
 	f.Helper()
 	outcomes, err := f.store.Reap(f.Context(), worker)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f fixture) judgeAs(worker string) []workerdb.Outcome {
 	return outcomes
 }
 
-// silence moves a worker's last beat into the past.
+// silence moves a worker's last heartbeat into the past.
 func (f fixture) silence(worker string, by time.Duration) {
 	f.Helper()
 	f.exec("UPDATE workers SET seen_at = now() - $2::interval WHERE worker_id = $1", worker, by)
@@ -147,25 +147,25 @@ func TestAnOrderToCancelIsSettledOrMarked(t *testing.T) {
 	if got[1].State != workerdb.OpenElsewhere {
 		t.Errorf("open elsewhere: %+v", got[1])
 	}
-	changed := f.beat("w1", workerdb.Held{Key: open.Key})
+	changed := f.heartbeat("w1", workerdb.Held{Key: open.Key})
 	if len(changed.CancelWanted) != 1 || changed.CancelWanted[0] != open.Key {
-		t.Errorf("the worker that has it reads %+v", changed)
+		t.Errorf("the heartbeat of its worker returns %+v", changed)
 	}
 }
 
-func TestCancelLeavesARowSoThatTheAttemptNeverStarts(t *testing.T) {
+func TestACancelledAttemptNeverStarts(t *testing.T) {
 	f := open(t)
 	fresh, open, done := order(), order(), order()
 	f.claim("w1", open, done)
 	f.settle("w1", completed(done))
 	orders := []workerdb.Order{fresh, open, done}
-	said, err := f.store.Cancel(t.Context(), "w2", orders)
-	if err != nil || len(said) != 1 || said[0].Key != fresh.Key || said[0].Kind != jobevent.KindCancelled ||
-		said[0].TraceID != fresh.TraceID {
-		t.Fatalf("cancelled %+v, %v", said, err)
+	cancelled, err := f.store.Cancel(t.Context(), "w2", orders)
+	if err != nil || len(cancelled) != 1 || cancelled[0].Key != fresh.Key || cancelled[0].Kind != jobevent.KindCancelled ||
+		cancelled[0].TraceID != fresh.TraceID {
+		t.Fatalf("cancelled %+v, %v", cancelled, err)
 	}
-	if said, err := f.store.Cancel(t.Context(), "w1", orders); err != nil || len(said) != 0 {
-		t.Errorf("another worker cancels the same: %+v, %v", said, err)
+	if cancelled, err := f.store.Cancel(t.Context(), "w1", orders); err != nil || len(cancelled) != 0 {
+		t.Errorf("another worker cancels the same: %+v, %v", cancelled, err)
 	}
 	if got := f.claim("w1", fresh); got[0].State != workerdb.Settled || got[0].Outcome.Kind != jobevent.KindCancelled {
 		t.Errorf("claimed after its cancel: %+v", got[0])
@@ -175,7 +175,7 @@ func TestCancelLeavesARowSoThatTheAttemptNeverStarts(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFirstOutcomeByTheHolderCounts(t *testing.T) {
+func TestOnlyTheFirstOutcomeOfTheHolderCounts(t *testing.T) {
 	f := open(t)
 	a := order()
 	f.claim("w1", a)
@@ -198,7 +198,7 @@ func TestOnlyTheFirstOutcomeByTheHolderCounts(t *testing.T) {
 	}
 }
 
-func TestAllKindsOfOutcomeComeBackWhole(t *testing.T) {
+func TestAllKindsOfOutcomeAreStoredWhole(t *testing.T) {
 	f := open(t)
 	now := time.Now()
 	for _, want := range []workerdb.Outcome{
@@ -225,7 +225,7 @@ func TestAllKindsOfOutcomeComeBackWhole(t *testing.T) {
 	}
 }
 
-func TestWhatCanNeverBeStoredIsInvalid(t *testing.T) {
+func TestImpossibleInputIsInvalid(t *testing.T) {
 	f := open(t)
 	bad := order()
 	bad.TimeoutMs = 0

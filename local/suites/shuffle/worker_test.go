@@ -108,7 +108,7 @@ func (ws *workers) hear(ctx context.Context, batch []jobevent.Item) ([]jobevent.
 func (ws *workers) die(ctx context.Context, o workerdb.Order) ([]jobevent.Item, error) {
 	ws.number++
 	w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
-	if _, err := ws.store.Beat(ctx, workerdb.Beat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}}); err != nil {
+	if _, err := ws.store.Heartbeat(ctx, workerdb.Heartbeat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}}); err != nil {
 		return nil, err
 	}
 	say, err := ws.claim(ctx, w, []workerdb.Order{o})
@@ -211,7 +211,7 @@ func (ws *workers) settle(w *worker, h *held) []jobevent.Item {
 // beat tells the store and everybody, and does what the store answers.
 func (ws *workers) beat(w *worker) []jobevent.Item {
 	ws.t.Helper()
-	beat := workerdb.Beat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
+	beat := workerdb.Heartbeat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
 	word := jobevent.Heartbeat{WorkerID: w.id, Queues: beat.Queues, Slots: 8, Free: 8, Rate: 100,
 		Partitions: map[string][]int32{jobevent.DefaultQueue: ws.partitions(w)}}
 	for _, h := range w.held {
@@ -219,7 +219,7 @@ func (ws *workers) beat(w *worker) []jobevent.Item {
 		beat.Held = append(beat.Held, workerdb.Held{Key: h.Key, StartedAt: at})
 		word.Attempts = append(word.Attempts, jobevent.HeldAttempt{JobID: h.JobID, Attempt: h.Attempt, StartedAt: &at})
 	}
-	changed, err := ws.store.Beat(ws.t.Context(), beat)
+	changed, err := ws.store.Heartbeat(ws.t.Context(), beat)
 	if err != nil {
 		ws.t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func (ws *workers) judge() []jobevent.Item {
 		ws.t.Fatal(err)
 	}
 	const judge = "judge"
-	if _, err := ws.store.Beat(ws.t.Context(), workerdb.Beat{WorkerID: judge, Queues: []string{}}); err != nil {
+	if _, err := ws.store.Heartbeat(ws.t.Context(), workerdb.Heartbeat{WorkerID: judge, Queues: []string{}}); err != nil {
 		ws.t.Fatal(err)
 	}
 	outcomes, err := ws.store.Reap(ws.t.Context(), judge)

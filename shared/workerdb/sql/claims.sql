@@ -1,5 +1,5 @@
 -- name: ClaimsFold :exec
--- What a worker has at its beat takes the place of the claims that were answered until then.
+-- The attempts that a heartbeat lists replace the claims that were answered before it.
 with folded as (
     delete from claims
     where worker_id = @worker_id::text and number between 1 and @answered::bigint
@@ -9,8 +9,8 @@ values (@worker_id::text, 0, @job_ids::uuid[], @attempts::int[])
 on conflict (worker_id, number) do update set job_ids = excluded.job_ids, attempts = excluded.attempts;
 
 -- name: ClaimsFile :exec
--- Whoever meets an open attempt of a silent worker puts it where judges look: a worker of before there
--- were claims, gone while it was replaced, has not.
+-- A worker that meets an open attempt of a silent worker lists it here, where Reap looks. It is missing if the silent
+-- worker is of a release without claims and died while it was being replaced.
 insert into claims (worker_id, number, job_ids, attempts)
 select a.worker_id, -1 - (random() * 1e15)::bigint, array_agg(a.job_id), array_agg(a.attempt)
 from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)

@@ -1,6 +1,6 @@
 -- name: WorkerSee :one
--- It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time, negative
--- when that clock was put back.
+-- Returns the time since this worker's last heartbeat by the database's clock, which decides whether it is silent: zero
+-- the first time, negative if that clock was put back.
 with before as (
     select seen_at from workers where worker_id = @worker_id::text
 )
@@ -11,7 +11,7 @@ on conflict (worker_id) do update set
 returning coalesce((select extract(epoch from now() - seen_at) * 1e6 from before), 0)::bigint as unseen; -- microseconds
 
 -- name: WorkersFree :many
--- Free slots of the other live workers, by queue.
+-- The free slots of the other live workers, by queue.
 select q.queue::text as queue, sum(w.free)::int as free
 from workers w
 cross join unnest(w.queues) as q (queue)
@@ -19,18 +19,19 @@ where w.worker_id <> @worker_id::text and w.free > 0 and w.seen_at between now()
 group by 1;
 
 -- name: WorkerLeave :exec
--- The row stays for others to judge by: a claim of this worker may still commit after it has left.
+-- The row stays, as that of a silent worker: a claim of this worker may still commit after it has left, and others then
+-- reap it.
 update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = @worker_id::text;
 
 -- name: WorkersDeleteOld :exec
--- A worker that was last seen long ago, and whose attempts all have an outcome.
+-- Deletes workers that were last seen long ago and have no claims.
 delete from workers w
 where w.seen_at < now() - @age::interval
   and not exists (select from claims c where c.worker_id = w.worker_id);
 
 -- name: WorkersRestore :exec
--- Claims without a worker's row, of one that woke and died long after it was forgotten, would be looked at
--- by no judge. With a row they are those of a worker that is silent.
+-- Inserts rows of silent workers for claims that have no worker. Such a worker was frozen, woke after its row was
+-- deleted, claimed and died. Without the row its claims would never be reaped.
 insert into workers (worker_id, queues, free, seen_at)
 select distinct c.worker_id, '{}'::text[], 0, now() - interval '1 minute'
 from claims c
@@ -42,5 +43,5 @@ on conflict (worker_id) do nothing;
 select pg_try_advisory_lock(@key::bigint) as got;
 
 -- name: CleanupUnlock :exec
--- The end of the session does it too, some time after its client has left.
+-- The end of the session releases the lock too, some time after its client has gone.
 select pg_advisory_unlock(@key::bigint);

@@ -26,7 +26,7 @@ type AttemptChangedManyParams struct {
 	WorkerID string
 }
 
-// What others have done to attempts that a worker holds.
+// The attempts of a worker that others have settled, marked for a cancel, or claimed.
 func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedManyParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, AttemptChangedMany, arg.JobIDs, arg.Attempts, arg.WorkerID)
 	if err != nil {
@@ -102,8 +102,8 @@ type AttemptCompleteManyRow struct {
 	Attempts int32
 }
 
-// The lean form of AttemptSettleMany, for the outcome that nearly all have. Beats write the start of
-// what runs long; then the row's is the one that counts, and this leaves the row alone.
+// A cheaper form of AttemptSettleMany for the outcome of nearly all attempts. If a heartbeat has written the start of a
+// long attempt, that start counts, and this statement leaves the row as it is.
 func (q *Queries) AttemptCompleteMany(ctx context.Context, arg AttemptCompleteManyParams) (AttemptCompleteManyRow, error) {
 	row := q.db.QueryRow(ctx, AttemptCompleteMany,
 		arg.JobIDs,
@@ -154,9 +154,9 @@ type AttemptDeleteOldRow struct {
 	Attempt int32
 }
 
-// A step of a walk along the key, which is in the order of age since job ids are UUIDv7: what was settled
-// long ago goes, an old job's late attempt stays until the next walk. walked is how far it has come; fewer
-// than max_attempts visited: it has come to the end.
+// One step of a walk along the key, which is in the order of age because job ids are UUIDv7. It deletes attempts that
+// were settled long ago; a recent attempt of an old job stays until a later walk. walked is the last key of the step.
+// If visited is less than max_attempts, the walk is at its end.
 func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldParams) (AttemptDeleteOldRow, error) {
 	row := q.db.QueryRow(ctx, AttemptDeleteOld,
 		arg.AfterID,
@@ -273,9 +273,9 @@ type AttemptInsertManyRow struct {
 	At           time.Time
 }
 
-// The same for any orders. One whose cancel is wanted, or for which it is too late, is born settled, so
-// that it can never start. Number 0 is no claim: all of them are to be cancelled. Where nothing expires
-// the array of instants may be empty.
+// The same for any orders. The row of a cancelled or expired order is inserted with its outcome, so that the attempt
+// can never start. Number 0 stands for a cancel of all of them, which is no claim. If no order expires, the array of
+// instants may be empty.
 func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) ([]AttemptInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, AttemptInsertMany,
 		arg.WorkerID,
@@ -335,11 +335,12 @@ type AttemptInsertNewParams struct {
 	Number     int64
 }
 
-// Open attempts are few, so the planner would rather look for them in the whole table than go by the
-// keys it is given (measured: 10 ms a batch). What it cannot estimate it takes for half of all: hence the
-// "case when … then true else false end".
-// Who inserts the row runs the attempt. This one is for orders that nobody has had, as nearly all are:
-// on conflict and returning cost more than the row (measured). It fails whole when one is there already.
+// Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
+// (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
+// when … then true else false end".
+// The worker that inserts the row runs the attempt. This statement is for new attempts, as nearly all are: "on
+// conflict" and "returning" cost more than the row itself (measured). It fails as a whole if one attempt has a row
+// already.
 func (q *Queries) AttemptInsertNew(ctx context.Context, arg AttemptInsertNewParams) error {
 	_, err := q.db.Exec(ctx, AttemptInsertNew,
 		arg.JobIDs,
@@ -375,7 +376,7 @@ where a.job_id = open.job_id and a.attempt = open.attempt
 returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
-// What a worker that leaves still has open, such as a claim whose answer never came.
+// Settles the attempts that a stopping worker still has open, such as those of a claim whose answer was lost.
 func (q *Queries) AttemptSettleLeft(ctx context.Context, workerID string) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, AttemptSettleLeft, workerID)
 	if err != nil {
@@ -420,17 +421,17 @@ with silent as (
     from workers w
     where w.seen_at not between now() - $1::interval and now() + $1::interval
       and exists (select from claims c where c.worker_id = w.worker_id)
-      and exists (select from workers judge
-                  where judge.worker_id = $2::text
-                    and judge.seen_at between now() - $3::interval and now() + $3::interval)
+      and exists (select from workers reaper
+                  where reaper.worker_id = $2::text
+                    and reaper.seen_at between now() - $3::interval and now() + $3::interval)
     order by w.worker_id
     for update of w skip locked
 ), listed as (
-    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt, c.number = 0 as by_beat
-    from silent
+    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt, c.number = 0 as by_heartbeat
+from silent
     join claims c on c.worker_id = silent.worker_id
 ), open as (
-    select a.job_id, a.attempt, listed.by_beat and a.started_at is null and a.attempt % 2 = 1 as waited
+    select a.job_id, a.attempt, listed.by_heartbeat and a.started_at is null and a.attempt % 2 = 1 as waited
     from listed
     join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null then true else false end
@@ -459,24 +460,27 @@ returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a
 
 type AttemptSettleLostParams struct {
 	Silence     time.Duration
-	JudgeID     string
+	ReaperID    string
 	HalfSilence time.Duration
 	MaxAttempts int32
 }
 
-// Locking the silent worker's row is what makes the verdict safe: should that worker wake now, its beat
-// waits for this statement and then reads that its attempts are lost, or it was first and seen_at is new.
-// Claims of which nothing is open any more go with the next pass, or each beat would look at them.
-// An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
-// through no fault of its own. It may have started since, and killed the worker: so every second attempt of a job is lost
-// all the same, or a job that always waits for a slot first could kill workers for ever.
-// The row of the judge itself has to be new by the same clock: when that was stepped between the beat of the judge and
-// this statement, all workers look silent. A row in the future is as silent as an old one: the clock was put back, and
-// the worker has not beaten since.
+// Settles the attempts of silent workers. The lock on the silent worker's row makes that safe. If that worker wakes
+// now, there are two interleavings. Its heartbeat may wait for this statement, and then reads that the attempts are
+// lost. Or its heartbeat was first: then seen_at is new, and the worker is not silent. Claims without an open attempt
+// are deleted by the next pass, or every pass would read them.
+//
+// An attempt that the last heartbeat listed as not started is only interrupted: it did not kill its worker. But it may
+// have started after that heartbeat and killed the worker. So every second attempt of a job is lost all the same:
+// otherwise a job that always waits for a slot first could kill workers for ever.
+//
+// The row of the reaping worker itself must be new by the same clock: if the clock was stepped between that worker's
+// heartbeat and this statement, all workers look silent. A worker whose seen_at lies in the future is silent too: the
+// clock was put back, and the worker has sent no heartbeat since.
 func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, AttemptSettleLost,
 		arg.Silence,
-		arg.JudgeID,
+		arg.ReaperID,
 		arg.HalfSilence,
 		arg.MaxAttempts,
 	)
@@ -569,7 +573,7 @@ type AttemptSettleManyRow struct {
 	FinishedAt *time.Time
 }
 
-// The guard: only an open attempt, only by the worker that holds it. An outcome that was reached is never overwritten.
+// Only the worker that holds an open attempt can settle it. An outcome is never overwritten.
 func (q *Queries) AttemptSettleMany(ctx context.Context, arg AttemptSettleManyParams) ([]AttemptSettleManyRow, error) {
 	rows, err := q.db.Query(ctx, AttemptSettleMany,
 		arg.WorkerID,
@@ -640,9 +644,9 @@ type AttemptSettleOverdueParams struct {
 	MaxAttempts int32
 }
 
-// Its own worker settles an attempt at its timeout; one that is a lease later still open has a worker
-// that beats and does nothing else. A worker that has not beaten lately is left out: it is silent, or the clock has been
-// put forward, which its next beat takes into the starts of its attempts.
+// Settles attempts that are open a lease past their timeout. A worker settles its own attempts at their timeout: one
+// that does not only sends heartbeats. A worker without a recent heartbeat is left out: either it is silent, or the
+// clock was put forward, and its next heartbeat corrects the starts of its attempts.
 func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOverdueParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, AttemptSettleOverdue, arg.Silence, arg.Lease, arg.MaxAttempts)
 	if err != nil {
@@ -705,9 +709,10 @@ type AttemptStartManyParams struct {
 	Lease       time.Duration
 }
 
-// A beat writes when each running attempt started: other workers count its timeout from there. Only the worker's own
-// clock knows how long the attempt has run, so a start that is more than a lease off is written again: the database's
-// clock has been stepped. Rows that are being settled at this moment are skipped.
+// A heartbeat writes when each running attempt started: other workers count its timeout from that instant. Only the
+// worker's own clock measures how long the attempt has run. If the start in the row is more than a lease off, the
+// database's clock has been stepped, and the start is written again. Rows that are being settled at this moment are
+// skipped.
 func (q *Queries) AttemptStartMany(ctx context.Context, arg AttemptStartManyParams) error {
 	_, err := q.db.Exec(ctx, AttemptStartMany,
 		arg.JobIDs,
@@ -738,8 +743,8 @@ type AttemptWantCancelManyParams struct {
 	Attempts []int32
 }
 
-// The worker that holds the attempt reads this at its next beat. Locked in the order of the key, as
-// every batch here, so that two batches do not deadlock.
+// The worker that holds the attempt reads the mark with its next heartbeat. Rows are locked in the order of their key,
+// as in every batch here, so that two batches do not deadlock.
 func (q *Queries) AttemptWantCancelMany(ctx context.Context, arg AttemptWantCancelManyParams) error {
 	_, err := q.db.Exec(ctx, AttemptWantCancelMany, arg.JobIDs, arg.Attempts)
 	return err

@@ -29,8 +29,8 @@ type ClaimsFileParams struct {
 	Silence  time.Duration
 }
 
-// Whoever meets an open attempt of a silent worker puts it where judges look: a worker of before there
-// were claims, gone while it was replaced, has not.
+// A worker that meets an open attempt of a silent worker lists it here, where Reap looks. It is missing if the silent
+// worker is of a release without claims and died while it was being replaced.
 func (q *Queries) ClaimsFile(ctx context.Context, arg ClaimsFileParams) error {
 	_, err := q.db.Exec(ctx, ClaimsFile, arg.JobIDs, arg.Attempts, arg.Silence)
 	return err
@@ -53,7 +53,7 @@ type ClaimsFoldParams struct {
 	Answered int64
 }
 
-// What a worker has at its beat takes the place of the claims that were answered until then.
+// The attempts that a heartbeat lists replace the claims that were answered before it.
 func (q *Queries) ClaimsFold(ctx context.Context, arg ClaimsFoldParams) error {
 	_, err := q.db.Exec(ctx, ClaimsFold,
 		arg.WorkerID,

@@ -27,7 +27,7 @@ const CleanupUnlock = `-- name: CleanupUnlock :exec
 select pg_advisory_unlock($1::bigint)
 `
 
-// The end of the session does it too, some time after its client has left.
+// The end of the session releases the lock too, some time after its client has gone.
 func (q *Queries) CleanupUnlock(ctx context.Context, key int64) error {
 	_, err := q.db.Exec(ctx, CleanupUnlock, key)
 	return err
@@ -37,7 +37,8 @@ const WorkerLeave = `-- name: WorkerLeave :exec
 update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = $1::text
 `
 
-// The row stays for others to judge by: a claim of this worker may still commit after it has left.
+// The row stays, as that of a silent worker: a claim of this worker may still commit after it has left, and others then
+// reap it.
 func (q *Queries) WorkerLeave(ctx context.Context, workerID string) error {
 	_, err := q.db.Exec(ctx, WorkerLeave, workerID)
 	return err
@@ -60,8 +61,8 @@ type WorkerSeeParams struct {
 	Free     int32
 }
 
-// It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time, negative
-// when that clock was put back.
+// Returns the time since this worker's last heartbeat by the database's clock, which decides whether it is silent: zero
+// the first time, negative if that clock was put back.
 func (q *Queries) WorkerSee(ctx context.Context, arg WorkerSeeParams) (int64, error) {
 	row := q.db.QueryRow(ctx, WorkerSee, arg.WorkerID, arg.Queues, arg.Free)
 	var unseen int64
@@ -75,7 +76,7 @@ where w.seen_at < now() - $1::interval
   and not exists (select from claims c where c.worker_id = w.worker_id)
 `
 
-// A worker that was last seen long ago, and whose attempts all have an outcome.
+// Deletes workers that were last seen long ago and have no claims.
 func (q *Queries) WorkersDeleteOld(ctx context.Context, age time.Duration) error {
 	_, err := q.db.Exec(ctx, WorkersDeleteOld, age)
 	return err
@@ -101,7 +102,7 @@ type WorkersFreeRow struct {
 }
 
 // microseconds
-// Free slots of the other live workers, by queue.
+// The free slots of the other live workers, by queue.
 func (q *Queries) WorkersFree(ctx context.Context, arg WorkersFreeParams) ([]WorkersFreeRow, error) {
 	rows, err := q.db.Query(ctx, WorkersFree, arg.WorkerID, arg.Silence)
 	if err != nil {
@@ -130,8 +131,8 @@ where not exists (select from workers w where w.worker_id = c.worker_id)
 on conflict (worker_id) do nothing
 `
 
-// Claims without a worker's row, of one that woke and died long after it was forgotten, would be looked at
-// by no judge. With a row they are those of a worker that is silent.
+// Inserts rows of silent workers for claims that have no worker. Such a worker was frozen, woke after its row was
+// deleted, claimed and died. Without the row its claims would never be reaped.
 func (q *Queries) WorkersRestore(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, WorkersRestore)
 	return err

@@ -10,10 +10,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// beatAnswered is a beat of a worker to whom all claims so far have been answered.
-func (f fixture) beatAnswered(worker string, held ...workerdb.Held) {
+// heartbeatAnswered sends the heartbeat of a worker whose claims have all been answered.
+func (f fixture) heartbeatAnswered(worker string, held ...workerdb.Held) {
 	f.Helper()
-	_, err := f.store.Beat(f.Context(), workerdb.Beat{
+	_, err := f.store.Heartbeat(f.Context(), workerdb.Heartbeat{
 		WorkerID: worker, Queues: []string{"default"}, Held: held, Answered: f.store.LastClaim(),
 	})
 	if err != nil {
@@ -29,72 +29,72 @@ func (f fixture) count(sql string, args ...any) (n int) {
 	return n
 }
 
-func TestWhatIsOpenIsFoundByTheLastBeatAndTheClaimsSince(t *testing.T) {
+func TestOpenAttemptsAreFoundByTheLastHeartbeatAndLaterClaims(t *testing.T) {
 	f := open(t)
 	done, held, since := order(), order(), order()
-	f.beat("dead")
+	f.heartbeat("dead")
 	f.claim("dead", done, held)
 	f.settle("dead", completed(done))
-	f.beatAnswered("dead", workerdb.Held{Key: held.Key})
+	f.heartbeatAnswered("dead", workerdb.Held{Key: held.Key})
 	f.claim("dead", since)
 	if n := f.count("SELECT count(*) FROM claims"); n != 2 {
-		t.Errorf("%d rows of claims, want that of the beat and that of the claim since", n)
+		t.Errorf("%d rows of claims, want that of the heartbeat and that of the later claim", n)
 	}
 	f.silence("dead", time.Minute)
 	kinds := map[workerdb.Key]jobevent.Kind{}
-	for _, o := range f.judge() {
+	for _, o := range f.reap() {
 		kinds[o.Key] = o.Kind
 	}
 	if len(kinds) != 2 || kinds[held.Key] != jobevent.KindInterrupted || kinds[since.Key] != jobevent.KindLost {
-		t.Errorf("judged: %v", kinds)
+		t.Errorf("reaped: %v", kinds)
 	}
-	f.judge()
+	f.reap()
 	if n := f.count("SELECT count(*) FROM claims WHERE worker_id = 'dead'"); n != 0 {
-		t.Errorf("%d rows of claims left of a worker that is judged", n)
+		t.Errorf("%d rows of claims are left after reaping", n)
 	}
-	f.claim("dead", order()) // it was frozen in the middle of a claim
-	if got := f.judge(); len(got) != 1 {
-		t.Errorf("claimed after its verdict: %+v", got)
+	f.claim("dead", order()) // as if it had been frozen within a claim
+	if got := f.reap(); len(got) != 1 {
+		t.Errorf("reaped after its late claim: %+v", got)
 	}
 }
 
-func TestABeatWithoutAnAnswerKeepsTheClaim(t *testing.T) {
+func TestAHeartbeatKeepsUnansweredClaims(t *testing.T) {
 	f := open(t)
-	f.beat("w1")
+	f.heartbeat("w1")
 	f.claim("w1", order())
-	f.beat("w1") // began before the claim was answered
+	f.heartbeat("w1") // began before the claim was answered
 	f.silence("w1", time.Minute)
-	if got := f.judge(); len(got) != 1 {
-		t.Errorf("judged %+v", got)
+	if got := f.reap(); len(got) != 1 {
+		t.Errorf("reaped %+v", got)
 	}
 }
 
-func TestAnOpenAttemptOnNoListIsFiledByWhoMeetsIt(t *testing.T) {
+func TestAClaimFilesAnOpenAttemptOfASilentWorker(t *testing.T) {
 	f := open(t)
 	a, live := order(), order()
-	f.beat("old")
-	f.beat("w1")
+	f.heartbeat("old")
+	f.heartbeat("w1")
 	f.claim("old", a)
 	f.claim("w1", live)
 	f.exec("DELETE FROM claims")
 	f.silence("old", time.Minute)
-	if got := f.judge(); len(got) != 0 {
-		t.Fatalf("judged %+v", got)
+	if got := f.reap(); len(got) != 0 {
+		t.Fatalf("reaped %+v", got)
 	}
 	if got := f.claim("w2", a, live); got[0].State != workerdb.OpenElsewhere || got[1].State != workerdb.OpenElsewhere {
 		t.Fatalf("claimed %+v", got)
 	}
-	if got := f.judge(); len(got) != 1 || got[0].Key != a.Key {
-		t.Errorf("judged %+v", got)
+	if got := f.reap(); len(got) != 1 || got[0].Key != a.Key {
+		t.Errorf("reaped %+v", got)
 	}
 	if n := f.count("SELECT count(*) FROM claims WHERE worker_id = 'w1'"); n != 0 {
 		t.Errorf("%d rows of claims filed for a live worker", n)
 	}
 }
 
-func TestClaimsThatMeetKnownAttemptsAnswerAllTheSame(t *testing.T) {
+func TestClaimsThatMeetKnownAttemptsAnswerAllOrders(t *testing.T) {
 	f := open(t)
-	for range 40 { // beyond those that expect known ones
+	for range 40 { // beyond the claims that expect known attempts
 		a, b := order(), order()
 		if got := f.claim("w1", a); got[0].State != workerdb.Claimed {
 			t.Fatalf("new: %+v", got)
@@ -113,7 +113,7 @@ func TestClaimsThatMeetKnownAttemptsAnswerAllTheSame(t *testing.T) {
 func TestOneBatchSettlesAllKinds(t *testing.T) {
 	f := open(t)
 	quick, long, failed, begun, lost := order(), order(), order(), order(), order()
-	f.beat("w1")
+	f.heartbeat("w1")
 	f.claim("w1", quick, long, failed, begun, lost)
 	f.exec("UPDATE execution_attempts SET started_at = now() - interval '1 hour' WHERE job_id = $1", begun.JobID)
 	f.exec(`UPDATE execution_attempts SET outcome = 'lost', error_code = 'WORKER.LOST', finished_at = now()
@@ -127,7 +127,7 @@ func TestOneBatchSettlesAllKinds(t *testing.T) {
 	batch := []workerdb.Outcome{
 		outcome(quick, time.Millisecond), bad, outcome(long, time.Minute), outcome(begun, time.Millisecond), outcome(lost, 0),
 	}
-	for _, part := range [][]workerdb.Outcome{batch[:3], batch, batch} { // the second time they have theirs
+	for _, part := range [][]workerdb.Outcome{batch[:3], batch, batch} { // the second time they have their outcomes
 		got, err := f.store.Settle(t.Context(), "w1", part)
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestImpossibleRowsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatIsTooLateIsSettled(t *testing.T) {
+func TestAnExpiredOrderIsSettledAsCancelled(t *testing.T) {
 	f := open(t)
 	plain, late, inTime := order(), order(), order()
 	late.ExpiresAt, inTime.ExpiresAt = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
@@ -206,9 +206,9 @@ func TestAnOrderThatIsTooLateIsSettled(t *testing.T) {
 		t.Errorf("too late: %+v", got[1])
 	}
 	if got := f.claim("w2", late); got[0].Outcome.ErrorCode != "SCHEDULER.EXPIRED" {
-		t.Errorf("too late, asked again: %+v", got)
+		t.Errorf("too late, claimed again: %+v", got)
 	}
 	if got := f.claim("w1", inTime); got[0].State != workerdb.OpenMine || got[0].At.IsZero() {
-		t.Errorf("ours since before: %+v", got)
+		t.Errorf("claimed before: %+v", got)
 	}
 }

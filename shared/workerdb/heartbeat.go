@@ -17,31 +17,31 @@ type Held struct {
 	StartedAt time.Time // zero: not started
 }
 
-// Beat is what a worker reports of itself.
-type Beat struct {
+// Heartbeat is what a worker writes about itself.
+type Heartbeat struct {
 	WorkerID string
 	Queues   []string
-	Free     int // slots
+	Free     int // free slots
 	Held     []Held
 
-	// Claims up to this number (LastClaim) had been answered before Held was read: what they took is
-	// there, or is settled.
+	// Claims up to this number (LastClaim) had been answered before Held was read: their attempts are in Held or settled.
 	Answered int64
 }
 
-// Changed is what others have done to attempts that a worker holds.
+// Changed has the changes that other processes have made to attempts that a worker holds.
 type Changed struct {
 	CancelWanted []Key
-	Settled      []Outcome // taken from this worker: end them and say these
+	Settled      []Outcome // by another worker: end these attempts and publish the outcomes
 
-	// Unseen is how far this worker's last beat is from this one, by the database's clock. Other workers go by that
-	// clock, and it may have been stepped, forward or back, or this process's may have stood still with its machine.
+	// Unseen is the time between this worker's last heartbeat and this one by the database's clock, which decides whether
+	// the worker is silent. It can differ from the time by the process's clock: the database's clock may have been
+	// stepped, or this machine may have been suspended.
 	Unseen time.Duration
 }
 
-// Beat writes that the worker is alive, what it has and when that started if it has run for a while, and
-// reads what has become of it.
-func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
+// Heartbeat writes that the worker is live, which attempts it holds, and the starts of those that have run for a while.
+// It returns the changes that others have made to these attempts.
+func (s *Store) Heartbeat(ctx context.Context, b Heartbeat) (Changed, error) {
 	see := gen.WorkerSeeParams{WorkerID: b.WorkerID, Queues: b.Queues, Free: int32(b.Free)}
 	running, keys := startParams(b)
 	jobIDs, attempts := columns(keys)
@@ -49,9 +49,10 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	changes := gen.AttemptChangedManyParams{JobIDs: jobIDs, Attempts: attempts, WorkerID: b.WorkerID}
 	var unseen int64
 	var rows []gen.ExecutionAttempt
-	// All goes with BEGIN, and COMMIT after it: a worker that is frozen or cut off in between keeps its own row locked,
-	// and cannot be settled as lost until the server ends its session. WorkerSee comes first: whichever worker is about
-	// to settle this one's attempts as lost has its row locked, and then its verdict is among what is read below.
+	// All statements travel with BEGIN, and COMMIT follows. A worker that is frozen or cut off in between keeps its own
+	// row locked, and its attempts cannot be settled as lost until the server ends its session. WorkerSee comes first: a
+	// worker that reaps this one's attempts has locked that row, so WorkerSee waits for it, and AttemptChangedMany then
+	// reads the outcomes.
 	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
 		pgpool.QueueOne(b, &unseen, pgx.RowTo[int64], gen.WorkerSee, see.WorkerID, see.Queues, see.Free)
 		b.Queue(gen.ClaimsFold, fold.WorkerID, fold.JobIDs, fold.Attempts, fold.Answered)
@@ -64,7 +65,7 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 		}
 	}, func(pgpool.DB, *pgpool.Later) error { return nil })
 	if err != nil {
-		return Changed{}, fmt.Errorf("write the heartbeat of worker %s: %w", b.WorkerID, err)
+		return Changed{}, fmt.Errorf("write heartbeat of worker %s: %w", b.WorkerID, err)
 	}
 	changed := Changed{Unseen: (time.Duration(unseen) * time.Microsecond).Abs()}
 	for _, row := range rows {
@@ -77,7 +78,7 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	return changed, nil
 }
 
-func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
+func startParams(b Heartbeat) (running gen.AttemptStartManyParams, keys []Key) {
 	running.WorkerID, running.Lease, keys = b.WorkerID, lease, make([]Key, 0, len(b.Held))
 	now := time.Now()
 	for _, h := range b.Held {
@@ -91,13 +92,13 @@ func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
 	return running, keys
 }
 
-// Reap settles attempts of workers that have been silent too long, and attempts far past their timeout, a bounded
-// number a call. The worker has just sent a heartbeat. It may call Reap only while its own heartbeats have got
-// through without a gap of Silence, by its own clock and by the database's: after an outage, and after a step of that
+// Reap settles attempts of silent workers, and attempts a lease past their timeout, a bounded number in a call. The
+// worker must have sent a heartbeat just before. It may call Reap only while its own heartbeats have got through
+// without a gap of Silence, by its own clock and by the database's: after an outage, or after a step of the database's
 // clock, all workers look silent. The caller publishes the outcomes that Reap returns.
 func (s *Store) Reap(ctx context.Context, workerID string) ([]Outcome, error) {
 	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
-		Silence: Silence, HalfSilence: Silence / 2, JudgeID: workerID, MaxAttempts: maxReaped,
+		Silence: Silence, HalfSilence: Silence / 2, ReaperID: workerID, MaxAttempts: maxReaped,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
@@ -112,7 +113,7 @@ func (s *Store) Reap(ctx context.Context, workerID string) ([]Outcome, error) {
 	return append(outcomes, outcomesOf(overdue)...), nil
 }
 
-// FreeElsewhere counts, by queue, the free slots of the other live workers.
+// FreeElsewhere returns the number of free slots of the other live workers, by queue.
 func (s *Store) FreeElsewhere(ctx context.Context, workerID string) (map[string]int, error) {
 	rows, err := s.q.WorkersFree(ctx, gen.WorkersFreeParams{WorkerID: workerID, Silence: Silence})
 	if err != nil {
