@@ -67,7 +67,7 @@ DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 # The folders whose words are not checked yet; all others are.
 PROSE_NOT_YET := clients functions/gateway functions/projection functions/runjob \
 	local/demo local/dev local/examples local/jobweaver local/model \
-	local/suites shared/apidb shared/funchost
+	local/suites shared/funchost
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=

@@ -67,13 +67,13 @@ func (h *fixture) redrive() uuid.UUID {
 // answer is the scheduler, by way of projection.
 func (h *fixture) answer(published []jobevent.Item) {
 	h.t.Helper()
-	var words []statusstore.StatusWord
+	var words []statusstore.PublishedStatus
 	for _, e := range published {
 		command, err := jobevent.DecodeAs[jobevent.Command](e, jobevent.TypeCommand)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		words = append(words, statusstore.StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
+		words = append(words, statusstore.PublishedStatus{JSON: []byte(`{}`), Status: jobevent.Status{
 			JobID: command.JobID, Version: 2, Status: "PENDING", UpdatedAt: time.Now(),
 			LastCommand: &jobevent.CommandResult{Number: command.Number, Command: command.Command, Applied: true},
 		}})

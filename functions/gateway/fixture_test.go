@@ -260,7 +260,7 @@ func (h *fixture) scheduler(id uuid.UUID, version int64, status jobstate.Status,
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.StatusWord{{Status: s, JSON: b}}); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.PublishedStatus{{Status: s, JSON: b}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

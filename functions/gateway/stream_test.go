@@ -392,9 +392,9 @@ func TestMoreThanIsToldOneByOneIsAReload(t *testing.T) {
 	list := h.open("/api/stream").watched()
 	h.scheduler(id, 1, jobstate.Running, nil)
 	one.job(id, "RUNNING")
-	words := make([]statusstore.StatusWord, 800) // of jobs that are not there
+	words := make([]statusstore.PublishedStatus, 800) // of jobs that are not there
 	for i := range words {
-		words[i] = statusstore.StatusWord{JSON: []byte(`{"history": []}`), Status: jobevent.Status{
+		words[i] = statusstore.PublishedStatus{JSON: []byte(`{"history": []}`), Status: jobevent.Status{
 			JobID: uuid.Must(uuid.NewV7()), Version: 1, Status: "COMPLETED", UpdatedAt: time.Now(),
 		}}
 	}

@@ -27,13 +27,13 @@ type workerBody struct {
 
 func (h *fixture) beat(beats ...jobevent.Heartbeat) {
 	h.t.Helper()
-	said := make([]workerstore.Beat, len(beats))
+	said := make([]workerstore.Heartbeat, len(beats))
 	for i, beat := range beats {
 		body, err := json.Marshal(beat)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		said[i] = workerstore.Beat{Heartbeat: beat, JSON: body}
+		said[i] = workerstore.Heartbeat{Heartbeat: beat, JSON: body}
 	}
 	if err := h.store.Workers.See(h.t.Context(), said); err != nil {
 		h.t.Fatal(err)

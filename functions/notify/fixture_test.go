@@ -134,7 +134,7 @@ func (h *fixture) report(id uuid.UUID, version int64, status jobstate.Status, at
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.StatusWord{{Status: s, JSON: b}}); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.PublishedStatus{{Status: s, JSON: b}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

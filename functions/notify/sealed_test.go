@@ -42,7 +42,7 @@ func (h *fixture) endsSealed(url string, output func(sealing.Place) json.RawMess
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.StatusWord{{Status: s, JSON: b}}); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.PublishedStatus{{Status: s, JSON: b}}); err != nil {
 		h.t.Fatal(err)
 	}
 	return id

@@ -66,11 +66,11 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 
 // heard is a batch, sorted by subject.
 type heard struct {
-	statuses []statusstore.StatusWord
+	statuses []statusstore.PublishedStatus
 	unknown  []jobevent.ReportJob // that the scheduler does not know
 	gone     []statusstore.Gone
 	logs     []jobevent.AttemptLog
-	beats    []workerstore.Beat
+	beats    []workerstore.Heartbeat
 	applied  []jobevent.ControlApplied
 	rejected []rejectedstore.Rejected
 }
@@ -78,7 +78,7 @@ type heard struct {
 // Handle takes job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. Each
 // kind is stored in a transaction of its own: the kinds do not depend on each other, and any event may come again.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-	h := heard{statuses: make([]statusstore.StatusWord, 0, len(batch))} // most of it
+	h := heard{statuses: make([]statusstore.PublishedStatus, 0, len(batch))} // most of it
 	for _, e := range batch {
 		if err := h.take(e); err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		}
 	}
 	if len(h.unknown) > 0 {
-		if err := f.store.statuses.UnhearJobs(ctx, h.unknown); err != nil {
+		if err := f.store.statuses.ForgetStatuses(ctx, h.unknown); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +132,7 @@ const clocksDiffer = time.Minute
 
 // dueCallbacks returns what has become of attempts that wait past their deadline. The scheduler asks by publishing the
 // WAITING status again.
-func (f *Function) dueCallbacks(ctx context.Context, words []statusstore.StatusWord) ([]jobevent.Item, error) {
+func (f *Function) dueCallbacks(ctx context.Context, words []statusstore.PublishedStatus) ([]jobevent.Item, error) {
 	var waiting []jobevent.Status
 	for _, word := range words {
 		if at := word.CallbackDeadlineAt; at != nil && time.Until(*at) < clocksDiffer {
@@ -164,7 +164,7 @@ func (h *heard) take(e jobevent.Item) error {
 			h.unknown = append(h.unknown, jobevent.ReportJob{JobID: status.JobID, Version: status.Version})
 			break
 		}
-		h.statuses = append(h.statuses, statusstore.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
+		h.statuses = append(h.statuses, statusstore.PublishedStatus{Status: status.WithoutHistory(), JSON: e.Data()})
 	case jobevent.TypeDeleted:
 		var gone statusstore.Gone
 		gone.Version, err = jobevent.DeletedVersion(e)
@@ -183,7 +183,7 @@ func (h *heard) take(e jobevent.Item) error {
 		var beat jobevent.Heartbeat
 		beat, err = jobevent.Decode[jobevent.Heartbeat](e)
 		named = beat.WorkerID != ""
-		h.beats = append(h.beats, workerstore.Beat{Heartbeat: beat, JSON: e.Data()})
+		h.beats = append(h.beats, workerstore.Heartbeat{Heartbeat: beat, JSON: e.Data()})
 	case jobevent.TypeApplied:
 		var applied jobevent.ControlApplied
 		applied, err = jobevent.Decode[jobevent.ControlApplied](e)

@@ -35,7 +35,7 @@ func TestABatchTellsOfItsChangesWhileSomebodyWatches(t *testing.T) {
 		}
 	}
 	mark := func() {
-		if err := h.store.TellChanges(ctx, apidb.ChangeHere, []uuid.UUID{uuid.New()}); err != nil {
+		if err := h.store.NotifyCommitted(ctx, apidb.ChangeHere, []uuid.UUID{uuid.New()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestABatchTellsOfItsChangesWhileSomebodyWatches(t *testing.T) {
 	}
 	all.Go(func() { _ = h.Run(ctx, nil) })
 	for told := false; !told; { // until it listens
-		if err := h.store.TellWatching(ctx); err != nil {
+		if err := h.store.AnnounceWatching(ctx); err != nil {
 			t.Fatal(err)
 		}
 		mark()

@@ -15,13 +15,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Store is safe for concurrent use. pgpool.Classify has classified the errors of its methods; those for which
-// pgpool.IsUnavailable holds are not the fault of the request.
+// Store is safe for concurrent use. Its methods return errors that pgpool.Classify has classified. An error for which
+// pgpool.IsUnavailable holds is not the fault of the request.
 type Store struct {
 	pool   *pgxpool.Pool
 	shared callershare.Pool
-	q      *gen.Queries  // a statement alone is its own transaction
-	keys   *pgxpool.Pool // one connection for authentication, which no read holds up
+	q      *gen.Queries  // each statement is its own transaction
+	keys   *pgxpool.Pool // one connection, for authentication only, so that no read delays it
 	clock  *clock
 	ids    ids
 	watch  watch
@@ -30,7 +30,7 @@ type Store struct {
 // NewestOfSchema is a column of the newest migration that the store needs. Open refuses a database without it.
 const NewestOfSchema = "api_keys.work_queues"
 
-// Open connects to the database at url. The schema is there already: see migrations.
+// Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), PlannedOnce)
 	if err != nil {
@@ -44,7 +44,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	name := pgpool.ApplicationName("jobweaver-keys")
 	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), PlannedOnce, alone)
 	if err == nil {
-		err = pgpool.Await(ctx, store.Ping) // so that the first id has the database's time already
+		err = pgpool.Await(ctx, store.Ping) // so that already the first id has the database's time
 	}
 	if err != nil {
 		store.Close()
@@ -59,10 +59,10 @@ func OverPool(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, shared: shared, q: gen.New(shared), clock: newClock()}
 }
 
-// alone limits a pool to one connection, which is opened when it is first used.
+// alone limits a pool to one connection, which it opens on first use.
 func alone(cfg *pgxpool.Config) { cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = 1, 0, 0 }
 
-// Close waits for connections in use.
+// Close waits for the connections in use.
 func (s *Store) Close() {
 	s.pool.Close()
 	if s.keys != nil {
@@ -70,10 +70,10 @@ func (s *Store) Close() {
 	}
 }
 
-// Connections returns figures of the pool.
+// Connections returns the figures of the pool.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
-// Ping asks whether the database answers.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if _, err := s.Now(ctx); err != nil {
 		return fmt.Errorf("ping jobweaver_api: %w", err)
@@ -84,7 +84,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Queries returns the statements, each of which is its own transaction.
 func (s *Store) Queries() *gen.Queries { return s.q }
 
-// AuthQueries returns the statements on the connection that authentication alone uses.
+// AuthQueries returns the statements on the connection that only authentication uses.
 func (s *Store) AuthQueries() *gen.Queries { return gen.New(s.keys) }
 
 // Tx runs statements in one transaction.
@@ -102,7 +102,7 @@ func (s *Store) RawTx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgpool.Tx(ctx, s.pool, fn)
 }
 
-// Snapshot runs statements that read the database as it is at one instant.
+// Snapshot runs statements that all read the same snapshot of the database.
 func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) error {
 	leave, err := s.shared.Enter(ctx)
 	if err != nil {
@@ -113,10 +113,10 @@ func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) err
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
 }
 
-// PlannedOnce has each statement planned once, by the one plan that is good whatever its values. Left to itself the
-// server plans a list anew each time, which takes longer than the list.
+// PlannedOnce makes the server plan each statement once, with a plan that suits any values. By default the server
+// plans a list anew each time, which takes longer than the list itself.
 func PlannedOnce(cfg *pgxpool.Config) {
-	if params := cfg.ConnConfig.RuntimeParams; params["plan_cache_mode"] == "" { // the address wins
+	if params := cfg.ConnConfig.RuntimeParams; params["plan_cache_mode"] == "" { // a setting in the URL wins
 		params["plan_cache_mode"] = "force_generic_plan"
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// Audit is an entry of the audit log. A method that takes one enters it in the transaction of its change, or fails; it
-// does not change the entry that it was given. It takes nil for a change without an author: authentication is off.
+// Audit is an entry of the audit log. A method that takes one inserts it in the transaction of its change, or fails;
+// it does not modify the caller's entry. A nil entry means a change without an author: authentication is off.
 type Audit struct {
-	ID         int64     // entries are numbered as they come
+	ID         int64     // in the order of insertion
 	At         time.Time // by the database's clock
-	Owner      string    // of what was changed or read
+	Owner      string    // of the changed or read resource
 	Actor      string    // key:<id>, oidc:<subject> or bootstrap
-	Action     string    // as job.cancel
-	Resource   string    // what was changed or read, if not jobs: schedule/<name>
+	Action     string    // for example job.cancel
+	Resource   string    // schedule/<name> and the like; empty for jobs
 	JobIDs     []uuid.UUID
 	RemoteAddr string
 	UserAgent  string
@@ -27,16 +27,16 @@ type Audit struct {
 	Details    json.RawMessage // the rest of the request; never a payload
 }
 
-// SetSubject sets what the entry is about, if only the transaction knows it. The entry may be nil.
+// SetSubject sets the owner and resource of an entry, where only the transaction knows them. The entry may be nil.
 func (a *Audit) SetSubject(owner, resource string) {
 	if a != nil {
 		a.Owner, a.Resource = owner, resource
 	}
 }
 
-// AuditedTx runs fn in a transaction, and enters entry in the audit log if it is not nil. fn completes a copy of the
-// entry, since the transaction may run again. The transaction writes something in any case: a request that is
-// answered without a change, such as a repeated one, must wait for the replicas like any other.
+// AuditedTx runs fn in a transaction, and inserts entry into the audit log if it is not nil. fn completes a copy of
+// the entry, since the transaction may run again. The transaction always writes something: also a request that
+// changes nothing, such as a repeated one, must wait for the replicas.
 func AuditedTx(ctx context.Context, s *Store, entry *Audit, fn func(q *gen.Queries, entry *Audit) error) error {
 	return s.Tx(ctx, func(q *gen.Queries) error {
 		if entry == nil {

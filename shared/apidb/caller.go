@@ -6,12 +6,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/callershare"
 )
 
-// ErrCrowded is the error for a caller whose own requests have held all connections of its share for as long as a
-// request waits.
+// ErrCrowded is returned to a caller whose own requests hold all connections of its share for longer than a request
+// waits.
 var ErrCrowded = callershare.ErrCrowded
 
-// WithCaller counts the connections that statements with this context take against the caller's share, which is half
-// of the pool. A caller that has used up its share waits for its own requests, and other callers do not wait for it.
+// WithCaller counts the connections of statements with this context against the caller's share, half of the pool. A
+// caller that has used up its share waits for its own requests; other callers do not wait for it.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return callershare.With(ctx, caller)
 }

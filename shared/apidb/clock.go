@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// clock estimates the database's time: its last known reading plus the time that has passed here since, by the
-// monotonic clock. So a wall clock that is wrong, or is set, changes nothing. Readings come with what the store asks
-// anyway (created_at of inserts, the readiness probe). After a pause of the whole machine, which the monotonic clock
-// does not count, the estimate is late until the next reading.
+// clock estimates the database's time: its last known reading plus the time that has passed since then by this
+// process's monotonic clock. So a wrong wall clock, or one that is set, has no effect. Readings come with queries
+// that the store makes anyway (created_at of inserts, the readiness probe). After a pause of the whole machine, which
+// the monotonic clock does not count, the estimate is late until the next reading.
 type clock struct {
 	started time.Time // monotonic times count from here
 
@@ -30,7 +30,7 @@ func newClock() *clock {
 	return &clock{started: now, zero: now}
 }
 
-// mark is a monotonic time, to pass to heard.
+// mark returns a monotonic time, to be passed to take.
 func (c *clock) mark() time.Duration { return time.Since(c.started) }
 
 func (c *clock) at(mark time.Duration) time.Time {
@@ -39,8 +39,8 @@ func (c *clock) at(mark time.Duration) time.Time {
 	return c.zero.Add(mark)
 }
 
-// heard takes a reading that the database made between two marks. An estimate that agrees with the reading stays.
-func (c *clock) heard(from time.Duration, reading time.Time, to time.Duration) {
+// take takes a reading that the database made between two marks. It keeps an estimate that agrees with the reading.
+func (c *clock) take(from time.Duration, reading time.Time, to time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if latest := reading.Add(-from); c.zero.After(latest) {
@@ -50,10 +50,10 @@ func (c *clock) heard(from time.Duration, reading time.Time, to time.Duration) {
 	}
 }
 
-// warnAgain is how long a wrong clock is not mentioned again.
+// warnAgain is the interval between two warnings about a wrong clock.
 const warnAgain = 10 * time.Minute
 
-// compare warns where this machine's wall clock is further from the database's than clockRoom.
+// compare warns if this machine's wall clock differs from the database's by more than clockRoom.
 func (c *clock) compare(ctx context.Context, wall time.Time) {
 	ahead := wall.Round(0).Sub(c.at(c.mark()))
 	if ahead.Abs() <= idtime.Slack {
@@ -75,10 +75,10 @@ func (c *clock) compare(ctx context.Context, wall time.Time) {
 // ids makes UUIDs of version 7. Unlike uuid.NewV7 it follows a clock that is set back.
 type ids struct {
 	mu   sync.Mutex
-	last int64 // milliseconds, and 12 bits for what is below
+	last int64 // milliseconds, and 12 bits for fractions of one
 }
 
-// setBack is how far a clock may go back before it counts as set back; by less, ids go on rising.
+// setBack is how far a clock may go back before the ids follow it. For less, ids go on rising.
 const setBack = 1000 << 12 // a second
 
 func (i *ids) next(at time.Time) uuid.UUID {
@@ -96,16 +96,16 @@ func (i *ids) next(at time.Time) uuid.UUID {
 	return id
 }
 
-// NewID returns an id, by the database's time, whose order is the order in which rows came.
+// NewID returns an id with the database's time, so that ids are in the order in which rows were made.
 func (s *Store) NewID() uuid.UUID { return s.ids.next(s.clock.at(s.clock.mark())) }
 
-// NewIDAt is NewID of an instant.
+// NewIDAt returns an id with the time at.
 func (s *Store) NewIDAt(at time.Time) uuid.UUID { return s.ids.next(at) }
 
-// NewJobID is the id of a new job.
+// NewJobID returns the id of a new job.
 func (s *Store) NewJobID(sampled bool) uuid.UUID { return jobevent.JobID(s.NewID(), sampled) }
 
-// Now is the database's time, by which all ages count.
+// Now returns the database's time, by which all ages are counted.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	from := s.Mark()
 	now, err := s.q.Now(ctx)
@@ -115,11 +115,11 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now, Classify("ask the time", err)
 }
 
-// Mark is a monotonic time, for TakeTime.
+// Mark returns a monotonic time, to be passed to TakeTime.
 func (s *Store) Mark() time.Duration { return s.clock.mark() }
 
 // TakeTime takes a reading of the database's clock that was made after a mark.
 func (s *Store) TakeTime(ctx context.Context, from time.Duration, reading time.Time) {
-	s.clock.heard(from, reading, s.clock.mark())
+	s.clock.take(from, reading, s.clock.mark())
 	s.clock.compare(ctx, time.Now())
 }

@@ -23,7 +23,7 @@ func near(t *testing.T, id uuid.UUID, want time.Time) {
 	}
 }
 
-// chaos F1
+// Ids of a clock that was ahead must not be used for hours after it is corrected.
 func TestIDsRiseAndFollowAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	var made ids
@@ -40,27 +40,27 @@ func TestIDsRiseAndFollowAClockThatIsSetBack(t *testing.T) {
 	near(t, made.next(now), now)
 }
 
-// chaos F1
-func TestTheDatabasesTimeIsKnownFromWhatItSaidLast(t *testing.T) {
+// The reading and the time since then give the database's time, whatever the wall clock shows.
+func TestTheDatabasesTimeIsEstimatedFromItsLastReading(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	theirs := c.started.Add(-time.Hour) // when the mark was zero
-	c.heard(time.Second, theirs.Add(2*time.Second), 3*time.Second)
+	c.take(time.Second, theirs.Add(2*time.Second), 3*time.Second)
 	if off := c.at(10 * time.Second).Sub(theirs.Add(10 * time.Second)); off.Abs() > time.Second {
 		t.Fatalf("off by %s after a reading that took 2 s", off)
 	}
 	estimate := c.at(0)
-	c.heard(20*time.Second, c.at(25*time.Second), 80*time.Second)
+	c.take(20*time.Second, c.at(25*time.Second), 80*time.Second)
 	if !c.at(0).Equal(estimate) {
 		t.Fatal("a reading that agrees changed the estimate")
 	}
-	c.heard(90*time.Second, theirs.Add(2*time.Hour), 90*time.Second)
+	c.take(90*time.Second, theirs.Add(2*time.Hour), 90*time.Second)
 	if got := c.at(90 * time.Second); !got.Equal(theirs.Add(2 * time.Hour)) {
 		t.Fatalf("after an exact reading of %s the estimate is %s", theirs.Add(2*time.Hour), got)
 	}
 }
 
-// chaos F1
+// One warning an interval, not one a reading.
 func TestAMachineWhoseClockIsWrongIsNamedOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -10,24 +10,24 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// ErrNoJob is the error for an id of which the owner has no job.
+// ErrNoJob is returned for an id that is not the id of a job of the owner.
 var ErrNoJob error = apierror.New(apierror.JobNotFound, "there is no such job")
 
-// ErrConflict is the error for an idempotency key that was used for another request.
+// ErrConflict is returned for an idempotency key that was used for another request.
 var ErrConflict error = apierror.New(apierror.IdempotencyConflict, "idempotency key was used for another request")
 
-// TooManyError is the error for an owner that has as many of something as it may have.
+// TooManyError is returned to an owner that has the maximum number of something.
 type TooManyError struct {
 	What string
 	Most int
-	Ends bool // there are fewer by and by
+	Ends bool // the number falls by itself
 }
 
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("there are %d %s of this owner already, which is as many as there may be", e.Most, e.What)
 }
 
-// Unwrap returns the answer to a client.
+// Unwrap returns the error for the client.
 func (e *TooManyError) Unwrap() error {
 	if e.Ends {
 		return apierror.New(apierror.RateLimited, "%s", e)
@@ -35,7 +35,8 @@ func (e *TooManyError) Unwrap() error {
 	return apierror.New(apierror.InvalidStateTransition, "%s", e)
 }
 
-// Classify names what was done, and classifies an error of the database as pgpool.Classify does. No row is ErrNoJob.
+// Classify wraps an error of the database with the operation, and classifies it as pgpool.Classify does. No row is
+// ErrNoJob.
 func Classify(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -6,11 +6,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// ListenAndNotify is pgpool.Listen that follows which clients watch by the same connection.
+// ListenAndNotify is pgpool.Listen that also follows, on the same connection, whether clients watch.
 func (s *Store) ListenAndNotify(ctx context.Context, channel string, wake func()) error {
-	return pgpool.ListenTo(ctx, s.pool, s.asksThen(ctx, wake), map[string]func(string) error{
+	return pgpool.ListenTo(ctx, s.pool, s.askThen(ctx, wake), map[string]func(string) error{
 		channel:         func(string) error { wake(); return nil },
-		channelWatching: func(string) error { return s.beginTelling(ctx) },
+		channelWatching: func(string) error { return s.beginNotifying(ctx) },
 	})
 }
 

@@ -14,7 +14,7 @@ const (
 	locked  = "under the lock of a row that was found by its owner, in the same transaction"
 	secret  = "its request knows the attempt's secret, which is its right"
 	own     = "it is about keys themselves, before it is known whose a request is, or the installation's admin's"
-	shared  = "what it reads is nobody's: of queues, workers, types or the whole installation; the gateway shows of it what is the owner's"
+	shared  = "it reads rows without an owner: queues, workers, types or the whole installation; the gateway filters them by owner"
 	restore = "an operator uses it for all owners, and answers no request with it"
 	none    = "it touches no row of an owner"
 )
@@ -35,12 +35,12 @@ var ownerless = map[string]string{
 	"JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 
 	"RejectedInsert": forAll, "RejectedTrim": forAll, "RejectedForget": forAll,
-	"RejectedList": "only for who sees all owners' things", "RejectedGet": "only for who sees all owners' things",
-	"RejectedHold": "only for who sees all owners' things", "RejectedRedriven": "only for who sees all owners' things",
-	"RejectedDiscard": "only for who sees all owners' things",
-	"LogsEnd":         asked, "LogsAfter": asked, "ChangesTell": forAll, "WatchersTell": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll,
-	"OperationSkips": asked, "JobsEnded": asked, "JobsUnheard": forAll, "JobsUnhear": forAll, "OperationsEnded": asked, "JobsBlocks": asked, "TicksList": asked,
-	"OperationsList": "only for who sees all owners' things",
+	"RejectedList": "only for callers that see all owners", "RejectedGet": "only for callers that see all owners",
+	"RejectedHold": "only for callers that see all owners", "RejectedRedriven": "only for callers that see all owners",
+	"RejectedDiscard": "only for callers that see all owners",
+	"LogsEnd":         asked, "LogsAfter": asked, "ChangesNotify": forAll, "WatchersAnnounce": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll,
+	"OperationSkips": asked, "JobsEnded": asked, "JobsMissingStatus": forAll, "JobsForgetStatuses": forAll, "OperationsEnded": asked, "JobsBlocks": asked, "TicksList": asked,
+	"OperationsList": "only for callers that see all owners",
 	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,
 	"ScheduleReplace": locked, "ScheduleLock": locked, "ScheduleBegin": locked, "SchedulePause": locked, "ScheduleDelete": locked,
 	"ScheduleSeal": locked, "CallbackLock": secret, "CallbackBefore": secret, "CallbackKeep": secret, "CallbackProgress": secret,
@@ -48,10 +48,10 @@ var ownerless = map[string]string{
 	"KeysByID":    own, "KeyEnsure": own, "KeysAll": own, "KeyRetire": own, "KeysUsed": own,
 	"ControlLock": shared, "ControlByName": shared, "ControlsCount": shared, "ControlPut": shared, "ControlsAll": shared,
 	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared,
-	"RestoredJobs": restore, "RestoredUntil": restore, "RestoredWords": restore, "RestoredAccepted": restore,
-	"RestoredUnhear": restore, "RestoredInsert": restore, "RestoredNumbers": restore, "RestoredControlVersion": restore, "RestoredSequences": restore,
+	"RestoredJobs": restore, "RestoredUntil": restore, "RestoredStatuses": restore, "RestoredAccepted": restore,
+	"RestoredForgetStatuses": restore, "RestoredInsert": restore, "RestoredNumbers": restore, "RestoredControlVersion": restore, "RestoredSequences": restore,
 	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore,
-	"AuditList": "only for who sees all owners' things", "AuditForget": forAll,
+	"AuditList": "only for callers that see all owners", "AuditForget": forAll,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 	"AwaitReplicas": none,
 	"TagsOf":        "of the jobs whose attempts pull has handed to the request, by its owner",
@@ -63,7 +63,7 @@ var (
 )
 
 // Each statement has an owner in it, or a reason why not: who adds one has to think of it.
-func TestEachStatementKnowsItsOwnerOrSaysWhyNot(t *testing.T) {
+func TestEachStatementFiltersByOwnerOrStatesWhyNot(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("sql/*.sql")
 	if err != nil || len(files) == 0 {

@@ -1,7 +1,7 @@
 package apidb
 
-// Owner is the owner whose rows a statement sees. The zero Owner sees the rows without an owner. For a row of another
-// owner a statement answers as if there were none, so that an owner learns nothing about the rows of others.
+// Owner is the owner whose rows a statement sees. The zero Owner sees the rows without an owner. A statement answers
+// for a row of another owner as if it did not exist, so that an owner learns nothing about other owners' rows.
 type Owner struct {
 	id       string
 	everyone bool
@@ -10,19 +10,19 @@ type Owner struct {
 // Everyone sees the rows of all owners.
 var Everyone = Owner{everyone: true}
 
-// OwnerOf sees the rows of one owner.
+// OwnerOf returns the Owner that sees the rows of one owner.
 func OwnerOf(id string) Owner { return Owner{id: id} }
 
-// OwnerWith is the owner of a row: everyone together, or the one with an id.
+// OwnerWith returns the Owner of a row: Everyone, or the owner with an id.
 func OwnerWith(id string, everyone bool) Owner { return Owner{id: id, everyone: everyone} }
 
 // IsEveryone reports whether the Owner stands for all owners.
 func (o Owner) IsEveryone() bool { return o.everyone }
 
-// ID is the id of one owner; empty for Everyone.
+// ID returns the id of one owner; empty for Everyone.
 func (o Owner) ID() string { return o.id }
 
-// Filter is the value with which a statement compares owner_id; nil: it compares with nothing.
+// Filter returns the value with which a statement compares owner_id; nil: any.
 func (o Owner) Filter() *string {
 	if o.everyone {
 		return nil
@@ -30,18 +30,18 @@ func (o Owner) Filter() *string {
 	return &o.id
 }
 
-// Indexed reports whether the owner's rows stand together in indexes. Rows without an owner do not: they would pay for
-// entries that an installation with one owner does not need.
+// Indexed reports whether the owner's rows stand together in indexes. Rows without an owner do not: an installation
+// with one owner does not need these entries, and would pay for them.
 func (o Owner) Indexed() bool { return !o.everyone && o.id != "" }
 
-// Names returns the owner of a request that names one: an Owner that sees all rows may name any, another always gets
-// itself.
-func (o Owner) Names(said string) string {
+// Names returns the owner of a request that names one: Everyone may name any owner, another Owner always gets its own
+// id.
+func (o Owner) Names(named string) string {
 	if o.everyone {
-		return said
+		return named
 	}
 	return o.id
 }
 
-// Sees reports whether the rows of an owner are visible to it.
+// Sees reports whether the rows of an owner are visible to o.
 func (o Owner) Sees(ownerID string) bool { return o.everyone || o.id == ownerID }

@@ -6,27 +6,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// Page is a piece of a pass over jobs in the order of their ids: those after After, at most Limit. Where
-// ages count, it chooses what has come of age after Since, the pass before, and by Until.
+// Page is a part of a pass over jobs in the order of their ids: those after After, at most Limit. A pass over ages
+// chooses the jobs that became due after Since, the previous pass, and by Until.
 type Page struct {
 	After        uuid.UUID
 	Since, Until time.Time
 	Limit        int
 }
 
-// MaxPageBytes bounds the payloads and dependencies, or the outputs of callbacks, in one page; what goes beyond is its
-// last.
+// MaxPageBytes bounds the payloads and dependencies, or the outputs of callbacks, in one page. The item that exceeds
+// it is the last of the page.
 const MaxPageBytes = 32 << 20
 
-// Walked is how far a piece of a walk over old rows came.
+// Walked is how far a part of a walk over old rows came.
 type Walked struct {
-	Last uuid.UUID // the next piece begins after it
+	Last uuid.UUID // the next part begins after it
 	Gone int64
 	More bool
 }
 
-// MaxListBytes is how much what a list holds has at most, but for its first item, which always comes.
+// MaxListBytes bounds the data in a list, except its first item, which is always included.
 const MaxListBytes = 2 << 20
 
-// MaxFigure bounds what a count costs on a table of millions.
+// MaxFigure bounds a count, and so its cost on a table of millions.
 const MaxFigure = 100_000

@@ -130,9 +130,9 @@ func (s *fixture) some(t *testing.T, which string) (ids []uuid.UUID) {
 
 func (s *fixture) answerAll(t *testing.T, commands []commandstore.Command) {
 	t.Helper()
-	var words []statusstore.StatusWord
+	var words []statusstore.PublishedStatus
 	for i, c := range commands {
-		words = append(words, statusstore.StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
+		words = append(words, statusstore.PublishedStatus{JSON: []byte(`{}`), Status: jobevent.Status{
 			JobID: c.JobID, Version: 5, Status: "PENDING", UpdatedAt: time.Now(),
 			LastCommand: &jobevent.CommandResult{Number: c.Number, Command: c.Command, Applied: i%2 == 0},
 		}})

@@ -22,7 +22,7 @@ import (
 // patience is how long a request of the test waits for the replica that is not there.
 const patience = 500 * time.Millisecond
 
-// protocol #4
+// What a client has read must not be lost with the primary server.
 func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 	t.Parallel()
 	h := openAlone(t)

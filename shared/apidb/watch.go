@@ -37,40 +37,40 @@ const (
 	// watchFor is how long changes are notified after the last announcement of a watcher: two of them may be lost.
 	watchFor = 3 * WatchEvery
 
-	mostTold    = 700 // jobs of a batch whose changes lists show: of more, only that there are many
-	toldPerNote = 350 // a payload of NOTIFY has less than 8,000 bytes
+	mostNamed     = 700 // at most so many changed jobs of a batch are named; above, only ChangeMany is sent
+	idsPerPayload = 350 // a payload of NOTIFY is shorter than 8,000 bytes
 )
 
-// ChangeKind is what has changed.
+// ChangeKind is the kind of a change.
 type ChangeKind byte
 
-// The kinds of a change, as payloads begin.
+// The kinds of a change, the first byte of a payload.
 const (
-	ChangeStatus   ChangeKind = 's' // also of jobs that are new, or that a command waits for
-	ChangeEnded    ChangeKind = 'e' // a status that is terminal
+	ChangeStatus   ChangeKind = 's' // a status, a new job or a new command
+	ChangeEnded    ChangeKind = 'e' // a terminal status
 	ChangeProgress ChangeKind = 'p'
 	ChangeLog      ChangeKind = 'l'
 	ChangeGone     ChangeKind = 'g' // the jobs are deleted
-	ChangeMany     ChangeKind = 'm' // of more jobs than are named
-	ChangeBegins   ChangeKind = 'b' // a projection tells from now on: what changed before was told to nobody
-	ChangeOthers   ChangeKind = 'o' // the same of a gateway, cron or bulk
-	ChangeControls ChangeKind = 'c' // what holds jobs, as a pause
-	ChangeHere     ChangeKind = 'h' // a projection goes on telling
-	ChangeAsks     ChangeKind = 'a' // a projection that has just come asks whether anybody watches
+	ChangeMany     ChangeKind = 'm' // too many jobs to name
+	ChangeBegins   ChangeKind = 'b' // a projection notifies from now on, and did not before
+	ChangeOthers   ChangeKind = 'o' // the same, from a gateway, cron or bulk
+	ChangeControls ChangeKind = 'c' // the controls of jobs, such as a pause
+	ChangeHere     ChangeKind = 'h' // a projection still notifies
+	ChangeAsks     ChangeKind = 'a' // a new projection asks whether a client watches
 )
 
-// Change is a notification: what has changed of which jobs.
+// Change is a notification: the kind of the change, and which jobs have changed.
 type Change struct {
 	Kind   ChangeKind
-	JobIDs []uuid.UUID // of those kinds that name any
+	JobIDs []uuid.UUID // empty for kinds without jobs
 }
 
-// tellings are the payloads of the notifications of changed jobs.
-func tellings(kind ChangeKind, ids []uuid.UUID) (payloads []string) {
-	if len(ids) > mostTold && kind != ChangeLog && kind != ChangeGone {
+// changePayloads returns the payloads of the notifications of changed jobs.
+func changePayloads(kind ChangeKind, ids []uuid.UUID) (payloads []string) {
+	if len(ids) > mostNamed && kind != ChangeLog && kind != ChangeGone {
 		return []string{string(rune(ChangeMany))}
 	}
-	for some := range slices.Chunk(ids, toldPerNote) {
+	for some := range slices.Chunk(ids, idsPerPayload) {
 		raw := make([]byte, 0, len(some)*len(uuid.Nil))
 		for _, id := range some {
 			raw = append(raw, id[:]...)
@@ -80,8 +80,8 @@ func tellings(kind ChangeKind, ids []uuid.UUID) (payloads []string) {
 	return payloads
 }
 
-// readTelling is the way back. What cannot be read is of a newer version: many may have changed.
-func readTelling(payload string) Change {
+// readChange reads a payload. An unreadable one is from a newer version: many jobs may have changed.
+func readChange(payload string) Change {
 	if payload == "" {
 		return Change{Kind: ChangeMany}
 	}
@@ -96,24 +96,24 @@ func readTelling(payload string) Change {
 	return change
 }
 
-// StatusChanges returns the notifications of jobs whose status changed: of those that ended, and of the others.
+// StatusChanges returns the notifications of jobs whose status changed: ended jobs, and others.
 func StatusChanges(ended, others []uuid.UUID) []string {
-	if n := len(ended) + len(others); n > mostTold {
+	if n := len(ended) + len(others); n > mostNamed {
 		return []string{string(rune(ChangeMany))}
 	}
-	return append(tellings(ChangeEnded, ended), tellings(ChangeStatus, others)...)
+	return append(changePayloads(ChangeEnded, ended), changePayloads(ChangeStatus, others)...)
 }
 
-// watch knows whether a client watches. It is memory only.
+// watch knows whether a client watches. It is in memory only.
 type watch struct {
 	mu     sync.Mutex
 	until  time.Time
-	silent *sync.WaitGroup // batches under way that tell nobody
+	silent *sync.WaitGroup // batches under way that do not notify
 }
 
 // enter reports whether a batch that begins now notifies of its changes. The caller calls done when the batch has
 // ended.
-func (w *watch) enter() (tells bool, done func()) {
+func (w *watch) enter() (notify bool, done func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Now().Before(w.until) {
@@ -126,8 +126,8 @@ func (w *watch) enter() (tells bool, done func()) {
 	return false, w.silent.Done
 }
 
-// renew makes batches notify that begin from now on. begins is true if they did not before; then renew returns once the
-// batches that do not notify have ended.
+// renew makes batches that begin from now on notify. begins is true if they did not before; then renew returns once
+// the batches that do not notify have ended.
 func (w *watch) renew() (begins bool) {
 	w.mu.Lock()
 	now := time.Now()
@@ -151,25 +151,25 @@ func (w *watch) end() {
 	w.until = time.Time{}
 }
 
-// ListenWatchers makes the store notify of changes while a client watches. It calls heard when it begins, and at each
-// announcement of a watcher. It ends with ctx or with its connection. When it begins it asks the watchers to announce
-// themselves, because announcements that came before are lost.
-func (s *Store) ListenWatchers(ctx context.Context, heard func()) error {
+// ListenWatchers makes the store notify of changes while a client watches. It calls announced when it begins, and at
+// each announcement of a watcher. It ends with ctx or with its connection. When it begins it asks the watchers to
+// announce themselves, because earlier announcements are lost.
+func (s *Store) ListenWatchers(ctx context.Context, announced func()) error {
 	answer := func(string) error {
-		heard()
+		announced()
 		kind := ChangeHere
 		if s.watch.renew() {
 			kind = ChangeBegins
 		}
 		return s.answerWatchers(ctx, kind)
 	}
-	return pgpool.ListenTo(ctx, s.pool, s.asksThen(ctx, heard), map[string]func(string) error{channelWatching: answer})
+	return pgpool.ListenTo(ctx, s.pool, s.askThen(ctx, announced), map[string]func(string) error{channelWatching: answer})
 }
 
-// FollowWatchers is ListenWatchers for a store that applies no words of the scheduler: see Watched.
-func (s *Store) FollowWatchers(ctx context.Context, heard func()) error {
-	return pgpool.ListenTo(ctx, s.pool, s.asksThen(ctx, heard), map[string]func(string) error{
-		channelWatching: func(string) error { return s.beginTelling(ctx) },
+// FollowWatchers is ListenWatchers for a store that applies no statuses of the scheduler: see Watched.
+func (s *Store) FollowWatchers(ctx context.Context, announced func()) error {
+	return pgpool.ListenTo(ctx, s.pool, s.askThen(ctx, announced), map[string]func(string) error{
+		channelWatching: func(string) error { return s.beginNotifying(ctx) },
 	})
 }
 
@@ -177,57 +177,59 @@ func (s *Store) FollowWatchers(ctx context.Context, heard func()) error {
 // caller calls done when the batch has ended.
 func (s *Store) BeginChange() (notify bool, done func()) { return s.watch.enter() }
 
-// Watched reports whether a client watches, here or elsewhere. What was committed before it was false is seen by those
-// who come to watch.
+// Watched reports whether a client watches, here or elsewhere. A client that begins to watch sees all that was
+// committed before Watched returned false.
 func (s *Store) Watched() bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
 	return time.Now().Before(s.watch.until)
 }
 
-// beginTelling answers a new watcher, unless batches notify already.
-func (s *Store) beginTelling(ctx context.Context) error {
+// beginNotifying answers a new watcher, unless batches notify already.
+func (s *Store) beginNotifying(ctx context.Context) error {
 	if !s.watch.renew() {
 		return nil
 	}
 	return s.answerWatchers(ctx, ChangeOthers)
 }
 
-// asksThen is what to do once a channel is listened to: which clients watch already is asked to say so.
-func (s *Store) asksThen(ctx context.Context, begun func()) func() error {
+// askThen returns a function that runs once a channel is listened to: it asks the present watchers to announce
+// themselves.
+func (s *Store) askThen(ctx context.Context, begun func()) func() error {
 	return func() error {
-		err := s.q.ChangesTell(ctx, []string{string(rune(ChangeAsks))})
+		err := s.q.ChangesNotify(ctx, []string{string(rune(ChangeAsks))})
 		begun()
-		return Classify("ask who watches", err)
+		return Classify("ask for watchers", err)
 	}
 }
 
 func (s *Store) answerWatchers(ctx context.Context, kind ChangeKind) error {
-	err := s.q.ChangesTell(ctx, []string{string(rune(kind))})
+	err := s.q.ChangesNotify(ctx, []string{string(rune(kind))})
 	if err != nil {
 		s.watch.end() // so that the next one begins anew
 	}
-	return Classify("tell who watches", err)
+	return Classify("answer watchers", err)
 }
 
-// TellWatching announces that this process watches jobs: for a minute, changes are notified to ListenChanges.
-func (s *Store) TellWatching(ctx context.Context) error {
-	return Classify("tell that somebody watches", s.q.WatchersTell(ctx))
+// AnnounceWatching announces that this process watches jobs: for a minute, other processes notify ListenChanges of
+// changes.
+func (s *Store) AnnounceWatching(ctx context.Context) error {
+	return Classify("announce a watcher", s.q.WatchersAnnounce(ctx))
 }
 
-// ListenChanges calls begun once it listens, and heard with each change. It ends with ctx or with its connection.
-func (s *Store) ListenChanges(ctx context.Context, begun func(), heard func(Change)) error {
+// ListenChanges calls begun once it listens, and changed with each change. It ends with ctx or with its connection.
+func (s *Store) ListenChanges(ctx context.Context, begun func(), changed func(Change)) error {
 	return pgpool.ListenTo(ctx, s.pool, func() error { begun(); return nil }, map[string]func(string) error{
 		channelChanges: func(payload string) error {
-			heard(readTelling(payload))
+			changed(readChange(payload))
 			return nil
 		},
 	})
 }
 
-// TellChanges notifies the watchers of changes that have been committed.
-func (s *Store) TellChanges(ctx context.Context, kind ChangeKind, ids []uuid.UUID) error {
-	return Classify("tell of changes", s.q.ChangesTell(ctx, tellings(kind, ids)))
+// NotifyCommitted notifies the watchers of changes that have been committed.
+func (s *Store) NotifyCommitted(ctx context.Context, kind ChangeKind, ids []uuid.UUID) error {
+	return Classify("notify of changes", s.q.ChangesNotify(ctx, changePayloads(kind, ids)))
 }
 
 // NotifyChange notifies the watchers of changed jobs, with the commit of the transaction that changes them.
@@ -235,5 +237,5 @@ func NotifyChange(ctx context.Context, q *gen.Queries, kind ChangeKind, ids []uu
 	if len(ids) == 0 {
 		return nil
 	}
-	return q.ChangesTell(ctx, tellings(kind, ids))
+	return q.ChangesNotify(ctx, changePayloads(kind, ids))
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// hearer is one that listens to changes.
-type hearer struct {
-	t     *testing.T
-	heard chan apidb.Change
+// listener receives changes.
+type listener struct {
+	t       *testing.T
+	changes chan apidb.Change
 }
 
-func (h *fixture) listenTo(t *testing.T) *hearer {
+func (h *fixture) listenTo(t *testing.T) *listener {
 	t.Helper()
-	heard, begun := &hearer{t, make(chan apidb.Change, 1000)}, make(chan struct{})
+	changes, begun := &listener{t, make(chan apidb.Change, 1000)}, make(chan struct{})
 	h.beside(t, func(ctx context.Context) {
-		_ = h.ListenChanges(ctx, func() { close(begun) }, func(c apidb.Change) { heard.heard <- c })
+		_ = h.ListenChanges(ctx, func() { close(begun) }, func(c apidb.Change) { changes.changes <- c })
 	})
 	<-begun
-	return heard
+	return changes
 }
 
 // beside runs something until the test ends.
@@ -44,7 +44,7 @@ func (h *fixture) beside(t *testing.T, run func(context.Context)) {
 	t.Cleanup(func() { cancel(); all.Wait() })
 }
 
-// followWatchers has the store tell while a client watches, as that of a projection.
+// followWatchers makes the store notify while a client watches, as a projection's does.
 func (h *fixture) followWatchers(t *testing.T) {
 	t.Helper()
 	begun := make(chan struct{}, 1)
@@ -59,37 +59,37 @@ func (h *fixture) followWatchers(t *testing.T) {
 	<-begun
 }
 
-func (h *hearer) next() apidb.Change {
+func (h *listener) next() apidb.Change {
 	h.t.Helper()
 	select {
-	case c := <-h.heard:
+	case c := <-h.changes:
 		return c
 	case <-time.After(20 * time.Second):
-		h.t.Fatal("nothing is told")
+		h.t.Fatal("no change arrived")
 		return apidb.Change{}
 	}
 }
 
-// want wants a kind, and one job where there is one to be named.
-func (h *hearer) want(kind apidb.ChangeKind, id uuid.UUID) {
+// want checks the kind of the next change, and its job if the kind names jobs.
+func (h *listener) want(kind apidb.ChangeKind, id uuid.UUID) {
 	h.t.Helper()
 	c := h.next()
 	if c.Kind != kind || id != uuid.Nil && (len(c.JobIDs) != 1 || c.JobIDs[0] != id) {
-		h.t.Errorf("told %c %v, want %c %s", c.Kind, c.JobIDs, kind, id)
+		h.t.Errorf("got %c %v, want %c %s", c.Kind, c.JobIDs, kind, id)
 	}
 }
 
-// mark is told after everything that was told before.
+// mark sends a notification that arrives after all earlier ones.
 func (h *fixture) mark(t *testing.T) uuid.UUID {
 	t.Helper()
 	id := uuid.New()
-	if err := h.TellChanges(t.Context(), apidb.ChangeHere, []uuid.UUID{id}); err != nil {
+	if err := h.NotifyCommitted(t.Context(), apidb.ChangeHere, []uuid.UUID{id}); err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
+func TestChangesAreNotifiedOnlyWhileAClientWatches(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.followWatchers(t)
@@ -99,7 +99,7 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 	h.addLine(t, job.JobID, 0)
 	h.seeProgress(t, job.JobID, 1)
 	changes.want(apidb.ChangeHere, h.mark(t)) // and nothing before it
-	if err := h.TellWatching(t.Context()); err != nil {
+	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeBegins, uuid.Nil)
@@ -110,13 +110,13 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 	h.seeProgress(t, job.JobID, 2)
 	changes.want(apidb.ChangeProgress, job.JobID)
 	h.seeProgress(t, job.JobID, 2) // which is no news
-	if err := h.TellWatching(t.Context()); err != nil {
+	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeHere, uuid.Nil)
 	h.Apply(t, apidbtest.Status(job.JobID, 3, jobstate.Completed))
 	changes.want(apidb.ChangeEnded, job.JobID)
-	if err := h.Statuses.UnhearJobs(t.Context(), []jobevent.ReportJob{{JobID: job.JobID, Version: 3}}); err != nil {
+	if err := h.Statuses.ForgetStatuses(t.Context(), []jobevent.ReportJob{{JobID: job.JobID, Version: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeStatus, job.JobID)
@@ -138,7 +138,7 @@ func (h *fixture) addLine(t *testing.T, id uuid.UUID, line int) {
 
 func (h *fixture) seeProgress(t *testing.T, id uuid.UUID, percent int) {
 	t.Helper()
-	err := h.Workers.See(t.Context(), []workerstore.Beat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
+	err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
 		WorkerID: "w", Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 0, Progress: &jobevent.Progress{Percent: percent}}},
 	}}})
 	if err != nil {
@@ -146,18 +146,18 @@ func (h *fixture) seeProgress(t *testing.T, id uuid.UUID, percent int) {
 	}
 }
 
-// A batch that the database refuses is told to nobody: here its second job has a status that there is not.
-func TestWhatIsRolledBackIsToldToNobody(t *testing.T) {
+// A batch that the database refuses is not notified: here its second job has a status that does not exist.
+func TestARolledBackChangeIsNotNotified(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.followWatchers(t)
 	changes := h.listenTo(t)
 	good, bad := h.Accept(t, apidbtest.NewJob()), h.Accept(t, apidbtest.NewJob())
-	if err := h.TellWatching(t.Context()); err != nil {
+	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeBegins, uuid.Nil)
-	words := []statusstore.StatusWord{
+	words := []statusstore.PublishedStatus{
 		apidbtest.Status(good.JobID, 1, jobstate.Completed), apidbtest.Status(bad.JobID, 1, "NONSENSE"),
 	}
 	if _, err := h.Statuses.ApplyStatuses(t.Context(), words); err == nil {
@@ -168,9 +168,9 @@ func TestWhatIsRolledBackIsToldToNobody(t *testing.T) {
 	changes.want(apidb.ChangeEnded, good.JobID)
 }
 
-// A batch that began before anybody watched tells nobody. Who watches is told that changes begin only when it is over:
-// what it changed can then be read.
-func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
+// A batch that began before a client watched does not notify. ChangeBegins is sent only after that batch has ended,
+// so that a client that reads then sees its changes.
+func TestChangesBeginAfterTheLastBatchThatDoesNotNotify(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.followWatchers(t)
@@ -179,11 +179,11 @@ func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
 	applied := make(chan error, 1)
 	release := h.lockJob(t, job.JobID)
 	go func() {
-		_, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{apidbtest.Status(job.JobID, 1, jobstate.Completed)})
+		_, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{apidbtest.Status(job.JobID, 1, jobstate.Completed)})
 		applied <- err
 	}()
 	h.awaitBlocked(t)
-	if err := h.TellWatching(t.Context()); err != nil {
+	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeHere, h.mark(t))
@@ -231,8 +231,9 @@ func (h *fixture) awaitBlocked(t *testing.T) {
 	})
 }
 
-// Others than projections say once that they begin to tell, and cron and bulk then tell of what they make and keep.
-func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
+// cron and bulk announce once that they begin to notify, and then notify of the jobs that they make and the commands
+// that they keep.
+func TestJobsOfSchedulesAndCommandsOfOperationsAreNotified(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	begun := make(chan struct{}, 10)
@@ -242,17 +243,17 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 	silent := h.Accept(t, apidbtest.NewJob())
 	h.operateOn(t, silent.JobID)
 	if h.Watched() {
-		t.Error("nobody watches")
+		t.Error("no client watches")
 	}
 	changes.want(apidb.ChangeHere, h.mark(t)) // and nothing before it
-	if err := h.TellWatching(t.Context()); err != nil {
+	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeOthers, uuid.Nil)
 	if !h.Watched() {
-		t.Error("somebody watches")
+		t.Error("a client watches")
 	}
-	if err := h.TellWatching(t.Context()); err != nil { // they say it once
+	if err := h.AnnounceWatching(t.Context()); err != nil { // they announce it once
 		t.Fatal(err)
 	}
 	job := h.Accept(t, apidbtest.NewJob())

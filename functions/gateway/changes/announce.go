@@ -58,7 +58,7 @@ func (h *Hub) announceAccepted(ctx context.Context) {
 	h.accepted = map[apidb.ChangeKind][]uuid.UUID{}
 	h.mu.Unlock()
 	for kind, ids := range accepted {
-		err := edge.Within(ctx, hubPatience, func(ctx context.Context) error { return h.db.TellChanges(ctx, kind, ids) })
+		err := edge.Within(ctx, hubPatience, func(ctx context.Context) error { return h.db.NotifyCommitted(ctx, kind, ids) })
 		h.telling.Note(ctx, err)
 	}
 }

@@ -215,7 +215,7 @@ func (h *Hub) isWanted() bool {
 
 // announce notifies all processes that change jobs that this gateway watches.
 func (h *Hub) announce(ctx context.Context) {
-	if err := edge.Within(ctx, hubPatience, h.db.TellWatching); err != nil && ctx.Err() == nil {
+	if err := edge.Within(ctx, hubPatience, h.db.AnnounceWatching); err != nil && ctx.Err() == nil {
 		h.trouble.Note(ctx, err)
 	}
 }

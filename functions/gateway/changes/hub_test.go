@@ -51,7 +51,7 @@ func TestAnEndIsNotifiedByTheCommitThatMakesIt(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { e.Wait(ctx, id); close(ended) }()
 	status := jobevent.Status{JobID: id, Version: 1, Status: "COMPLETED", UpdatedAt: time.Now()}
-	if _, err := theirs.Statuses.ApplyStatuses(ctx, []statusstore.StatusWord{{Status: status, JSON: []byte(`{"history": []}`)}}); err != nil {
+	if _, err := theirs.Statuses.ApplyStatuses(ctx, []statusstore.PublishedStatus{{Status: status, JSON: []byte(`{"history": []}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -22,7 +22,7 @@ type run struct {
 	api        *recoverystore.Store
 	scheduler  schedulerdb.Restored
 	ingest     func(context.Context, []jobevent.Created) (emit.Effects, error)
-	apply      func(context.Context, []statusstore.StatusWord) (int64, error)
+	apply      func(context.Context, []statusstore.PublishedStatus) (int64, error)
 	forget     func(context.Context, []statusstore.Gone) (int64, error)
 	knownUntil time.Time
 	lastOrder  int64
@@ -142,7 +142,7 @@ func (r *run) others(ctx context.Context, p page) error {
 		if len(left) == 0 {
 			continue
 		}
-		n, err := r.api.Unhear(ctx, left)
+		n, err := r.api.ForgetStatuses(ctx, left)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (r *run) adopt(ctx context.Context, ids []uuid.UUID) (adopted []uuid.UUID, 
 }
 
 func (r *run) adoptSome(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
-	words, err := r.api.Words(ctx, ids)
+	words, err := r.api.Statuses(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
 	return err
 }
 
-func heard(events []jobevent.Item) (words []statusstore.StatusWord, gone []statusstore.Gone, err error) {
+func heard(events []jobevent.Item) (words []statusstore.PublishedStatus, gone []statusstore.Gone, err error) {
 	for _, e := range events {
 		switch e.Type() {
 		case jobevent.TypeStatus:
@@ -219,7 +219,7 @@ func heard(events []jobevent.Item) (words []statusstore.StatusWord, gone []statu
 			if err != nil {
 				return nil, nil, err
 			}
-			words = append(words, statusstore.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
+			words = append(words, statusstore.PublishedStatus{Status: status.WithoutHistory(), JSON: e.Data()})
 		case jobevent.TypeDeleted:
 			version, err := jobevent.DeletedVersion(e)
 			if err != nil {

@@ -1,4 +1,4 @@
-// Package apidbtest is what tests of the API's stores share.
+// Package apidbtest holds the fixtures for tests of the API's stores.
 package apidbtest
 
 import (
@@ -23,11 +23,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// Fixture holds the stores of a database of its own, and can run SQL beside them.
+// Fixture holds the stores of one test database, and runs SQL on it.
 type Fixture struct {
 	*Stores
 	URL  string
-	Pool *pgxpool.Pool // of a fixture that Watched made
+	Pool *pgxpool.Pool // set by Watched only
 }
 
 // New makes a migrated database and opens its stores.
@@ -42,7 +42,7 @@ func At(t testing.TB, url string) *Fixture {
 	return &Fixture{Stores: Open(t, url), URL: url}
 }
 
-// Exec reaches round the stores, for what only time or another program does.
+// Exec runs SQL past the stores, for changes that only time or another program makes.
 func (f *Fixture) Exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	if err := f.Try(t, sql, args...); err != nil {
@@ -50,7 +50,7 @@ func (f *Fixture) Exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// Try is Exec where the database may refuse.
+// Try is Exec for a statement that the database may refuse.
 func (f *Fixture) Try(t testing.TB, sql string, args ...any) (err error) {
 	t.Helper()
 	f.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
@@ -60,7 +60,7 @@ func (f *Fixture) Try(t testing.TB, sql string, args ...any) (err error) {
 	return err
 }
 
-// Conn uses a connection of its own.
+// Conn calls use with a connection of its own.
 func (f *Fixture) Conn(t testing.TB, use func(context.Context, *pgx.Conn) error) {
 	t.Helper()
 	ctx := t.Context()
@@ -84,7 +84,7 @@ func One[T any](t testing.TB, f interface {
 	return value
 }
 
-// NewJob is a job that no client has submitted yet.
+// NewJob returns a job that no client has submitted yet.
 func NewJob() jobstore.NewJob {
 	return jobstore.NewJob{
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone,
@@ -95,7 +95,7 @@ func NewJob() jobstore.NewJob {
 	}
 }
 
-// Keyed is a job with an idempotency key, whose request was body.
+// Keyed returns a job with an idempotency key and the request body.
 func Keyed(key, body string) jobstore.NewJob {
 	job := NewJob()
 	hash := sha256.Sum256([]byte(body))
@@ -113,7 +113,7 @@ func (f *Fixture) Accept(t testing.TB, job jobstore.NewJob) jobstore.Accepted {
 	return accepted[0]
 }
 
-// ReadJob reads one back.
+// ReadJob reads a job.
 func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) jobstore.Job {
 	t.Helper()
 	job, err := f.Jobs.Job(t.Context(), apidb.Everyone, id)
@@ -123,10 +123,10 @@ func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) jobstore.Job {
 	return job
 }
 
-// Status is a job-status of the scheduler.
+// Status returns a status as the scheduler publishes it.
 func Status(
 	id uuid.UUID, version int64, status jobstate.Status, change ...func(*jobevent.Status),
-) statusstore.StatusWord {
+) statusstore.PublishedStatus {
 	s := jobevent.Status{
 		JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
 		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}},
@@ -138,13 +138,13 @@ func Status(
 	if err != nil {
 		panic(err)
 	}
-	return statusstore.StatusWord{Status: s, JSON: b}
+	return statusstore.PublishedStatus{Status: s, JSON: b}
 }
 
-// OfAttempt is a change of a status: it is about this attempt.
+// OfAttempt sets the attempt of a status.
 func OfAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
 
-// Answered is a change of a status: it answers a command.
+// Answered makes a status answer a command.
 func Answered(number int, applied bool) func(*jobevent.Status) {
 	return func(s *jobevent.Status) {
 		s.LastCommand = &jobevent.CommandResult{Number: number, Command: "cancel", Applied: applied}
@@ -152,7 +152,7 @@ func Answered(number int, applied bool) func(*jobevent.Status) {
 }
 
 // Apply applies statuses, and returns how many rows changed.
-func (f *Fixture) Apply(t testing.TB, statuses ...statusstore.StatusWord) int64 {
+func (f *Fixture) Apply(t testing.TB, statuses ...statusstore.PublishedStatus) int64 {
 	t.Helper()
 	changed, err := f.Statuses.ApplyStatuses(t.Context(), statuses)
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *Fixture) Apply(t testing.TB, statuses ...statusstore.StatusWord) int64 
 	return changed
 }
 
-// Watched is a fixture whose pool records how the server plans its statements.
+// Watched makes a fixture whose pool records how the server plans its statements.
 func Watched(t testing.TB) (*Fixture, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}

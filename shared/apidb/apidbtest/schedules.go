@@ -10,10 +10,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// ScheduleRules are the rules of an installation with the default queue.
+// ScheduleRules are the rules of an installation that has only the default queue.
 var ScheduleRules = schedulestore.Rules{Rules: jobspec.Rules{Queues: []string{"default"}}}
 
-// Schedule reads a schedule of this name. fields is JSON that stands in front of a small job.
+// Schedule parses a schedule with this name. fields is JSON that stands in front of a small job.
 func Schedule(t testing.TB, name, fields string) apibody.Schedule {
 	t.Helper()
 	asked, err := apibody.DecodeSchedule(fmt.Appendf(nil,
@@ -25,14 +25,14 @@ func Schedule(t testing.TB, name, fields string) apibody.Schedule {
 	return asked
 }
 
-// Ago sets a schedule as if nothing had fired it for so long.
+// Ago sets a schedule back, as if it had not fired for age.
 func (f *Fixture) Ago(t testing.TB, name string, age time.Duration) {
 	t.Helper()
 	f.Exec(t, "update schedules set next_at = date_trunc('second', now()) - $2::interval where name = $1", name, age)
 }
 
-// Once has all schedules fire when they are to fire next, and then not for a year: no second tick comes while a test
-// looks at the first.
+// Once makes all schedules fire at their next instant and then not for a year, so that no second tick comes while a
+// test checks the first.
 func (f *Fixture) Once(t testing.TB) {
 	t.Helper()
 	f.Exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)

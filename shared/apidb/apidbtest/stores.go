@@ -41,7 +41,7 @@ type Stores struct {
 	AuditLog   *auditstore.Store
 }
 
-// Of makes the stores of a database that is open.
+// Of makes the stores on an open database.
 func Of(db *apidb.Store) *Stores {
 	controls := controlstore.New(db)
 	jobs := jobstore.New(db, controls)

@@ -12,12 +12,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 )
 
-// Enter enters what changes nothing, as that somebody has read a payload.
+// Enter inserts an entry about an action that changes nothing, such as reading a payload.
 func (s *Store) Enter(ctx context.Context, entry *apidb.Audit) error {
 	return apidb.Classify("enter into the audit log", apidb.InsertAudit(ctx, s.q, []*apidb.Audit{entry}))
 }
 
-// Filter narrows a list of the log. What is zero narrows nothing.
+// Filter narrows a list of the log. A zero field narrows nothing.
 type Filter struct {
 	Owner  apidb.Owner
 	JobID  uuid.UUID
@@ -25,11 +25,11 @@ type Filter struct {
 	Action string
 	Since  *time.Time
 	Until  *time.Time
-	Before int64 // the last entry of the page before
+	Before int64 // the last entry of the previous page
 	Limit  int
 }
 
-// List returns entries, newest first; more: there are others after them.
+// List returns entries, newest first; more reports that others follow.
 func (s *Store) List(ctx context.Context, f Filter) (entries []apidb.Audit, more bool, err error) {
 	if f.Before == 0 {
 		f.Before = math.MaxInt64
@@ -74,10 +74,10 @@ func (s *Store) listRows(ctx context.Context, f Filter) (rows []gen.AuditLog, er
 	})
 }
 
-// MinAge is how long the database keeps entries at least, whatever a function asks for.
+// MinAge is how long the database keeps entries at least, even if a function requests less.
 const MinAge = 30 * 24 * time.Hour
 
-// DeleteOld deletes entries that are older than age, the oldest first, some at a time; more: there are others.
+// DeleteOld deletes up to limit entries older than age, the oldest first; more reports that others remain.
 func (s *Store) DeleteOld(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
 	n, err := s.q.AuditForget(ctx, gen.AuditForgetParams{Age: age, MaxEntries: int32(limit)})
 	return n == int64(limit), apidb.Classify("forget old entries of the audit log", err)

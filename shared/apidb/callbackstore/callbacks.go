@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Callback is the outcome of an attempt that an outside system reported. It counts until a status shows that the
+// Callback is the outcome of an attempt that an outside system reported. It is kept until a status shows that the
 // attempt is over.
 type Callback struct {
 	JobID      uuid.UUID
@@ -34,10 +34,10 @@ type Callback struct {
 	ReceivedAt time.Time
 }
 
-// Taken is what came of a callback that was not refused.
+// Taken is the result of an accepted callback.
 type Taken struct {
-	Callback *Callback // is to be said; nil: nothing follows from it
-	Before   bool      // it was taken before, and nothing has changed
+	Callback *Callback // to be published; nil: none
+	Before   bool      // a repeated callback: nothing has changed
 }
 
 // RefusedError is the reason why a callback was not accepted.
@@ -47,14 +47,14 @@ type RefusedError struct {
 	Why     Refusal
 }
 
-// Refusal is a reason not to take a callback.
+// Refusal is a reason to refuse a callback.
 type Refusal int
 
-// The reasons.
+// The reasons to refuse a callback.
 const (
-	Over        Refusal = iota // the attempt is
+	Over        Refusal = iota // the attempt is over
 	Expired                    // its deadline has passed
-	Another                    // another one was taken
+	Another                    // another callback was accepted
 	UnderCancel                // a cancel of its job is under way
 )
 
@@ -65,14 +65,14 @@ func (e *RefusedError) Error() string {
 	case Expired:
 		return fmt.Sprintf("the deadline of attempt %d has passed", e.Attempt)
 	case Another:
-		return fmt.Sprintf("attempt %d has had a callback that said something else", e.Attempt)
+		return fmt.Sprintf("attempt %d has had a callback that with different content", e.Attempt)
 	case UnderCancel:
 		return "the job is being cancelled"
 	}
 	return "the callback is refused"
 }
 
-// Unwrap returns the answer to a client.
+// Unwrap returns the error for the client.
 func (e *RefusedError) Unwrap() error {
 	if e.Why == Expired {
 		return apierror.New(apierror.CallbackExpired, "%s", e)
@@ -80,22 +80,22 @@ func (e *RefusedError) Unwrap() error {
 	return apierror.New(apierror.InvalidStateTransition, "%s", e)
 }
 
-// Keep keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
-// counts once; empty: it is not signed. An error is ErrNoJob or a *CallbackRefusedError, else it is the database's.
-func (s *Store) Keep(ctx context.Context, said apibody.Callback, signedID string) (Taken, error) {
-	return s.KeepAs(ctx, said, said, signedID)
+// Keep stores a callback, which ends its attempt or reports its progress. signedID is the id of a signed message,
+// which is accepted once; empty: the message is not signed. An error is ErrNoJob, a *RefusedError or the database's.
+func (s *Store) Keep(ctx context.Context, reported apibody.Callback, signedID string) (Taken, error) {
+	return s.KeepAs(ctx, reported, reported, signedID)
 }
 
-// KeepAs is Keep where the stored callback is sealed. A repeated callback is recognised by the unsealed one.
-func (s *Store) KeepAs(ctx context.Context, said, kept apibody.Callback, signedID string) (
+// KeepAs is Keep for a sealed callback. A repeated callback is recognised by the unsealed one.
+func (s *Store) KeepAs(ctx context.Context, reported, stored apibody.Callback, signedID string) (
 	taken Taken, err error,
 ) {
-	canonical, err := apibody.CanonicalCallback(said)
+	canonical, err := apibody.CanonicalCallback(reported)
 	if err != nil {
 		return Taken{}, err
 	}
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
-		k := keeper{q: q, said: kept}
+		k := keeper{q: q, callback: stored}
 		if signedID != "" {
 			k.message = hashOf([]byte(signedID), canonical)
 		}
@@ -103,30 +103,32 @@ func (s *Store) KeepAs(ctx context.Context, said, kept apibody.Callback, signedI
 		taken, err = k.keep(ctx)
 		return err
 	})
-	return taken, apidb.Classify(fmt.Sprintf("keep callback of job %s", said.JobID), err)
+	return taken, apidb.Classify(fmt.Sprintf("keep callback of job %s", reported.JobID), err)
 }
 
-// hashOf is of an id, which may be anything, and a text.
+// hashOf hashes an id, which may be any bytes, with a text.
 func hashOf(id, text []byte) []byte {
 	ofID, ofText := sha256.Sum256(id), sha256.Sum256(text)
 	sum := sha256.Sum256(append(ofID[:], ofText[:]...))
 	return sum[:]
 }
 
-// keeper decides on one callback under its job's lock.
+// keeper decides on one callback while its job is locked.
 type keeper struct {
 	q             *gen.Queries
-	said          apibody.Callback
-	hash, message []byte // message: nil for one that is not signed
+	callback      apibody.Callback
+	hash, message []byte // message: nil if it is not signed
 	job           gen.CallbackLockRow
 	before        gen.CallbackBeforeRow
 }
 
 func (k *keeper) keep(ctx context.Context) (taken Taken, err error) {
-	if k.job, err = k.q.CallbackLock(ctx, k.said.JobID); err != nil {
+	if k.job, err = k.q.CallbackLock(ctx, k.callback.JobID); err != nil {
 		return Taken{}, err
 	}
-	k.before, err = k.q.CallbackBefore(ctx, gen.CallbackBeforeParams{JobID: k.said.JobID, Attempt: int32(k.said.Attempt)})
+	k.before, err = k.q.CallbackBefore(ctx, gen.CallbackBeforeParams{
+		JobID: k.callback.JobID, Attempt: int32(k.callback.Attempt),
+	})
 	if err != nil {
 		return Taken{}, err
 	}
@@ -142,37 +144,39 @@ func (k *keeper) keep(ctx context.Context) (taken Taken, err error) {
 	if err := k.check(); err != nil {
 		return Taken{}, err
 	}
-	if k.said.Status == apibody.CallbackProgress {
+	if k.callback.Status == apibody.CallbackProgress {
 		return Taken{}, k.keepProgress(ctx)
 	}
 	return k.keepOutcome(ctx)
 }
 
-// check refuses what comes too late, or too early to be true.
+// check refuses a callback that comes too late, or for an attempt that cannot exist yet.
 func (k *keeper) check() error {
-	refused := &RefusedError{Attempt: k.said.Attempt, Status: jobstate.Status(k.job.Status)}
+	refused := &RefusedError{Attempt: k.callback.Attempt, Status: jobstate.Status(k.job.Status)}
 	attempt := int(k.job.Attempt)
 	var known jobevent.Status
 	if k.job.Snapshot != nil {
 		if err := jsonv2.Unmarshal([]byte(*k.job.Snapshot), &known, rowjson.AnyNames); err != nil {
-			return fmt.Errorf("read snapshot of job %s: %w", k.said.JobID, err)
+			return fmt.Errorf("read snapshot of job %s: %w", k.callback.JobID, err)
 		}
 	}
 	late := known.CallbackDeadlineAt != nil && !k.before.At.Before(*known.CallbackDeadlineAt)
 	switch {
 	case len(k.before.BodyHash) > 0:
 		refused.Why = Another
-	case k.before.BodyHash != nil, // empty: it was given up
-		k.job.Version > 0 && attempt >= k.said.Attempt && timedOut(known.History, k.said.Attempt),
-		attempt == k.said.Attempt && refused.Status == jobstate.Waiting && late:
+	case k.before.BodyHash != nil, // empty: JobWeaver gave the attempt up
+		k.job.Version > 0 && attempt >= k.callback.Attempt && timedOut(known.History, k.callback.Attempt),
+		attempt == k.callback.Attempt && refused.Status == jobstate.Waiting && late:
 		refused.Why = Expired
-	case k.job.Version > 0 && attempt > k.said.Attempt,
-		k.job.Version > 0 && attempt == k.said.Attempt && !refused.Status.InFlight() && refused.Status != jobstate.Waiting,
-		// Only a retry makes another attempt of a job that has ended.
+	case k.job.Version > 0 && attempt > k.callback.Attempt,
+		k.job.Version > 0 && attempt == k.callback.Attempt &&
+			!refused.Status.InFlight() && refused.Status != jobstate.Waiting,
+		// A job that has ended has another attempt only after a retry.
 		refused.Status.Terminal() && k.before.Pending != jobevent.CommandRetry:
 		refused.Why = Over
 	case k.job.CancelRequestedAt != nil:
-		// Also once it is answered, by asking the worker: should the attempt begin to wait, the job is cancelled.
+		// Also once the cancel is answered, by asking the worker: should the attempt begin to wait, the job is
+		// cancelled.
 		refused.Why = UnderCancel
 	default:
 		return nil
@@ -180,7 +184,7 @@ func (k *keeper) check() error {
 	return refused
 }
 
-// timedOut reports whether the attempt was given up since no callback had come.
+// timedOut reports whether the attempt ended because no callback came in time.
 func timedOut(history []jobevent.Move, attempt int) bool {
 	for _, m := range history {
 		if m.Attempt == attempt && m.ErrorCode == string(apierror.CallbackTimeout) {
@@ -191,20 +195,23 @@ func timedOut(history []jobevent.Move, attempt int) bool {
 }
 
 func (k *keeper) keepProgress(ctx context.Context) error {
-	progress, err := json.Marshal(rowjson.Progress{Attempt: k.said.Attempt, Progress: k.said.Progress, Callback: true})
+	progress, err := json.Marshal(rowjson.Progress{
+		Attempt: k.callback.Attempt, Progress: k.callback.Progress, Callback: true,
+	})
 	if err != nil {
 		return fmt.Errorf("write progress: %w", err)
 	}
-	return k.q.CallbackProgress(ctx, gen.CallbackProgressParams{JobID: k.said.JobID, Progress: progress})
+	return k.q.CallbackProgress(ctx, gen.CallbackProgressParams{JobID: k.callback.JobID, Progress: progress})
 }
 
 func (k *keeper) keepOutcome(ctx context.Context) (Taken, error) {
-	said := k.said
+	reported := k.callback
 	kept := Callback{
-		JobID: said.JobID, TraceID: k.job.TraceID, Attempt: said.Attempt, Kind: jobstate.KindCompleted, Output: said.Output,
-		ErrorCode: said.ErrorCode, Message: said.Message, Retryable: said.Retryable,
+		JobID: reported.JobID, TraceID: k.job.TraceID, Attempt: reported.Attempt,
+		Kind: jobstate.KindCompleted, Output: reported.Output,
+		ErrorCode: reported.ErrorCode, Message: reported.Message, Retryable: reported.Retryable,
 	}
-	if said.Status == apibody.CallbackFailed {
+	if reported.Status == apibody.CallbackFailed {
 		kept.Kind = jobstate.KindFailed
 	}
 	at, err := k.q.CallbackKeep(ctx, gen.CallbackKeepParams{
@@ -215,8 +222,8 @@ func (k *keeper) keepOutcome(ctx context.Context) (Taken, error) {
 	return Taken{Callback: &kept}, err
 }
 
-// Answer ends the wait of those whose attempts are over, drops those of attempts that there cannot have been,
-// and forgets signed messages that are too old to come again.
+// Answer deletes the callbacks of attempts that are over or cannot exist, and the ids of signed messages that are too
+// old to be accepted again.
 func (s *Store) Answer(ctx context.Context) error {
 	err := s.q.CallbacksAnswer(ctx)
 	if err == nil {
@@ -225,9 +232,10 @@ func (s *Store) Answer(ctx context.Context) error {
 	return apidb.Classify("answer callbacks", err)
 }
 
-// Due returns what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
-// deadline has passed: the callback that was taken, or that none was. The decision is made under the job's lock, where
-// callbacks are taken, so that one that got its 200 counts however long nobody heard of it.
+// Due returns the outcomes of waiting attempts that are past their deadline: the callback that was accepted, or that
+// there was none. The scheduler asks for them with a status once the deadline has passed. The decision is made under
+// the job's lock, as for callbacks, so that a callback that was answered with 200 counts, however long its event was
+// delayed.
 func (s *Store) Due(ctx context.Context, waiting []jobevent.Status) (due []Callback, err error) {
 	var p gen.CallbacksGiveUpParams
 	p.ErrorCode, p.Message = string(apierror.CallbackTimeout), "no callback came in time"
@@ -250,8 +258,8 @@ func (s *Store) Due(ctx context.Context, waiting []jobevent.Status) (due []Callb
 	return due, apidb.Classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
 }
 
-// Unconfirmed returns callbacks of attempts that are not over: all of their first minute, and later as
-// UnconfirmedCommands does. more: the page is full, in rows or in bytes.
+// Unconfirmed returns callbacks of attempts that are not over: all of their first minute, later ones at the ages of
+// UnconfirmedCommands. more reports that the page is full, in rows or in bytes.
 func (s *Store) Unconfirmed(ctx context.Context, p apidb.Page) (_ []Callback, more bool, err error) {
 	rows, err := s.q.CallbacksUnconfirmed(ctx, gen.CallbacksUnconfirmedParams{
 		MaxBytes: apidb.MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),

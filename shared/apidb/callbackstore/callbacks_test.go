@@ -22,18 +22,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// callBack says that an attempt has completed, and whether that is taken.
+// callBack completes an attempt by a callback, and reports whether it was accepted.
 func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 	t.Helper()
-	said := apibody.Callback{JobID: id, Attempt: attempt, Status: apibody.CallbackCompleted, Output: []byte(`{"a":1}`)}
-	_, err := h.Callbacks.Keep(t.Context(), said, "")
+	reported := apibody.Callback{JobID: id, Attempt: attempt, Status: apibody.CallbackCompleted, Output: []byte(`{"a":1}`)}
+	_, err := h.Callbacks.Keep(t.Context(), reported, "")
 	if refused := (*callbackstore.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
 	return err == nil
 }
 
-// cancellable reports whether a cancel would be kept, and leaves nothing of it.
+// cancellable reports whether a cancel would be accepted, and rolls it back.
 func (h *fixture) cancellable(t *testing.T, id uuid.UUID) bool {
 	t.Helper()
 	_, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, id, jobevent.CommandCancel, "me")
@@ -57,7 +57,7 @@ func (h *fixture) kept(t *testing.T, id uuid.UUID) (all, open int64) {
 func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for name, over := range map[string]statusstore.StatusWord{
+	for name, over := range map[string]statusstore.PublishedStatus{
 		"retried":   apidbtest.Status(uuid.Nil, 2, jobstate.Retrying, apidbtest.OfAttempt(1)),
 		"lost":      apidbtest.Status(uuid.Nil, 2, jobstate.Pending, apidbtest.OfAttempt(1)),
 		"the next":  apidbtest.Status(uuid.Nil, 2, jobstate.Queued, apidbtest.OfAttempt(2)),
@@ -84,8 +84,8 @@ func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 	}
 }
 
-// Once the scheduler has asked the worker to cancel, the command is answered, and the attempt may yet begin to wait: then
-// the job is cancelled, whatever was said.
+// Once the scheduler has asked the worker to cancel, the command is answered, and the attempt may yet begin to wait:
+// then the job is cancelled, whatever the callback.
 func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -113,8 +113,8 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	}
 }
 
-// Who has a secret of the installation can say anything: an attempt that there is not must not hold up its job for ever,
-// nor count for one that comes later.
+// A client with a secret of the installation can name any attempt. A callback for an attempt that does not exist must
+// not block its job for ever, nor count for a later attempt.
 func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -129,18 +129,18 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	later := func(d time.Duration) func(*jobevent.Status) {
 		return func(s *jobevent.Status) { s.UpdatedAt = time.Now().Add(d) }
 	}
-	unheard := waits()
-	h.Exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", unheard)
-	h.Exec(t, "update jobs set updated_at = updated_at - interval '11 min' where job_id = $1", unheard)
-	if !h.cancellable(t, unheard) {
+	unconfirmed := waits()
+	h.Exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", unconfirmed)
+	h.Exec(t, "update jobs set updated_at = updated_at - interval '11 min' where job_id = $1", unconfirmed)
+	if !h.cancellable(t, unconfirmed) {
 		t.Error("after ten minutes it is still in the way")
 	}
-	if all, open := h.kept(t, unheard); all != 1 || open != 1 {
+	if all, open := h.kept(t, unconfirmed); all != 1 || open != 1 {
 		t.Errorf("nothing is known against it, and %d are kept, %d open", all, open)
 	}
 	early, late, ended, again := waits(), waits(), waits(), waits()
 	h.Apply(t, apidbtest.Status(early, 2, jobstate.Waiting, apidbtest.OfAttempt(2), later(50*time.Second)))
-	h.Apply(t, apidbtest.Status(late, 2, jobstate.Waiting, apidbtest.OfAttempt(2), later(time.Hour))) // protocol #17: or the clock is wrong
+	h.Apply(t, apidbtest.Status(late, 2, jobstate.Waiting, apidbtest.OfAttempt(2), later(time.Hour))) // its clock is ahead
 	if all, _ := h.kept(t, late); all != 1 {
 		t.Error("a callback is dropped at once since another server's clock is ahead")
 	}
@@ -168,7 +168,7 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	}
 }
 
-func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
+func TestAnOperationSkipsJobsWithAPendingCallback(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var ids []uuid.UUID
@@ -195,14 +195,14 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 	}
 }
 
-// A worker's beat that comes late knows less than the outside system that has the attempt now.
-func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
+// A late heartbeat of a worker knows less than the outside system that has the attempt now.
+func TestALateHeartbeatDoesNotHideAnOutsideSystemsProgress(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
 	beat := func(percent int) {
 		t.Helper()
-		if err := h.Workers.See(t.Context(), []workerstore.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
+		if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: percent}},
 		}}}}); err != nil {
 			t.Fatal(err)
@@ -219,20 +219,20 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	shows(10)
 	h.Apply(t, apidbtest.Status(id, 2, jobstate.Waiting, apidbtest.OfAttempt(1)))
 	shows(10)
-	said := apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
-	if _, err := h.Callbacks.Keep(t.Context(), said, ""); err != nil {
+	reported := apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
+	if _, err := h.Callbacks.Keep(t.Context(), reported, ""); err != nil {
 		t.Fatal(err)
 	}
 	beat(10)
 	shows(50)
 	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, apidbtest.OfAttempt(2)))
 	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, apidbtest.OfAttempt(2)))
-	if err := h.Workers.See(t.Context(), []workerstore.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
+	if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
 		{JobID: id, Attempt: 2, Progress: &jobevent.Progress{Percent: 70}},
 	}}}}); err != nil {
 		t.Fatal(err)
 	}
-	shows(70) // the worker's last, of an attempt of which the outside system has said nothing
+	shows(70) // the worker's last, of an attempt of which the outside system has reported nothing
 }
 
 func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
@@ -253,8 +253,8 @@ func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 	}
 }
 
-// waitsUntil is the scheduler's word that an attempt waits.
-func waitsUntil(id uuid.UUID, attempt int, at time.Time) statusstore.StatusWord {
+// waitsUntil returns a status in which an attempt waits.
+func waitsUntil(id uuid.UUID, attempt int, at time.Time) statusstore.PublishedStatus {
 	return apidbtest.Status(id, 2, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt, s.CallbackDeadlineAt = attempt, &at })
 }
 
@@ -262,13 +262,13 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-	silent, heard, early := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID
+	silent, answered, early := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID
 	other, ended := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID
-	if !h.callBack(t, heard, 1) {
+	if !h.callBack(t, answered, 1) {
 		t.Fatal("it is not taken")
 	}
-	words := []statusstore.StatusWord{
-		waitsUntil(silent, 1, past), waitsUntil(heard, 1, past), waitsUntil(early, 1, future), waitsUntil(other, 1, past),
+	words := []statusstore.PublishedStatus{
+		waitsUntil(silent, 1, past), waitsUntil(answered, 1, past), waitsUntil(early, 1, future), waitsUntil(other, 1, past),
 		waitsUntil(ended, 1, past),
 	}
 	h.Apply(t, words...)
@@ -277,23 +277,23 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 	for _, w := range words {
 		asked = append(asked, w.Status)
 	}
-	for range 2 { // whoever asks again hears the same
+	for range 2 { // a repeated call returns the same
 		due, err := h.Callbacks.Due(t.Context(), asked)
 		if err != nil || len(due) != 2 {
-			t.Fatalf("says %+v, %v", due, err)
+			t.Fatalf("due: %+v, %v", due, err)
 		}
 		for _, c := range due {
 			switch {
-			case c.JobID == heard && c.Kind == jobstate.KindCompleted && string(c.Output) == `{"a":1}`:
+			case c.JobID == answered && c.Kind == jobstate.KindCompleted && string(c.Output) == `{"a":1}`:
 			case c.JobID == silent && c.Kind == jobstate.KindFailed && c.ErrorCode == "WORKER.CALLBACK_TIMEOUT" && c.Retryable:
 			default:
-				t.Errorf("says %+v", c)
+				t.Errorf("due: %+v", c)
 			}
 		}
 	}
-	said := apibody.Callback{JobID: silent, Attempt: 1, Status: apibody.CallbackCompleted}
+	reported := apibody.Callback{JobID: silent, Attempt: 1, Status: apibody.CallbackCompleted}
 	var refused *callbackstore.RefusedError
-	if _, err := h.Callbacks.Keep(t.Context(), said, ""); !errors.As(err, &refused) || refused.Why != callbackstore.Expired {
+	if _, err := h.Callbacks.Keep(t.Context(), reported, ""); !errors.As(err, &refused) || refused.Why != callbackstore.Expired {
 		t.Errorf("then it is answered %v", err)
 	}
 	if !h.callBack(t, early, 1) || h.cancellable(t, silent) {
@@ -318,10 +318,10 @@ func TestOfACallbackAndItsDeadlineOneCounts(t *testing.T) {
 			}
 		})
 		both.Wait()
-		<-time.After(time.Until(*w.CallbackDeadlineAt)) // it is late for whoever comes now
+		<-time.After(time.Until(*w.CallbackDeadlineAt)) // from now on a callback is late
 		due, err := h.Callbacks.Due(t.Context(), []jobevent.Status{w.Status})
 		if err != nil || len(due) != 1 || (due[0].Kind == jobstate.KindCompleted) != isTaken {
-			t.Fatalf("taken: %v, says %+v, %v", isTaken, due, err)
+			t.Fatalf("taken: %v, due %+v, %v", isTaken, due, err)
 		}
 		if isTaken {
 			taken++

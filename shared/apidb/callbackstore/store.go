@@ -1,4 +1,4 @@
-// Package callbackstore keeps what outside systems say of attempts that wait for them.
+// Package callbackstore keeps what outside systems report about attempts that wait for them.
 package callbackstore
 
 import (

@@ -13,29 +13,29 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// JobChange holds the new values of a job that has not started. A trigger (migration 19) writes it into the
-// job's row, once the scheduler has applied it.
+// JobChange holds the new values of a job that has not started. A trigger (migration 19) writes it into the job's row
+// once the scheduler has applied it.
 type JobChange struct {
 	jobevent.Change
-	Tags *[]string `json:"tags,omitempty"` // the scheduler knows none; nil: as before
+	Tags *[]string `json:"tags,omitempty"` // which the scheduler does not have; nil: unchanged
 
-	Hash  []byte         `json:"-"` // of the request, by which the same one is known again
-	Delay *time.Duration `json:"-"` // RunAt is so long from now; nil: RunAt is as it is
+	Hash  []byte         `json:"-"` // of the request, by which a repeated one is recognised
+	Delay *time.Duration `json:"-"` // until RunAt; nil: RunAt counts
 	After int            `json:"-"` // the number of the last command when the request was checked
 }
 
-// ErrChanged is returned when a job had another command since what is to change was checked against it.
+// ErrChanged is returned when a job has had another command since the change was checked against it.
 var ErrChanged = errors.New("the job had another command meanwhile")
 
-// KeepChange is KeepCommand for a change. Another change is another command. ErrChanged asks the caller to check it
-// anew.
+// KeepChange is KeepCommand for a change. A different change is a different command. On ErrChanged the caller checks
+// the change again.
 func (s *Store) KeepChange(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, change JobChange, by string,
 ) (Command, error) {
 	return s.keep(ctx, entry, owner, Command{JobID: jobID, Command: jobevent.CommandChange, By: by, Change: &change}, nil)
 }
 
-// written is the change as it is kept; nil for no change. From here on it has an instant instead of a delay.
+// written returns the change as it is stored, with an instant instead of a delay; nil for no change.
 func (c *JobChange) written(now time.Time) (json.RawMessage, error) {
 	if c == nil {
 		return nil, nil

@@ -20,26 +20,26 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Command is a kept command: it counts until a job-status answers it.
+// Command is a stored command. It is pending until a job-status answers it.
 type Command struct {
 	JobID   uuid.UUID
 	TraceID uuid.UUID
 	Number  int
-	Command string // one of jobevent's, but for the report
+	Command string // one of jobevent's commands, except the report
 	By      string
 	RunAt   *time.Time // of a reschedule
-	Change  *JobChange // of a change; nil: it does not fit into this pass
+	Change  *JobChange // nil: none, or it does not fit into this pass
 	Version int64      // of the job when it was read
 }
 
 // RefusedError is the reason why a command was not stored.
 type RefusedError struct {
 	Status  jobstate.Status
-	Pending string // the command that is not answered yet; empty: the status is the reason
+	Pending string // the unanswered command; empty: the status is the reason
 
-	Callback bool // or that a callback is not answered yet
-	Expires  bool // or that it would not be started any more
-	Started  bool // or that an attempt was made of it
+	Callback bool // a callback is not answered yet
+	Expires  bool // the job would expire before it started
+	Started  bool // the job has had an attempt
 }
 
 func (e *RefusedError) Error() string {
@@ -56,18 +56,18 @@ func (e *RefusedError) Error() string {
 	return "the job is " + string(e.Status)
 }
 
-// Unwrap returns the answer to a client.
+// Unwrap returns the error for the client.
 func (e *RefusedError) Unwrap() error { return apierror.New(apierror.InvalidStateTransition, "%s", e) }
 
-// KeepCommand keeps a command under the next number of one of the owner's jobs. The same command, while it is not
-// answered, has the number that it has. Else the error is ErrNoJob or a *RefusedError.
+// KeepCommand stores a command under the next number of one of the owner's jobs. A repeated command keeps its number
+// until it is answered. Otherwise the error is ErrNoJob or a *RefusedError.
 func (s *Store) KeepCommand(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, command, by string,
 ) (Command, error) {
 	return s.keep(ctx, entry, owner, Command{JobID: jobID, Command: command, By: by}, nil)
 }
 
-// KeepReschedule is KeepCommand for a reschedule. To another instant it is another command.
+// KeepReschedule is KeepCommand for a reschedule. A different instant makes a different command.
 func (s *Store) KeepReschedule(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, when apibody.When, by string,
 ) (Command, error) {
@@ -89,12 +89,12 @@ func (s *Store) keep(
 	return kept, apidb.Classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
 }
 
-// KeepCommandInTx keeps a command within a transaction; delayMs is of a reschedule.
+// KeepCommandInTx stores a command within a transaction; delayMs is of a reschedule.
 func KeepCommandInTx(
 	ctx context.Context, q *gen.Queries, owner apidb.Owner, asked Command, delayMs *int64,
 ) (Command, error) {
 	kept := asked
-	// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
+	// The lock comes first, in a statement of its own, so that the statements after it see the latest commits.
 	job, err := q.JobLock(ctx, gen.JobLockParams{JobID: asked.JobID, Owner: owner.Filter()})
 	if err != nil {
 		return kept, err
@@ -154,7 +154,7 @@ func (c Command) is(kept gen.CommandOfJobRow) bool {
 	return c.Change == nil || bytes.Equal(c.Change.Hash, kept.ChangeHash)
 }
 
-// Allows is the states in which a job can be given a command.
+// Allows returns the states in which a job accepts a command.
 func Allows(command string) []jobstate.Status {
 	switch command {
 	case jobevent.CommandCancel:

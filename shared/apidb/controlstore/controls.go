@@ -16,11 +16,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Control is a pause or limit of all jobs of a queue, a job type or an owner, and the version that the scheduler has
+// Control is a pause or limit of all jobs of a queue, a job type or an owner, with the version that the scheduler has
 // applied. At version 0 there is none.
 type Control struct {
 	jobevent.Control
-	Least          jobevent.Control // of that, what the installation asks for: the owner may ask for more only
+	Least          jobevent.Control // the administrator's part: the owner may only tighten it
 	AppliedVersion int64
 	UpdatedAt      time.Time
 	UpdatedBy      string
@@ -29,13 +29,13 @@ type Control struct {
 // Applied reports whether the scheduler has applied this version.
 func (c Control) Applied() bool { return c.AppliedVersion >= c.Version }
 
-// ID is the kind and the name, as queue:default.
+// ID returns the kind and the name, for example queue:default.
 func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
 
 // Holds reports whether it pauses or limits anything.
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
-// ErrNoControl is the error for a control that the owner must not see.
+// ErrNoControl is returned for a control that the owner must not see.
 var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
 // mayControl reports whether an owner may see a control: only the one of its own jobs.
@@ -43,7 +43,7 @@ func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool 
 	return owner.IsEveryone() || kind == jobevent.ControlOwner && name == owner.ID()
 }
 
-// Control returns a control, also one that was never set.
+// Control returns a control, also if it was never set.
 func (s *Store) Control(
 	ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name string,
 ) (Control, error) {
@@ -62,8 +62,8 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 	return newControl(row), err
 }
 
-// Controls returns all that an owner may see, by kind and name: those that hold something, and those that were lifted
-// but whose lifting the scheduler has not applied yet.
+// Controls returns all controls that an owner may see, by kind and name: those that hold something, and lifted ones
+// until the scheduler has applied that.
 func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, error) {
 	if !owner.IsEveryone() {
 		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.ID())
@@ -76,14 +76,14 @@ func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, err
 	return newControls(rows), apidb.Classify("list controls", err)
 }
 
-// maxControls bounds the controls: the scheduler holds all in memory, and so does each process that lists jobs.
+// maxControls bounds the controls: the scheduler and each process that lists jobs hold all of them in memory.
 const maxControls = 10_000
 
-// ErrTooManyControls is the error for a control beyond maxControls.
+// ErrTooManyControls is returned for a new control beyond maxControls.
 var ErrTooManyControls error = apierror.New(apierror.InvalidJobRequest, "there are %d controls already", maxControls)
 
-// ChangeControl applies change to a control and stores it as its next version. An unchanged control keeps its version.
-// What an administrator has set holds whatever the owner sets.
+// ChangeControl applies change to a control and stores it as its next version. An unchanged control keeps its
+// version. An owner cannot loosen what an administrator has set.
 func (s *Store) ChangeControl(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, kind jobevent.ControlKind, name, by string,
 	change func(*jobevent.Control),
@@ -124,11 +124,11 @@ func (s *Store) ChangeControl(
 		control = newControl(row)
 		return err
 	})
-	s.held.Forget() // also after an error: the commit may have come through
+	s.held.Forget() // also after an error: the commit may have succeeded
 	return control, apidb.Classify(fmt.Sprintf("change control of %s %s", kind, name), err)
 }
 
-// atLeast tightens asked until it holds at least as much as least.
+// atLeast tightens asked to least where it is looser.
 func atLeast(asked *jobevent.Control, least jobevent.Control) {
 	asked.Paused = asked.Paused || least.Paused
 	asked.MaxRunning = lower(asked.MaxRunning, least.MaxRunning)
@@ -193,8 +193,8 @@ const controlsAge = time.Second
 // heldControls are the controls that hold something.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
-// Holding returns the controls that hold something for the jobs of a queue, a type and an owner, as they were at most a
-// second ago. What this process has changed shows at once.
+// Holding returns the controls that affect the jobs of a queue, a type and an owner, as they were at most a second
+// ago. Changes by this process show at once.
 func (s *Store) Holding(ctx context.Context, queue, jobType, owner string) ([]Control, error) {
 	held, err := s.held.Get(ctx, controlsAge, s.readControls)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package controlstore keeps what operators and owners ask for all jobs of a queue, a job type or an owner.
+// Package controlstore keeps pauses and limits for all jobs of a queue, a job type or an owner.
 package controlstore
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ErrNone is returned when no such end of a job is delivered.
+// ErrNone is returned when the end of the job is not delivered, or there is no such end.
 var ErrNone error = apierror.New(apierror.NotFound, "there is no such delivery")
 
 // Status is how far a delivery has come.
@@ -27,27 +27,27 @@ const (
 	Failed    Status = "FAILED"
 )
 
-// Delivery is the end of a job on its way to the job's callback URL.
+// Delivery is the delivery of a job's end to its callback URL.
 type Delivery struct {
 	JobID      uuid.UUID
 	Version    int64 // of the job when it ended
 	OwnerID    string
-	JobStatus  jobstate.Status // as which it ended
+	JobStatus  jobstate.Status // in which it ended
 	URL        string
 	Status     Status
 	Tries      int
-	NextAt     *time.Time // of a PENDING one
+	NextAt     *time.Time // nil unless PENDING
 	LastTryAt  *time.Time
-	LastAnswer *int // HTTP status; nil: there was none
+	LastAnswer *int // HTTP status; nil: no answer
 	LastError  string
 	CreatedAt  time.Time
 	FinishedAt *time.Time
 }
 
-// ID is that of the event that is delivered.
+// ID returns the id of the delivered event.
 func (d *Delivery) ID() string { return jobevent.StatusID(d.JobID, d.Version) }
 
-// Filter chooses deliveries; what is empty does not count.
+// Filter chooses deliveries. An empty field chooses all.
 type Filter struct {
 	Status        Status
 	BeforeID      uuid.UUID // those after this one in the list
@@ -55,7 +55,7 @@ type Filter struct {
 	Limit         int
 }
 
-// List returns those of the owner's newest jobs; more: there are others after them.
+// List returns the deliveries of the owner's newest jobs; more reports that others follow.
 func (s *Store) List(
 	ctx context.Context, owner apidb.Owner, f Filter,
 ) (found []Delivery, more bool, err error) {
@@ -107,7 +107,7 @@ func (f Filter) statuses() []string {
 	return []string{string(Pending), string(Delivered), string(Failed)}
 }
 
-// OfJob returns the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
+// OfJob returns the newest deliveries of one of the owner's jobs, or ErrNoJob if there is no such job.
 func (s *Store) OfJob(ctx context.Context, owner apidb.Owner, id uuid.UUID, limit int) ([]Delivery, error) {
 	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{
 		JobID: id, MaxDeliveries: int32(limit), Owner: owner.Filter(),
@@ -122,7 +122,7 @@ func (s *Store) OfJob(ctx context.Context, owner apidb.Owner, id uuid.UUID, limi
 	return newDeliveries(rows), apidb.Classify("list the deliveries of a job", err)
 }
 
-// Retry has an end delivered anew, from the first try, whatever came of it before.
+// Retry restarts a delivery from its first try, whatever its status.
 func (s *Store) Retry(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID, version int64,
 ) (Delivery, error) {
@@ -166,26 +166,26 @@ func newDelivery(row gen.DeliveriesListRow) Delivery {
 	return d
 }
 
-// Place is a host to which something of an owner is to be delivered.
+// Place is a host to which deliveries of an owner go.
 type Place struct{ Owner, Host string }
 
-// DuePlace is a place, and whether something is due there now.
+// DuePlace is a place, and whether a delivery is due there now.
 type DuePlace struct {
 	Place
 
 	Due bool
 }
 
-// Page is which places to look at: of the owners by name from one on, and of each the hosts by name after one.
+// Page chooses places: those of the owners by name from one on, and for each owner the hosts by name after one.
 type Page struct {
 	FromOwner string
 	After     map[string]string // hosts, by owner
 	MaxOwners int
-	MaxHosts  int // of each
+	MaxHosts  int // of each owner
 }
 
-// Turns returns the places of a page, none while nothing is due to any. An owner that has none after its host is
-// there with an empty host. next is the owner with whom the page after this begins; empty: it is the last.
+// Turns returns the places of a page, none if no delivery is due. An owner without a host after its last one is
+// returned with an empty host. next is the first owner of the next page; empty: this was the last page.
 func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next string, err error) {
 	p := gen.DeliveryTurnsParams{
 		FromOwner: page.FromOwner, MaxOwners: int32(page.MaxOwners), MaxHosts: int32(page.MaxHosts),
@@ -200,7 +200,7 @@ func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next st
 	return found, next, apidb.Classify("find the hosts to deliver to", err)
 }
 
-// Next returns how long it is until a delivery is due; ok is false if there is none.
+// Next returns how long until a delivery is due; ok is false if there is none.
 func (s *Store) Next(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	seconds, err := s.q.DeliveryNext(ctx)
 	if err != nil || len(seconds) == 0 {
@@ -209,20 +209,20 @@ func (s *Store) Next(ctx context.Context) (wait time.Duration, ok bool, err erro
 	return time.Duration(seconds[0] * float64(time.Second)), true, nil
 }
 
-// Claimed is a delivery that was taken to be tried.
+// Claimed is a delivery that this process has claimed.
 type Claimed struct {
 	JobID   uuid.UUID
 	Version int64
 	URL     string
 	Place   Place
-	Tries   int          // with this one
-	TriedAt time.Time    // by the database's time; with Tries it is this try's name
+	Tries   int          // this one included
+	TriedAt time.Time    // by the database's clock; with Tries it identifies this try
 	Job     jobstore.Job // as it ended, without its payload
 	Broken  error        // why Job cannot be read
 }
 
-// Claim takes what is due at some places, at most so many for each. They are due again after the lease,
-// unless they are settled.
+// Claim claims due deliveries to some places, at most rooms[place] for each. A claimed delivery is due again after
+// the lease, unless it is settled.
 func (s *Store) Claim(ctx context.Context, rooms map[Place]int, lease time.Duration) ([]Claimed, error) {
 	p := gen.DeliveriesClaimParams{Lease: lease}
 	for place, room := range rooms {
@@ -244,15 +244,15 @@ func (s *Store) Claim(ctx context.Context, rooms map[Place]int, lease time.Durat
 	return claimed, nil
 }
 
-// Tried is what came of a try.
+// Tried is the result of a try.
 type Tried struct {
 	Status Status
-	Wait   time.Duration // of a PENDING one until the next try
-	Answer int           // HTTP status; 0: there was none
+	Wait   time.Duration // until the next try, if PENDING
+	Answer int           // HTTP status; 0: no answer
 	Error  string
 }
 
-// Settle stores the result of a try. It changes nothing if another process has claimed the delivery meanwhile.
+// Settle stores the result of a try. It changes nothing if another process has claimed the delivery since.
 func (s *Store) Settle(ctx context.Context, c Claimed, came Tried) error {
 	p := gen.DeliverySettleParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
@@ -266,7 +266,7 @@ func (s *Store) Settle(ctx context.Context, c Claimed, came Tried) error {
 	return apidb.Classify("settle delivery", err)
 }
 
-// Release gives back claimed deliveries whose attempt did not finish.
+// Release gives back a claimed delivery whose try did not finish.
 func (s *Store) Release(ctx context.Context, c Claimed) error {
 	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
@@ -274,13 +274,13 @@ func (s *Store) Release(ctx context.Context, c Claimed) error {
 	return apidb.Classify("release delivery", err)
 }
 
-// DeleteOld deletes some of the deliveries that finished longer than age ago, and returns how many.
+// DeleteOld deletes some of the deliveries that finished longer than age ago, and returns how many it deleted.
 func (s *Store) DeleteOld(ctx context.Context, age time.Duration, limit int) (int64, error) {
 	n, err := s.q.DeliveriesForget(ctx, gen.DeliveriesForgetParams{Age: age, MaxDeliveries: int32(limit)})
 	return n, apidb.Classify("forget deliveries", err)
 }
 
-// Listen calls wake whenever the end of a job is to be delivered. It ends with ctx or with its connection.
+// Listen calls wake whenever a job ends that has a delivery. It ends with ctx or with its connection.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	return s.db.Listen(ctx, "jobweaver_deliveries", wake)
 }

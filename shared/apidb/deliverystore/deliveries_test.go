@@ -17,14 +17,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// calling is a job whose end is to be delivered.
+// calling returns a job whose end is to be delivered.
 func calling(url string) jobstore.NewJob {
 	job := apidbtest.NewJob()
 	job.Request.CallbackURL = url
 	return job
 }
 
-// versions are those of a job's deliveries, newest first.
+// versions returns the versions of a job's deliveries, newest first.
 func (h *fixture) versions(t *testing.T, id uuid.UUID) (versions []int64) {
 	t.Helper()
 	found, err := h.Deliveries.OfJob(t.Context(), apidb.Everyone, id, 100)
@@ -41,26 +41,26 @@ func TestEachEndOfAJobThatNamesAURLIsToBeDelivered(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, c := range map[string]struct {
-		words []statusstore.StatusWord
-		want  []int64
+		statuses []statusstore.PublishedStatus
+		want     []int64
 	}{
-		"one that has not ended":    {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 1, jobstate.Running, apidbtest.OfAttempt(1))}, nil},
-		"one that has":              {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, apidbtest.OfAttempt(1))}, []int64{2}},
-		"the same word again":       {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled), apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
-		"an older word":             {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed), apidbtest.Status(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
-		"the same end, once more":   {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, apidbtest.OfAttempt(1))}, []int64{2}},
-		"an end anew":               {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
-		"an end anew, unseen":       {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
-		"another end, unseen":       {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, apidbtest.OfAttempt(1))}, []int64{6, 2}},
-		"an end that comes at once": {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, apidbtest.OfAttempt(3))}, []int64{9}},
+		"one that has not ended":    {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 1, jobstate.Running, apidbtest.OfAttempt(1))}, nil},
+		"one that has":              {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, apidbtest.OfAttempt(1))}, []int64{2}},
+		"the same word again":       {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled), apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
+		"an older word":             {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Failed), apidbtest.Status(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
+		"the same end, once more":   {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, apidbtest.OfAttempt(1))}, []int64{2}},
+		"an end anew":               {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
+		"an end anew, unseen":       {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
+		"another end, unseen":       {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, apidbtest.OfAttempt(1))}, []int64{6, 2}},
+		"an end that comes at once": {[]statusstore.PublishedStatus{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, apidbtest.OfAttempt(3))}, []int64{9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			named, plain := h.Accept(t, calling("https://Example.org/x")).JobID, h.Accept(t, apidbtest.NewJob()).JobID
-			for _, said := range c.words {
+			for _, status := range c.statuses {
 				for _, id := range []uuid.UUID{named, plain} {
-					said.JobID = id
-					h.Apply(t, said)
+					status.JobID = id
+					h.Apply(t, status)
 				}
 			}
 			if got := h.versions(t, named); !slices.Equal(got, c.want) {
@@ -73,7 +73,7 @@ func TestEachEndOfAJobThatNamesAURLIsToBeDelivered(t *testing.T) {
 	}
 }
 
-// However a job comes in, its URL is kept, and with it the hash of its request.
+// Whichever statement accepts a job, its URL and the hash of its request are stored.
 func TestAJobKeepsItsURLHoweverItComesIn(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -139,7 +139,7 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 	h.settled(t, got)
 }
 
-// settled: what comes of a try counts while it is the last.
+// settled checks that the result of a try counts while that try is the last.
 func (h *fixture) settled(t *testing.T, got []deliverystore.Claimed) {
 	t.Helper()
 	state := func(c deliverystore.Claimed) deliverystore.Delivery {
@@ -187,8 +187,8 @@ func (h *fixture) settled(t *testing.T, got []deliverystore.Claimed) {
 	}
 }
 
-// A delivery that is wanted anew counts its tries from the first: the word on a try of before is none on the new first one.
-func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
+// A restarted delivery counts its tries from 1, so a result of an earlier try must not settle the new first one.
+func TestTheResultOfATryBeforeARestartIsIgnored(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.Accept(t, calling("http://host/")).JobID
@@ -263,7 +263,7 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 	}
 }
 
-// What is finished goes with its job, what is not stays.
+// Finished deliveries are deleted with their job, pending ones are not.
 func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	t.Parallel()
 	h := open(t)

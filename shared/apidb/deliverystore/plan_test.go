@@ -16,8 +16,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// At 200,000 deliveries without statistics, most of them due to one host and the rest to a thousand others, whoever
-// looks for what is due, lists or forgets visits no more than he takes.
+// At 200,000 deliveries without statistics, most of them due to one host and the rest to a thousand others, the
+// statements for due deliveries, lists and deletion visit no more rows than they return.
 func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -76,7 +76,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 	id := uuid.New()
-	_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
+	_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
 	must(err)
 	for name, most := range map[string]float64{
 		"DeliveryTurns": 61, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,

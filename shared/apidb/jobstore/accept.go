@@ -20,39 +20,39 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// NewJob is a valid request that is to become a job.
+// NewJob is a valid request for a job.
 type NewJob struct {
 	JobID       uuid.UUID
 	TraceID     uuid.UUID
 	Request     jobspec.Request
-	RequestHash []byte // of the canonical request; kept beside an idempotency key
-	EventSource string // of the CloudEvent that brought it; empty: none did
+	RequestHash []byte // of the canonical request; stored with an idempotency key
+	EventSource string // of the CloudEvent with the request; empty: there was none
 	EventID     string
-	Whose       apidb.Owner  // the owner of the request; Everyone: it may name any. A repeated event is found by it, too
-	Audit       *apidb.Audit // who has to answer for it, the same for all of a request; nil: nobody
-	TraceParent string       // who asked for it, where that is another trace than the request's; kept nowhere
-	Late        error        // why it is accepted only where it repeats one that was; nil: also as a new job
+	Whose       apidb.Owner  // the request's owner, who alone sees a repeated event; Everyone: any owner
+	Audit       *apidb.Audit // the same for all jobs of a request; nil: authentication is off
+	TraceParent string       // of the client, if it differs from the request's trace; not stored
+	Late        error        // why only a repeated request is accepted; nil: a new job is accepted, too
 }
 
-// Accepted is the job that a request has become.
+// Accepted is the result of a request for a job.
 type Accepted struct {
 	JobID     uuid.UUID
 	TraceID   uuid.UUID
 	RunAt     *time.Time
 	CreatedAt time.Time
-	Replayed  bool // the job was there before, or stands earlier in the same batch
-	Conflict  bool // its idempotency key belongs to JobID, which asked for something else
+	Replayed  bool // the job existed before, or is earlier in the same batch
+	Conflict  bool // its idempotency key belongs to JobID, whose request differs
 
-	OrderNumber int64      // of a job with an ordering key; they rise in the order of acceptance
-	OrderAfter  *uuid.UUID // the job of the key before it; nil: all before it have ended
-	Missing     []int      // what in the request's After is no job of the owner, the first few; then it was refused
-	Late        error      // the job's own, where it repeats none: then it was refused
+	OrderNumber int64      // of a job with an ordering key, rising in the order of acceptance
+	OrderAfter  *uuid.UUID // the previous job of the key; nil: all previous ones have ended
+	Missing     []int      // the first indexes in After that are not jobs of the owner; then it was refused
+	Late        error      // NewJob.Late, if the request was refused for it
 }
 
 // New reports whether the request has become a new job.
 func (a *Accepted) New() bool { return !a.Replayed && len(a.Missing) == 0 && a.Late == nil }
 
-// Status is the job's status when it was accepted, so that a repeated request gets the same answer.
+// Status returns the job's status at acceptance, so that a repeated request gets the same answer.
 func (a Accepted) Status() jobstate.Status {
 	if a.RunAt != nil && a.RunAt.After(a.CreatedAt) {
 		return jobstate.Scheduled
@@ -60,7 +60,7 @@ func (a Accepted) Status() jobstate.Status {
 	return jobstate.Pending
 }
 
-// Created is the job as it was accepted.
+// Created returns the job as it was accepted.
 func (a Accepted) Created(job NewJob) jobevent.Created {
 	req := &job.Request
 	return jobevent.Created{
@@ -72,20 +72,20 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 	}
 }
 
-// InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
-// The answers are in the order of jobs.
+// InsertJobs accepts many jobs in one statement; a second statement looks up those that existed before. The results
+// are in the order of jobs.
 func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	if err := checkWhose(jobs); err != nil {
 		return nil, err
 	}
 	from := s.db.Mark()
 	accepted, err := s.insertSome(ctx, jobs)
-	s.heardInsert(ctx, from, accepted)
+	s.takeInsertTime(ctx, from, accepted)
 	s.CountAccepted(jobs, accepted)
 	return accepted, err
 }
 
-// checkWhose refuses a job that belongs to another owner than the one who submits it.
+// checkWhose refuses a job that belongs to another owner than its submitter.
 func checkWhose(jobs []NewJob) error {
 	for i := range jobs {
 		if job := &jobs[i]; !job.Whose.Sees(job.Request.OwnerID) {
@@ -103,21 +103,21 @@ func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 		accepted, err := insertUniform(ctx, s.q, jobs)
 		return accepted, apidb.Classify("insert jobs", err)
 	case len(jobs) == 1 && !answeredFor(jobs):
-		// Alone it can wait for another's commit without holding anything: no deadlock.
+		// A statement alone waits for another transaction's commit without holding locks: no deadlock.
 		accepted, err := insertJobs(ctx, s.q, jobs)
 		return accepted, apidb.Classify("insert job", err)
 	}
 	return s.insertBatch(ctx, jobs, false)
 }
 
-// InsertAllJobs accepts all jobs, or with an ErrConflict, a *MissingError or a *LateError none.
+// InsertAllJobs accepts all jobs, or none with an ErrConflict, a *MissingError or a *LateError.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	if err := checkWhose(jobs); err != nil {
 		return nil, err
 	}
 	from := s.db.Mark()
 	accepted, err := s.insertAll(ctx, jobs)
-	s.heardInsert(ctx, from, accepted)
+	s.takeInsertTime(ctx, from, accepted)
 	s.CountAccepted(jobs, accepted)
 	return accepted, err
 }
@@ -156,16 +156,16 @@ func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accep
 	return accepted, nil
 }
 
-// InsertTries is how often an insert is tried: a job in the way can be gone when it is looked up.
+// InsertTries is how often an insert is tried: a conflicting job can be gone when it is looked up.
 const InsertTries = 3
 
 func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	accepted := make([]Accepted, len(jobs))
-	open := make([]int, len(jobs)) // ordinals without an answer
+	open := make([]int, len(jobs)) // ordinals without a result
 	for i := range open {
 		open[i] = i
 	}
-	// Batches that share keys insert them in one order, or they would deadlock.
+	// Batches that share keys insert them in the same order, or they would deadlock.
 	slices.SortStableFunc(open, func(a, b int) int { return compareKeys(&jobs[a], &jobs[b]) })
 	for range InsertTries {
 		rows, err := insertRows(ctx, q, jobs, open, accepted)
@@ -186,15 +186,15 @@ func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 	return nil, fmt.Errorf("find the jobs in the way of %d others: they come and go", len(open))
 }
 
-// insertRows inserts jobs at the places in their orders that accepted has.
+// insertRows inserts jobs with the order numbers in accepted.
 func insertRows(
 	ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted,
 ) ([]gen.JobInsertManyRow, error) {
 	return q.JobInsertMany(ctx, insertParams(jobs, open, accepted))
 }
 
-// lookUp answers the jobs that are known and returns the ordinals of the others. Such an answer is worth as much as the
-// first one: it waits for the replicas, too.
+// lookUp fills in the results of jobs that exist and returns the ordinals of the others. Such a result promises as
+// much as the first one, so its transaction waits for the replicas, too.
 func lookUp(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted) ([]int, error) {
 	known, err := q.JobsInTheWay(ctx, wayParams(jobs, open))
 	if err != nil {
@@ -216,9 +216,9 @@ func compareKeys(a, b *NewJob) int {
 		strings.Compare(a.EventID, b.EventID))
 }
 
-// takeInserted answers the jobs that were inserted and returns the ordinals of the others.
+// takeInserted fills in the results of the inserted jobs and returns the ordinals of the others.
 func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accepted []Accepted) []int {
-	// Of several jobs with one id only the first was inserted.
+	// Of several jobs with the same id only the first was inserted.
 	inserted := make(map[uuid.UUID]*gen.JobInsertManyRow, len(rows))
 	for i := range rows {
 		inserted[rows[i].JobID] = &rows[i]
@@ -247,7 +247,7 @@ func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted [
 		if row == nil {
 			return false
 		}
-		if !jobs[i].Whose.Sees(row.OwnerID) { // of an event that came in somebody's name while anybody could say whose it is
+		if !jobs[i].Whose.Sees(row.OwnerID) { // an event accepted for another owner while authentication was off
 			accepted[i] = Accepted{Replayed: true, Conflict: true}
 			return true
 		}
@@ -289,7 +289,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
 		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
 		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
-		p.RunAts = append(p.RunAts, nullable.Value(req.RunAt)) // zero: none, as in all that follow
+		p.RunAts = append(p.RunAts, nullable.Value(req.RunAt)) // zero: none, as in all lines below
 		p.DelaysMs = append(p.DelaysMs, req.Delay.Milliseconds())
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
 		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
@@ -331,8 +331,8 @@ func arrayLiteral(texts []string) string {
 	return "{" + strings.Join(quoted, ",") + "}"
 }
 
-// heardInsert takes the time from jobs that were just inserted.
-func (s *Store) heardInsert(ctx context.Context, from time.Duration, accepted []Accepted) {
+// takeInsertTime reads the database's time from jobs that were just inserted.
+func (s *Store) takeInsertTime(ctx context.Context, from time.Duration, accepted []Accepted) {
 	for i := range accepted {
 		if a := &accepted[i]; a.New() && !a.CreatedAt.IsZero() {
 			s.db.TakeTime(ctx, from, a.CreatedAt)

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// plainAndKeyed are the two ways into the table: with nothing that could be in the way, and with a key.
+// plainAndKeyed returns a job for each insert statement: one that cannot conflict, and one with a key.
 func plainAndKeyed() map[string]jobstore.NewJob {
 	return map[string]jobstore.NewJob{"plain": apidbtest.NewJob(), "keyed": apidbtest.Keyed("key", "body")}
 }
@@ -147,7 +147,7 @@ func TestTheSameKeyIsTheSameJobOrAConflict(t *testing.T) {
 	}
 }
 
-func TestTheSameEventIsTheSameJobWhateverItSays(t *testing.T) {
+func TestTheSameEventIsTheSameJobWhateverItsData(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	event := func(id, owner, key, body string) jobstore.NewJob {

@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// accepts counts the jobs that were accepted since the counts were last stored for the statistics. So no job pays a
-// write, and a process that is killed loses a few seconds of the count.
+// accepts counts the jobs accepted since the counts were last stored for the statistics. So no job costs a write for
+// the statistics, and a killed process loses a few seconds of the count.
 type accepts struct {
 	mu sync.Mutex
 	of map[acceptedKey]int32
@@ -66,8 +66,8 @@ func (a *accepts) giveBack(taken map[acceptedKey]int32) {
 // CountAccepted counts jobs that a transaction has accepted.
 func (s *Store) CountAccepted(jobs []NewJob, accepted []Accepted) { s.accepts.count(jobs, accepted) }
 
-// EnterAccepted stores for the statistics how many jobs this process has accepted. A process that inserts jobs calls it
-// every few seconds.
+// EnterAccepted stores for the statistics how many jobs this process has accepted. A process that inserts jobs calls
+// it every few seconds.
 func (s *Store) EnterAccepted(ctx context.Context) error {
 	taken := s.accepts.take()
 	if len(taken) == 0 {

@@ -33,7 +33,7 @@ func ended(t *testing.T, s *fixture, as jobstate.Status, ids ...uuid.UUID) {
 	t.Helper()
 	for _, id := range ids {
 		word := jobevent.Status{JobID: id, Version: 1, Status: string(as), UpdatedAt: time.Now()}
-		if _, err := s.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{{JSON: []byte(`{}`), Status: word}}); err != nil {
+		if _, err := s.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{{JSON: []byte(`{}`), Status: word}}); err != nil {
 			t.Fatal(err)
 		}
 	}

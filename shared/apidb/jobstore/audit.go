@@ -17,10 +17,10 @@ func answeredFor(jobs []NewJob) bool {
 	return false
 }
 
-// enterSubmits enters who submitted the new jobs: one entry for each request, whatever the number of its jobs.
+// enterSubmits inserts the audit entries of the new jobs: one for each request, whatever the number of its jobs.
 func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted []Accepted) error {
 	var entries []*apidb.Audit
-	made := map[*apidb.Audit]*apidb.Audit{} // a copy, for the transaction may run again
+	made := map[*apidb.Audit]*apidb.Audit{} // a copy, since the transaction may run again
 	for i := range jobs {
 		of := jobs[i].Audit
 		if of == nil || !accepted[i].New() {

@@ -15,19 +15,19 @@ import (
 const (
 	BlockDependency = "dependency"
 	BlockOrder      = "order"
-	BlockPause      = "pause" // of a control, as queue:default
+	BlockPause      = "pause" // by a control, for example queue:default
 	BlockLimit      = "limit"
 )
 
-// maxDependencies is how many of those that have to end first are listed as not ended.
+// maxDependencies bounds the listed dependencies of a job that have not ended.
 const maxDependencies = 20
 
-// maxListedAfter is how many of those that have to end first a list looks at, for each of its jobs.
+// maxListedAfter bounds how many dependencies of each job a list looks at.
 const maxListedAfter = 100
 
-// findBlocks finds what the waiting ones of some jobs wait for, other than a worker. It queries the database only if
-// one of them depends on others, and reads the controls at most once a second. Of the dependencies of a job it looks at
-// the first mostAfter.
+// findBlocks finds what blocks the waiting jobs among jobs. It queries the database only if one of them has
+// dependencies, and reads the controls at most once a second. Of the dependencies of a job it looks at the first
+// mostAfter.
 func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
 	if err := s.findBlockers(ctx, jobs, mostAfter); err != nil {
 		return err

@@ -18,13 +18,13 @@ import (
 // Changed is a job as a list shows it, and its recent states. After holds only the jobs that FindAfter looked for.
 type Changed struct {
 	Job
-	Were []jobstate.Status // in which it was up to lately, and is not any more
+	Were []jobstate.Status // that it has left lately
 }
 
-// lately is how long a job counts as having been in a status. It is longer than a notification of a change takes.
+// lately is how long a job counts as having been in a state. It is longer than a notification of a change takes.
 const lately = 10 * time.Second
 
-// ChangedJobs reads jobs of all owners, as a list shows them. later are those that there was no room for.
+// ChangedJobs reads jobs of all owners, as a list shows them. later are the jobs that did not fit.
 func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Changed, later []uuid.UUID, err error) {
 	rows, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: ids, MaxBytes: apidb.MaxListBytes})
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Cha
 	return changed, later, nil
 }
 
-// FindAfter finds out which of some jobs the changed ones come after: a job can name ten thousand, and filters ask
-// for a few.
+// FindAfter finds which of the jobs asked the changed ones depend on: a job can name ten thousand, and filters name
+// a few.
 func (s *Store) FindAfter(ctx context.Context, changed []Changed, asked []uuid.UUID) error {
 	at := map[uuid.UUID]*Changed{}
 	var ids []uuid.UUID
@@ -74,12 +74,12 @@ func (s *Store) FindAfter(ctx context.Context, changed []Changed, asked []uuid.U
 	return apidb.Classify("find what changed jobs come after", err)
 }
 
-// mostUnblocked is how many jobs with dependencies of an owner are looked at, where some of its jobs have ended.
+// mostUnblocked bounds how many of an owner's jobs with dependencies are looked at after some of its jobs have ended.
 const mostUnblocked = 300
 
-// UnblockedJobs finds jobs that may wait for less now that others have ended: not all, but those that are looked for
-// among followed, the next ones of ordering keys, and those accepted soon after what they wait for. None is told of
-// otherwise while it still waits.
+// UnblockedJobs finds jobs that may wait for fewer jobs now that others have ended: not all of them, but the followed
+// ones, the next ones of ordering keys, and jobs accepted soon after their dependencies. The other jobs show a change
+// only when they are ready.
 func (s *Store) UnblockedJobs(ctx context.Context, ended, followed []uuid.UUID) ([]uuid.UUID, error) {
 	ids, err := s.q.JobsUnblocked(ctx, gen.JobsUnblockedParams{
 		EndedIDs: ended, FollowedIDs: followed, MostSeen: mostUnblocked, MostLookedAt: maxListedAfter,
@@ -87,8 +87,8 @@ func (s *Store) UnblockedJobs(ctx context.Context, ended, followed []uuid.UUID) 
 	return ids, apidb.Classify("find jobs that wait for less", err)
 }
 
-// statusesBefore returns the states that a job has left in its latest transitions. A job in QUEUED is not notified by
-// itself: the API has shown PENDING.
+// statusesBefore returns the states that a job has left in its latest transitions. QUEUED is not notified by itself:
+// the API shows it as PENDING.
 func statusesBefore(job *Job) (were []jobstate.Status) {
 	moves := job.Snapshot.History
 	for i := len(moves) - 1; i >= 0; i-- {
@@ -106,7 +106,7 @@ func statusesBefore(job *Job) (were []jobstate.Status) {
 }
 
 // Fits reports whether an owner's list with the filter shows a job, or showed it until lately, so that a client that
-// follows a list of one status sees a job leave it. Page limits do not count.
+// follows a list of one status sees a job leave it. The page limits of the filter are ignored.
 func (f *Filter) Fits(owner apidb.Owner, job *Changed) bool {
 	owner, some := f.within(owner)
 	if !some || !owner.Sees(job.OwnerID) {
@@ -132,7 +132,7 @@ func (f *Filter) fitsText(job *Changed) bool {
 		(f.Tag == "" || slices.Contains(job.Tags, f.Tag))
 }
 
-// fitsSearch checks all places in which a search may find a text, also where a list would use the best index only.
+// fitsSearch checks all fields in which a search may find a text, also where a list would use only the best index.
 func (f *Filter) fitsSearch(job *Changed) bool {
 	if f.Search == "" || f.Search == job.IdempotencyKey {
 		return true
@@ -152,5 +152,5 @@ func lastError(job *Changed) jobevent.Error {
 	return *job.Snapshot.LastError
 }
 
-// askedFor: what is not asked for fits anything.
+// askedFor reports whether a value matches a filter; an empty filter matches any value.
 func askedFor(asked, is string) bool { return asked == "" || asked == is }

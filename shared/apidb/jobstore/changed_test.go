@@ -23,7 +23,7 @@ var filtered = jobstore.Changed{
 	},
 }
 
-// Each filter of a list is one of what has changed, too: who adds a field says here which jobs it leaves out.
+// Each filter of a list also filters changes: a new field needs a line here with the jobs that it excludes.
 func TestEachFilterChoosesChangedJobs(t *testing.T) {
 	t.Parallel()
 	created, after := filtered.CreatedAt, filtered.CreatedAt.Add(time.Second)
@@ -58,7 +58,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		}
 	}
 	if left := (&jobstore.Filter{Status: []jobstate.Status{jobstate.Running}}); !left.Fits(apidb.Everyone, &filtered) {
-		t.Error("a job that has left a list is not told to who follows it")
+		t.Error("a client that follows a list is not notified of a job that left it")
 	}
 	for _, search := range []string{"i", "DEMO", "b", filtered.JobID.String(), filtered.TraceID.String()} {
 		if !(&jobstore.Filter{Search: search}).Fits(apidb.Everyone, &filtered) {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// MissingError names the ids in a job's After that are no jobs of its owner.
+// MissingError names the ids in a job's After that are not jobs of its owner.
 type MissingError struct {
 	Job int   // in the batch
 	At  []int // in its After, the first few
@@ -23,7 +23,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("job %d comes after %d or more that do not exist", e.Job, len(e.At))
 }
 
-// LateError is the error for a job that came too late to be accepted.
+// LateError is returned for a job that came too late to be accepted.
 type LateError struct {
 	Job int // in the batch
 	Why error
@@ -33,7 +33,7 @@ func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.W
 
 func (e *LateError) Unwrap() error { return e.Why }
 
-// anyDependent reports whether some of the jobs are accepted with an eye on others.
+// anyDependent reports whether some of the jobs have an order, a dependency or a deadline of acceptance.
 func anyDependent(jobs []NewJob) bool {
 	for i := range jobs {
 		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || jobs[i].Late != nil {
@@ -43,10 +43,10 @@ func anyDependent(jobs []NewJob) bool {
 	return false
 }
 
-// errCameBetween: a job that was not there a moment ago is in the way of one that has its place already.
+// errCameBetween: a concurrent submit has inserted a job that conflicts with one that has its place already.
 var errCameBetween = errors.New("another submit came between")
 
-// insertDependent accepts jobs of which some have an order or come after others.
+// insertDependent accepts jobs of which some have an order or depend on others.
 func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
 	for range InsertTries {
 		err = s.db.Tx(ctx, func(q *gen.Queries) error {
@@ -79,9 +79,9 @@ type dependents struct {
 	accepted []Accepted
 }
 
-// insert first answers what needs no place in an order: the lock of a key holds up all its submits.
+// insert first handles the jobs that need no place in an order, since the lock of a key delays all its submits.
 func (t *dependents) insert(ctx context.Context) error {
-	open := make([]int, len(t.jobs)) // ordinals without an answer
+	open := make([]int, len(t.jobs)) // ordinals without a result
 	for i := range open {
 		open[i] = i
 	}
@@ -110,7 +110,7 @@ func (t *dependents) insert(ctx context.Context) error {
 	return err
 }
 
-// lookUp answers the jobs that are known and returns the ordinals of the others.
+// lookUp fills in the results of jobs that exist and returns the ordinals of the others.
 func (t *dependents) lookUp(ctx context.Context, open []int) ([]int, error) {
 	for _, i := range open {
 		if job := &t.jobs[i]; job.Request.IdempotencyKey != "" || job.EventID != "" {
@@ -120,7 +120,7 @@ func (t *dependents) lookUp(ctx context.Context, open []int) ([]int, error) {
 	return open, nil
 }
 
-// split takes apart the first of each idempotency key and event, and those that repeat it.
+// split separates the first job of each idempotency key and event from those that repeat it.
 func (t *dependents) split(open []int) (fresh, repeated []int) {
 	type identity struct{ kind, owner, space, name string }
 	seen := map[identity]bool{}
@@ -146,9 +146,9 @@ func (t *dependents) refuseLate(open []int) []int {
 	})
 }
 
-// refuseMissing refuses the jobs that come after what is no job of their owner, and returns the others.
-// One that has been deleted is none; one that is deleted after this was there, and the scheduler knows how
-// it ended for as long as an event of before may still come.
+// refuseMissing refuses the jobs that depend on ids that are not jobs of their owner, and returns the others. A job
+// that was deleted before is missing. A job that is deleted later existed, and the scheduler remembers how it ended
+// for as long as an old event may still arrive.
 func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, error) {
 	asked := map[string][]uuid.UUID{}
 	for _, i := range open {
@@ -178,7 +178,7 @@ func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, erro
 	}), nil
 }
 
-// refusal is an error where a job was refused.
+// refusal returns an error if a job was refused.
 func (t *dependents) refusal() error {
 	for i, a := range t.accepted {
 		switch {
@@ -206,7 +206,7 @@ func idsLiteral(ids []uuid.UUID) string {
 	return string(append(out, '}'))
 }
 
-// InsertInTx inserts jobs in a transaction that does other things, too.
+// InsertInTx inserts jobs in a transaction that makes other changes, too.
 func InsertInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	if !anyDependent(jobs) {
 		return insertJobs(ctx, q, jobs)

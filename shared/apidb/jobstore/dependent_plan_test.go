@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// What few ask for finds the rows that it is about, among 20,000 of its own key and without statistics.
+// The rare statements find their rows by indexes, among 20,000 of the same key and without statistics.
 func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -51,7 +51,7 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	for name, most := range map[string]float64{"OrderPlaces": 1, "JobsMissing": 100, "JobsBlocks": jobstore.MaxDependencies + 3} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
-			t.Errorf("%s was not heard of", name)
+			t.Errorf("%s did not run", name)
 		}
 		for _, plan := range seen {
 			plan.Walk(func(n pgtest.Node) {
@@ -91,7 +91,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	for name, most := range map[string]float64{"JobsSeen": 10, "JobsListed": 6, "JobsBlocks": 5 * jobstore.MaxListedAfter} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
-			t.Errorf("%s was not heard of", name)
+			t.Errorf("%s did not run", name)
 		}
 		for _, plan := range seen {
 			plan.Walk(func(n pgtest.Node) {
@@ -103,7 +103,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	}
 }
 
-// A lock of a key is not held by who has only been waiting for it.
+// A transaction that has only waited for a key's lock does not hold it.
 func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
 	t.Parallel()
 	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), apidb.PlannedOnce)
@@ -147,7 +147,7 @@ func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
 	}
 }
 
-// awaitLock returns when somebody waits for a key.
+// awaitLock returns once a transaction waits for a key.
 func awaitLock(t *testing.T, s *fixture) {
 	t.Helper()
 	for waiting := false; !waiting; {

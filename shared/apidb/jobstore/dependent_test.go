@@ -77,7 +77,7 @@ func (h *fixture) wantLine(t *testing.T, key string, jobs int) []place {
 	return places
 }
 
-func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
+func TestRareFieldsAreStoredAndRepublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first, second := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, ordered("k")).JobID
@@ -91,7 +91,7 @@ func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
 			j.Request.After, j.Request.RunAnyway, j.Request.Tags = []uuid.UUID{first}, true, []string{`a"b`}
 		},
 	}
-	said := map[uuid.UUID]string{}
+	published := map[uuid.UUID]string{}
 	for name, ask := range asks {
 		for kind, job := range map[string]jobstore.NewJob{"plain": apidbtest.NewJob(), "keyed": apidbtest.Keyed(name, "body")} {
 			ask(&job)
@@ -107,7 +107,7 @@ func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
 			}
 			created := accepted.Created(job)
 			created.CreatedAt = time.Time{}
-			said[job.JobID] = asJSON(t, created)
+			published[job.JobID] = asJSON(t, created)
 		}
 	}
 	h.Exec(t, "update jobs set created_at = now() - interval '15 s'")
@@ -116,13 +116,13 @@ func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := h.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Since: now.Add(-10 * time.Second), Until: now, Limit: 100})
-	if err != nil || len(again) != len(said)+2 {
-		t.Fatalf("said again: %d, %v", len(again), err)
+	if err != nil || len(again) != len(published)+2 {
+		t.Fatalf("published again: %d, %v", len(again), err)
 	}
 	for _, job := range again {
 		job.CreatedAt = time.Time{}
-		if want := said[job.JobID]; want != "" && asJSON(t, job) != want {
-			t.Errorf("said\n%s and again\n%s", want, asJSON(t, job))
+		if want := published[job.JobID]; want != "" && asJSON(t, job) != want {
+			t.Errorf("published\n%s and again\n%s", want, asJSON(t, job))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func bury(t *testing.T, s *fixture, traceID uuid.UUID, owners ...string) (ids []
 		job.Request.OwnerID, job.Request.IdempotencyKey = owner, "order-17"
 		_, err := s.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
 		if err == nil {
-			_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{
+			_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{{JSON: []byte(`{}`), Status: jobevent.Status{
 				JobID: job.JobID, Version: 1, Status: "FAILED", UpdatedAt: time.Now(), LastError: &jobevent.Error{ErrorCode: "RARE"},
 			}}})
 		}

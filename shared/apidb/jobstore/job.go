@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
+	jsonv2 "github.com/go-json-experiment/json" // three times as fast as encoding/json
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -34,7 +34,7 @@ type Job struct {
 	CreatedAt         time.Time
 	CancelRequestedAt *time.Time
 	Status            jobstate.Status
-	Version           int64 // 0: the scheduler has not been heard
+	Version           int64 // 0: no status has arrived
 	Attempt           int
 	RetryCount        int
 	UpdatedAt         time.Time
@@ -43,14 +43,14 @@ type Job struct {
 	ExpiresAt         *time.Time
 	OrderingKey       string
 	IdempotencyKey    string
-	HasAfter          bool        // others have to end first
+	HasAfter          bool        // it has dependencies
 	After             []uuid.UUID // nil in a list; see Changed
 	RunAnyway         bool        // false in a list
 	BlockedBy         []jobevent.Block
-	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself
-	CallbackURL       string       // empty in a list, and where its end is delivered nowhere
-	RunAgainOf        *uuid.UUID   // nil in a list, and where it does no other job once more
-	RunAgainAs        *uuid.UUID   // the newest job that does this one once more; nil in a list, and where none does
+	ScheduledBy       *ScheduledBy // nil in a list, and without a schedule
+	CallbackURL       string       // empty in a list, and if its end is not delivered
+	RunAgainOf        *uuid.UUID   // nil in a list, and if it does not repeat another job
+	RunAgainAs        *uuid.UUID   // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string     // members that Open could not open, as the API names them
 }
 
@@ -83,7 +83,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	return page[0], apidb.Classify("find what a job waits for", err)
 }
 
-// Filter chooses jobs; what is empty does not count.
+// Filter chooses jobs. An empty field chooses all.
 type Filter struct {
 	Status         []jobstate.Status // one of these
 	JobType        string
@@ -91,10 +91,10 @@ type Filter struct {
 	Tag            string
 	OrderingKey    string
 	ErrorCode      string     // of the last failure
-	NoErrorCode    bool       // never failed, or with no code
-	TraceID        *uuid.UUID // nil: of any
+	NoErrorCode    bool       // never failed, or failed without a code
+	TraceID        *uuid.UUID // nil: any
 	IdempotencyKey string
-	After          *uuid.UUID // come after this job; nil: does not count
+	After          *uuid.UUID // depend on this job; nil: any
 	Search         string     // see decideSearch
 	OwnerID        string
 	Since          *time.Time // createdAt from here on
@@ -106,9 +106,9 @@ type Filter struct {
 	search SearchBy
 }
 
-// ListJobs gives the owner's newest jobs that fit, without payloads and history; next is after which job the list goes
-// on, uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked
-// at.
+// ListJobs returns the owner's newest matching jobs, without payloads and history. next is the job after which the
+// list continues; uuid.Nil: it ends here. A page may be shorter than the limit if its jobs are large, or if many jobs
+// had to be looked at.
 func (s *Store) ListJobs(ctx context.Context, owner apidb.Owner, f Filter) (jobs []Job, next uuid.UUID, err error) {
 	owner, some := f.within(owner)
 	if !some {
@@ -144,7 +144,7 @@ type listed struct {
 	History skipped `json:"history"`
 }
 
-// skipped is JSON of no interest.
+// skipped ignores a JSON value.
 type skipped struct{}
 
 func (skipped) UnmarshalJSONFrom(from *jsontext.Decoder) error { return from.SkipValue() }
@@ -170,7 +170,7 @@ func newJob(row gen.JobsListedRow) (Job, error) {
 	return job, err
 }
 
-// newListed is a job without its status.
+// newListed converts a row without its status.
 func newListed(row gen.JobsListedRow) (Job, error) {
 	job := Job{
 		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
@@ -181,18 +181,18 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter,
 	}
 	if row.Progress != nil {
-		var said rowjson.Progress
-		if err := json.Unmarshal(row.Progress, &said); err != nil {
+		var progress rowjson.Progress
+		if err := json.Unmarshal(row.Progress, &progress); err != nil {
 			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
 		}
-		if said.Attempt == job.Attempt { // else it is of one that is not known to run
-			job.Progress = &said.Progress
+		if progress.Attempt == job.Attempt { // else it belongs to an attempt that is not known to run
+			job.Progress = &progress.Progress
 		}
 	}
 	return job, nil
 }
 
-// EndedJob reads a job as JobsApplyStatus wrote it into a delivery.
+// EndedJob reads a job as JobsApplyStatus stored it in a delivery.
 func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
 	var list gen.JobsListedRow
 	if err := json.Unmarshal(row, &list); err != nil {
@@ -202,7 +202,7 @@ func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
 	return newJob(list)
 }
 
-// TagsOf returns the tags of those jobs that have some.
+// TagsOf returns the tags of the jobs that have some.
 func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
 	rows, err := s.q.TagsOf(ctx, jobs)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// maxSeen is how many jobs a list with a filter looks at to find those that fit, and firstSeen at how many first: where
-// many fit that is enough.
+// maxSeen bounds how many jobs a list with a filter looks at to find matching ones. It looks at firstSeen first,
+// which is enough where many match.
 const (
 	maxSeen   = 20_000
 	firstSeen = 500
@@ -22,8 +22,8 @@ const (
 	maxSearched = 5_000
 )
 
-// list returns one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded,
-// and next is after which job a list goes on that has looked at enough.
+// list returns one job more than the filter's limit, if there is one. Matching jobs may be rare, so the number of
+// jobs looked at is bounded; next is the job after which a list continues that has reached the bound.
 func (s *Store) list(
 	ctx context.Context, owner apidb.Owner, f Filter,
 ) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
@@ -48,7 +48,7 @@ func (s *Store) list(
 		return nil, next, err
 	}
 	switch {
-	case int32(len(seen.JobIDs)) == p.MaxJobs: // one more than are shown, of which some may be gone by now
+	case int32(len(seen.JobIDs)) == p.MaxJobs: // one more than is shown; some of them may be deleted by now
 		next = seen.JobIDs[p.MaxJobs-2]
 	case seen.Seen == int64(p.MostSeen):
 		next = seen.LastID
@@ -59,7 +59,7 @@ func (s *Store) list(
 	return rows, next, err
 }
 
-// CountDead counts the owner's FAILED jobs that fit. known is false if there may be more than MaxFigure.
+// CountDead counts the owner's matching FAILED jobs. known is false if there may be more than MaxFigure.
 func (s *Store) CountDead(ctx context.Context, owner apidb.Owner, f Filter) (n int64, known bool, err error) {
 	owner, some := f.within(owner)
 	if !some {
@@ -79,7 +79,8 @@ func (s *Store) CountDead(ctx context.Context, owner apidb.Owner, f Filter) (n i
 	return seen.Fit, seen.Seen <= int64(most), apidb.Classify("count dead jobs", err)
 }
 
-// within is whose jobs of those that an owner sees the filter is about; some is false where it sees none of them.
+// within returns the owner whose jobs the filter chooses among those that owner sees; some is false if there are
+// none.
 func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 	if f.OwnerID == "" {
 		return owner, true
@@ -87,8 +88,8 @@ func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 	return apidb.OwnerOf(f.OwnerID), owner.Sees(f.OwnerID)
 }
 
-// narrow reports whether the filter leaves out jobs that stand between those that fit. The jobs of a state have a shelf
-// of their own.
+// narrow reports whether the filter excludes jobs that stand between matching ones in the index. The jobs of a state
+// have a shelf of their own.
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
 		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.Search != ""
@@ -123,7 +124,7 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 	return p
 }
 
-// chooseSource sets the parameter of the source with the fewest jobs that do not fit.
+// chooseSource sets the parameter of the source with the fewest jobs that do not match.
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 	unowned := shelves.Of(f.Status...)
 	switch {
@@ -154,7 +155,7 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 	}
 }
 
-// afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index
+// afterNear returns the first id that is too late for a job to be found by the time in its trace id. As in the index
 // jobs_of_trace, 40 bits of a UUIDv7 are its time in steps of 256 ms.
 func afterNear(trace uuid.UUID) *uuid.UUID {
 	var after uuid.UUID

@@ -13,9 +13,9 @@ import (
 
 type orderKey struct{ owner, key string }
 
-// lock is what stands for the key in the database; two keys of one lock wait for each other, that is all.
+// lock returns the number of the key's lock in the database. Two keys with the same number only wait for each other.
 func (k orderKey) lock() int64 {
-	// Not a hash for which an owner finds a key that holds up another's.
+	// A weaker hash would let an owner find a key that blocks another owner's.
 	sum := sha256.Sum256([]byte(k.owner + "\x00" + k.key))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
@@ -51,7 +51,7 @@ func (t *dependents) takePlaces(ctx context.Context, fresh []int) error {
 	if err := t.q.OrdersLock(ctx, slices.Compact(locks)); err != nil {
 		return err
 	}
-	// A statement of its own: it sees what was committed while we waited for the lock.
+	// A statement of its own, so that it sees what was committed while this transaction waited for the lock.
 	rows, err := t.q.OrderPlaces(ctx, p)
 	for _, row := range rows {
 		t.lineUp(inLine[keys[row.Place]], row)

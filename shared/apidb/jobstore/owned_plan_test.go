@@ -106,7 +106,7 @@ func fillOwned(t *testing.T, s *fixture, others, own int) {
 	}
 }
 
-// Jobs of nobody in particular stand in no index of owners.
+// Jobs without an owner are in no index of owners.
 func TestJobsWithoutAnOwnerPayForNoIndex(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)

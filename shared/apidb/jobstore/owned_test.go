@@ -39,8 +39,8 @@ func TestTheSameEventOfTwoOwnersIsTwoJobs(t *testing.T) {
 	}
 }
 
-// While nobody had to say who they are, an event came in somebody's name; who has a key now is told nothing of it.
-func TestAnEventOfBeforeThereWereKeysTellsNobodyOfItsJob(t *testing.T) {
+// While authentication was off, an event could name any owner. A client with a key now learns nothing of its job.
+func TestAnEventFromBeforeAuthenticationShowsItsJobToNoOtherOwner(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	before := h.Accept(t, ownedEvent(apidb.Everyone, "acme", "1"))
@@ -62,7 +62,7 @@ func TestAnEventOfBeforeThereWereKeysTellsNobodyOfItsJob(t *testing.T) {
 	}
 }
 
-func TestNobodyInsertsAJobForAnother(t *testing.T) {
+func TestAnOwnerInsertsNoJobForAnother(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := ownedJob("acme")
@@ -79,7 +79,8 @@ func TestNobodyInsertsAJobForAnother(t *testing.T) {
 	}
 }
 
-// An operation of an owner comes to its own jobs, whatever its list or filter says; the key of another's is another key.
+// An operation of an owner handles its own jobs, whatever its list or filter names. Another owner's key is another
+// key.
 func TestAnOperationOfAnOwnerComesToOwnJobsOnly(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// Request gives what one of the owner's jobs asked for, with the defaults that held for it, and the number of its last
-// command. The payload is as it is kept: sealed, where payloads are. The error is ErrNoJob where there is no such job.
+// Request returns the request of one of the owner's jobs, with the defaults at its acceptance, and the number of its
+// last command. The payload is returned as stored: sealed, if payloads are sealed. The error is ErrNoJob if there is
+// no such job.
 func (s *Store) Request(
 	ctx context.Context, owner apidb.Owner, id uuid.UUID,
 ) (req jobspec.Request, command int, err error) {

@@ -10,19 +10,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// SearchBy is by which indexes a search goes.
+// SearchBy names the indexes that a search uses.
 type SearchBy string
 
 const (
-	searchText SearchBy = ""     // by none: it looks at the newest jobs, so many a page
-	searchID   SearchBy = "id"   // by ids of jobs, trace ids and idempotency keys
-	searchName SearchBy = "name" // by idempotency keys and error codes
+	searchText SearchBy = ""     // none: it looks at the newest jobs, a bounded number a page
+	searchID   SearchBy = "id"   // job ids, trace ids and idempotency keys
+	searchName SearchBy = "name" // idempotency keys and error codes
 )
 
-// decideSearch chooses how a list is searched. What has the form of a UUID is looked for as one of a job or trace, or
-// as an idempotency key. Another text is looked for as an idempotency key or error code, if a job of the owner has it.
-// If none has, it is looked for among the newest jobs, as a tag or in the message of the last failure. The choice does
-// not depend on the cursor, so that all pages of a list are made by the same one.
+// decideSearch chooses how a list is searched. A text in the form of a UUID is looked for as a job id, a trace id or
+// an idempotency key. Another text is looked for as an idempotency key or error code, if a job of the owner has it.
+// If none has, it is looked for among the newest jobs, as a tag or in the message of the last failure. The choice
+// does not depend on the cursor, so that all pages of a list make the same choice.
 func (s *Store) decideSearch(ctx context.Context, owner apidb.Owner, f *Filter) error {
 	if f.Search == "" {
 		return nil
@@ -34,7 +34,7 @@ func (s *Store) decideSearch(ctx context.Context, owner apidb.Owner, f *Filter) 
 	asked := Filter{Search: f.Search, search: searchName}
 	p := asked.params(owner)
 	p.MaxJobs, p.MostSeen = 1, 1
-	if !owner.IsEveryone() && !owner.Indexed() { // the index has jobs of others, too
+	if !owner.IsEveryone() && !owner.Indexed() { // the index also has jobs of other owners
 		p.MostSeen = maxSeen
 	}
 	seen, err := s.q.JobsSeen(ctx, p)
@@ -44,14 +44,14 @@ func (s *Store) decideSearch(ctx context.Context, owner apidb.Owner, f *Filter) 
 	return err
 }
 
-// searchedID is the text of a search as an id, if it has the form of a UUID.
+// searchedID parses the text of a search as an id, if it has the form of a UUID.
 func (f *Filter) searchedID() (id uuid.UUID, ok bool) {
 	id, err := uuid.Parse(f.Search)
 	return id, err == nil && len(f.Search) == len(uuid.Nil.String())
 }
 
-// ChooseSearch chooses how an owner's jobs are searched for a text, as decideSearch does for a list. ownerID names the
-// one owner whose jobs are searched; empty: all that owner sees.
+// ChooseSearch chooses how an owner's jobs are searched for a text, as decideSearch does for a list. ownerID names
+// the one owner whose jobs are searched; empty: all jobs that owner sees.
 func (s *Store) ChooseSearch(ctx context.Context, owner apidb.Owner, ownerID, text string) (SearchBy, error) {
 	f := Filter{Search: text, OwnerID: ownerID}
 	owner, some := f.within(owner)
@@ -62,7 +62,7 @@ func (s *Store) ChooseSearch(ctx context.Context, owner apidb.Owner, ownerID, te
 	return f.search, err
 }
 
-// Terms is what a job must have one of to be found by a search; nil does not count.
+// Terms returns the values of which a matching job has at least one; nil does not count.
 func (by SearchBy) Terms(searched string) (text *string, asID *uuid.UUID, inMessage *string) {
 	f := Filter{Search: searched}
 	if f.Search == "" {
@@ -77,7 +77,7 @@ func (by SearchBy) Terms(searched string) (text *string, asID *uuid.UUID, inMess
 	return &f.Search, asID, inMessage
 }
 
-// inSnapshot is a text as it stands in a job-status event.
+// inSnapshot returns a text as it is encoded in a job-status event.
 func inSnapshot(text string) *string {
 	quoted, _ := jsontext.AppendQuote(nil, text)
 	inner := string(quoted[1 : len(quoted)-1])

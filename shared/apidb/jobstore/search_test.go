@@ -34,7 +34,7 @@ func failed(t *testing.T, s *fixture, owner, key, tag, code, message string) uui
 		job.Request.IdempotencyKey, job.RequestHash = key, []byte("hash")
 	}
 	status := jobevent.Status{
-		JobID: job.JobID, Version: 1, Status: "FAILED", UpdatedAt: time.Now(), Output: json.RawMessage(`{"said": "in the output"}`),
+		JobID: job.JobID, Version: 1, Status: "FAILED", UpdatedAt: time.Now(), Output: json.RawMessage(`{"text": "in the output"}`),
 		LastError: &jobevent.Error{ErrorCode: code, Message: message}, History: []jobevent.Move{{To: "FAILED", Reason: "in the history"}},
 	}
 	raw, err := json.Marshal(status)
@@ -42,7 +42,7 @@ func failed(t *testing.T, s *fixture, owner, key, tag, code, message string) uui
 		_, err = s.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
 	}
 	if err == nil {
-		_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{{JSON: raw, Status: status}})
+		_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{{JSON: raw, Status: status}})
 	}
 	if err != nil {
 		t.Fatal(err)

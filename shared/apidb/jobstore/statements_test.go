@@ -20,42 +20,42 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// listener hears the names of all statements.
-type listener struct {
-	mu   sync.Mutex
-	said []string
+// tracer records the names of all statements.
+type tracer struct {
+	mu         sync.Mutex
+	statements []string
 }
 
 var statementName = regexp.MustCompile(`-- name: (\w+)`)
 
-func (l *listener) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+func (l *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if name := statementName.FindStringSubmatch(data.SQL); name != nil {
-		l.said = append(l.said, name[1])
+		l.statements = append(l.statements, name[1])
 	} else {
-		l.said = append(l.said, data.SQL)
+		l.statements = append(l.statements, data.SQL)
 	}
 	return ctx
 }
 
-func (l *listener) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (l *tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // take returns the statements since the last call, but for that of the controls, which are read once a second.
-func (l *listener) take() []string {
+func (l *tracer) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	said := slices.DeleteFunc(l.said, func(name string) bool { return name == "ControlsAll" })
-	l.said = nil
-	return said
+	statements := slices.DeleteFunc(l.statements, func(name string) bool { return name == "ControlsAll" })
+	l.statements = nil
+	return statements
 }
 
 // A job without rare fields does not pay for them.
 func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Parallel()
-	heard := &listener{}
+	traced := &tracer{}
 	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), apidb.PlannedOnce,
-		func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = heard })
+		func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = traced })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil { // what a new connection is set by comes first
 		t.Fatal(err)
 	}
-	heard.take()
+	traced.take()
 	asked := func(changes ...func(*jobstore.NewJob)) jobstore.NewJob {
 		job := apidbtest.NewJob()
 		for _, change := range changes {
@@ -106,14 +106,14 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 		{"a job after another", []jobstore.NewJob{asked(tied)}, []string{"begin", "JobsMissing", "JobInsertMany", "commit"}},
 	} {
 		accepted, err := s.Jobs.InsertJobs(t.Context(), c.jobs)
-		if said := heard.take(); err != nil || len(accepted) != len(c.jobs) || !slices.Equal(said, c.want) {
-			t.Errorf("%s: %v, want %v; %v", c.name, said, c.want, err)
+		if statements := traced.take(); err != nil || len(accepted) != len(c.jobs) || !slices.Equal(statements, c.want) {
+			t.Errorf("%s: %v, want %v; %v", c.name, statements, c.want, err)
 		}
 	}
-	if _, err := s.Jobs.Job(t.Context(), apidb.Everyone, first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
+	if _, err := s.Jobs.Job(t.Context(), apidb.Everyone, first.JobID); err != nil || !slices.Equal(traced.take(), []string{"JobByID"}) {
 		t.Errorf("get a plain job: %v", err)
 	}
-	if _, _, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsSeen", "JobsListed", "JobsBlocks"}) {
+	if _, _, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 1}); err != nil || !slices.Equal(traced.take(), []string{"JobsSeen", "JobsListed", "JobsBlocks"}) {
 		t.Errorf("a list of jobs that are tied: %v", err)
 	}
 }

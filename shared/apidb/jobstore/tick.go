@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ScheduleSource begins the source of the event that is a tick.
+// ScheduleSource begins the source of an event that stands for a tick.
 const ScheduleSource = "/jobweaver/cron/"
 
 // ScheduledBy is the tick of a schedule that made a job.
@@ -14,7 +14,7 @@ type ScheduledBy struct {
 	At   time.Time
 }
 
-// scheduledBy reads it from the event that brought the job; nil where that was no tick.
+// scheduledBy reads the tick from the event with which the job was submitted; nil if that was not a tick.
 func scheduledBy(source, id *string) *ScheduledBy {
 	if source == nil || id == nil || !strings.HasPrefix(*source, ScheduleSource) {
 		return nil
@@ -27,5 +27,5 @@ func scheduledBy(source, id *string) *ScheduledBy {
 	return &ScheduledBy{Name: name, At: at}
 }
 
-// IsOurs reports whether an event's source is one that only our own functions may have.
+// IsOurs reports whether only JobWeaver's own functions may use an event's source.
 func IsOurs(eventSource string) bool { return strings.HasPrefix(eventSource, ScheduleSource) }

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// isUniform reports whether the jobs differ in id and payload only, and conflict with no other job.
+// isUniform reports whether the jobs differ in id and payload only, and cannot conflict with another job.
 func isUniform(jobs []NewJob) bool {
 	for i := range jobs {
 		job := &jobs[i]
@@ -31,7 +31,7 @@ func sameButPayload(job, other *NewJob) bool {
 		(a.RunAt == b.RunAt || a.RunAt != nil && b.RunAt != nil && a.RunAt.Equal(*b.RunAt))
 }
 
-// insertUniform is one statement without RETURNING: all that the database adds is the time.
+// insertUniform uses one statement without RETURNING for each row: the database adds only the time.
 func insertUniform(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	req := &jobs[0].Request
 	p := gen.JobInsertUniformParams{

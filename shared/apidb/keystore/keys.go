@@ -17,13 +17,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// Key is what is stored of an API key. It does not let anyone in.
+// Key is the stored part of an API key. It does not contain the secret.
 type Key struct {
 	KeyID     string
-	OwnerID   string // empty: the installation's own
+	OwnerID   string // empty: a key of the installation
 	Name      string
 	Roles     []string
-	Types     []string // of which it may have attempts, with the role work; empty: any
+	Types     []string // job types whose attempts it may fetch, with the role work; empty: any
 	Queues    []string // likewise
 	Hash      []byte   // SHA-256 of the whole key
 	CreatedAt time.Time
@@ -34,40 +34,40 @@ type Key struct {
 	LastUsedAt *time.Time // to the minute
 }
 
-// Live reports whether somebody may come in by it at an instant.
+// Live reports whether the key is valid at an instant.
 func (k *Key) Live(at time.Time) bool {
 	return k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(at))
 }
 
-// How many keys an owner may have: by which somebody can come in, and with those that are over, which stay in the list.
+// How many keys an owner may have: valid ones, and all including ended ones, which stay in the list.
 const (
 	maxLiveKeys = 1000
 	maxKeys     = 10_000
 )
 
-// Bootstrap is the actor that makes the first admin keys. api_keys_forget keeps them.
+// Bootstrap is the actor that makes the first admin keys. The SQL function api_keys_forget keeps them.
 const Bootstrap = "bootstrap"
 
-// What may be wrong with a key.
+// Errors about keys.
 var (
 	ErrNoKey   error = apierror.New(apierror.NotFound, "there is no such API key")
 	ErrKeyOver error = apierror.New(apierror.InvalidStateTransition, "the API key is revoked or has expired")
 	ErrTooMany error = apierror.New(apierror.InvalidJobRequest, "there are %d API keys of this owner already", maxLiveKeys)
 )
 
-// ByID returns the keys that exist.
+// ByID returns the existing keys among ids.
 func (s *Store) ByID(ctx context.Context, ids []string) ([]Key, error) {
 	rows, err := s.db.AuthQueries().KeysByID(ctx, ids)
 	return newKeys(rows), apidb.Classify(fmt.Sprintf("read %d API keys", len(ids)), err)
 }
 
-// Get returns one of an owner's.
+// Get returns one of an owner's keys.
 func (s *Store) Get(ctx context.Context, owner apidb.Owner, id string) (Key, error) {
 	row, err := s.q.KeyOf(ctx, gen.KeyOfParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
 	return newKey(row), apidb.Classify("get API key "+id, noKey(err))
 }
 
-// List lists an owner's by their ids, or everyone's owner by owner, from the one after a key on.
+// List lists an owner's keys by their ids, or everyone's by owner and id, starting after a key.
 func (s *Store) List(ctx context.Context, owner apidb.Owner, after string, limit int) ([]Key, error) {
 	var rows []gen.ApiKey
 	var err error
@@ -79,7 +79,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, after string, limit
 	return newKeys(rows), apidb.Classify("list API keys", err)
 }
 
-// Insert keeps a new key.
+// Insert stores a new key.
 func (s *Store) Insert(ctx context.Context, entry *apidb.Audit, key Key) (kept Key, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		entry.SetSubject(key.OwnerID, "key/"+key.KeyID)
@@ -89,8 +89,8 @@ func (s *Store) Insert(ctx context.Context, entry *apidb.Audit, key Key) (kept K
 	return kept, apidb.Classify("keep API key "+key.KeyID, err)
 }
 
-// insertKey also forgets those of the owner's keys that ended 30 days ago, so that making and revoking keys fills no
-// table for good.
+// insertKey also deletes the owner's keys that ended 30 days ago, so that making and revoking keys does not fill the
+// table.
 func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	if _, err := q.KeysForget(ctx, key.OwnerID); err != nil {
 		return Key{}, err
@@ -111,8 +111,8 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	return newKey(row), err
 }
 
-// EnsureAdmin stores a key of the installation with the role admin, and enters it in the audit log. An existing key of
-// this id stays as it is, even a revoked one; like a new key, it is answered once a replica has it.
+// EnsureAdmin stores a key of the installation with the role admin, and enters it in the audit log. An existing key
+// with this id stays as it is, even a revoked one; as for a new key, the method returns once a replica has it.
 func (s *Store) EnsureAdmin(ctx context.Context, id string, hash []byte, name string) (Key, error) {
 	err := s.db.Tx(ctx, func(q *gen.Queries) error {
 		added, err := q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: Bootstrap})
@@ -132,7 +132,7 @@ func (s *Store) EnsureAdmin(ctx context.Context, id string, hash []byte, name st
 	return s.Get(ctx, apidb.Everyone, id)
 }
 
-// Revoke ends an owner's key, now or whenever it was before.
+// Revoke ends an owner's key. A key that has ended keeps its time.
 func (s *Store) Revoke(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id string) (revoked Key, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		row, err := q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
@@ -143,8 +143,8 @@ func (s *Store) Revoke(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	return revoked, apidb.Classify("revoke API key "+id, err)
 }
 
-// Rotate has a new id and hash take the place of an owner's key, which lives on for overlap at most. The new key
-// allows the same, and lives as long as the old one was made for.
+// Rotate replaces an owner's key by one with a new id and hash; the old key stays valid for overlap at most. The new
+// key has the same rights, and the lifetime for which the old one was made.
 func (s *Store) Rotate(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id string, overlap time.Duration, with Key,
 ) (kept Key, err error) {
@@ -173,10 +173,10 @@ func (s *Store) Rotate(
 	return kept, apidb.Classify("rotate API key "+id, err)
 }
 
-// RecordUse enters when keys were last used.
+// RecordUse stores when keys were last used.
 func (s *Store) RecordUse(ctx context.Context, at map[string]time.Time) error {
 	var p gen.KeysUsedParams
-	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, whoever else enters the same
+	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, so that concurrent calls do not deadlock
 		p.KeyIDs, p.UsedAts = append(p.KeyIDs, id), append(p.UsedAts, at[id])
 	}
 	return apidb.Classify(fmt.Sprintf("enter use of %d API keys", len(at)), s.db.AuthQueries().KeysUsed(ctx, p))
@@ -205,5 +205,5 @@ func newKey(row gen.ApiKey) Key {
 	}
 }
 
-// given is a list that is never NULL.
+// given returns a list that is never NULL.
 func given(names []string) []string { return append([]string{}, names...) }

@@ -27,18 +27,18 @@ type Line struct {
 // Filter chooses the last lines of a job's log.
 type Filter struct {
 	Attempt  int   // 0: of all attempts
-	Before   Place // the zero one: from the end
-	MaxBytes int   // of JSON, about
+	Before   Place // zero: the end
+	MaxBytes int   // of JSON, approximately
 }
 
-// Place is where a part of a log begins.
+// Place is a position in a log.
 type Place struct{ Attempt, Line int32 }
 
-// maxParts bounds how many parts of a log come at once: a worker sends what there is once a second.
+// maxParts bounds how many parts of a log are read at once: a worker sends one part a second.
 const maxParts = 1000
 
-// List returns the last lines of one of the owner's jobs that fit, in order; next is where lines before these end, nil:
-// there are none.
+// List returns the last matching lines of one of the owner's jobs, in order. next is the position before which older
+// lines end; nil: there are none.
 func (s *Store) List(ctx context.Context, owner apidb.Owner, id uuid.UUID, f Filter) (
 	lines []Line, next *Place, err error,
 ) {
@@ -71,7 +71,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, id uuid.UUID, f Fil
 	return lines, next, nil
 }
 
-// End is where a job's log ends; the zero place: it has no line.
+// End returns the position at the end of a job's log; zero: it has no line.
 func (s *Store) End(ctx context.Context, id uuid.UUID) (Place, error) {
 	row, err := s.q.LogsEnd(ctx, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -80,7 +80,8 @@ func (s *Store) End(ctx context.Context, id uuid.UUID) (Place, error) {
 	return Place{row.Attempt, row.FirstLine}, apidb.Classify("find the end of a log", err)
 }
 
-// After returns the lines of a job's log that came after a place, about as many as fit. more: there may be others.
+// After returns the lines of a job's log after a position, about maxBytes of them; more reports that there may be
+// others.
 func (s *Store) After(ctx context.Context, id uuid.UUID, after Place, maxBytes int) (
 	lines []Line, end Place, more bool, err error,
 ) {
@@ -114,7 +115,7 @@ func appendLines(lines []Line, id uuid.UUID, attempt int32, raw json.RawMessage)
 	return lines, nil
 }
 
-// Add keeps runs of log lines, each once.
+// Add stores log lines, each once.
 func (s *Store) Add(ctx context.Context, logs []jobevent.AttemptLog) error {
 	var p gen.LogInsertManyParams
 	slices.SortFunc(logs, func(a, b jobevent.AttemptLog) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
@@ -128,10 +129,10 @@ func (s *Store) Add(ctx context.Context, logs []jobevent.AttemptLog) error {
 		p.FirstLines = append(p.FirstLines, int32(log.FirstLine))
 		p.Lines = append(p.Lines, lines)
 	}
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
 	err := s.db.Tx(ctx, func(q *gen.Queries) error {
-		if err := q.LogInsertMany(ctx, p); err != nil || !tells {
+		if err := q.LogInsertMany(ctx, p); err != nil || !notify {
 			return err
 		}
 		return apidb.NotifyChange(ctx, q, apidb.ChangeLog, slices.Compact(slices.Clone(p.JobIDs)))
@@ -139,8 +140,8 @@ func (s *Store) Add(ctx context.Context, logs []jobevent.AttemptLog) error {
 	return apidb.Classify(fmt.Sprintf("add %d runs of log lines", len(logs)), err)
 }
 
-// Expire looks at the log lines of the next jobs that were accepted so long ago, at most limit rows, and deletes
-// those of jobs that are gone.
+// Expire looks at the log lines of the next jobs that were accepted age ago, at most limit rows, and deletes those of
+// deleted jobs.
 func (s *Store) Expire(
 	ctx context.Context, now time.Time, age time.Duration, after uuid.UUID, limit int,
 ) (apidb.Walked, error) {

@@ -9,16 +9,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 )
 
-// operationFilter is a filter with what was decided of it when its operation was accepted. A search by names must stay
-// one: a retry changes error codes, and the text of none would then be looked for in messages.
+// operationFilter is a filter with the search that was chosen when its operation was accepted. A search by names must
+// stay one: a retry clears error codes, and a text that no job has as a name would then be looked for in messages.
 type operationFilter struct {
 	apibody.Filter
 	By jobstore.SearchBy `json:"by,omitempty"`
 }
 
-// storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to jobs
-// that nobody meant. A version that does not know narrow_filter finds a text in filter, and one that does not know
-// some of the fields there finds a list in narrow_filter. Either fails on it and leaves the operation to this version.
+// storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to
+// other jobs. A version that does not know narrow_filter finds a text in filter, and a version that does not know
+// some of its fields finds a list in narrow_filter. Either fails on it and leaves the operation to this version.
 func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
 	switch {
 	case f.Narrower():
@@ -37,7 +37,7 @@ func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.R
 	return filter, narrow, nil
 }
 
-// readFilter reads what storeFilter has written; nil: there is none.
+// readFilter reads what storeFilter has written; nil: no filter.
 func readFilter(stored json.RawMessage) (*operationFilter, error) {
 	if len(stored) == 0 {
 		return nil, nil

@@ -7,11 +7,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// Limit sets how many unfinished operations an owner may have; 0: any number. Operations that are made at the same time
-// may exceed it a little. Limit must be called before anything else.
+// Limit sets how many unfinished operations an owner may have; 0: any number. Concurrent requests may exceed it a
+// little. Limit must be called before all other methods.
 func (s *Store) Limit(most int) { s.most = most }
 
-// checkLimit refuses an operation of an owner that has as many unfinished ones as it may have.
+// checkLimit refuses an operation of an owner that has reached its limit.
 func (s *Store) checkLimit(ctx context.Context, q *gen.Queries, owner apidb.Owner) error {
 	if s.most == 0 {
 		return nil
@@ -25,8 +25,8 @@ func (s *Store) checkLimit(ctx context.Context, q *gen.Queries, owner apidb.Owne
 	return err
 }
 
-// ListenOperations calls wake whenever there is something to be done for an operation. The store notifies those who
-// watch of its commands meanwhile. It ends with ctx or with its connection.
+// ListenOperations calls wake whenever an operation has work to do. Meanwhile the store notifies watchers of the
+// commands that it keeps. It ends with ctx or with its connection.
 func (s *Store) ListenOperations(ctx context.Context, wake func()) error {
 	return s.db.ListenAndNotify(ctx, "jobweaver_operations", wake)
 }

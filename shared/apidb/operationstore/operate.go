@@ -19,21 +19,22 @@ import (
 )
 
 const (
-	// operationPage is how many jobs an operation comes to in one transaction.
+	// operationPage is how many jobs of an operation one transaction handles.
 	operationPage = 500
-	// operationWindow is how many it looks at, where few match its filter.
+	// operationWindow is how many it looks at, if few match its filter.
 	operationWindow = 2_000
-	// MaxUnanswered bounds the commands of one operation that nobody has answered yet: the others' commands must not
-	// wait behind a million of them.
+	// MaxUnanswered bounds the unanswered commands of one operation, so that other commands do not wait behind a
+	// million of them.
 	MaxUnanswered = 2_000
-	// MaxSkips is how many refused or skipped jobs are named.
+	// MaxSkips is how many refused or skipped jobs are listed.
 	MaxSkips = 1_000
 )
 
-// Operate does the next piece of an operation in one transaction: it counts the answers, keeps commands for the next
-// jobs, and ends it. more: there is another piece to be done at once. While another process does it, it does nothing.
+// Operate does the next piece of an operation in one transaction: it counts answers, stores commands for the next
+// jobs, and ends the operation after the last. more reports that another piece can be done at once. Operate does
+// nothing while another process works on the operation.
 func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []commandstore.Command, more bool, err error) {
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		commands, more = nil, false
@@ -49,7 +50,7 @@ func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []commandst
 			return err
 		}
 		commands = work.commands
-		if err := work.save(ctx); err != nil || !tells {
+		if err := work.save(ctx); err != nil || !notify {
 			return err
 		}
 		ids := make([]uuid.UUID, len(commands))
@@ -84,7 +85,7 @@ func newWork(q *gen.Queries, op gen.OperationLockRow) (*work, error) {
 }
 
 func (w *work) piece(ctx context.Context) (more bool, err error) {
-	// Before the answers: of a command that is not counted here any more, its answer is there.
+	// Before the answers are counted: a command that is not counted as unanswered has its answer in the table.
 	unanswered, err := w.q.OperationUnanswered(ctx, gen.OperationUnansweredParams{
 		OperationID: w.op.OperationID, Most: MaxUnanswered,
 	})
@@ -109,7 +110,7 @@ func (w *work) piece(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// count takes the answers that have come.
+// count takes the answers that have arrived.
 func (w *work) count(ctx context.Context) error {
 	answers, err := w.q.OperationAnswersTake(ctx, w.op.OperationID)
 	if err != nil {
@@ -126,7 +127,7 @@ func (w *work) count(ctx context.Context) error {
 	return nil
 }
 
-// leaveOut notes a job, before it is counted.
+// leaveOut notes a refused or skipped job, before it is counted.
 func (w *work) leaveOut(jobID uuid.UUID, reason string) {
 	w.reasons[reason]++
 	if w.op.Refused+w.op.Skipped < MaxSkips {
@@ -134,7 +135,7 @@ func (w *work) leaveOut(jobID uuid.UUID, reason string) {
 	}
 }
 
-// finish ends the operation. A job that was deleted because it was old took its command with it.
+// finish ends the operation. A job that was deleted for its age took its command with it.
 func (w *work) finish() {
 	if gone := w.op.Asked - w.op.Applied - w.op.Refused; gone > 0 {
 		w.op.Refused += gone
@@ -146,7 +147,7 @@ func (w *work) finish() {
 	w.finished, w.changed = true, true
 }
 
-// walk comes to the next jobs.
+// walk handles the next jobs.
 func (w *work) walk(ctx context.Context) error {
 	ids, err := w.next(ctx)
 	if err != nil {
@@ -191,7 +192,7 @@ func (w *work) walk(ctx context.Context) error {
 	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited)
 }
 
-// skip records why jobs got no command; awaited are those with an unanswered callback.
+// skip records why jobs got no command; awaited are the jobs with an unanswered callback.
 func (w *work) skip(
 	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited []uuid.UUID,
 ) error {
@@ -220,7 +221,7 @@ func (w *work) skip(
 	return nil
 }
 
-// next chooses the next jobs and moves on to behind them.
+// next chooses the next jobs and advances the walk behind them.
 func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
 	if w.filter == nil {
 		ids, err = w.q.OperationListed(ctx, gen.OperationListedParams{
@@ -250,13 +251,13 @@ func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// walkRoom is how far before its created_at a job's id may be for an operation to find it: ids that another release
-// made have the time of a gateway's wall clock.
+// walkRoom is how far before its created_at a job's id may be for an operation to find it: ids made by an older
+// release have the time of a gateway's wall clock.
 const walkRoom = 24 * time.Hour
 
-// window looks at the next jobs, those on the shelves of the wanted states where these have one. The operation's
-// created_at decides which jobs were accepted before it, and not their ids: so the walk goes on to the last job there
-// is. Jobs accepted meanwhile are passed by 2,000 at a time, far faster than they come.
+// window looks at the next jobs, on the shelves of the chosen states if these have shelves. The operation's
+// created_at decides which jobs were accepted before it, not their ids, so the walk continues to the last job there
+// is. Later jobs are passed 2,000 at a time, far faster than they are accepted.
 func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	f := w.filter
 	statuses := f.Status
@@ -282,7 +283,7 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	switch {
 	case nullable.Value(w.op.OwnerID) != "":
 		p.ByOwnedShelves = shelves.OwnedOf(statuses...)
-	case slices.Contains(statuses, jobstate.Completed): // which stands on no shelf
+	case slices.Contains(statuses, jobstate.Completed): // which has no shelf
 		p.ByID = true
 	default:
 		p.ByShelves = shelves.Of(statuses...)

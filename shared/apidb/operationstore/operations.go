@@ -28,7 +28,7 @@ var ErrNoOperation error = apierror.New(apierror.NotFound, "there is no such ope
 // OperationStatus is how far an operation has come.
 type OperationStatus string
 
-// An aborting operation asks for nothing more and waits for the answers to what it has asked.
+// An aborting operation stores no more commands and waits for the answers to those that it has stored.
 const (
 	OperationRunning   OperationStatus = "RUNNING"
 	OperationAborting  OperationStatus = "ABORTING"
@@ -36,29 +36,29 @@ const (
 	OperationCompleted OperationStatus = "COMPLETED"
 )
 
-// Operation is one command for many jobs, and what has become of it.
+// Operation is one command for many jobs, and its progress.
 type Operation struct {
 	ID         uuid.UUID
 	Command    string
 	RunAt      *time.Time // of a reschedule
 	By         string
 	Filter     json.RawMessage // a apibody.Filter; nil: a list
-	Listed     int             // how many jobs are on it
+	Listed     int             // the number of jobs on the list
 	Status     OperationStatus
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	FinishedAt *time.Time
-	Walked     bool // no job is left to come to
+	Walked     bool // all jobs have been handled
 	Matched    int64
-	Asked      int64 // matched jobs for which a command was kept
+	Asked      int64 // matched jobs for which a command was stored
 	Applied    int64
 	Refused    int64            // by the scheduler
-	Skipped    int64            // matched jobs for which none was kept
-	Reasons    map[string]int64 // why refused or skipped, and how many jobs
+	Skipped    int64            // matched jobs for which no command was stored
+	Reasons    map[string]int64 // jobs refused or skipped, by reason
 	Skips      []Skip           // the first of these jobs; nil in a list
 }
 
-// Ended reports whether nothing more will become of it.
+// Ended reports whether the operation is over.
 func (o Operation) Ended() bool { return o.FinishedAt != nil }
 
 // Skip is a job that an operation left out, and the reason.
@@ -67,18 +67,18 @@ type Skip struct {
 	Reason string
 }
 
-// NewOperation is a valid request on its way into the store.
+// NewOperation is a valid request for an operation.
 type NewOperation struct {
 	ID          uuid.UUID // UUIDv7
 	Request     apibody.Operation
-	RequestHash []byte // kept beside an idempotency key
+	RequestHash []byte // stored with an idempotency key
 	By          string
 	Audit       *apidb.Audit
-	Whose       apidb.Owner // it is about jobs of this owner only, and only this owner sees it
+	Whose       apidb.Owner // it handles only jobs of this owner, and only this owner sees it
 }
 
-// InsertOperation keeps an operation and wakes who does it. One whose idempotency key is known is the known one, or
-// an ErrConflict.
+// InsertOperation stores an operation and wakes bulk. For a known idempotency key it returns the known operation, or
+// ErrConflict.
 func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Operation, replayed bool, err error) {
 	by, err := s.decideOperation(ctx, &asked)
 	if err != nil {
@@ -143,7 +143,7 @@ func (o *NewOperation) params(by jobstore.SearchBy) (p gen.OperationInsertParams
 	return p, err
 }
 
-// Operation returns one of the owner's; ErrNoOperation when there is none.
+// Operation returns one of the owner's operations, or ErrNoOperation.
 func (s *Store) Operation(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Operation, error) {
 	return operation(ctx, s.q, owner, id)
 }
@@ -167,8 +167,8 @@ func operation(ctx context.Context, q *gen.Queries, owner apidb.Owner, id uuid.U
 	return op, apidb.Classify("get skipped jobs", err)
 }
 
-// ListOperations gives the owner's newest operations before one (uuid.Nil: all), without skipped jobs; more: there are
-// others.
+// ListOperations returns the owner's newest operations before one (uuid.Nil: all), without skipped jobs; more reports
+// that others follow.
 func (s *Store) ListOperations(
 	ctx context.Context, owner apidb.Owner, before uuid.UUID, limit int,
 ) (ops []Operation, more bool, err error) {
@@ -207,7 +207,7 @@ func (s *Store) listOperations(ctx context.Context, owner apidb.Owner, before uu
 	return rows, err
 }
 
-// AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then.
+// AbortOperation aborts a running operation of the owner, and returns it as it is then.
 func (s *Store) AbortOperation(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID,
 ) (Operation, error) {
@@ -229,13 +229,14 @@ func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UU
 	return ended, apidb.Classify("find ended operations", err)
 }
 
-// UnfinishedOperations gives one of each owner, then a second one of each, and so on, each time those after one first.
+// UnfinishedOperations returns one operation of each owner, then a second one of each, and so on; those after one
+// come first.
 func (s *Store) UnfinishedOperations(ctx context.Context, after uuid.UUID, limit int) ([]uuid.UUID, error) {
 	ids, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{AfterID: after, MaxOperations: int32(limit)})
 	return ids, apidb.Classify("find unfinished operations", err)
 }
 
-// ForgetOperations deletes those that ended so long ago.
+// ForgetOperations deletes the operations that ended longer than age ago.
 func (s *Store) ForgetOperations(ctx context.Context, age time.Duration) error {
 	now, err := s.db.Now(ctx)
 	if err != nil {
@@ -259,7 +260,7 @@ func newOperation(row gen.OperationsListRow) (Operation, error) {
 	}
 	filter, err := readFilter(row.Filter)
 	if err == nil && filter != nil {
-		op.Filter, err = json.Marshal(filter.Filter) // without what was decided of it
+		op.Filter, err = json.Marshal(filter.Filter) // without the chosen search
 	}
 	if err != nil {
 		return op, fmt.Errorf("show filter of operation %s: %w", op.ID, err)

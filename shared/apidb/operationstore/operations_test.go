@@ -56,13 +56,13 @@ func (h *fixture) pieces(t *testing.T, id uuid.UUID) (commands []commandstore.Co
 	return commands
 }
 
-// answer is the scheduler: it does what it is told, where refuse does not say otherwise, and says so twice.
+// answer answers commands as the scheduler does: each is applied unless refuse names it, and answered twice.
 func (h *fixture) answer(t *testing.T, commands []commandstore.Command, refuse func(i int) string) {
 	t.Helper()
 	after := map[string]jobstate.Status{
 		"cancel": jobstate.Cancelled, "retry": jobstate.Pending, "reschedule": jobstate.Scheduled,
 	}
-	var words []statusstore.StatusWord
+	var words []statusstore.PublishedStatus
 	var gone []statusstore.Gone
 	for i, c := range commands {
 		reason := ""
@@ -117,7 +117,7 @@ func idsOf(commands []commandstore.Command) (ids []uuid.UUID) {
 	return ids
 }
 
-func TestAnOperationAsksEachJobOfItsListOnceAndSaysWhyNotTheOthers(t *testing.T) {
+func TestAnOperationAsksEachJobOfItsListOnceAndReportsWhyNotTheOthers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	failed := h.jobs(t, 3, jobstate.Failed, "")
@@ -279,7 +279,7 @@ func TestOnlySomeCommandsAreUnansweredAtATime(t *testing.T) {
 	}
 }
 
-func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
+func TestAnAbortedOperationAsksNoMoreJobsAndWaitsForItsAnswers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.jobs(t, 3_000, jobstate.Failed, "")
@@ -362,7 +362,7 @@ func TestTwoAtOnceAskEachJobOnce(t *testing.T) {
 		<-kept
 	}
 	go func() {
-		for range kept { // so that nobody waits for room
+		for range kept { // so that no command waits for room
 		}
 	}()
 	if err := g.Wait(); err != nil {
@@ -433,7 +433,7 @@ func TestOldOperationsAreForgottenAndOnlyThose(t *testing.T) {
 	}
 }
 
-// chaos F1: the time in the ids is a gateway's, which may be wrong by hours.
+// The time in the ids is a gateway's, which may be wrong by hours.
 func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *testing.T) {
 	t.Parallel()
 	at := func(ago time.Duration) *time.Time { t := time.Now().Add(-ago); return &t }

@@ -1,4 +1,4 @@
-// Package operationstore keeps operations, and does them piece by piece.
+// Package operationstore stores operations, and works on them piece by piece.
 package operationstore
 
 import (

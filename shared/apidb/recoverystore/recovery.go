@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// RestoredJob is how far a job has come by the statuses that were stored.
+// RestoredJob is the state of a job by its stored statuses.
 type RestoredJob gen.RestoredJobsRow
 
 // Jobs returns the next jobs in the order of their ids.
@@ -26,30 +26,30 @@ func (s *Store) Jobs(ctx context.Context, after uuid.UUID, limit int) ([]Restore
 	return jobs, apidb.Classify("read restored jobs", err)
 }
 
-// KnownUntil is the latest instant of which the database knows.
+// KnownUntil returns the latest instant that the database has recorded.
 func (s *Store) KnownUntil(ctx context.Context) (time.Time, error) {
 	at, err := s.q.RestoredUntil(ctx)
 	return at, apidb.Classify("read how far the database goes", err)
 }
 
-// RestoredWord is the stored status of a job.
-type RestoredWord struct {
+// RestoredStatus is the stored status of a job.
+type RestoredStatus struct {
 	JobID             uuid.UUID
 	JSON              json.RawMessage
-	CancelRequestedAt time.Time // zero: it was not
+	CancelRequestedAt time.Time // zero: no cancel was requested
 }
 
-// Words returns the stored statuses of these jobs.
-func (s *Store) Words(ctx context.Context, ids []uuid.UUID) ([]RestoredWord, error) {
-	rows, err := s.q.RestoredWords(ctx, ids)
-	words := make([]RestoredWord, len(rows))
+// Statuses returns the stored statuses of these jobs.
+func (s *Store) Statuses(ctx context.Context, ids []uuid.UUID) ([]RestoredStatus, error) {
+	rows, err := s.q.RestoredStatuses(ctx, ids)
+	statuses := make([]RestoredStatus, len(rows))
 	for i, row := range rows {
-		words[i] = RestoredWord{row.JobID, row.Word, row.CancelRequestedAt}
-		if words[i].CancelRequestedAt.Year() <= 1 {
-			words[i].CancelRequestedAt = time.Time{}
+		statuses[i] = RestoredStatus{row.JobID, row.Status, row.CancelRequestedAt}
+		if statuses[i].CancelRequestedAt.Year() <= 1 {
+			statuses[i].CancelRequestedAt = time.Time{}
 		}
 	}
-	return words, apidb.Classify("read what was heard of jobs", err)
+	return statuses, apidb.Classify("read statuses of jobs", err)
 }
 
 // Accepted returns these jobs as they were accepted.
@@ -61,19 +61,19 @@ func (s *Store) Accepted(ctx context.Context, ids []uuid.UUID) ([]jobevent.Creat
 	return statusstore.CreatedOf(rows)
 }
 
-// Insert takes jobs in as the scheduler knows them, a JSON array of schedulerdb's. Reconcile asks what became of them.
+// Insert inserts jobs from the scheduler's rows, a JSON array of schedulerdb's. Reconcile asks for their statuses.
 func (s *Store) Insert(ctx context.Context, jobs json.RawMessage) (int64, error) {
 	n, err := s.q.RestoredInsert(ctx, jobs)
 	return n, apidb.Classify("insert jobs that the scheduler has", err)
 }
 
-// Unhear deletes the stored statuses of jobs that have not ended. Reconcile asks the scheduler again.
-func (s *Store) Unhear(ctx context.Context, ids []uuid.UUID) (int64, error) {
-	n, err := s.q.RestoredUnhear(ctx, ids)
-	return n, apidb.Classify("forget what was heard of jobs", err)
+// ForgetStatuses deletes the stored statuses of jobs that have not ended. Reconcile asks the scheduler again.
+func (s *Store) ForgetStatuses(ctx context.Context, ids []uuid.UUID) (int64, error) {
+	n, err := s.q.RestoredForgetStatuses(ctx, ids)
+	return n, apidb.Classify("forget statuses of jobs", err)
 }
 
-// Number has a job's next command be later than one that the scheduler has seen.
+// Number raises the number of each job's next command above those that the scheduler has seen.
 func (s *Store) Number(ctx context.Context, seen map[uuid.UUID]int32) (int64, error) {
 	p := gen.RestoredNumbersParams{}
 	for id, number := range seen {
@@ -84,7 +84,8 @@ func (s *Store) Number(ctx context.Context, seen map[uuid.UUID]int32) (int64, er
 }
 
 // Controls makes the two databases agree about controls, and reuses no version that the scheduler has seen. The newer
-// one counts, and what the scheduler lacks is published again. It returns how many differed.
+// version of a control counts, and reconcile publishes what the scheduler lacks. It returns how many controls
+// differed.
 func (s *Store) Controls(
 	ctx context.Context, kept []jobevent.Control, orderNumber int64,
 ) (differed int64, err error) {
@@ -126,7 +127,7 @@ func controlsAgree(
 				p.MaxRunning = &most
 			}
 			n, err = q.RestoredControlTake(ctx, p)
-		case holds: // where the API has it still, this is none
+		case holds: // if the API still has it, this changes nothing
 			n, err = q.RestoredControlLift(ctx, gen.RestoredControlLiftParams{Kind: string(c.Kind), Name: c.Name})
 		}
 		if err != nil {

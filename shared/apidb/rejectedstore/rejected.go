@@ -22,8 +22,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// What is kept of rejected records at most, the newest: a flood of garbage must not fill the disk. The others are on
-// the topic of the dead letters for as long as it keeps them.
+// The limits of the kept rejected records, of which the newest are kept: a flood of invalid records must not fill the
+// disk. The others stay on the topic of the dead letters for as long as its retention.
 const (
 	MaxRecords = 10_000
 	MaxBytes   = 256 << 20
@@ -31,20 +31,20 @@ const (
 
 const (
 	maxRejectedName   = 255     // bytes of a function or a topic
-	maxRejectedReason = 2 << 10 // the host keeps to less
+	maxRejectedReason = 2 << 10 // the host sends less
 )
 
-// ErrNone is returned when there is no rejected record with this id.
+// ErrNone is returned for an unknown id of a rejected record.
 var ErrNone error = apierror.New(apierror.NotFound, "there is no such rejected record")
 
-// Rejected is a record that a function could not use, as it is kept.
+// Rejected is a stored record that a function could not use.
 type Rejected struct {
 	ID         uuid.UUID
 	Function   string
-	Record     jobevent.Rejected // in a list without key, headers and value
-	Whole      bool              // it can be made again exactly as it was
+	Record     jobevent.Rejected // without key, headers and value in a list
+	Whole      bool              // the record can be restored exactly
 	Bytes      int               // of key, headers and value
-	TraceID    uuid.UUID         // zero: it names none
+	TraceID    uuid.UUID         // zero: none
 	RejectedAt time.Time
 	RedrivenAt *time.Time
 	RedrivenBy string
@@ -52,8 +52,8 @@ type Rejected struct {
 	number int64
 }
 
-// NewRecord is what an event about a rejected record says. The same record, rejected by the same function, has the
-// same id: also when the event about it comes again, and not when another record has its offset, after a wipe.
+// NewRecord converts an event about a rejected record. The same record, rejected by the same function, has the same
+// id, also when its event arrives again; another record at its offset, after the topic was wiped, has another id.
 func NewRecord(function string, record jobevent.Rejected, traceID uuid.UUID, at time.Time) Rejected {
 	r := Rejected{
 		Function: storable(function, maxRejectedName), Record: record, Whole: record.Whole(), TraceID: traceID,
@@ -68,8 +68,8 @@ func NewRecord(function string, record jobevent.Rejected, traceID uuid.UUID, at 
 		r.Record.Partition, r.Record.Offset = -1, -1
 	}
 	sum := sha256.New()
-	part := func(b []byte) { // each with its length before it, so that no two records are the same
-		_ = binary.Write(sum, binary.BigEndian, int64(len(b))) // a hash takes all
+	part := func(b []byte) { // prefixed with its length, so that different records have different sums
+		_ = binary.Write(sum, binary.BigEndian, int64(len(b))) // a hash never fails
 		sum.Write(b)
 	}
 	part([]byte(r.Function))
@@ -84,11 +84,11 @@ func NewRecord(function string, record jobevent.Rejected, traceID uuid.UUID, at 
 		r.Bytes += len(header.Key) + len(header.Value)
 	}
 	r.ID = uuid.UUID(sum.Sum(nil)[:16])
-	r.ID[6], r.ID[8] = r.ID[6]&0x0f|0x80, r.ID[8]&0x3f|0x80 // version 8: made in a way of our own
+	r.ID[6], r.ID[8] = r.ID[6]&0x0f|0x80, r.ID[8]&0x3f|0x80 // version 8: custom
 	return r
 }
 
-// headersOf are those that an event of a release before names, in some order that is always the same.
+// headersOf returns the headers that an event of an older release names, in a fixed order.
 func headersOf(named map[string]string) []jobevent.RecordHeader {
 	headers := make([]jobevent.RecordHeader, 0, len(named))
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -97,8 +97,8 @@ func headersOf(named map[string]string) []jobevent.RecordHeader {
 	return headers
 }
 
-// storable is text as PostgreSQL takes it, and no more of it than the limit: an event about a rejected record must not
-// be rejected itself.
+// storable returns text that PostgreSQL accepts, cut to the limit: an event about a rejected record must not be
+// rejected itself.
 func storable(text string, limit int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
 	if len(text) > limit {
@@ -107,7 +107,7 @@ func storable(text string, limit int) string {
 	return text
 }
 
-// Add stores records, each once, and deletes the oldest beyond the bound. It returns how many are new.
+// Add stores records, each once, and deletes the oldest beyond the limits. It returns how many are new.
 func (s *Store) Add(ctx context.Context, records []Rejected) (added int64, err error) {
 	records = slices.Clone(records)
 	slices.SortFunc(records, func(a, b Rejected) int { return slices.Compare(a.ID[:], b.ID[:]) })
@@ -147,21 +147,21 @@ func (s *Store) Add(ctx context.Context, records []Rejected) (added int64, err e
 	return added, apidb.Classify(fmt.Sprintf("keep %d rejected records", len(records)), err)
 }
 
-// Filter narrows a list. What is zero narrows nothing.
+// Filter narrows a list. A zero field narrows nothing.
 type Filter struct {
 	Function string
 	Topic    string
 	Since    *time.Time
 	Until    *time.Time
 	Redriven *bool
-	Before   int64 // the last of the page before: its Cursor
+	Before   int64 // the Cursor of the last record of the previous page
 	Limit    int
 }
 
-// Cursor is where the page after it begins.
+// Cursor returns where the page after this record begins.
 func (r *Rejected) Cursor() int64 { return r.number }
 
-// List returns rejected records, newest first; more: there are others after them.
+// List returns rejected records, newest first; more reports that others follow.
 func (s *Store) List(ctx context.Context, f Filter) (found []Rejected, more bool, err error) {
 	rows, err := s.q.RejectedList(ctx, gen.RejectedListParams{
 		Before: cmp.Or(f.Before, math.MaxInt64), Function: nullable.Text(f.Function), Topic: nullable.Text(f.Topic),
@@ -206,9 +206,9 @@ func oneRejected(doing string, rows []gen.RejectedRecord, err error) (Rejected, 
 	return r, nil
 }
 
-// Redrive has publish put a record on its topic again, once: an error of publish changes nothing. The record is
-// locked until then, so publish must not take long. When the process dies between the two, it can be redriven again: to
-// the functions that is the same record twice, which they take.
+// Redrive calls publish to put a record on its topic again, once; if publish fails, nothing changes. The record is
+// locked until publish returns, so publish must be quick. If the process dies after publish and before the commit,
+// the record can be redriven again; functions accept a repeated record.
 func (s *Store) Redrive(
 	ctx context.Context, entry *apidb.Audit, id uuid.UUID, by string,
 	publish func(ctx context.Context, r Rejected) error,
@@ -231,7 +231,7 @@ func (s *Store) Redrive(
 	return r, apidb.Classify("redrive a rejected record", err)
 }
 
-// Discard deletes a rejected record, and gives what a list had of it, or ErrNone.
+// Discard deletes a rejected record and returns it as a list shows it, or ErrNone.
 func (s *Store) Discard(ctx context.Context, entry *apidb.Audit, id uuid.UUID) (r Rejected, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		gone, err := q.RejectedDiscard(ctx, id)
@@ -247,7 +247,7 @@ func (s *Store) Discard(ctx context.Context, entry *apidb.Audit, id uuid.UUID) (
 	return r, apidb.Classify("discard a rejected record", err)
 }
 
-// addTo adds to an audit entry which record it is about: the row may be gone later.
+// addTo adds the identity of the record to an audit entry: the row may be deleted later.
 func (r *Rejected) addTo(entry *apidb.Audit) (err error) {
 	if entry == nil {
 		return nil
@@ -261,8 +261,8 @@ func (r *Rejected) addTo(entry *apidb.Audit) (err error) {
 	return err
 }
 
-// DeleteOld deletes records that were rejected so long ago, the oldest first, some at a time; more: there are
-// others.
+// DeleteOld deletes up to limit records that were rejected longer than age ago, the oldest first; more reports that
+// others remain.
 func (s *Store) DeleteOld(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
 	n, err := s.q.RejectedForget(ctx, gen.RejectedForgetParams{Age: age, MaxRecords: int32(limit)})
 	return n == int64(limit), apidb.Classify("forget old rejected records", err)

@@ -70,7 +70,7 @@ func TestARejectedRecordIsKeptOnceAndByteByByte(t *testing.T) {
 		t.Errorf("%d were added", added)
 	}
 	if added := h.reject(t, garbage(7)); added != 0 {
-		t.Errorf("the same record, told of again, added %d", added)
+		t.Errorf("the same record, reported again, added %d", added)
 	}
 	wiped := garbage(7, func(r *jobevent.Rejected) { r.Value = []byte("another") })
 	if added := h.reject(t, wiped); added != 1 {
@@ -102,7 +102,7 @@ func TestARejectedRecordIsKeptOnceAndByteByByte(t *testing.T) {
 	}
 }
 
-func TestWhatAReleaseBeforeToldOfARecordIsKeptAndNotWhole(t *testing.T) {
+func TestAnEventOfAnOlderReleaseIsStoredAsNotWhole(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	old := garbage(1, func(r *jobevent.Rejected) { r.Key, r.RecordHeaders, r.RecordedAt = nil, nil, nil })
@@ -116,7 +116,8 @@ func TestWhatAReleaseBeforeToldOfARecordIsKeptAndNotWhole(t *testing.T) {
 	}
 }
 
-// An event about a rejected record must not be rejected itself, whatever somebody wrote to the topic of the dead letters.
+// An event about a rejected record must not be rejected itself, whatever was written to the topic of the dead
+// letters.
 func TestNothingInARejectedRecordIsRefusedByTheDatabase(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -215,7 +216,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 		t.Errorf("published %d times, kept is %+v (%v)", len(published), got, err)
 	}
 	if h.reject(t, r) != 0 {
-		t.Error("told of again it is new")
+		t.Error("reported again it is new")
 	}
 	gone, err := h.Rejected.Discard(t.Context(), nil, r.ID)
 	if err != nil || gone.Record.Topic != r.Record.Topic {

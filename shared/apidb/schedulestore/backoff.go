@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// A schedule that could not be fired is tried again after a while, which doubles each time.
+	// A schedule that could not fire is tried again after a delay, which doubles each time.
 	heldFirst = time.Second
 	heldMost  = time.Minute
 )
 
-// heldSchedules is the schedules that could not be fired, and when each is tried again.
+// heldSchedules holds the schedules that could not fire, and when each is tried again.
 type heldSchedules struct {
 	mu sync.Mutex
 	of map[uuid.UUID]heldSchedule
@@ -24,7 +24,7 @@ type heldSchedule struct {
 	wait  time.Duration
 }
 
-// hold makes a schedule rest for a while, and returns how long.
+// hold delays the next try of a schedule, and returns for how long.
 func (h *heldSchedules) hold(id uuid.UUID) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +36,7 @@ func (h *heldSchedules) hold(id uuid.UUID) time.Duration {
 	return wait
 }
 
-// free forgets what was held against schedules.
+// free forgets the failures of schedules.
 func (h *heldSchedules) free(ids []uuid.UUID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,8 +45,8 @@ func (h *heldSchedules) free(ids []uuid.UUID) {
 	}
 }
 
-// now is what is left alone at present, never nil, and how long until the first of it is tried again, at most
-// idle. What has not been due for a while is forgotten: it may be gone.
+// now returns the schedules that wait for their next try, never nil, and how long until the first of them is tried
+// again, at most idle. A schedule that has not been due for a while is forgotten: it may be deleted.
 func (h *heldSchedules) now(idle time.Duration) (ids []uuid.UUID, again time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Get returns one schedule; ErrNone when there is none, ErrSeveralOwners when there are two.
+// Get returns one schedule; ErrNone if there is none, ErrSeveralOwners if there are two.
 func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
 	row, err := findSchedule(ctx, s.q, owner, key)
 	return row, apidb.Classify("get schedule", err)
@@ -23,13 +23,12 @@ func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Schedule, 
 
 // Filter chooses schedules, in the order of names and owners.
 type Filter struct {
-	OwnerID *string // nil: of all owners whose schedules one sees
-	After   Key     // the last one of the page before
+	OwnerID *string // nil: all owners whose schedules the caller sees
+	After   Key     // the last one of the previous page
 	Limit   int
 }
 
-// List returns the schedules that fit, fewer than it may where their jobs are large; more: there are others
-// after them.
+// List returns the matching schedules, fewer than the limit if their jobs are large; more reports that others follow.
 func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	list []Schedule, more bool, err error,
 ) {
@@ -62,7 +61,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	return list, false, nil
 }
 
-// change locks a schedule and has it changed.
+// change locks a schedule and applies a change.
 func (s *Store) change(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, what string,
 	how func(q *gen.Queries, entry *apidb.Audit, row *Schedule, now time.Time) error,
@@ -83,7 +82,7 @@ func (s *Store) change(
 	return row, apidb.Classify(what+" schedule", err)
 }
 
-// Delete forgets a schedule and its ticks. Its jobs stay.
+// Delete deletes a schedule and its ticks. Its jobs stay.
 func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) error {
 	remove := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
@@ -92,7 +91,7 @@ func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	return err
 }
 
-// Pause has a schedule fire no more until it is resumed.
+// Pause stops a schedule until it is resumed.
 func (s *Store) Pause(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) (Schedule, error) {
 	pause := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		row.Paused, row.UpdatedAt = true, now
@@ -101,7 +100,7 @@ func (s *Store) Pause(ctx context.Context, entry *apidb.Audit, owner apidb.Owner
 	return s.change(ctx, entry, owner, key, "pause", pause)
 }
 
-// Resume has it fire again. The ticks of the pause are recorded as skipped.
+// Resume ends a pause. The ticks of the pause are recorded as skipped.
 func (s *Store) Resume(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) (Schedule, error) {
 	resume := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		if !row.Paused {
@@ -124,7 +123,7 @@ func (s *Store) Resume(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	return s.change(ctx, entry, owner, key, "resume", resume)
 }
 
-// Run makes a job of a schedule now, whatever its cron says. A job that the rules refuse is the
+// Run makes a job of a schedule now, whatever its cron expression. A job that the rules refuse is returned as the
 // *apierror.Error of jobspec.
 func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, rules Rules) (
 	created jobevent.Created, err error,
@@ -140,7 +139,7 @@ func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 			return err
 		}
 		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
-			now = now.Add(time.Microsecond) // whole seconds are the ticks'
+			now = now.Add(time.Microsecond) // whole seconds are reserved for ticks
 		}
 		jobs = []jobstore.NewJob{row.newJob(s.db.NewIDAt(now), req, now, rules)}
 		if accepted, err = jobstore.InsertInTx(ctx, q, jobs); err != nil {
@@ -163,7 +162,7 @@ func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 	return created, err
 }
 
-// Tick is what became of one.
+// Tick is a recorded tick.
 type Tick struct {
 	At         time.Time
 	Outcome    string // fired or skipped
@@ -172,7 +171,7 @@ type Tick struct {
 	RecordedAt time.Time
 }
 
-// Ticks returns a schedule's ticks before an instant, newest first; more: there are others after them.
+// Ticks returns a schedule's ticks before an instant, newest first; more reports that others follow.
 func (s *Store) Ticks(ctx context.Context, owner apidb.Owner, key Key, before time.Time, limit int) (
 	ticks []Tick, more bool, err error,
 ) {
@@ -202,11 +201,11 @@ func noSchedule(err error) error {
 	return err
 }
 
-// forgetPage is how many schedules are looked at in one statement that forgets ticks.
+// forgetPage is how many schedules one statement handles when it deletes ticks.
 const forgetPage = 100
 
-// DeleteOldTicks drops the ticks that are older than thirty days or beyond a schedule's last thousand, of
-// the schedules after one. last is where to go on; uuid.Nil after all of them.
+// DeleteOldTicks deletes ticks that are older than thirty days or beyond a schedule's last thousand, of the schedules
+// after one. last is where to continue; uuid.Nil after all of them.
 func (s *Store) DeleteOldTicks(ctx context.Context, after uuid.UUID) (last uuid.UUID, err error) {
 	ids, err := s.q.TicksForget(ctx, gen.TicksForgetParams{AfterID: after, MaxSchedules: forgetPage})
 	if err != nil || len(ids) < forgetPage {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// missedAge is how late a tick still fires as if nothing had happened. Older ones were missed.
+	// missedAge is how late a tick may fire and still count as in time. Older ticks were missed.
 	missedAge = 30 * time.Second
-	// catchUpMost is how many missed ticks fire, where all are to.
+	// catchUpMost is how many missed ticks fire, if the policy is to fire all.
 	catchUpMost = 1000
-	// keptTicks is how many ticks of a schedule are recorded at once; of them no more are kept.
+	// keptTicks bounds how many ticks of a schedule are recorded at once. No more are kept anyway.
 	keptTicks = 1000
 )
 
-// ticksDue is the ticks of a schedule up to an instant, the last ones if there are more than most of them.
-// Going through all of a month of seconds would take too long, so it looks back from the end.
+// ticksDue returns the ticks of a schedule up to an instant, or the last ones if there are more than most. To go
+// through a month of seconds would take too long, so it searches backwards from the end.
 func ticksDue(row *Schedule, spec cronspec.Spec, until time.Time, most int) (ticks []time.Time, more bool) {
 	if row.NextAt == nil {
 		return nil, false
@@ -45,21 +45,21 @@ func ticksDue(row *Schedule, spec cronspec.Spec, until time.Time, most int) (tic
 	}
 }
 
-// verdict is what is to become of a tick.
+// verdict is the decision about a tick.
 type verdict struct {
 	at   time.Time
 	fire bool
-	why  string // it does not
+	why  string // it does not fire
 }
 
 const (
-	whyMissed    = "missed: nobody was there to fire it"
+	whyMissed    = "missed: no process fired it in time"
 	whyOverlaps  = "the job before has not ended"
 	whyOvertaken = "the next one was due already"
 )
 
-// judge applies a schedule's policies to its due ticks. busy: a job of it has not ended.
-func judge(row *Schedule, ticks []time.Time, more bool, now time.Time, busy bool) []verdict {
+// decide applies a schedule's policies to its due ticks. busy: a job of it has not ended.
+func decide(row *Schedule, ticks []time.Time, more bool, now time.Time, busy bool) []verdict {
 	verdicts := make([]verdict, len(ticks))
 	missed := 0
 	for i, at := range ticks {
@@ -82,7 +82,7 @@ func judge(row *Schedule, ticks []time.Time, more bool, now time.Time, busy bool
 	return verdicts
 }
 
-// overlap leaves one tick to fire, or none, where jobs of a schedule must not run side by side.
+// overlap leaves at most one tick to fire, if jobs of a schedule must not run at the same time.
 func overlap(row *Schedule, verdicts []verdict, busy bool) {
 	if row.Overlap == apibody.OverlapAllow {
 		return
@@ -107,7 +107,7 @@ func overlap(row *Schedule, verdicts []verdict, busy bool) {
 	}
 }
 
-// withOthers also speaks for the ticks before it, of which there are too many to record each.
+// withOthers extends a reason to the ticks before it, if there are too many to record each.
 func withOthers(reason string, others bool) string {
 	if others {
 		return reason + ", nor any before it"
@@ -115,7 +115,7 @@ func withOthers(reason string, others bool) string {
 	return reason
 }
 
-// tickLog is what became of ticks, on its way into the database.
+// tickLog collects ticks for one statement.
 type tickLog struct{ rows gen.TicksRecordParams }
 
 func (l *tickLog) fire(schedule uuid.UUID, at time.Time, job uuid.UUID, reason string) {
@@ -141,7 +141,7 @@ func (l *tickLog) write(ctx context.Context, q *gen.Queries) error {
 	return q.TicksRecord(ctx, l.rows)
 }
 
-// scheduleMoves is how far schedules have come, on its way into the database.
+// scheduleMoves collects the progress of schedules for one statement.
 type scheduleMoves struct{ rows gen.SchedulesFiredParams }
 
 func (m *scheduleMoves) add(schedule uuid.UUID, next *time.Time) {
@@ -155,7 +155,7 @@ func (m *scheduleMoves) add(schedule uuid.UUID, next *time.Time) {
 	m.rows.LastJobIDs = append(m.rows.LastJobIDs, uuid.Nil)
 }
 
-// fired notes the job of a tick; of several the last one counts.
+// fired notes the job of a tick; of several jobs the last one counts.
 func (m *scheduleMoves) fired(schedule uuid.UUID, at time.Time, job uuid.UUID) {
 	i := slices.Index(m.rows.ScheduleIDs, schedule)
 	m.rows.LastAts[i], m.rows.LastJobIDs[i] = at, job

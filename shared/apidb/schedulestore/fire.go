@@ -43,15 +43,15 @@ type firing struct {
 	moved   scheduleMoves
 	bytes   int
 	owners  map[string]*ownersRoom
-	full    bool // there is more than this pass does
+	full    bool // more is due than this pass handles
 
-	cancelAgain bool // a job to be cancelled has a command or callback that is not answered
+	cancelAgain bool // a job to be cancelled has an unanswered command or callback
 	jobs        []jobstore.NewJob
 	accepted    []jobstore.Accepted
 	fired       Fired
 }
 
-// ownersRoom is what an owner has used of a pass.
+// ownersRoom is the part of a pass that an owner has used.
 type ownersRoom struct{ jobs, bytes int }
 
 // dueJob is a tick that fires.
@@ -59,7 +59,7 @@ type dueJob struct {
 	schedule uuid.UUID
 	at       time.Time
 	job      jobstore.NewJob
-	cancels  []uuid.UUID // the jobs that make room for it
+	cancels  []uuid.UUID // the jobs that are cancelled for it
 }
 
 func (f *firing) run(ctx context.Context) error {
@@ -95,7 +95,7 @@ func (f *firing) run(ctx context.Context) error {
 	return f.moved.write(ctx, f.q)
 }
 
-// take judges the ticks of one schedule, as far as there is room for their jobs.
+// take decides the ticks of one schedule, as far as there is room for their jobs.
 func (f *firing) take(ctx context.Context, row *Schedule) error {
 	spec, err := row.spec()
 	if err != nil {
@@ -110,10 +110,10 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		}
 	}
 	if err := row.Open(f.rules.Sealer); err != nil {
-		return err // its key may be on its way here: tried again
+		return err // its key may not have reached this process yet: tried again
 	}
 	ticks, more := ticksDue(row, spec, f.now, catchUpMost+keptTicks)
-	verdicts := judge(row, ticks, more, f.now, len(running) > 0)
+	verdicts := decide(row, ticks, more, f.now, len(running) > 0)
 	req, err := row.request(f.rules)
 	next := row.first(spec, *row.NextAt)
 	for _, v := range verdicts {
@@ -159,7 +159,7 @@ func (f *firing) room(owner string, size int) bool {
 	return true
 }
 
-// insert makes the jobs. One that the database refuses is none, and does not keep the others waiting.
+// insert inserts the jobs. A job that the database refuses is recorded, and does not hold up the others.
 func (f *firing) insert(ctx context.Context) error {
 	err := f.insertSome(ctx, f.due)
 	if errors.Is(err, jobevent.ErrInvalid) {
@@ -177,7 +177,7 @@ func (f *firing) insert(ctx context.Context) error {
 	return err
 }
 
-// insertSome inserts all of some jobs or none.
+// insertSome inserts all of the jobs or none.
 func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	if len(due) == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	f.jobs, f.accepted = append(f.jobs, jobs...), append(f.accepted, accepted...)
 	for i, job := range accepted {
 		if job.Replayed {
-			continue // its tick came again: all has been said
+			continue // a repeated tick: its job was published before
 		}
 		f.cancels = append(f.cancels, due[i].cancels...)
 		f.log.fire(due[i].schedule, due[i].at, job.JobID, "")
@@ -207,8 +207,8 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	return nil
 }
 
-// cancelOld keeps a cancel for each job that has to make room, and for those of earlier passes that are still to be
-// cancelled. All take jobs in one order, so that two who cancel do not wait for each other.
+// cancelOld stores a cancel for each job that must make room, and for jobs of earlier passes that are still to be
+// cancelled. All transactions take the jobs in the same order, so that they do not deadlock.
 func (f *firing) cancelOld(ctx context.Context) error {
 	open, err := f.q.ScheduleCancelsOpen(ctx, cancelsMost)
 	if err != nil {
@@ -226,7 +226,7 @@ func (f *firing) cancelOld(ctx context.Context) error {
 			f.fired.Cancels = append(f.fired.Cancels, kept)
 			done = append(done, id)
 		case errors.As(err, &refused) && (refused.Pending != "" || refused.Callback):
-			waiting = append(waiting, id) // once that is answered, if it has not ended then
+			waiting = append(waiting, id) // cancelled once that is answered, unless it has ended by then
 		case errors.As(err, &refused), errors.Is(err, pgx.ErrNoRows):
 			done = append(done, id)
 		default:
@@ -258,23 +258,23 @@ func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, e
 	}
 	wait := rows[0].NextAt.Sub(rows[0].At)
 	if wait <= 0 && !rows[0].NextAt.After(f.now) {
-		return fireAgain, nil // it was due, and somebody else has it
+		return fireAgain, nil // it was due, and another process holds it
 	}
 	return min(max(wait, time.Millisecond), idle), nil
 }
 
-// Rules is what this installation allows, and what it has where a job type does not say.
+// Rules are this installation's limits, and its defaults for fields that a job type leaves out.
 type Rules struct {
 	jobspec.Rules
 	Defaults jobspec.TypeDefaults
 	Sealer   *sealing.Sealer
 
-	RateLimitJobs float64 // that the schedules of one owner may make a second, in this process; 0: any number
+	RateLimitJobs float64 // jobs a second of the schedules of one owner, in this process; 0: any number
 
-	KeepTrace func(traceID uuid.UUID) bool // nil: every one
+	KeepTrace func(traceID uuid.UUID) bool // nil: every trace
 }
 
-// request is the job that is asked for, once the schedule is open, if the rules still allow it.
+// request returns the job's request, once the schedule is opened, if the rules still allow it.
 func (s *Schedule) request(rules Rules) (jobspec.Request, error) {
 	req, err := jobspec.Decode(s.Job)
 	if err != nil {
@@ -285,10 +285,10 @@ func (s *Schedule) request(rules Rules) (jobspec.Request, error) {
 	return req, req.Validate(rules.Rules)
 }
 
-// newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
+// newJob returns the job of a tick. It carries the tick as its event, so that no second job can have it.
 func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules Rules) jobstore.NewJob {
 	traceID := uuid.New()
-	copy(traceID[:6], id[:6]) // the same millisecond: so it needs no entry in jobs_of_trace
+	copy(traceID[:6], id[:6]) // the same millisecond, so that it needs no entry in jobs_of_trace
 	id = jobevent.JobID(id, rules.KeepTrace == nil || rules.KeepTrace(traceID))
 	req.Payload = rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
 	return jobstore.NewJob{
@@ -298,7 +298,7 @@ func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules
 	}
 }
 
-// message is an error without its code.
+// message returns an error's text without its code.
 func message(err error) string {
 	if public := (*apierror.Error)(nil); errors.As(err, &public) {
 		return public.Message

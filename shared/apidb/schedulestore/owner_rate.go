@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// paceRest is how long at least an owner's schedules rest that have used up its jobs: so many passes a second at
-	// most look at them.
+	// paceRest is the least time for which the schedules of an owner rest that has used up its rate, and so bounds
+	// how many passes a second look at them.
 	paceRest = 250 * time.Millisecond
-	// pacedMost is how many owners' buckets are kept. Of more than that the full ones are forgotten.
+	// pacedMost is how many owners' buckets are kept. Above it the full ones are forgotten.
 	pacedMost = 10_000
 )
 
@@ -21,7 +21,7 @@ const (
 type pace struct {
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
-	rests   map[string]time.Time // owners that have used theirs up, and until when they rest
+	rests   map[string]time.Time // by owner: until when its schedules rest
 }
 
 // take reports whether an owner's schedules may make another job now. perSecond 0: any number.
@@ -55,8 +55,8 @@ func (p *pace) bucket(owner string, perSecond float64, now time.Time) *rate.Limi
 	return bucket
 }
 
-// now returns the owners whose schedules rest at present, never nil, and how long until the first of them goes on, at
-// most idle.
+// now returns the owners whose schedules rest at present, never nil, and how long until the first of them continues,
+// at most idle.
 func (p *pace) now(idle time.Duration) (owners []string, again time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
-func TestASchedulesJobIsItsOwnersWhateverItSays(t *testing.T) {
+func TestASchedulesJobBelongsToItsOwnerWhateverItsRequest(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	acme := apidb.OwnerOf("acme")
-	for name, said := range map[string]string{"silent": "", "of-another": "other", "honest": "acme"} {
+	for name, named := range map[string]string{"silent": "", "of-another": "other", "honest": "acme"} {
 		asked := apidbtest.Schedule(t, name, `"cron": "0 0 1 1 *"`)
-		if said != "" {
-			asked.Job.OwnerID = said
-			asked.JobJSON = []byte(strings.Replace(string(asked.JobJSON), "{", `{"ownerId": "`+said+`", `, 1))
+		if named != "" {
+			asked.Job.OwnerID = named
+			asked.JobJSON = []byte(strings.Replace(string(asked.JobJSON), "{", `{"ownerId": "`+named+`", `, 1))
 		}
 		made, err := h.Schedules.Create(t.Context(), nil, acme, asked)
 		if err != nil || made.OwnerID != "acme" || strings.Contains(string(made.Job), "other") {
@@ -65,7 +65,7 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 		"of another":            {other, schedulestore.Key{Name: "mine"}},
 		"of another, by owner":  {other, schedulestore.Key{Name: "mine", OwnerID: &owners}},
 		"of one who has it too": {other, schedulestore.Key{Name: "both", OwnerID: &owners}},
-		"of nobody":             {apidb.OwnerOf(""), schedulestore.Key{Name: "mine"}},
+		"without an owner":      {apidb.OwnerOf(""), schedulestore.Key{Name: "mine"}},
 	} {
 		_, get := h.Schedules.Get(t.Context(), of.owner, of.key)
 		_, pause := h.Schedules.Pause(t.Context(), nil, of.owner, of.key)

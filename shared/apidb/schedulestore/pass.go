@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// What one pass takes, since it keeps its schedules locked.
+	// The limits of one pass, since it keeps its schedules locked.
 	fireSchedules = 100
 	fireJobs      = 1000
 	fireBytes     = 32 << 20
 
-	// What one owner has of it, so that its missed ticks leave room to others.
+	// The limits of one owner in a pass, so that its missed ticks leave room for other owners.
 	fireOwnerJobs  = fireJobs / 4
 	fireOwnerBytes = fireBytes / 4
 
-	// cancelEvery is when to try a cancel again that another command or a callback is in the way of, and cancelsMost how
-	// many.
+	// cancelEvery is when a cancel is tried again that an unanswered command or callback blocks, and cancelsMost how
+	// many are tried.
 	cancelEvery = time.Second
 	cancelsMost = 100
 
-	// fireAgain is when to look at schedules again that somebody else was firing.
+	// fireAgain is when to look again at schedules that another process was firing.
 	fireAgain = 50 * time.Millisecond
 )
 
-// Fired is what to say after a pass over the schedules.
+// Fired is what to publish after a pass over the schedules.
 type Fired struct {
 	Jobs    []jobevent.Created
 	Cancels []commandstore.Command
 	Failed  []FailedSchedule
 }
 
-// changed are the jobs that are new or have a new command.
+// changed returns the jobs that are new or have a new command.
 func (f *Fired) changed() (ids []uuid.UUID) {
 	for i := range f.Jobs {
 		ids = append(ids, f.Jobs[i].JobID)
@@ -50,16 +50,16 @@ func (f *Fired) changed() (ids []uuid.UUID) {
 	return ids
 }
 
-// FailedSchedule is one that could not be fired, and is left alone for a while.
+// FailedSchedule is a schedule that could not fire, and is left alone for a while.
 type FailedSchedule struct {
 	ScheduleID uuid.UUID
 	Err        error
 	Again      time.Duration
 }
 
-// Fire makes jobs of the ticks that are due, or records why not: job, tick and the schedule's
-// next instant are one transaction, so that of several who do this at once one fires each tick. next is
-// how long nothing more is due, at most idle; zero when there was more than one pass does.
+// Fire makes jobs of the due ticks, or records why not. A job, its tick and the schedule's next instant are one
+// transaction, so that of concurrent processes one fires each tick. next is how long until a tick is due, at most
+// idle; zero if more was due than one pass handles.
 func (s *Store) Fire(ctx context.Context, rules Rules, idle time.Duration) (
 	fired Fired, next time.Duration, err error,
 ) {
@@ -70,14 +70,15 @@ func (s *Store) Fire(ctx context.Context, rules Rules, idle time.Duration) (
 	return s.fireApart(ctx, rules, idle)
 }
 
-// fireApart fires schedules one by one: the one that a pass of many has failed for must not stop the others.
+// fireApart fires schedules one by one after a pass over many has failed: the schedule that failed must not stop the
+// others.
 func (s *Store) fireApart(ctx context.Context, rules Rules, idle time.Duration) (
 	fired Fired, next time.Duration, err error,
 ) {
 	bytes := 0
 	for range fireSchedules {
 		if bytes >= fireBytes {
-			break // the next pass goes on
+			break // the next pass continues
 		}
 		pass, next, err := s.firePass(ctx, rules, idle, 1)
 		switch {
@@ -95,13 +96,13 @@ func (s *Store) fireApart(ctx context.Context, rules Rules, idle time.Duration) 
 	return fired, 0, nil
 }
 
-// firePass is one transaction. On an error the pass says what it took, and has done nothing.
+// firePass is one transaction. If it fails, the pass still lists the schedules that it took, and has changed nothing.
 func (s *Store) firePass(ctx context.Context, rules Rules, idle time.Duration, most int32) (
 	pass firing, next time.Duration, err error,
 ) {
 	held, again := s.held.now(idle)
 	resting, _ := s.pace.now(idle)
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
 	err = s.db.RawTx(ctx, func(tx pgx.Tx) (err error) {
 		pass = firing{
@@ -112,7 +113,7 @@ func (s *Store) firePass(ctx context.Context, rules Rules, idle time.Duration, m
 			pass.resting, again = s.pace.now(again)
 			next, err = pass.next(ctx, again)
 		}
-		if err == nil && tells {
+		if err == nil && notify {
 			err = apidb.NotifyChange(ctx, pass.q, apidb.ChangeStatus, pass.fired.changed())
 		}
 		return err
@@ -126,8 +127,8 @@ func (s *Store) firePass(ctx context.Context, rules Rules, idle time.Duration, m
 	return pass, next, nil
 }
 
-// Listen calls wake whenever a schedule has changed. The store notifies the watchers of the jobs that it
-// makes meanwhile. It ends with ctx or with its connection.
+// Listen calls wake whenever a schedule has changed. Meanwhile the store notifies watchers of the jobs that it makes.
+// It ends with ctx or with its connection.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	return s.db.ListenAndNotify(ctx, "jobweaver_schedules", wake)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// At 100,000 ticks without statistics a schedule sees its own, and its jobs by their keys.
+// At 100,000 ticks without statistics, statements for a schedule visit only its own ticks, and its jobs by their
+// keys.
 func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -55,7 +56,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
-			t.Errorf("%s was not heard of", name)
+			t.Errorf("%s did not run", name)
 		}
 		for _, plan := range seen {
 			plan.Walk(func(n pgtest.Node) {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
-// replace is PutSchedule of one that is there.
+// replace calls Put for an existing schedule.
 func (h *fixture) replace(t *testing.T, asked apibody.Schedule) schedulestore.Schedule {
 	t.Helper()
 	kept, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked)
@@ -32,7 +32,7 @@ func (h *fixture) late(t *testing.T) {
 	h.Exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
 }
 
-// Who has the lock fires a tick after the other has begun: it does not come again.
+// The transaction that holds the lock fires a tick after the other has begun: the tick does not come again.
 func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*fixture, context.Context) (schedulestore.Schedule, error){
@@ -103,7 +103,7 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 	}
 }
 
-// However it came about: what is recorded is neither made nor said again, and stops nobody.
+// Whatever its cause, a repeated tick makes no second job, is not published again and does not stop its schedule.
 func TestATickThatComesAgainIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -118,7 +118,7 @@ func TestATickThatComesAgainIsOver(t *testing.T) {
 	fired, _ := h.fire(t)
 	for _, job := range fired.Jobs {
 		if by := h.ReadJob(t, job.JobID).ScheduledBy; by.Name != "b" {
-			t.Errorf("says again the job of %+v", by)
+			t.Errorf("published again the job of %+v", by)
 		}
 	}
 	now, err := h.Schedules.Get(t.Context(), apidb.Everyone, key)
@@ -208,7 +208,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	}
 }
 
-// Whoever changes what is done does not change when.
+// Replacing the job of a schedule does not change its ticks.
 func TestPutOfTheSameCronDropsNoTick(t *testing.T) {
 	t.Parallel()
 	h := open(t)

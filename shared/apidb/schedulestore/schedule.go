@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// Schedule is a row: what is to become a job again and again.
+// Schedule is a row: a job request that is submitted again and again.
 type Schedule struct {
 	ScheduleID uuid.UUID
 	OwnerID    string
@@ -42,21 +42,21 @@ type Schedule struct {
 	Paused     bool
 	StartAt    *time.Time
 	EndAt      *time.Time
-	NextAt     *time.Time // the first tick of which nothing is recorded; also of a paused one
+	NextAt     *time.Time // the first tick without a record; also of a paused schedule
 	LastAt     *time.Time
 	LastJobID  *uuid.UUID
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
 
-// Key names a schedule. Where OwnerID is nil it is that of the owner who asks; for Everyone it is nobody's, or
-// that of the only owner who has one of this name.
+// Key names a schedule. A nil OwnerID means the owner of the request; for Everyone it means the schedule without an
+// owner, or that of the only owner with a schedule of this name.
 type Key struct {
 	OwnerID *string
 	Name    string
 }
 
-// of is the key as an owner means it.
+// of returns the key as an owner means it.
 func (k Key) of(owner apidb.Owner) (Key, error) {
 	if k.OwnerID != nil && !owner.Sees(*k.OwnerID) {
 		return k, ErrNone
@@ -72,7 +72,7 @@ func (s *Schedule) spec() (cronspec.Spec, error) {
 	return asked.Spec(s.AnchorAt)
 }
 
-// first is the first tick at an instant or after it; nil: there is none.
+// first returns the first tick at an instant or after it; nil: there is none.
 func (s *Schedule) first(spec cronspec.Spec, from time.Time) *time.Time {
 	if s.StartAt != nil && s.StartAt.After(from) {
 		from = *s.StartAt
@@ -84,7 +84,7 @@ func (s *Schedule) first(spec cronspec.Spec, from time.Time) *time.Time {
 	return &next
 }
 
-// Upcoming is when it fires next, at most n times; never while it is paused.
+// Upcoming returns up to n instants at which it fires next; none while it is paused.
 func (s *Schedule) Upcoming(n int) []time.Time {
 	var ticks []time.Time
 	spec, err := s.spec()
@@ -95,7 +95,7 @@ func (s *Schedule) Upcoming(n int) []time.Time {
 	return ticks
 }
 
-// Create keeps a valid schedule; ErrExists where its owner has one of that name.
+// Create stores a valid schedule; ErrExists if its owner has one of that name.
 func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule) (
 	made Schedule, err error,
 ) {
@@ -116,8 +116,7 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	return made, apidb.Classify("create schedule", err)
 }
 
-// Put keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
-// stay.
+// Put stores a valid schedule in place of the one with that name, if there is one. Its jobs and ticks stay.
 func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule) (
 	kept Schedule, created bool, err error,
 ) {
@@ -125,7 +124,7 @@ func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 		return kept, false, err
 	}
 	key := Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
-	for range jobstore.InsertTries { // what is in the way may be gone when it is looked at
+	for range jobstore.InsertTries { // the existing schedule may be gone when it is looked up
 		err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
@@ -167,7 +166,7 @@ func insertSchedule(ctx context.Context, q *gen.Queries, asked apibody.Schedule)
 	return row, true, q.SchedulesChanged(ctx)
 }
 
-// newSchedule is the row of a request; its ticks begin now.
+// newSchedule returns the row of a request; its ticks begin now.
 func newSchedule(asked apibody.Schedule, now time.Time) (Schedule, error) {
 	row := Schedule{
 		ScheduleID: uuid.Must(uuid.NewV7()), OwnerID: asked.Job.OwnerID, Name: asked.Name, Cron: asked.Cron,
@@ -211,11 +210,11 @@ func replaceSchedule(ctx context.Context, q *gen.Queries, before Schedule, asked
 	return row, q.SchedulesChanged(ctx)
 }
 
-// goOn has a new schedule begin where the one that it replaces has come to. Ticks that are due and still
-// belong to it fire by its policies; the others are recorded as skipped.
+// goOn makes a new schedule begin where the replaced one stopped. Due ticks that still belong to it fire by its
+// policies; the others are recorded as skipped.
 func (s *Schedule) goOn(ctx context.Context, q *gen.Queries, before Schedule, begin time.Time) error {
 	if before.Cron == s.Cron && s.StartAt == nil && before.StartAt == nil && !before.AnchorAt.After(s.UpdatedAt) {
-		s.AnchorAt = before.AnchorAt // @every goes on counting
+		s.AnchorAt = before.AnchorAt // @every keeps its anchor
 	}
 	spec, err := s.spec()
 	if err != nil {
@@ -235,7 +234,7 @@ func (s *Schedule) goOn(ctx context.Context, q *gen.Queries, before Schedule, be
 	return skipUntil(ctx, q, before, begin, reason)
 }
 
-// skipUntil records the ticks that nobody has fired before an instant.
+// skipUntil records the ticks before an instant that have not fired.
 func skipUntil(ctx context.Context, q *gen.Queries, row Schedule, until time.Time, reason string) error {
 	spec, err := row.spec()
 	if err != nil || row.NextAt == nil {
@@ -279,8 +278,8 @@ func findSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Ke
 	return Schedule(rows[0]), nil
 }
 
-// Limit sets how many schedules an owner may have; 0: any number. If several are made at the same time, there may be a
-// few more. It is for the start.
+// Limit sets how many schedules an owner may have; 0: any number. Concurrent requests may exceed it a little. Limit
+// must be called before all other methods.
 func (s *Store) Limit(most int) { s.mostSchedules = most }
 
 // fewSchedules runs in the transaction that has inserted one more schedule.

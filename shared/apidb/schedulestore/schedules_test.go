@@ -214,7 +214,7 @@ func TestOverlapIsTheSchedulesChoice(t *testing.T) {
 	}
 }
 
-// protocol #10
+// A job cannot have two commands at once, so the cancel waits for the answer to the other one.
 func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,9 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// Seal seals the jobs of the schedules after one, up to another (uuid.Nil: all), that the key in use has not
-// sealed: by an older key, or never. Else an old key could not go while a schedule is there. What does not open stays
-// as it is; an error names it, after all others are sealed.
+// Seal seals the jobs of the schedules after one, up to another (uuid.Nil: all), that are not sealed with the key in
+// use:
+// with an older key, or not at all. Otherwise an old key would be needed for as long as a schedule exists. A job that
+// cannot be opened stays as it is; an error names it, after all others are sealed.
 func (s *Store) Seal(ctx context.Context, sealer *sealing.Sealer, after, last uuid.UUID) (
 	sealed int, err error,
 ) {
@@ -44,7 +45,7 @@ func (s *Store) Seal(ctx context.Context, sealer *sealing.Sealer, after, last uu
 	return sealed, closed
 }
 
-// sealSchedule waits for a transaction that replaces or seals the schedule, and looks again.
+// sealSchedule waits for a transaction that replaces or seals the schedule, and reads it again.
 func (s *Store) sealSchedule(ctx context.Context, sealer *sealing.Sealer, id uuid.UUID) (done bool, err error) {
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		locked, err := q.ScheduleLock(ctx, id)
@@ -68,7 +69,7 @@ func (s *Store) sealSchedule(ctx context.Context, sealer *sealing.Sealer, id uui
 	return done && err == nil, err
 }
 
-// Open has the schedule's job readable. On an error it is null.
+// Open opens the schedule's sealed job. On an error the job is null.
 func (s *Schedule) Open(sealer *sealing.Sealer) error {
 	plain, err := sealer.Open(sealing.OfSchedule(s.Name, s.OwnerID), s.Job)
 	s.Job = plain

@@ -17,7 +17,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// twoKeys returns who has not heard yet that a second key was promoted, who has, and who has only the second one.
+// twoKeys returns three sealers: one that does not know yet that a second key was promoted, one that does, and one
+// with only the second key.
 func twoKeys(t *testing.T) (behind, ahead, alone *sealing.Sealer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +55,7 @@ func twoKeys(t *testing.T) (behind, ahead, alone *sealing.Sealer) {
 		use("alone", func(k *sealing.Keyset) error { return errors.Join(promote(k), k.Remove(first[0].ID)) })
 }
 
-// putSealed keeps a schedule as a holder of a key does; n tells one request from another.
+// putSealed stores a schedule with its job sealed; n distinguishes one request from another.
 func (h *fixture) putSealed(t *testing.T, sealer *sealing.Sealer, name string, n int) error {
 	asked := apidbtest.Schedule(t, name, eachSecond)
 	asked.JobJSON = fmt.Appendf(nil, `{"jobType": "SIMULATION", "payload": {"steps": []}, "priority": %d}`, n)
@@ -101,7 +102,7 @@ func TestSchedulesAreSealedWithTheKeyInUse(t *testing.T) {
 	}
 }
 
-// Who seals, who has not heard of the promoted key and who replaces a schedule, all at once: what was put last stays.
+// Seal runs concurrently with a Put and with a sealer that does not know the promoted key: the last Put stays.
 func TestASealedScheduleIsNeverTheOneBefore(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -1,4 +1,4 @@
-// Package schedulestore keeps schedules, and makes jobs of their ticks.
+// Package schedulestore stores schedules, and makes jobs of their ticks.
 package schedulestore
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 )
 
-// manyAndFew creates n due schedules of an owner, and a single one of another that is due for a shorter time.
+// manyAndFew creates n due schedules of one owner, and a single one of another that is due for a shorter time.
 func (h *fixture) manyAndFew(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
@@ -27,9 +27,7 @@ func (h *fixture) manyAndFew(t *testing.T, n int) {
 }
 
 // One owner has more due schedules than a pass takes, all due for longer. Another owner's single one is in the same
-// pass.
-//
-// security M6
+// pass: otherwise one owner could stop the schedules of all others.
 func TestOwnersSchedulesTakeTurns(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -44,7 +42,7 @@ func TestOwnersSchedulesTakeTurns(t *testing.T) {
 	}
 }
 
-// security M6
+// Missed ticks of one owner must not fill a pass.
 func TestAnOwnersMissedTicksAreAQuarterOfAPass(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -62,10 +60,8 @@ func TestAnOwnersMissedTicksAreAQuarterOfAPass(t *testing.T) {
 	}
 }
 
-// Whatever an owner's schedules ask for, they make no more jobs a second than RATE_LIMIT_JOBS. What waits for that is
-// not looked at again and again, and holds up nobody else.
-//
-// security M6
+// Whatever an owner's schedules request, they make no more jobs a second than RATE_LIMIT_JOBS. Schedules that wait
+// for that are not looked at in each pass, and delay no other owner's.
 func TestAnOwnersSchedulesKeepToItsRateOfJobs(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -91,7 +87,7 @@ func TestAnOwnersSchedulesKeepToItsRateOfJobs(t *testing.T) {
 	}
 }
 
-// security M6
+// Operations of one owner must not delay another owner's.
 func TestOwnersOperationsTakeTurns(t *testing.T) {
 	t.Parallel()
 	h := open(t)

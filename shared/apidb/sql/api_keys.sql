@@ -1,4 +1,4 @@
--- What is known of keys by their ids, for those who ask who comes in.
+-- The keys with these ids, for authentication.
 -- name: KeysByID :many
 select * from api_keys where key_id = any(@key_ids::text[]);
 
@@ -10,7 +10,7 @@ insert into api_keys (key_id, owner_id, name, roles, work_types, work_queues, se
 values (@key_id, @owner_id, @name, @roles, @work_types, @work_queues, @secret_hash, @created_by, sqlc.narg('expires_at'))
 returning *;
 
--- A key that is there already stays as it is: one that was revoked stays revoked.
+-- An existing key stays as it is, also a revoked one.
 -- name: KeyEnsure :execrows
 insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by)
 values (@key_id, '', @name, '{admin}', @secret_hash, @created_by)
@@ -26,11 +26,11 @@ select count(*) from (
 -- name: KeysCount :one
 select count(*) from (select from api_keys where owner_id = @owner_id limit @most::int) as few;
 
--- No function may delete keys itself.
+-- No function may delete keys itself, so a function of the database does it.
 -- name: KeysForget :one
 select api_keys_forget(@owner_id::text)::bigint as forgotten;
 
--- One owner's, from a key on.
+-- The keys of one owner, in pages.
 -- name: KeysOfOwner :many
 select * from api_keys
 where owner_id = @owner_id and key_id > @after::text
@@ -48,7 +48,7 @@ update api_keys set revoked_at = coalesce(revoked_at, now())
 where key_id = @key_id and (@everyone::bool or owner_id = @owner_id::text)
 returning *;
 
--- A key that another is to take the place of.
+-- Locks the key that a rotation replaces.
 -- name: KeyLock :one
 select sqlc.embed(api_keys), now()::timestamptz as at
 from api_keys
@@ -58,7 +58,7 @@ for update;
 -- name: KeyRetire :exec
 update api_keys set expires_at = least(expires_at, now() + @overlap::interval) where key_id = @key_id;
 
--- To the minute: who is written about is left alone for as long.
+-- At most once a minute for each key: the caller writes no more often.
 -- name: KeysUsed :exec
 update api_keys set last_used_at = input.used_at
 from (select unnest(@key_ids::text[]) as key_id, unnest(@used_ats::timestamptz[]) as used_at) as input

@@ -7,7 +7,7 @@ select
     unnest(@lines::json[])
 on conflict do nothing;
 
--- The last lines first, until they have max_bytes together, and one part at least.
+-- The newest parts first, until they have max_bytes together, and at least one part.
 -- name: LogsOfJob :many
 select attempt, first_line, lines from (
     select attempt, first_line, lines,
@@ -24,14 +24,14 @@ select attempt, first_line, lines from (
 where later <= @max_bytes::bigint
 order by attempt desc, first_line desc;
 
--- Where the log of a job ends. A part that comes later stands after it.
+-- The end of a job's log. A part that comes later stands after it.
 -- name: LogsEnd :one
 select attempt, first_line from attempt_logs
 where attempt_logs.job_id = @job_id
 order by attempt desc, first_line desc
 limit 1;
 
--- The parts after a place, oldest first, until they have max_bytes together, and one part at least.
+-- The parts after a position, oldest first, until they have max_bytes together, and at least one part.
 -- name: LogsAfter :many
 select attempt, first_line, lines from (
     select attempt, first_line, lines,

@@ -5,7 +5,7 @@ select
     unnest(@job_ids::text[])::uuid[], unnest(@remote_addrs::text[]), unnest(@user_agents::text[]),
     unnest(@trace_ids::uuid[]), nullif(unnest(@details::text[]), '')::json;
 
--- Newest first, as all lists of the log: what is asked for besides narrows what is read.
+-- Newest first, like all lists of the log. The other filters narrow what is read.
 -- name: AuditList :many
 select * from audit_log
 where audit_id < @before::bigint
@@ -26,7 +26,7 @@ where owner_id = @owner_id::text and audit_id < @before::bigint
 order by audit_id desc
 limit @max_entries::int;
 
--- The index of jobs finds few: they are sorted afterwards.
+-- The index of jobs finds few entries, which are sorted afterwards.
 -- name: AuditListOfJob :many
 with found as materialized (
     select * from audit_log where job_ids <> '{}' and job_ids @> array[@job_id::uuid]
@@ -40,6 +40,6 @@ where (@everyone::boolean or owner_id = @owner_id::text) and audit_id < @before:
 order by audit_id desc
 limit @max_entries::int;
 
--- No function may delete entries itself.
+-- No function may delete entries itself, so a function of the database does it.
 -- name: AuditForget :one
 select audit_forget(@age::interval, @max_entries::int)::bigint as forgotten;

@@ -1,8 +1,10 @@
--- What decides on a callback. The lock comes first, in a statement of its own, so that what follows sees the latest commits.
+-- Reads what decides on a callback, and locks its job. The lock is a statement of its own, so that the statements
+-- after it see the latest commits.
 -- name: CallbackLock :one
 select status, version, attempt, trace_id, cancel_requested_at, snapshot from jobs where job_id = @job_id for update;
 
--- What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
+-- What else decides, once the job is locked: the time, the unanswered command, and an earlier callback of the
+-- attempt.
 -- name: CallbackBefore :one
 select
     clock_timestamp()::timestamptz as at,
@@ -12,7 +14,7 @@ select
 -- name: WebhookSeen :execrows
 insert into webhook_ids (message_hash) values (@message_hash) on conflict do nothing;
 
--- They are remembered longer than a signature holds, which may be dated five minutes ahead.
+-- A signature may be dated five minutes ahead, so message ids are kept longer than a signature is valid.
 -- name: WebhooksForget :exec
 delete from webhook_ids where seen_at < now() - interval '15 min';
 
@@ -27,7 +29,7 @@ returning received_at;
 -- name: CallbacksLock :exec
 select from jobs where job_id = any (@job_ids::uuid[]) order by job_id for update;
 
--- Gives up attempts that wait past their deadline and of which no callback was taken. Their jobs are locked.
+-- Gives up waiting attempts past their deadline that have had no callback. The caller has locked their jobs.
 -- name: CallbacksGiveUp :exec
 insert into callbacks (job_id, attempt, outcome, error_code, message, retryable, body_hash, received_at)
 select input.job_id, input.attempt, 'failed', @error_code::text, @message::text, true, '', clock_timestamp()
@@ -40,7 +42,7 @@ from (
 where input.deadline <= clock_timestamp() and jobs.status = 'WAITING' and jobs.attempt = input.attempt
 on conflict do nothing;
 
--- What is to be said of attempts that wait.
+-- The callbacks of waiting attempts, for republishing.
 -- name: CallbacksOf :many
 select
     callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
@@ -49,13 +51,13 @@ from callbacks join jobs using (job_id)
 where (callbacks.job_id, callbacks.attempt) in (select unnest(@job_ids::uuid[]), unnest(@attempts::int[]))
     and callbacks.answered_at is null;
 
--- How far an attempt is that nobody holds but an outside system. Of one that the API has not heard of it is kept for
--- when it has, as from a beat.
+-- The progress of a waiting attempt, which only an outside system reports. If the API has not yet received a status
+-- that shows the attempt, the progress is stored all the same, as progress from a heartbeat is.
 -- name: CallbackProgress :exec
 update jobs set progress = @progress::json where job_id = @job_id;
 
--- The jobs of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an attempt
--- that the API has not heard of it is in the way for a while only, for it may be a mistake.
+-- The jobs whose callback blocks a command: it was accepted, and no status shows its effect yet. A callback of an
+-- attempt that the API does not know blocks commands for a while only, for it may be a mistake.
 -- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
 from callbacks join jobs using (job_id)
@@ -63,10 +65,11 @@ where callbacks.job_id = any (@job_ids::uuid[]) and callbacks.answered_at is nul
     and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
     and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min');
 
--- Ends the wait of callbacks whose attempts are over. Those of attempts that there cannot have been are dropped, so that
--- they count for none that comes later: the scheduler's status is newer and shows an earlier attempt; or the job has ended
--- before it, and no retry is on its way. The status has the time of another server, whose clock may be ahead by more than
--- the minute: so the callback must also be ten minutes old, in which reconcile has asked for the job's state many times.
+-- Deletes the callbacks whose attempts are over. Callbacks of attempts that cannot exist are dropped, so that they do
+-- not count for a later attempt: the scheduler's status is newer and shows an earlier attempt; or the job ended
+-- before the attempt, and no retry is pending. The status has the time of another server, whose clock may be ahead by
+-- more than the minute, so the callback must also be ten minutes old; by then reconcile has asked for the job's state
+-- many times.
 -- name: CallbacksAnswer :exec
 with dropped as (
     delete from callbacks using jobs
@@ -81,8 +84,8 @@ from jobs
 where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
     and attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt);
 
--- The callbacks of attempts that are not over: in their first minute in each pass, since an attempt that waits is given
--- up soon after its deadline; then each time another age of times_due is passed. Bounded in rows and in bytes.
+-- The callbacks of attempts that are not over: in their first minute in each pass, since a waiting attempt is given
+-- up soon after its deadline; then whenever another age of times_due has passed. Bounded in rows and in bytes.
 -- name: CallbacksUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until

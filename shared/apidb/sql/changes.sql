@@ -1,10 +1,10 @@
--- Tells those who watch of changes of jobs that are not told by the statement that makes them.
--- name: ChangesTell :exec
-select pg_notify('jobweaver_changes', telling) from unnest(@tellings::text[]) as telling;
+-- Notifies watchers of changed jobs, where the statement that changes them does not.
+-- name: ChangesNotify :exec
+select pg_notify('jobweaver_changes', payload) from unnest(@payloads::text[]) as payload;
 
--- Jobs that may wait for less now that others have ended: of an owner those that come after them among the first that were
--- accepted later, those that streams are of, and the next job of each ordering key. As of a list, so many of the jobs that a
--- job comes after are looked at.
+-- Jobs that may wait for fewer jobs now that others have ended: of each owner's jobs those with such a dependency
+-- among the first that were accepted later, the followed jobs, and the next job of each ordering key. As in a list,
+-- only so many dependencies of a job are looked at.
 -- name: JobsUnblocked :many
 with ended as materialized (
     select job_id, owner_id, ordering_key from jobs where job_id = any (@ended_ids::uuid[])
@@ -37,6 +37,6 @@ select job_id, asked.after_id::uuid as after_id
 from jobs, unnest(@after_ids::uuid[]) as asked(after_id)
 where job_id = any (@job_ids::uuid[]) and jobs.after_ids is not null and asked.after_id = any (jobs.after_ids);
 
--- Tells all that change jobs that somebody watches.
--- name: WatchersTell :exec
+-- Announces a watching client to all processes that change jobs.
+-- name: WatchersAnnounce :exec
 select pg_notify('jobweaver_watching', '');

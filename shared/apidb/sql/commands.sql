@@ -23,8 +23,8 @@ select
 from numbered
 returning commands.number, commands.run_at;
 
--- The commands that nobody has answered, each time another age of times_due is passed. Changes come until they have max_bytes
--- together; of those after that the change is null.
+-- The unanswered commands, whenever another age of times_due has passed. Changes are included until they have
+-- max_bytes together; after that the change is null.
 -- name: CommandsUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until

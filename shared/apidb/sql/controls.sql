@@ -1,4 +1,5 @@
--- Whoever changes a control takes this before its next version, so that versions rise in the order of commits.
+-- A transaction that changes a control takes this lock before its next version, so that versions rise in the order of
+-- commits.
 -- name: ControlLock :exec
 select pg_advisory_xact_lock(hashtextextended(@kind::text || ':' || @name::text, 0));
 
@@ -31,7 +32,8 @@ returning *;
 -- name: ControlsAll :many
 select * from controls order by kind, name;
 
--- The scheduler goes by these versions. What holds nothing any more goes with it.
+-- Stores the versions that the scheduler applies. A control that holds nothing any more is deleted with its
+-- application.
 -- name: ControlsApplied :exec
 with input as (
     select
@@ -48,7 +50,7 @@ from input
 where controls.kind = input.kind and controls.name = input.name and controls.applied_version < input.version
     and not (controls.version <= input.version and not paused and max_running is null and starts_per_second is null);
 
--- Those that the scheduler does not go by, each time another age of times_due is passed.
+-- The controls that the scheduler has not applied, whenever another age of times_due has passed.
 -- name: ControlsUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until

@@ -1,9 +1,9 @@
 -- The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
 
--- Some owners by name and of each the hosts after one by name, to which something is to be delivered, and whether anything
--- is due. An owner without such a host has none here. next_owner is whom the next page begins with; empty: this is the
--- last one. It jumps from owner to owner and from host to host: however much is due to one of them, the next is as near.
--- Nothing is looked at while nothing is due at all.
+-- A page of owners by name, and of each owner a page of hosts by name to which something is to be delivered, and
+-- whether a delivery is due. An owner without such a host has null as its host. next_owner begins the next page;
+-- empty: this is the last one. The query jumps from owner to owner and from host to host, so the cost of the next one
+-- does not depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
 -- name: DeliveryTurns :many
 with recursive owners as (
     (
@@ -40,7 +40,7 @@ with recursive owners as (
     from hosts where hosts.host is not null and hosts.nth < @max_hosts::int
 )
 select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host, coalesce((
-    -- Not "exists": the server would rather read all that is due once than ask for each host.
+    -- Not "exists": the planner would rather read all due rows once than look up each host.
     select next_at from deliveries
     where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host = hosts.host
     order by next_at limit 1
@@ -49,12 +49,12 @@ select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host,
 ), '')::text as next_owner
 from hosts where hosts.host is not null or hosts.nth = 1;
 
--- How long it is until the next is due; a delivery that is under way is, should it be given up.
+-- How long until the next delivery is due. A claimed delivery is due when its lease ends.
 -- name: DeliveryNext :many
 select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1;
 
--- Takes what is due of some owners to some hosts, as much as there is room for each. It is due again at the end of the lease, should
--- whoever has taken it not say what came of it.
+-- Claims due deliveries of some owners to some hosts, as many as each has room for. They are due again when the lease
+-- ends, unless the claimant settles them before.
 -- name: DeliveriesClaim :many
 with due as (
     select due_there.job_id, due_there.version
@@ -74,8 +74,9 @@ from due
 where deliveries.job_id = due.job_id and deliveries.version = due.version
 returning deliveries.job_id, deliveries.version, deliveries.owner_id, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at;
 
--- What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing:
--- the number of the try alone does not tell, as one that is wanted anew counts from the first again.
+-- Stores the result of a try. It changes nothing after the claimant's lease, if another process has claimed the
+-- delivery or a user has restarted it. The number of the try alone does not distinguish these, since a restarted
+-- delivery counts from 1.
 -- name: DeliverySettle :execrows
 update deliveries set
     status      = @status::text,
@@ -86,13 +87,13 @@ update deliveries set
 where job_id = @job_id and version = @version and tries = @tries and last_try_at = @tried_at::timestamptz
     and status = 'PENDING';
 
--- A try that was cut short is none.
+-- Gives back a delivery whose try was cut short; such a try does not count.
 -- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
 where job_id = @job_id and version = @version and tries = @tries and last_try_at = @tried_at::timestamptz
     and status = 'PENDING';
 
--- Has an end delivered anew, from the first try.
+-- Restarts a delivery from its first try.
 -- name: DeliveryRetry :many
 with again as (
     update deliveries set status = 'PENDING', tries = 0, next_at = now(), finished_at = null
@@ -134,7 +135,7 @@ where status = @status::text and (job_id, version) < (@before_id::uuid, @before_
 order by job_id desc, version desc
 limit @max_deliveries::int;
 
--- The same of one owner in some states, each read in the order of ids and no further than the limit.
+-- The same for one owner and some states, each read in the order of ids and no further than the limit.
 -- name: DeliveriesListOwned :many
 select
     owned.job_id, owned.version, owned.owner_id, owned.job_status, owned.url, owned.status, owned.tries, owned.next_at,
@@ -149,7 +150,7 @@ from unnest(@statuses::text[]) as wanted cross join lateral (
 order by owned.job_id desc, owned.version desc
 limit @max_deliveries;
 
--- Forgets the deliveries that were finished so long ago, some at a time.
+-- Deletes some of the deliveries that finished before an instant.
 -- name: DeliveriesForget :execrows
 with old as (
     select job_id, version from deliveries

@@ -1,11 +1,11 @@
--- What ties a job to others: the order of a key, and the jobs that have to end first.
+-- How jobs depend on others: the order of a key, and the jobs that must end first.
 
--- One at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
+-- One transaction at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
 -- keys come sorted: a transaction that needs two of them takes them in one order.
 -- name: OrdersLock :exec
 select pg_advisory_xact_lock(order_lock) from unnest(@order_locks::bigint[]) as order_lock;
 
--- For each key so many numbers, and the last of its jobs that has not ended.
+-- For each key the next numbers, and the last of its jobs that has not ended.
 -- name: OrderPlaces :many
 select
     wanted.place::int as place,
@@ -25,15 +25,15 @@ from (
     limit 1
 ) as tail on true;
 
--- Which of these are no jobs of the owner.
+-- Which of these ids are not jobs of the owner.
 -- name: JobsMissing :many
 select after_id::uuid as after_id
 from unnest(@after_ids::uuid[]) as after_id
 where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = @owner_id::text);
 
--- What jobs wait for by the API's own view, as the scheduler does not tell it: of those that have to end
--- first, of which so many are looked at, so many that have not, and an order where an earlier job of the key has not ended. One that is gone
--- had ended.
+-- What jobs wait for as the API knows it, since the scheduler does not publish it: of the jobs that must end first,
+-- of which so many are looked at, those that have not ended; and the order, where an earlier job of the key has not
+-- ended. A deleted job had ended.
 -- name: JobsBlocks :many
 with waiting as (
     select job_id, owner_id, ordering_key, order_number, after_ids, runs_anyway from jobs

@@ -1,5 +1,5 @@
--- Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
--- way of: they have no key and no event, and their ids are new. Half the price of the statement below.
+-- Accepts jobs that differ in ids and payload only, as most of a batch do, and that cannot conflict with a row: they
+-- have no key and no event, and their ids are new. It takes half the time of the statement below.
 -- name: JobInsertUniform :one
 with inserted as (
     insert into jobs (
@@ -17,9 +17,9 @@ with inserted as (
 )
 select now()::timestamptz as created_at;
 
--- Accepts many jobs in one statement. A job whose idempotency key or event is known already is left
--- out of the answer, also where it stands twice in this very batch. now() is one instant for the
--- whole statement, so a delay is counted from created_at.
+-- Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
+-- also where an earlier job of the same batch has it. now() is one instant for the whole statement, so a delay counts
+-- from created_at.
 -- name: JobInsertMany :many
 with input as (
     select
@@ -66,8 +66,8 @@ from input
 on conflict do nothing
 returning job_id, run_at, created_at;
 
--- The jobs that were in the way of an insert. An event's own identity counts before its key. An id that a client has made
--- can be that of a job that has another key, or another owner: it is in the way, too.
+-- The jobs that conflict with an insert. An event's own identity counts before its key. An id that a client has
+-- chosen can be that of a job with another key or another owner: that is a conflict, too.
 -- name: JobsInTheWay :many
 with input as (
     select
@@ -96,7 +96,7 @@ from input join jobs on jobs.job_id = input.given_id
 where input.given_id <> '00000000-0000-0000-0000-000000000000'
     and (jobs.owner_id <> input.owner_id or jobs.idempotency_key is distinct from input.idempotency_key);
 
--- A job, and the newest of the jobs that do it once more.
+-- A job, and the newest of the jobs that run it again.
 -- name: JobByID :one
 select
     sqlc.embed(jobs),
@@ -109,15 +109,15 @@ select
 from jobs
 where jobs.job_id = @job_id and (sqlc.narg('owner')::text is null or jobs.owner_id = sqlc.narg('owner'));
 
--- Which of these jobs have ended, or are gone.
+-- Which of these jobs have ended or are deleted.
 -- name: JobsEnded :many
 select asked.job_id::uuid as job_id from unnest(@job_ids::uuid[]) as asked (job_id)
 where coalesce((
     select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = asked.job_id
 ), true);
 
--- As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
--- name: JobsUnhear :execrows
+-- Resets jobs that the scheduler does not know to what was accepted, unless a status has arrived meanwhile.
+-- name: JobsForgetStatuses :execrows
 update jobs set
     version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
@@ -126,11 +126,11 @@ where jobs.job_id = input.job_id and jobs.version = input.version
     and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
     and jobs.created_at > now() - @max_age::interval;
 
--- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
--- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
--- ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
--- to be delivered is kept with all that the delivery says, and whoever delivers is woken. Who watches jobs is notified by
--- the same statement: there are no tellings while nobody watches.
+-- Applies published statuses of many jobs, one row each in the input. A row's version only rises, so a repeated or
+-- late status changes nothing. A cancel request is over when the job has ended. The end of a job is entered for the
+-- statistics; a job that ended, was retried and ended again counts twice. An end to be delivered is stored with all
+-- that the delivery contains, and the deliverers are woken. The same statement notifies the watchers of jobs;
+-- payloads is empty while no client watches.
 -- name: JobsApplyStatus :one
 with input as (
     select
@@ -151,7 +151,7 @@ with input as (
         retry_count = input.retry_count,
         updated_at  = input.updated_at,
         snapshot    = input.snapshot,
-        error_code  = left(nullif(input.error_code, ''), 255), -- an entry of an index has no room for more than 2,700 bytes
+        error_code  = left(nullif(input.error_code, ''), 255), -- an index entry has no room for more than 2,700 bytes
         progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
                                 and input.status in ('QUEUED', 'RUNNING', 'WAITING')
                            then jobs.progress end,
@@ -193,15 +193,15 @@ with input as (
     returning version
 ), woken as (
     select pg_notify('jobweaver_deliveries', '') from delivered limit 1
-), told as (
-    select pg_notify('jobweaver_changes', telling) from unnest(@tellings::text[]) as telling
+), notified as (
+    select pg_notify('jobweaver_changes', payload) from unnest(@payloads::text[]) as payload
 )
 select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
-    (select count(*) from told)::bigint as told
+    (select count(*) from notified)::bigint as notified
 from grouped;
 
--- Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
--- command was answered with no. What an operation asked for is counted by the operation, which is woken.
+-- Takes answers to commands, also repeated ones. A cancel request is over when the latest command was refused. The
+-- answer to a command of an operation is credited to the operation, which is woken.
 -- name: CommandsAnswered :exec
 with input as (
     select
@@ -230,9 +230,9 @@ with input as (
 )
 select pg_notify('jobweaver_operations', '') from credited limit 1;
 
--- Of jobs that the scheduler has deleted, those whose version before that has not been heard. In the order of ids, as all
--- locks.
--- name: JobsUnheard :many
+-- Of jobs that the scheduler has deleted, those whose last version before the deletion has not arrived. It locks them
+-- in the order of ids, as all statements do.
+-- name: JobsMissingStatus :many
 select jobs.job_id
 from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as input (job_id, version)
 join jobs on jobs.job_id = input.job_id
@@ -240,8 +240,9 @@ where jobs.version < input.version - 1
 order by jobs.job_id
 for no key update of jobs;
 
--- Forgets jobs that the scheduler has deleted, with all that is kept of them but ends that are still to be delivered. A job of a later version is another
--- story. What an operation asked of them is answered: a delete with yes, anything else with no.
+-- Deletes jobs that the scheduler has deleted, with all that is stored of them except undelivered ends. A job with a
+-- later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any other as
+-- refused.
 -- name: JobsDelete :one
 with input as (
     select unnest(@job_ids::uuid[]) as job_id, unnest(@versions::bigint[]) as version
@@ -272,10 +273,10 @@ with input as (
 )
 select (select count(*) from gone)::bigint as deleted, (select count(*) from woken)::bigint as woken;
 
--- How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
--- an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
--- one need not be waited for. Of an attempt that waits for a callback the worker reports its last progress for a while: it
--- must not hide what the outside system has reported since.
+-- Stores how far running attempts have come. A row without news is not written. The first heartbeat that lists an
+-- attempt may arrive before the scheduler's status of the attempt; its progress is stored, so that the next heartbeat
+-- need not be awaited. Of an attempt that waits for a callback the worker reports its last progress for a while: that
+-- must not overwrite what the outside system has reported since.
 -- name: JobsProgress :many
 with input as (
     select
@@ -287,7 +288,7 @@ update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
-            or jobs.status = 'WAITING' -- its last progress, unless the outside system has reported some since
+            or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported some since
                 and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
@@ -296,18 +297,18 @@ returning jobs.job_id;
 -- name: Now :one
 select now()::timestamptz as at;
 
--- The three passes of reconcile go over some shelves at once, in the order of ids. Each shelf is read in
--- that order and no further than the limit: of a union the planner does not know it, and sorts it all.
+-- The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
+-- and no further than the limit: of a union the planner does not know the order, and would sort it all.
 
--- The jobs of which the scheduler has not been heard, each time another age of times_due is passed; the
--- pass before this one ended at since. Bounded in rows and in bytes. By its id a job ages up to a fifth more slowly, so
--- that what came in one burst does not meet a slow sink as one again and again (knative A1).
+-- The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
+-- at since. Bounded in rows and in bytes. A job ages up to a fifth more slowly, by a hash of its id, so that jobs
+-- accepted in one burst do not return to a slow sink as one burst again and again.
 -- name: JobsUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
 ), page as (
     select
-        unheard.*,
+        unconfirmed.*,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
@@ -318,7 +319,7 @@ with pass as (
                 > times_due((pass.since - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
         order by job_id
         limit @max_jobs::int
-    ) as unheard
+    ) as unconfirmed
     order by job_id
     limit @max_jobs
 )
@@ -329,7 +330,7 @@ from page
 where bytes_before <= @max_bytes::bigint
 order by job_id;
 
--- Jobs in flight, each time another minute has passed since they were heard of.
+-- Jobs in flight, whenever another minute has passed since their last status.
 -- name: JobsInFlight :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
@@ -347,7 +348,7 @@ from pass cross join generate_series(5, 7) as shelf cross join lateral (
 order by in_flight.job_id
 limit @max_jobs;
 
--- All others that have not ended, walked by job_id.
+-- All other jobs that have not ended, walked by job_id.
 -- name: JobsWaiting :many
 select waiting.job_id, waiting.version
 from generate_series(2, 4) as shelf cross join lateral (
@@ -359,12 +360,12 @@ from generate_series(2, 4) as shelf cross join lateral (
 order by waiting.job_id
 limit @max_jobs;
 
--- What waits and what has failed, each counted no further than max_jobs.
+-- Waiting and failed jobs, each counted no further than max_jobs.
 -- name: JobFigures :one
 select
     (select count(*) from (
         select 1 from jobs where shelf_of(status, version) between 0 and 1 limit @max_jobs::int
-    ) as unheard)::bigint as unheard,
+    ) as unconfirmed)::bigint as unconfirmed,
     (select count(*) from (
         select 1 from jobs where shelf_of(status, version) between 2 and 4 limit @max_jobs
     ) as waiting)::bigint as waiting,

@@ -1,6 +1,7 @@
--- Of the newest jobs of one source the ids of those that fit, how many fit, and up to which job it has looked: at most_seen
--- jobs, however few fit. A source is an index that stands in the order of ids; it is chosen by the parameter that is not null,
--- and the others read nothing; only a search may have several, of which a job can stand in two. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
+-- Of the newest jobs of one source the ids of those that match, how many match, and the last job that was looked at:
+-- most_seen jobs are looked at, however few match. A source is an index in the order of ids. A parameter that is not
+-- null chooses it, and the others read nothing. Only a search may have several sources, and a job can be in two of
+-- them. Jobs of a trace have two sources, each with the jobs that the other lacks.
 -- name: JobsSeen :one
 with seen as materialized (
     select
@@ -18,7 +19,7 @@ with seen as materialized (
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
         and (sqlc.narg('after')::uuid is null or sqlc.narg('after') = any (after_ids))
         and (not @no_error_code::boolean or error_code is null)
-        and case -- in this order: only a failure that nothing else decides about is read for its message
+        and case -- in this order: the message of a failure is read only if nothing else decides
             when sqlc.narg('search')::text is null then true
             when idempotency_key = sqlc.narg('search') then true
             when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
@@ -40,7 +41,7 @@ with seen as materialized (
             order by job_id desc limit @most_seen::int
         )
         union all
-        ( -- each shelf in the order of ids: of several at once the planner does not know it
+        ( -- each shelf in the order of ids: of several at once the planner does not know the order
             select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
@@ -50,7 +51,7 @@ with seen as materialized (
             order by shelved.job_id desc limit @most_seen
         )
         union all
-        ( -- an owner's, where completed ones have a shelf, too
+        ( -- the shelves of one owner, where completed jobs have one, too
             select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
@@ -112,7 +113,7 @@ with seen as materialized (
         (
             select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where sqlc.narg('by_trace_id') is not null -- all that are in no index: those of the same 256 ms
+            where sqlc.narg('by_trace_id') is not null -- the jobs of the same 256 ms, which are in no index of traces
                 and job_id > greatest(sqlc.narg('by_trace_id'), @after_id)
                 and job_id < least(sqlc.narg('trace_ends')::uuid, @before_id)
             order by job_id desc limit @most_seen
@@ -123,7 +124,7 @@ with seen as materialized (
             from (
                 select * from jobs
                 where sqlc.narg('by_idempotency_key')::text is not null and idempotency_key = sqlc.narg('by_idempotency_key')
-                offset 0 -- else the planner may walk by id until it has met enough
+                offset 0 -- else the planner may walk by id until it has found enough
             ) as keyed
             where job_id > @after_id and job_id < @before_id
             order by job_id desc limit @most_seen
@@ -154,8 +155,8 @@ select
     (select count(*) from seen)::bigint as seen,
     coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
 
--- These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs after
--- that the snapshot is empty. Their length is read without them.
+-- These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs
+-- after that the snapshot is empty. Lengths are read without the snapshots themselves.
 -- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,

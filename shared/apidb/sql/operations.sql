@@ -25,7 +25,7 @@ where operation_id < @before_id::uuid
 order by operation_id desc
 limit @max_operations::int;
 
--- The same of one owner.
+-- The same for one owner.
 -- name: OperationsListOwned :many
 select
     operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
@@ -55,7 +55,7 @@ where operation_id = @operation_id and status = 'RUNNING' and (sqlc.narg('owner'
 -- name: OperationsForget :execrows
 delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;
 
--- Owners take turns, and the operations of each: those after one come first.
+-- Owners take turns. Of each owner the operations after a given one come first.
 -- name: OperationsUnfinished :many
 select operation_id from (
     select operation_id, operation_id <= @after_id::uuid as done_before, row_number() over (
@@ -71,7 +71,7 @@ select count(*) from (
     select from operations where finished_at is null and owner_id is not distinct from sqlc.narg('owner')::text limit @most::int
 ) as few;
 
--- Whoever has the row works on the operation; nobody waits for it.
+-- Locks the operation for the process that works on it. Other processes skip it.
 -- name: OperationLock :many
 select
     operation_id, owner_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, created_at, status, after_id, walked, matched, asked, applied,
@@ -96,8 +96,8 @@ where listed.job_id > @after_id::uuid
 order by listed.job_id
 limit @max_jobs::int;
 
--- The next jobs of one source in the order of their ids, and which of them match. It looks at max_jobs jobs, however few of
--- them match. A parameter chooses the source, as in JobsSeen; the other sources read nothing.
+-- The next jobs of one source in the order of their ids, and which of them match. It looks at max_jobs jobs, however
+-- few match. A parameter chooses the source, as in JobsSeen; the other sources read nothing.
 -- name: OperationMatches :many
 select
     job_id,
@@ -133,7 +133,7 @@ from (
         order by job_id limit @max_jobs::int
     )
     union all
-    ( -- each shelf in the order of ids: of several at once the planner does not know it
+    ( -- each shelf in the order of ids: of several at once the planner does not know the order
         select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
@@ -143,7 +143,7 @@ from (
         order by shelved.job_id limit @max_jobs
     )
     union all
-    ( -- an owner's, where completed ones have a shelf, too
+    ( -- the shelves of one owner, where completed jobs have one, too
         select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
@@ -157,14 +157,15 @@ from (
 order by job_id
 limit @max_jobs;
 
--- The locks come first, in a statement of its own, so that what follows sees the latest commits.
+-- The locks are a statement of their own, so that the statements after it see the latest commits.
 -- name: OperationJobsLock :many
 select job_id, status, version, trace_id, expires_at from jobs
 where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 order by job_id
 for no key update;
 
--- Keeps a command of each job whose state allows it and that has no other one. None is put off until it has expired.
+-- Stores a command for each job whose state allows it and that has no other command. It reschedules no job past its
+-- expiry.
 -- name: OperationCommandsKeep :many
 with numbered as (
     update jobs set

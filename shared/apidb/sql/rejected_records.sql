@@ -1,4 +1,4 @@
--- In the order of ids, so that two that insert the same ones wait for each other and do not block each other.
+-- In the order of ids, so that two transactions that insert the same records wait for each other and do not deadlock.
 -- name: RejectedInsert :execrows
 insert into rejected_records (
     rejected_id, function, topic, partition, record_offset, key, headers, value, bytes, whole, truncated, reason, trace_id,
@@ -23,7 +23,7 @@ select
 order by rejected_id
 on conflict (rejected_id) do nothing;
 
--- Deletes the oldest of those that are too many, or too many bytes together with all that came after them.
+-- Deletes the oldest records above the limits: of records, and of bytes counted from the newest record.
 -- name: RejectedTrim :execrows
 with counted as (
     select
@@ -40,7 +40,7 @@ with counted as (
 )
 delete from rejected_records using last_to_go where rejected_records.rejected_number <= last_to_go.rejected_number;
 
--- Newest first. The table is small: what is asked for besides narrows what is read.
+-- Newest first. The table is small, so the filters need no index.
 -- name: RejectedList :many
 select
     rejected_number, rejected_id, function, topic, partition, record_offset, bytes, whole, truncated, reason, trace_id,
@@ -58,7 +58,7 @@ limit @max_records::int;
 -- name: RejectedGet :many
 select * from rejected_records where rejected_id = @rejected_id::uuid;
 
--- Whoever redrives it holds it until the record is on its topic: nobody else redrives it meanwhile.
+-- Locks the record until it is on its topic, so that no other process redrives it meanwhile.
 -- name: RejectedHold :many
 select * from rejected_records where rejected_id = @rejected_id::uuid for update;
 
@@ -73,7 +73,7 @@ returning
     rejected_number, rejected_id, function, topic, partition, record_offset, bytes, whole, truncated, reason, trace_id,
     recorded_at, rejected_at, redriven_at, redriven_by;
 
--- Forgets what was rejected so long ago, some at a time.
+-- Deletes some of the records that were rejected before an instant.
 -- name: RejectedForget :execrows
 with old as (
     select rejected_number from rejected_records

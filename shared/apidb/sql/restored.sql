@@ -1,4 +1,4 @@
--- What is compared and put right after databases were restored, while no function runs.
+-- Statements that compare and correct databases after a restore, while no function runs.
 
 -- name: RestoredJobs :many
 select job_id, version, status, command_seq, (ordering_key is not null)::boolean as is_ordered from jobs
@@ -6,15 +6,15 @@ where job_id > @after_id::uuid
 order by job_id
 limit @max_jobs::int;
 
--- The latest instant of which this database knows, by the database's clock only; the epoch: of none. Workers are seen
--- every few seconds.
+-- The latest instant that this database has recorded, by the database's clock only; the epoch: none. A heartbeat of a
+-- worker is recorded every few seconds.
 -- name: RestoredUntil :one
 select greatest(
     (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers), 'epoch')::timestamptz as known_until;
 
--- The scheduler's word on these jobs as it was heard.
--- name: RestoredWords :many
-select job_id, snapshot::json as word, coalesce(cancel_requested_at, '0001-01-01Z')::timestamptz as cancel_requested_at
+-- The stored statuses of these jobs.
+-- name: RestoredStatuses :many
+select job_id, snapshot::json as status, coalesce(cancel_requested_at, '0001-01-01Z')::timestamptz as cancel_requested_at
 from jobs
 where job_id = any (@job_ids::uuid[]) and version > 0;
 
@@ -26,7 +26,7 @@ from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id;
 
--- Jobs as the scheduler has them, of which nothing was heard yet: reconcile asks.
+-- Inserts jobs from the scheduler's rows, without a status: reconcile asks the scheduler for it.
 -- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
@@ -42,30 +42,30 @@ from json_to_recordset(@jobs::json) as known (
     ordering_key text, order_number bigint, command_seq int)
 on conflict do nothing;
 
--- As if nothing had been heard of these: reconcile asks.
--- name: RestoredUnhear :execrows
+-- Removes the stored statuses of these jobs: reconcile asks the scheduler for them.
+-- name: RestoredForgetStatuses :execrows
 update jobs set
     version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 where job_id = any (@job_ids::uuid[]) and status not in ('COMPLETED', 'FAILED', 'CANCELLED');
 
--- The next command must have a number that the scheduler has not seen.
+-- Raises the number of the next command above all that the scheduler has seen.
 -- name: RestoredNumbers :execrows
 update jobs set command_seq = input.number
 from rows from (unnest(@job_ids::uuid[]), unnest(@numbers::int[])) as input (job_id, number)
 where jobs.job_id = input.job_id and jobs.command_seq < input.number;
 
--- The last version that a control was given here; 0: none was.
+-- The last version that this database gave to a control; 0: none.
 -- name: RestoredControlVersion :one
 select coalesce(pg_sequence_last_value('control_versions'), 0)::bigint as control_version;
 
--- Numbers that the scheduler has seen are not given again.
+-- Raises the sequences, so that numbers that the scheduler has seen are not used again.
 -- name: RestoredSequences :exec
 select
     setval('control_versions', greatest(pg_sequence_last_value('control_versions'), @control_version::bigint, 1)),
     setval('order_numbers', greatest(pg_sequence_last_value('order_numbers'), @order_number::bigint, 1));
 
--- By which versions the scheduler goes, of all controls; what it lacks is said again.
+-- Stores which version of each control the scheduler applies. Reconcile publishes what the scheduler lacks.
 -- name: RestoredControlsApplied :execrows
 with known as (
     select
@@ -78,7 +78,7 @@ update controls set applied_version = coalesce((
 where applied_version > coalesce((
     select known.version from known where known.kind = controls.kind and known.name = controls.name), 0);
 
--- A control that is newer with the scheduler.
+-- Takes a control of which the scheduler has the newer version.
 -- name: RestoredControlTake :execrows
 insert into controls (
     kind, name, version, applied_version, paused, max_running, starts_per_second, updated_by,
@@ -92,7 +92,7 @@ on conflict (kind, name) do update set
     max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, updated_by = excluded.updated_by
 where controls.version < excluded.version;
 
--- A control that was removed, and by which the scheduler goes: that it holds nothing is said again.
+-- Restores a removed control that the scheduler still applies, as one that holds nothing, to be published again.
 -- name: RestoredControlLift :execrows
 insert into controls (kind, name, version, paused, updated_by)
 values (@kind, @name, nextval('control_versions'), false, 'after-restore')

@@ -1,6 +1,6 @@
--- A page of all jobs of an age, in the order of their ids: those that ended too long ago go. It answers how many it has
--- looked at, which was the last, and how many went. One with a command stays until that is answered, or has been asked
--- for a day: nobody knows the job any more.
+-- Deletes the jobs of one page that ended too long ago. It returns how many jobs it has looked at, the last of them,
+-- and how many it deleted. A job with a command stays until the command is answered, or is a day old: then no
+-- scheduler knows the job.
 -- name: JobsExpire :one
 with page as (
     select job_id, status, version, updated_at from jobs
@@ -31,7 +31,7 @@ select
     coalesce((select job_id from page order by job_id desc limit 1), @after_id)::uuid as last_id,
     (select count(*) from gone)::bigint as gone;
 
--- The same for log lines, which can come after their job is gone.
+-- The same for log lines, which can arrive after their job is deleted.
 -- name: LogsExpire :one
 with page as (
     select job_id from attempt_logs

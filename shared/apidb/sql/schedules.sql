@@ -14,7 +14,7 @@ update schedules set
     updated_at = @updated_at
 where schedule_id = @schedule_id;
 
--- One name may belong to several owners: two rows are enough to know. Nobody's comes first.
+-- Several owners may use one name, and two rows are enough to know it. The schedule without an owner comes first.
 -- name: SchedulesNamed :many
 select * from schedules
 where name = @name and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
@@ -24,8 +24,9 @@ limit 2;
 -- name: ScheduleLock :one
 select * from schedules where schedule_id = @schedule_id for update;
 
--- From when on a locked schedule may fire anew: who had the lock before may have fired all up to now, which is
--- later than this transaction's now(), and whose clock was ahead even more.
+-- From when on a locked schedule may fire again. The transaction that held the lock before may have fired all ticks
+-- up to clock_timestamp(), which is later than this transaction's now(), and its clock may have been ahead of this
+-- one.
 -- name: ScheduleBegin :one
 select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
     select at + interval '1 us' from schedule_ticks where schedule_id = @schedule_id order by at desc limit 1
@@ -52,7 +53,7 @@ where schedule_id = @schedule_id;
 -- name: ScheduleDelete :exec
 delete from schedules where schedule_id = @schedule_id;
 
--- Owners take turns, whoever has how many that are due. Who else fires takes others.
+-- Owners take turns, however many due schedules each has. Concurrent passes skip each other's rows.
 -- name: SchedulesDue :many
 select schedules.* from (
     select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
@@ -93,7 +94,7 @@ limit 1;
 -- name: SchedulesChanged :exec
 select pg_notify('jobweaver_schedules', '');
 
--- What is sealed begins with the key that sealed it. @last_id is where to end, nil: nowhere.
+-- The head of sealed text names the key that sealed it. @last_id ends the walk; nil: it goes to the last schedule.
 -- name: ScheduleHeads :many
 select schedule_id, substr(job::text, 1, 32)::text as head from schedules
 where schedule_id > @after_id::uuid

@@ -1,4 +1,4 @@
--- One at a time sums up, whoever it is.
+-- One process at a time sums up tallies.
 -- name: TallyLock :one
 select pg_try_advisory_xact_lock(7306371);
 
@@ -50,11 +50,12 @@ on conflict (everyone, owner_id, grain, at, queue, job_type, what) do update set
     n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took,
     error_codes = excluded.error_codes;
 
--- Types and queues come and go: what says nothing is not kept for ever.
+-- Types and queues come and go, so a tally of nothing is not kept for ever.
 -- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0;
 
--- All that is tallied of everyone, or of one owner, in one snapshot; histograms and error codes of the minutes from since only.
+-- All tallies of everyone or of one owner, in one snapshot; histograms and error codes only of the minutes from
+-- @since.
 -- name: TalliesOf :many
 select
     grain, at, queue, job_type, what, n, kept,
@@ -69,14 +70,14 @@ union all
 select 'entry', at, queue, job_type, what, n, kept, '', '', '', '{}', times, error_codes from tally_entries
 where @everyone or owner_id = @owner_id;
 
--- The histograms and error codes of a month that TalliesOf leaves out.
+-- The histograms and error codes of the last month that TalliesOf leaves out.
 -- name: TalliesBefore :many
 select grain, at, queue, job_type, what, waited, ran, took, error_codes from tallies
 where everyone = @everyone::boolean and owner_id = @owner_id::text
     and (grain = 'minute' and at < @before::timestamptz or grain in ('hour', 'day'))
     and what <> 'ACCEPTED' and at >= @since::timestamptz;
 
--- Counts the jobs that have not ended, a page of the walk over their shelves.
+-- Counts the jobs of one page of the walk over the shelves of jobs that have not ended.
 -- name: JobsCountPage :many
 with page as (
     select shelf_of(status, version) as shelf, job_id, owner_id, queue, job_type from jobs
@@ -90,7 +91,7 @@ select
     min(job_id::text collate "C")::uuid as first_id, max(job_id::text collate "C")::uuid as last_id
 from page group by shelf, owner_id, queue, job_type;
 
--- Only the newest count is kept, and only one that is says what each owner has.
+-- Only the newest count is kept, and only the newest replaces the counts of each owner.
 -- name: JobCountsPut :execrows
 insert into job_counts (as_of, took, counts, ended, ended_at) values (@as_of, @took, @counts, @ended, @as_of)
 on conflict (id) do update set
@@ -112,7 +113,8 @@ where owner_job_counts.counts <> excluded.counts or owner_job_counts.ended <> ex
 -- name: JobCounts :one
 select as_of, took, counts from job_counts;
 
--- What is known of everyone, or of one owner. ended is empty where the version before has counted, which leaves it out.
+-- The counts of everyone or of one owner. ended is empty where a process of the previous version has counted, which
+-- lacks it.
 -- name: JobCountsOf :one
 with known as (
     select counts::text as counts, ended::text as ended from job_counts where @everyone::boolean
@@ -125,7 +127,7 @@ select
     (case when ended_at = as_of then coalesce((select known.ended from known), '[]') else '' end)::text as ended
 from job_counts;
 
--- How many jobs that have ended are kept, of everyone and of each owner.
+-- How many ended jobs are kept, of everyone and of each owner.
 -- name: TalliesKept :many
 select everyone, owner_id, queue, job_type, what, sum(kept)::bigint as kept
 from (

@@ -6,7 +6,7 @@ on conflict (worker_id) do update set seen_at = now(), beat = excluded.beat;
 -- name: WorkerRemoveMany :exec
 delete from workers where worker_id = any (@worker_ids::text[]);
 
--- A worker's id is new at each start, so the rows of dead ones would pile up.
+-- A worker has a new id at each start, so the rows of dead workers would pile up.
 -- name: WorkersForget :exec
 delete from workers where seen_at < now() - interval '1 hour';
 

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	accepted = "ACCEPTED" // beside the terminal states, what a tally is of
+	accepted = "ACCEPTED" // what a tally counts, besides the terminal states
 
-	// How much one transaction sums up.
+	// The limits of one transaction that sums up.
 	mostEntries = 5_000
 	mostTallies = 2_000
 )
@@ -24,7 +24,7 @@ type grain struct {
 	of, kept time.Duration
 }
 
-// grains are what tallies are summed by, and for how long each is kept; then they go into the next.
+// grains are the spans by which tallies are summed up, and how long each is kept before it is merged into the next.
 var grains = []grain{
 	{"minute", time.Minute, 2 * time.Hour},
 	{"hour", time.Hour, 48 * time.Hour},
@@ -39,6 +39,7 @@ type tallyKey struct {
 	queue, jobType, what string
 }
 
+// addEntry adds the parts of an entry other than its counts.
 type tally struct {
 	n, kept           int64
 	waited, ran, took histogram
@@ -89,7 +90,7 @@ func (ts tallies) of(key tallyKey) *tally {
 	return ts[key]
 }
 
-// addEveryone adds tallies of all owners together to those of the single owners.
+// addEveryone adds tallies of all owners together to those of single owners.
 func (ts tallies) addEveryone() {
 	for _, key := range slices.Collect(maps.Keys(ts)) {
 		all := key
@@ -98,8 +99,8 @@ func (ts tallies) addEveryone() {
 	}
 }
 
-// SumTallies sums up what was entered, and what has grown old; more: not all of it. One process at a
-// time does, and the others need not.
+// SumTallies sums up new entries, and old tallies into wider spans; more reports that some remain. One process at a
+// time sums up; for the others it does nothing.
 func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err error) {
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		mine, err := q.TallyLock(ctx)
@@ -130,7 +131,7 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 	return more, apidb.Classify("sum up tallies", err)
 }
 
-// takeOld moves the old ones of a grain to the next.
+// takeOld moves the old tallies of a grain to the next grain.
 func takeOld(ctx context.Context, q *gen.Queries, sums tallies, from int, now time.Time) (taken int, err error) {
 	rows, err := q.TallyTakeOld(ctx, gen.TallyTakeOldParams{
 		Grain: grains[from].name, Before: now.UTC().Add(-grains[from].kept).Truncate(max(grains[from].of, grains[from+1].of)),
@@ -146,7 +147,7 @@ func takeOld(ctx context.Context, q *gen.Queries, sums tallies, from int, now ti
 	return len(rows), err
 }
 
-// put adds the sums to those that are there. Whoever calls has the lock.
+// put adds the sums to the stored ones. The caller holds the lock.
 func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 	if len(ts) == 0 {
 		return nil

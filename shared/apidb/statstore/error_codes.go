@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// mostCodes is how many error codes one tally tells apart: handlers choose them, and could choose another each time.
+// mostCodes is how many error codes one tally distinguishes: handlers choose codes, and could choose a new one each
+// time.
 const mostCodes = 20
 
-// codes counts failed jobs by error code. "" is of no code, and of those beyond mostCodes.
+// codes counts failed jobs by error code. "" counts jobs without a code, and those with codes beyond mostCodes.
 type codes map[string]int64
 
 func (c *codes) add(code string, n int64) {
@@ -26,7 +27,7 @@ func (c *codes) addAll(other codes) {
 	}
 }
 
-// addEncoded adds what encode has written. Anything else counts as nothing: statistics are not worth an error.
+// addEncoded adds what encode has written. It ignores anything else: statistics are not worth an error.
 func (c *codes) addEncoded(stored []byte) {
 	var other codes
 	if len(stored) > len("{}") && json.Unmarshal(stored, &other) == nil {
@@ -34,7 +35,7 @@ func (c *codes) addEncoded(stored []byte) {
 	}
 }
 
-// encode is what is stored of it: the most frequent ones.
+// encode returns the stored form: the most frequent codes.
 func (c codes) encode() json.RawMessage {
 	kept := codes{}
 	for i, code := range c.ranked() {
@@ -51,7 +52,7 @@ func (c codes) encode() json.RawMessage {
 	return stored
 }
 
-// ranked is by count, the most frequent first, and no code last.
+// ranked returns the codes by count, the most frequent first, and no code last.
 func (c codes) ranked() []string {
 	return slices.SortedFunc(maps.Keys(c), func(a, b string) int {
 		if a == "" || b == "" {

@@ -7,15 +7,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// Health is the numbers of the health page.
+// Health holds the numbers of the health page.
 type Health struct {
-	PendingJobs   int64 // SCHEDULED, PENDING, RETRYING; counted up to MaxFigure each, heard of or not
+	PendingJobs   int64 // SCHEDULED, PENDING, RETRYING; without a status and with one counted up to MaxFigure each
 	DeadJobs      int64 // FAILED; counted up to MaxFigure
 	ActiveThreads int64 // of the workers seen in the last 10 s
 	PoolSize      int64
 }
 
-// healthAge is how old they may be: health checks come in crowds.
+// healthAge is how old the numbers may be: many health checks come at the same time.
 const healthAge = time.Second
 
 // Health returns numbers that are at most a second old.
@@ -33,7 +33,7 @@ func (s *Store) readHealth(ctx context.Context) (Health, error) {
 		return Health{}, apidb.Classify("count slots", err)
 	}
 	return Health{
-		PendingJobs: jobs.Unheard + jobs.Waiting, DeadJobs: jobs.Dead,
+		PendingJobs: jobs.Unconfirmed + jobs.Waiting, DeadJobs: jobs.Dead,
 		ActiveThreads: workers.Busy, PoolSize: workers.Slots,
 	}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/latency"
 )
 
-// A histogram counts durations in buckets that grow by a fifth: bucket i ends at 64 µs · 2^(i/4). So a
-// percentile is right to a tenth, whatever its size.
+// A histogram counts durations in buckets that grow by a fifth: bucket i ends at 64 µs · 2^(i/4). So a percentile is
+// accurate to a tenth of its value.
 type histogram []int64
 
 func (h *histogram) add(bucket int32, n int64) {
@@ -30,7 +30,7 @@ func (h *histogram) addAll(other histogram) {
 	}
 }
 
-// encode is what is stored: the counts one after another.
+// encode returns the stored form: the counts one after another.
 func (h histogram) encode() []byte {
 	stored := make([]byte, 0, len(h)+binary.MaxVarintLen64)
 	for _, n := range h {
@@ -43,7 +43,7 @@ func (h *histogram) addEncoded(stored []byte) {
 	for bucket := int32(0); len(stored) > 0; bucket++ {
 		n, size := binary.Varint(stored)
 		if size <= 0 {
-			return // broken off
+			return // truncated
 		}
 		if n != 0 {
 			h.add(bucket, n)
@@ -59,7 +59,7 @@ func (h histogram) count() (n int64) {
 	return n
 }
 
-// quantile is the middle of the bucket in which it lies; 0 of nothing.
+// quantile returns the middle of the bucket that contains the quantile; 0 without durations.
 func (h histogram) quantile(q float64) time.Duration {
 	rank := max(int64(math.Ceil(q*float64(h.count()))), 1)
 	for bucket, n := range h {

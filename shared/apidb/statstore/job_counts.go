@@ -20,21 +20,22 @@ import (
 )
 
 const (
-	// censusPage is how many jobs one statement counts: none holds a snapshot for long.
+	// censusPage is how many jobs one statement counts, so that none holds a snapshot for long.
 	censusPage = 50_000
-	// censusEvery and censusShare say how seldom all are counted: the longer it takes, the less often.
+	// censusEvery and censusShare bound how often all jobs are counted: the longer a census takes, the less often.
 	censusEvery = 10 * time.Second
 	censusShare = 20
 )
 
-// Census counts the jobs that have not ended, page by page, and those that have ended in the snapshot of the last page.
-// So up to a page all counts are of one instant; of millions a job that moves meanwhile may count twice or not at all.
+// Census counts the jobs that have not ended, page by page, and the ended ones in the snapshot of the last page. If
+// all jobs fit on one page, all counts are of one instant; of millions, a job in transition may count twice or not at
+// all.
 type Census struct {
 	begun  time.Time
 	spent  time.Duration
 	shelf  int16
 	after  uuid.UUID
-	counts map[countKey]*jobCount // by owner, and of everyone
+	counts map[countKey]*jobCount // by owner, and for everyone
 }
 
 type countKey struct {
@@ -43,17 +44,17 @@ type countKey struct {
 	queue, jobType string
 }
 
-// jobCount is also what is kept of it.
+// jobCount is also the stored form.
 type jobCount struct {
 	Status  jobstate.Status
 	Queue   string
 	JobType string
 	N       int64
-	Oldest  uuid.UUID `json:",omitzero"` // the first that was accepted, of those that have not ended
+	Oldest  uuid.UUID `json:",omitzero"` // the first accepted job that has not ended
 }
 
-// CountJobs goes on with a census, or begins one where it is time. Its answer says when to call again, 0:
-// there is more to count.
+// CountJobs continues a census, or begins one if it is time. next is when to call it again; 0: there is more to
+// count.
 func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next time.Duration, err error) {
 	if c.counts == nil {
 		last, err := s.q.JobCounts(ctx)
@@ -136,13 +137,13 @@ func (c *Census) addRow(key countKey, row gen.JobsCountPageRow) {
 	}
 }
 
-// countsOf are an owner's.
+// countsOf holds the counts of one owner.
 type countsOf struct{ live, ended []*jobCount }
 
-// noCounts are written as empty lists, not as null.
+// noCounts is written as empty lists, not as null.
 func noCounts() *countsOf { return &countsOf{live: []*jobCount{}, ended: []*jobCount{}} }
 
-// byOwner has an order, so that the same counts are the same text.
+// byOwner sorts the counts, so that the same counts give the same text.
 func (c *Census) byOwner() map[apidb.Owner]*countsOf {
 	all := map[apidb.Owner]*countsOf{apidb.Everyone: noCounts()}
 	for _, key := range slices.SortedFunc(maps.Keys(c.counts), func(a, b countKey) int {
@@ -160,7 +161,7 @@ func (c *Census) byOwner() map[apidb.Owner]*countsOf {
 	return all
 }
 
-// texts are what is kept of the counts.
+// texts returns the stored form of the counts.
 func (c *countsOf) texts() (live, ended []byte, err error) {
 	if live, err = json.Marshal(c.live); err == nil {
 		ended, err = json.Marshal(c.ended)
@@ -188,7 +189,7 @@ func (s *Store) keepCensus(ctx context.Context, c *Census) error {
 	}
 	err := s.db.Tx(ctx, func(q *gen.Queries) error {
 		n, err := q.JobCountsPut(ctx, all)
-		if err != nil || n == 0 { // somebody has counted later
+		if err != nil || n == 0 { // another process has stored a later count
 			return err
 		}
 		return q.OwnerJobCountsPut(ctx, owners)
@@ -196,7 +197,7 @@ func (s *Store) keepCensus(ctx context.Context, c *Census) error {
 	return apidb.Classify("keep counts of jobs", err)
 }
 
-// statusOfShelf is the other way round of shelvesOf, for those that have not ended.
+// statusOfShelf is the inverse of shelves.Of, for jobs that have not ended.
 func statusOfShelf(shelf int16) jobstate.Status {
 	for _, status := range jobstate.All() {
 		for _, of := range shelves.Of(status) {
@@ -205,5 +206,5 @@ func statusOfShelf(shelf int16) jobstate.Status {
 			}
 		}
 	}
-	panic(fmt.Sprintf("there is no shelf %d", shelf)) // shelf_of knows none
+	panic(fmt.Sprintf("there is no shelf %d", shelf)) // shelf_of returns no other
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// countedAge is how old the answer to a scrape may be: there may be several Prometheus servers.
+// countedAge is how old the answer to a scrape may be, since several Prometheus servers may scrape.
 const countedAge = 5 * time.Second
 
-// Counts is the last count of the jobs that have not ended: one row, however many there are. It is false when nobody
-// has counted yet.
+// Counts returns the last count of the jobs that have not ended: one row, however many jobs there are. ok is false if
+// no process has counted yet.
 func (s *Store) Counts(ctx context.Context) (counts telemetry.JobCounts, ok bool, err error) {
 	counts, err = s.counted.Get(ctx, countedAge, s.readCounted)
 	return counts, !counts.AsOf.IsZero(), err

@@ -15,44 +15,44 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Stats is how the installation does, or one owner's jobs.
+// Stats are the statistics of the installation, or of one owner's jobs.
 type Stats struct {
 	At     time.Time
-	AsOf   *time.Time // when the Counts were true: At, or where more is to be counted the last census; nil: there was none
+	AsOf   *time.Time // the instant of the Counts: At, or with many jobs that of the last census; nil: there was none
 	Total  Counts
 	Types  map[string]Counts // by job type
 	Queues map[string]Counts
 
-	Oldest   *uuid.UUID // that waited for a worker at AsOf, PENDING or RETRYING
+	Oldest   *uuid.UUID // the oldest job that waited for a worker at AsOf, PENDING or RETRYING
 	OldestAt time.Time  // when it was accepted
 
-	Minutes []Flow // the last 60, the one under way last
+	Minutes []Flow // the last 60, the current one last
 	Hours   []Flow // the last 24, likewise
 	Days    []Flow // the last 30, likewise
 
 	Minute1, Minutes5, Hour1 Rates
 
-	Latency5  Latency // of what ended in the last 5 minutes and the one under way
+	Latency5  Latency // of the jobs that ended in the last 5 minutes and the current one
 	Latencies BySpan[Latency]
 	Failures  BySpan[Failures]
 }
 
-// BySpan has one for each of Minutes, Hours and Days, of what ended in these.
+// BySpan holds a value for each of Minutes, Hours and Days, about the jobs that ended in these.
 type BySpan[T any] struct{ Hour, Day, Month T }
 
-// Failures are the job types and the error codes that failed most, the worst first.
+// Failures are the job types and error codes with the most failures, the worst first.
 type Failures struct {
 	Types []FailedType
 	Codes []FailedCode
 }
 
-// FailedType is how many jobs of a type failed, and how many ended.
+// FailedType counts how many jobs of a type failed, and how many ended.
 type FailedType struct {
 	JobType       string
 	Failed, Ended int64
 }
 
-// FailedCode is how many jobs failed with an error code; "" is of no code, and of those too rare to be told apart.
+// FailedCode counts how many jobs failed with an error code; "" is no code, and codes too rare to be listed.
 type FailedCode struct {
 	Code   string
 	Failed int64
@@ -61,49 +61,50 @@ type FailedCode struct {
 // Counts are jobs by status.
 type Counts map[jobstate.Status]int64
 
-// Flow is what happened in a span of time.
+// Flow counts the events of a span of time.
 type Flow struct {
-	At                                     time.Time // when it began
+	At                                     time.Time // when the span began
 	Accepted, Completed, Failed, Cancelled int64
 }
 
 // Rates are jobs a second.
 type Rates struct{ Accepted, Completed, Failed, Cancelled float64 }
 
-// Latency is how long things take. Jobs that asked for a later time count in Ran only, and retried ones
-// not in Waited.
+// Latency holds how long jobs took. Jobs with a later runAt count in Ran only, and retried jobs do not count in
+// Waited.
 type Latency struct{ Waited, Ran, Took Percentiles }
 
-// Percentiles of Count durations; 0 of none.
+// Percentiles are of Count durations; 0 without durations.
 type Percentiles struct {
 	Count         int64
 	P50, P95, P99 time.Duration
 }
 
-// statsAge is how old statistics may be: dashboards come in crowds.
+// statsAge is how old statistics may be: many dashboards read them at the same time.
 const statsAge = time.Second
 
 const (
-	// mostAtOnce is how many jobs that have not ended are counted whenever statistics are read, in some milliseconds.
-	// Where there are more, a census has counted them.
+	// mostAtOnce is how many jobs that have not ended are counted whenever statistics are read, which takes a few
+	// milliseconds. Above it, statistics use the last census.
 	mostAtOnce = 5000
-	// longCensus is how long one takes of so many more that reading does not even try.
+	// longCensus is how long a census takes of so many more jobs that a reader does not try to count them itself.
 	longCensus = 200 * time.Millisecond
 )
 
 // olderAge is how old the histograms and error codes before the last hour may be: they hardly change, and are many.
 const olderAge = time.Minute
 
-// statsRead is what statistics are made of.
+// statsRead is the data from which statistics are made.
 type statsRead struct {
 	at      time.Time // by the database's clock
 	tallies []gen.TalliesOfRow
-	older   olderTallies // histograms and error codes that tallies has not
+	older   olderTallies // the histograms and error codes that tallies lacks
 	asOf    *time.Time
 	counts  []*jobCount
 }
 
-// Get returns an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
+// Get returns an owner's statistics that are at most a second old: of a queue, of a job type, or without either of
+// all.
 func (s *Store) Get(ctx context.Context, owner apidb.Owner, queue, jobType string) (Stats, error) {
 	c, err := s.stats.Of(owner).Get(ctx, statsAge, func(ctx context.Context) (statsRead, error) {
 		return s.readStats(ctx, owner)
@@ -133,8 +134,8 @@ func (s *Store) Get(ctx context.Context, owner apidb.Owner, queue, jobType strin
 	return b.done(), nil
 }
 
-// olderTallies are summed up of those before an instant, an hour before the hour under way. Tallies after it are of
-// minutes, which are kept for two hours, for as long as these sums are used.
+// olderTallies are the sums of the tallies before an instant, an hour before the current hour. Later tallies are by
+// the minute, and those are kept for two hours, longer than these sums are used.
 type olderTallies struct {
 	before  time.Time
 	tallies map[queueAndType]*olderTally
@@ -234,7 +235,7 @@ func (c *statsRead) readCounts(ctx context.Context, q *gen.Queries, owner apidb.
 	return nil
 }
 
-// addEnded counts those that have ended by what is tallied.
+// addEnded counts the ended jobs from the tallies.
 func (c *statsRead) addEnded() {
 	for i := range c.tallies {
 		if row := &c.tallies[i]; row.Kept != 0 {

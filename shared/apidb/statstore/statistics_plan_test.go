@@ -24,8 +24,8 @@ func (h *fixture) fill(t *testing.T, n int, status jobstate.Status) {
 		from generate_series(1, $2::int) n`, string(status), n)
 }
 
-// With a million jobs, statistics take no look at them, and counting those that wait goes by their index, page
-// by page, whatever the server knows of the table.
+// With a million jobs, reading statistics visits none of them, and counting the waiting ones uses their index, page
+// by page, whatever the server's statistics of the table.
 func TestStatisticsOfAMillionJobs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -97,7 +97,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 	t.Logf("and while they are held %s", time.Since(began))
 }
 
-// plainApply is JobsApplyStatus without what it enters for the statistics.
+// plainApply is JobsApplyStatus without the part that enters statistics.
 const plainApply = `with input as (
     select
         unnest($1::uuid[]) as job_id, unnest($2::text[]) as status, unnest($3::bigint[]) as version,
@@ -113,7 +113,8 @@ update jobs set
 from input
 where jobs.job_id = input.job_id and jobs.version < input.version`
 
-// Measured within one run, the best of many batches, and again if need be: others may be at work on the machine.
+// The test takes the best of many batches in one run, and repeats if need be, since other processes may load the
+// machine.
 func TestWhatTheStatisticsCostAJob(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -141,7 +142,7 @@ func TestWhatTheStatisticsCostAJob(t *testing.T) {
 	t.Error("the statistics cost too much")
 }
 
-// endings are words that jobs have completed, as the store hands them on.
+// endings returns statuses of completed jobs, as parameters of the statement.
 func (h *fixture) endings(t *testing.T, n int) gen.JobsApplyStatusParams {
 	t.Helper()
 	var p gen.JobsApplyStatusParams

@@ -24,27 +24,27 @@ var statuses = []jobstate.Status{
 	jobstate.Completed, jobstate.Failed, jobstate.Cancelled,
 }
 
-// teller is a random history of jobs, and what a plain mind counts of it.
-type teller struct {
+// simulation is a random history of jobs, with its own counts.
+type simulation struct {
 	*fixture
 	t        *testing.T
-	jobs     []*toldJob
+	jobs     []*testedJob
 	accepted map[string]int64 // by owner
 	ended    map[string]statstore.Counts
 	codes    map[string]map[string]int64 // of the jobs that failed, by owner and error code
-	days     time.Duration               // how far the clock of those who sum up has gone
+	days     time.Duration               // how far the clock for summing up is ahead
 }
 
-type toldJob struct {
-	id    uuid.UUID
-	owner string
-	word  statusstore.StatusWord // the last that was taken
-	gone  bool
+type testedJob struct {
+	id     uuid.UUID
+	owner  string
+	status statusstore.PublishedStatus // the last that was applied
+	gone   bool
 }
 
 var tellersOwners = []string{"", "acme", "other"}
 
-func (s *teller) accept() {
+func (s *simulation) accept() {
 	job := apidbtest.NewJob()
 	job.Request.Queue = []string{"default", "mail"}[rand.IntN(2)]
 	job.Request.JobType = []string{"EMAIL", "REPORT", "SIMULATION"}[rand.IntN(3)]
@@ -55,62 +55,62 @@ func (s *teller) accept() {
 	accepted := s.fixture.Accept(s.t, job)
 	if !accepted.Replayed {
 		s.accepted[job.Request.OwnerID]++
-		s.jobs = append(s.jobs, &toldJob{id: job.JobID, owner: job.Request.OwnerID})
+		s.jobs = append(s.jobs, &testedJob{id: job.JobID, owner: job.Request.OwnerID})
 	}
 }
 
-// hear takes a batch of words, some old, some twice, on random jobs.
-func (s *teller) hear() {
-	latest := map[*toldJob]statusstore.StatusWord{}
-	var words []statusstore.StatusWord
+// publish applies a batch of statuses of random jobs, some old, some repeated.
+func (s *simulation) publish() {
+	latest := map[*testedJob]statusstore.PublishedStatus{}
+	var batch []statusstore.PublishedStatus
 	for range rand.IntN(20) {
 		job := s.jobs[rand.IntN(len(s.jobs))]
-		version := max(job.word.Version+rand.Int64N(4)-1, 1)
+		version := max(job.status.Version+rand.Int64N(4)-1, 1)
 		w := apidbtest.Status(job.id, version, statuses[rand.IntN(len(statuses))], func(w *jobevent.Status) {
-			w.Attempt = job.word.Attempt + rand.IntN(2)
+			w.Attempt = job.status.Attempt + rand.IntN(2)
 			if code := []string{"", "X", "Y"}[rand.IntN(3)]; code != "" {
 				w.LastError = &jobevent.Error{ErrorCode: code}
 			}
 		})
-		if version == job.word.Version {
-			w = job.word // the same version is the same word
+		if version == job.status.Version {
+			w = job.status // the same version is the same status
 		}
 		if before, twice := latest[job]; twice && before.Version == version {
 			w = before
 		}
-		if words = append(words, w); w.Version >= latest[job].Version {
+		if batch = append(batch, w); w.Version >= latest[job].Version {
 			latest[job] = w
 		}
 	}
-	s.Apply(s.t, words...)
+	s.Apply(s.t, batch...)
 	for job, w := range latest {
-		if !job.gone && w.Version > job.word.Version {
-			before, now := jobstate.Status(job.word.Status.Status), jobstate.Status(w.Status.Status)
-			if now.Terminal() && (before != now || job.word.Attempt != w.Attempt) {
+		if !job.gone && w.Version > job.status.Version {
+			before, now := jobstate.Status(job.status.Status.Status), jobstate.Status(w.Status.Status)
+			if now.Terminal() && (before != now || job.status.Attempt != w.Attempt) {
 				s.ended[job.owner][now]++
 				if now == jobstate.Failed {
 					s.codes[job.owner][codeOf(w)]++
 				}
 			}
-			job.word = w
+			job.status = w
 		}
 	}
 }
 
-func codeOf(w statusstore.StatusWord) string {
+func codeOf(w statusstore.PublishedStatus) string {
 	if w.LastError == nil {
 		return ""
 	}
 	return w.LastError.ErrorCode
 }
 
-func (s *teller) forget() {
+func (s *simulation) forget() {
 	job := s.jobs[rand.IntN(len(s.jobs))]
 	job.gone = true
 	s.Exec(s.t, "delete from jobs where job_id = $1", job.id)
 }
 
-func (s *teller) sum() {
+func (s *simulation) sum() {
 	if rand.IntN(3) == 0 {
 		s.days += time.Duration(rand.IntN(40)) * time.Hour
 	}
@@ -170,20 +170,20 @@ func same(a, b statstore.Counts) bool {
 	return maps.Equal(a, b)
 }
 
-func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
+func TestStatisticsEqualAPlainRecount(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		s := &teller{fixture: open(t), t: t, accepted: map[string]int64{}, ended: map[string]statstore.Counts{}, codes: map[string]map[string]int64{}}
+		s := &simulation{fixture: open(t), t: t, accepted: map[string]int64{}, ended: map[string]statstore.Counts{}, codes: map[string]map[string]int64{}}
 		for _, owner := range tellersOwners {
 			s.ended[owner], s.codes[owner] = statstore.Counts{}, map[string]int64{}
 		}
 		s.accept()
 		for range 300 {
-			[]func(){s.accept, s.accept, s.hear, s.hear, s.hear, s.hear, s.forget, s.sum}[rand.IntN(8)]()
+			[]func(){s.accept, s.accept, s.publish, s.publish, s.publish, s.publish, s.forget, s.sum}[rand.IntN(8)]()
 		}
 		s.sumAll(t, s.days)
 		s.check("")
-		s.hear() // not summed up yet
+		s.publish() // not summed up yet
 		s.check("in part")
 		s.census(t)
 		s.longCensus(t)
@@ -191,13 +191,13 @@ func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 	}
 }
 
-// longCensus has statistics tell what was counted last, as they do of many jobs.
+// longCensus makes statistics use the last census, as they do with many jobs.
 func (h *fixture) longCensus(t *testing.T) {
 	t.Helper()
 	h.Exec(t, "update job_counts set took = '1 s'")
 }
 
-func (s *teller) check(name string) {
+func (s *simulation) check(name string) {
 	s.t.Helper()
 	again := statstore.New(s.Store) // it remembers nothing
 	everyone, codes := statstore.Counts{}, map[string]int64{}
@@ -215,11 +215,11 @@ func (s *teller) check(name string) {
 	}
 	s.checkOf(again, name+" of everyone", apidb.Everyone, "true", accepted, everyone)
 	s.checkMonth(again, name+" of everyone", apidb.Everyone, everyone, codes)
-	s.checkOf(again, name+" of nobody who is there", apidb.OwnerOf("acm"), "false", 0, statstore.Counts{})
+	s.checkOf(again, name+" of an owner without jobs", apidb.OwnerOf("acm"), "false", 0, statstore.Counts{})
 }
 
-// checkMonth compares what a month's statistics say of the jobs that ended with what the teller knows.
-func (s *teller) checkMonth(store *statstore.Store, name string, owner apidb.Owner, ended statstore.Counts, codes map[string]int64) {
+// checkMonth compares a month's statistics of ended jobs with those of the simulation.
+func (s *simulation) checkMonth(store *statstore.Store, name string, owner apidb.Owner, ended statstore.Counts, codes map[string]int64) {
 	s.t.Helper()
 	if s.days >= 30*24*time.Hour {
 		return
@@ -252,7 +252,7 @@ func (s *teller) checkMonth(store *statstore.Store, name string, owner apidb.Own
 }
 
 // checkOf compares an owner's numbers with a recount of the jobs for which a condition holds.
-func (s *teller) checkOf(
+func (s *simulation) checkOf(
 	store *statstore.Store, name string, owner apidb.Owner, where string, accepted int64, ended statstore.Counts,
 ) {
 	s.t.Helper()
@@ -275,11 +275,11 @@ func (s *teller) checkOf(
 	}
 	if s.days < 30*24*time.Hour && (days.Accepted != accepted || days.Completed != ended[jobstate.Completed] ||
 		days.Failed != ended[jobstate.Failed] || days.Cancelled != ended[jobstate.Cancelled]) {
-		s.t.Errorf("%s: %+v happened, told %d accepted and %v", name, days, accepted, ended)
+		s.t.Errorf("%s: %+v happened, but statistics have %d accepted and %v", name, days, accepted, ended)
 	}
 	var oldest *uuid.UUID
 	for _, job := range s.jobs {
-		status := jobstate.Status(job.word.Status.Status)
+		status := jobstate.Status(job.status.Status.Status)
 		if !job.gone && oldest == nil && (owner == apidb.Everyone || owner == apidb.OwnerOf(job.owner)) &&
 			(status == "" || status == jobstate.Pending || status == jobstate.Retrying) {
 			oldest = &job.id
@@ -334,7 +334,7 @@ func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
 func TestPercentilesAreRightToATenth(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	var words []statusstore.StatusWord
+	var statuses []statusstore.PublishedStatus
 	for i := range 1000 {
 		job := apidbtest.NewJob()
 		job.Request.Priority = i % 2
@@ -342,16 +342,16 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 		sec, nsec := id.Time().UnixTime()
 		started := time.Unix(sec, nsec).Truncate(time.Millisecond).Add(time.Duration(i+1) * time.Millisecond)
 		finished := started.Add(time.Duration(i+1) * 10 * time.Millisecond)
-		words = append(words, apidbtest.Status(id, 1, jobstate.Completed, func(s *jobevent.Status) {
+		statuses = append(statuses, apidbtest.Status(id, 1, jobstate.Completed, func(s *jobevent.Status) {
 			s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
 		}))
 	}
 	late := apidbtest.NewJob()
 	late.Request.Delay = time.Hour
-	words = append(words, apidbtest.Status(h.Accept(t, late).JobID, 1, jobstate.Cancelled))
-	h.Apply(t, words[:500]...)
+	statuses = append(statuses, apidbtest.Status(h.Accept(t, late).JobID, 1, jobstate.Cancelled))
+	h.Apply(t, statuses[:500]...)
 	h.sumAll(t, 0)
-	h.Apply(t, words[500:]...)
+	h.Apply(t, statuses[500:]...)
 	got, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// statsBuilder puts statistics together from tallies and a census.
+// statsBuilder makes statistics from tallies and a census.
 type statsBuilder struct {
 	Stats
-	minutes []Flow    // 61: the rates need a part of the one before
+	minutes []Flow    // 61: the rates need a part of the minute before
 	windows [4]window // minutes5, hour, day, month
 }
 
@@ -25,10 +25,10 @@ const (
 	month
 )
 
-// window is what ended since an instant.
+// window sums up what ended since an instant.
 type window struct {
 	since  time.Time
-	times  tally // and the error codes
+	times  tally // with the error codes
 	failed map[string]FailedType
 }
 
@@ -45,7 +45,7 @@ func newStatsBuilder(at time.Time) *statsBuilder {
 	return b
 }
 
-// flows are empty ones, the last of which is under way.
+// flows returns n empty flows, the last of which is the current one.
 func flows(at time.Time, of time.Duration, n int) []Flow {
 	spans := make([]Flow, n)
 	for i := range spans {
@@ -81,7 +81,7 @@ func (w *window) addEnded(row *gen.TalliesOfRow) {
 	w.failed[row.JobType] = of
 }
 
-// mostFailures is how many job types and error codes are named.
+// mostFailures is how many job types and error codes are listed.
 const mostFailures = 10
 
 func (w *window) failures() (f Failures) {
@@ -101,7 +101,7 @@ func (w *window) failures() (f Failures) {
 	return f
 }
 
-// addFlow enters a tally where it belongs. One of an hour cannot be told apart by minutes.
+// addFlow enters a tally into its span. A tally of an hour cannot be divided into minutes.
 func addFlow(spans []Flow, of time.Duration, row *gen.TalliesOfRow) {
 	i := int(row.At.UTC().Truncate(of).Sub(spans[0].At) / of)
 	if row.N == 0 || row.At.Before(spans[0].At) || i >= len(spans) {
@@ -155,10 +155,10 @@ func (b *statsBuilder) done() Stats {
 	return b.Stats
 }
 
-// rates over the last n minutes: of the first one that part which is not too long ago.
+// rates returns the rates over the last n minutes; the first minute counts in part.
 func (b *statsBuilder) rates(n int) Rates {
 	var r Rates
-	gone := b.At.Sub(b.At.Truncate(time.Minute)).Minutes() // of the minute under way
+	gone := b.At.Sub(b.At.Truncate(time.Minute)).Minutes() // of the current minute
 	spans := b.minutes[len(b.minutes)-n-1:]
 	for i, span := range spans {
 		part := 1.0

@@ -63,7 +63,7 @@ func TestFailuresAreOfTheirSpan(t *testing.T) {
 	}
 }
 
-func TestATallyTellsTheMostFrequentErrorCodesApart(t *testing.T) {
+func TestATallyCountsTheMostFrequentErrorCodesSeparately(t *testing.T) {
 	t.Parallel()
 	var of, read codes
 	for i := range mostCodes + 30 {

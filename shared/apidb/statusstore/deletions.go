@@ -19,11 +19,11 @@ import (
 type Gone struct {
 	JobID   uuid.UUID
 	Version int64
-	End     *jobevent.End // nil: it does not say how the job had ended
+	End     *jobevent.End // nil: unknown
 }
 
-// ForgetJobs deletes jobs with all that is kept of them, and returns how many there were. If the end of a job has not
-// been stored yet, it is counted and delivered first, though without its output.
+// ForgetJobs deletes jobs with all that is stored about them, and returns how many there were. If the end of a job
+// has not been stored yet, ForgetJobs first counts and delivers it, though without its output.
 func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
 	gone = slices.Clone(gone)
 	slices.SortFunc(gone, func(a, b Gone) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
@@ -31,15 +31,15 @@ func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, e
 	for i, job := range gone {
 		p.JobIDs[i], p.Versions[i] = job.JobID, job.Version
 	}
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
-		if err := endUnheard(ctx, q, gone, p); err != nil {
+		if err := applyMissingEnds(ctx, q, gone, p); err != nil {
 			return err
 		}
 		row, err := q.JobsDelete(ctx, p)
 		forgotten = row.Deleted
-		if err == nil && tells {
+		if err == nil && notify {
 			err = apidb.NotifyChange(ctx, q, apidb.ChangeGone, p.JobIDs)
 		}
 		return err
@@ -47,33 +47,33 @@ func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, e
 	return forgotten, apidb.Classify(fmt.Sprintf("forget %d jobs", len(gone)), err)
 }
 
-// endUnheard applies the ends of deleted jobs whose last status has not come.
-func endUnheard(ctx context.Context, q *gen.Queries, gone []Gone, p gen.JobsDeleteParams) error {
-	unheard, err := q.JobsUnheard(ctx, gen.JobsUnheardParams(p))
-	if err != nil || len(unheard) == 0 {
+// applyMissingEnds applies the ends of deleted jobs whose last status has not arrived.
+func applyMissingEnds(ctx context.Context, q *gen.Queries, gone []Gone, p gen.JobsDeleteParams) error {
+	missing, err := q.JobsMissingStatus(ctx, gen.JobsMissingStatusParams(p))
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	var words []*StatusWord
+	var statuses []*PublishedStatus
 	for _, job := range gone {
-		if job.End == nil || !slices.Contains(unheard, job.JobID) {
+		if job.End == nil || !slices.Contains(missing, job.JobID) {
 			continue
 		}
-		word, err := job.word()
+		status, err := job.lastStatus()
 		if err != nil {
 			return err
 		}
-		words = append(words, word)
+		statuses = append(statuses, status)
 	}
-	words = slices.CompactFunc(words, func(a, b *StatusWord) bool { return a.JobID == b.JobID })
-	if len(words) == 0 {
+	statuses = slices.CompactFunc(statuses, func(a, b *PublishedStatus) bool { return a.JobID == b.JobID })
+	if len(statuses) == 0 {
 		return nil
 	}
-	_, err = q.JobsApplyStatus(ctx, statusParams(words))
+	_, err = q.JobsApplyStatus(ctx, statusParams(statuses))
 	return err
 }
 
-// word is what is left of the job's last status.
-func (g Gone) word() (*StatusWord, error) {
+// lastStatus returns what is known of the job's last status.
+func (g Gone) lastStatus() (*PublishedStatus, error) {
 	end := g.End
 	status := jobevent.Status{
 		JobID: g.JobID, Version: g.Version - 1, Status: end.Status, Attempt: end.Attempt,
@@ -89,13 +89,13 @@ func (g Gone) word() (*StatusWord, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the end of job %s: %w", g.JobID, err)
 	}
-	return &StatusWord{Status: status, JSON: b}, nil
+	return &PublishedStatus{Status: status, JSON: b}, nil
 }
 
-// Ages say how long ago a job must have ended to be expired, by how it ended. Zero: it never is.
+// Ages are how long ago a job must have ended to be deleted, by how it ended. Zero: it never is.
 type Ages struct{ Completed, Failed, Cancelled time.Duration }
 
-// youngest is the smallest that is any; zero: none is.
+// youngest returns the smallest positive age; zero: there is none.
 func (a Ages) youngest() (least time.Duration) {
 	for _, age := range []time.Duration{a.Completed, a.Failed, a.Cancelled} {
 		if age > 0 && (least == 0 || age < least) {

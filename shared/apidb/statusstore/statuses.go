@@ -19,24 +19,24 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// StatusWord is a status of a job that the scheduler published, with the JSON in which it came.
-type StatusWord struct {
+// PublishedStatus is a status of a job that the scheduler published, with its JSON.
+type PublishedStatus struct {
 	jobevent.Status
 	JSON json.RawMessage
 }
 
-// ApplyStatuses stores the highest version of each job where it is newer than the stored one, and deletes the commands
+// ApplyStatuses stores the highest version of each job if it is newer than the stored one, and deletes the commands
 // that it answers. It returns how many rows changed.
-func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
-	latest := latestWords(words)
+func (s *Store) ApplyStatuses(ctx context.Context, statuses []PublishedStatus) (changed int64, err error) {
+	latest := latestStatuses(statuses)
 	params, answers := statusParams(latest), answerParams(latest)
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
-	if tells {
-		params.Tellings = changes(latest)
+	if notify {
+		params.Payloads = changes(latest)
 	}
 	var row gen.JobsApplyStatusRow
-	if len(answers.JobIDs) == 0 { // as a rule
+	if len(answers.JobIDs) == 0 { // the usual case
 		row, err = s.q.JobsApplyStatus(ctx, params)
 	} else {
 		err = s.db.Tx(ctx, func(q *gen.Queries) error {
@@ -49,41 +49,41 @@ func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed 
 	return row.Changed, apidb.Classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
 }
 
-// latestWords returns one status a job, in the order of ids: batches that share rows must lock them in one order, or
-// they would deadlock.
-func latestWords(words []StatusWord) []*StatusWord {
-	latest := make([]*StatusWord, len(words))
-	for i := range words {
-		latest[i] = &words[i]
+// latestStatuses returns one status for each job, in the order of ids: batches that share rows must lock them in the
+// same order, or they would deadlock.
+func latestStatuses(statuses []PublishedStatus) []*PublishedStatus {
+	latest := make([]*PublishedStatus, len(statuses))
+	for i := range statuses {
+		latest[i] = &statuses[i]
 	}
-	slices.SortFunc(latest, func(a, b *StatusWord) int {
+	slices.SortFunc(latest, func(a, b *PublishedStatus) int {
 		return cmp.Or(bytes.Compare(a.JobID[:], b.JobID[:]), cmp.Compare(b.Version, a.Version))
 	})
-	return slices.CompactFunc(latest, func(a, b *StatusWord) bool { return a.JobID == b.JobID })
+	return slices.CompactFunc(latest, func(a, b *PublishedStatus) bool { return a.JobID == b.JobID })
 }
 
-func statusParams(latest []*StatusWord) gen.JobsApplyStatusParams {
+func statusParams(latest []*PublishedStatus) gen.JobsApplyStatusParams {
 	n := len(latest)
 	p := gen.JobsApplyStatusParams{
 		JobIDs: make([]uuid.UUID, n), Statuses: make([]string, n), Versions: make([]int64, n), Attempts: make([]int32, n),
 		RetryCounts: make([]int32, n), UpdatedAts: make([]time.Time, n), Snapshots: make([]string, n),
 		Times: make([]int32, n), ErrorCodes: make([]string, n),
 	}
-	for i, word := range latest {
-		p.JobIDs[i], p.Statuses[i], p.Versions[i] = word.JobID, word.Status.Status, word.Version
-		p.Attempts[i], p.RetryCounts[i] = int32(word.Attempt), int32(word.RetryCount)
-		p.UpdatedAts[i], p.Snapshots[i], p.Times[i] = word.UpdatedAt, string(word.JSON), times(word)
-		if word.LastError != nil {
-			p.ErrorCodes[i] = word.LastError.ErrorCode
+	for i, published := range latest {
+		p.JobIDs[i], p.Statuses[i], p.Versions[i] = published.JobID, published.Status.Status, published.Version
+		p.Attempts[i], p.RetryCounts[i] = int32(published.Attempt), int32(published.RetryCount)
+		p.UpdatedAts[i], p.Snapshots[i], p.Times[i] = published.UpdatedAt, string(published.JSON), times(published)
+		if published.LastError != nil {
+			p.ErrorCodes[i] = published.LastError.ErrorCode
 		}
 	}
 	return p
 }
 
-func answerParams(latest []*StatusWord) (p gen.CommandsAnsweredParams) {
-	for _, word := range latest {
-		if answer := word.LastCommand; answer != nil {
-			p.JobIDs = append(p.JobIDs, word.JobID)
+func answerParams(latest []*PublishedStatus) (p gen.CommandsAnsweredParams) {
+	for _, published := range latest {
+		if answer := published.LastCommand; answer != nil {
+			p.JobIDs = append(p.JobIDs, published.JobID)
 			p.Numbers = append(p.Numbers, int32(answer.Number))
 			p.Refuseds = append(p.Refuseds, !answer.Applied)
 			p.Reasons = append(p.Reasons, answer.Reason)
@@ -92,35 +92,35 @@ func answerParams(latest []*StatusWord) (p gen.CommandsAnsweredParams) {
 	return p
 }
 
-// times are the buckets of a job that has ended, in one number: from acceptance to start (bits 0–7, of a
-// first attempt only: before a later one others ran), from acceptance to end (8–15), from start to end
-// (16–23). Clocks differ, so nothing takes less than nothing. It is accepted when its id was made.
-func times(word *StatusWord) int32 {
+// times returns the buckets of an ended job in one number: from acceptance to start (bits 0–7, of a first attempt
+// only, because a later attempt waited for the earlier ones), from acceptance to end (8–15), from start to end
+// (16–23). Clocks differ, so a duration is at least zero. The time in a job's id is that of its acceptance.
+func times(published *PublishedStatus) int32 {
 	waited, took, ran := int32(latency.None), int32(latency.None), int32(latency.None)
-	finishedAt := word.UpdatedAt
-	if word.FinishedAt != nil {
-		finishedAt = *word.FinishedAt
+	finishedAt := published.UpdatedAt
+	if published.FinishedAt != nil {
+		finishedAt = *published.FinishedAt
 	}
-	if acceptedAt, known := idtime.Of(word.JobID); known {
+	if acceptedAt, known := idtime.Of(published.JobID); known {
 		took = latency.BucketOf(finishedAt.Sub(acceptedAt))
-		if word.StartedAt != nil && word.Attempt == 1 {
-			waited = latency.BucketOf(word.StartedAt.Sub(acceptedAt))
+		if published.StartedAt != nil && published.Attempt == 1 {
+			waited = latency.BucketOf(published.StartedAt.Sub(acceptedAt))
 		}
 	}
-	if word.StartedAt != nil {
-		ran = latency.BucketOf(finishedAt.Sub(*word.StartedAt))
+	if published.StartedAt != nil {
+		ran = latency.BucketOf(finishedAt.Sub(*published.StartedAt))
 	}
 	return waited | took<<8 | ran<<16
 }
 
-// changes returns the notifications of statuses, also of those that turn out to be old.
-func changes(words []*StatusWord) []string {
+// changes returns the notifications of statuses, including statuses that turn out to be old.
+func changes(statuses []*PublishedStatus) []string {
 	var ended, others []uuid.UUID
-	for _, word := range words {
-		if jobstate.Status(word.Status.Status).Terminal() {
-			ended = append(ended, word.JobID)
+	for _, published := range statuses {
+		if jobstate.Status(published.Status.Status).Terminal() {
+			ended = append(ended, published.JobID)
 		} else {
-			others = append(others, word.JobID)
+			others = append(others, published.JobID)
 		}
 	}
 	return apidb.StatusChanges(ended, others)

@@ -20,7 +20,7 @@ func TestTheHighestVersionCountsInWhateverOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
-	story := []statusstore.StatusWord{
+	story := []statusstore.PublishedStatus{
 		apidbtest.Status(job.JobID, 1, jobstate.Pending), apidbtest.Status(job.JobID, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 }),
 		apidbtest.Status(job.JobID, 3, jobstate.Retrying, func(s *jobevent.Status) { s.Attempt, s.RetryCount = 1, 1 }),
 		apidbtest.Status(job.JobID, 5, jobstate.Completed, func(s *jobevent.Status) { s.Attempt, s.RetryCount = 2, 1 }),
@@ -41,7 +41,7 @@ func TestTheHighestVersionCountsInWhateverOrder(t *testing.T) {
 	}
 }
 
-func TestAWordOnAnUnknownJobIsNothing(t *testing.T) {
+func TestAStatusOfAnUnknownJobChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	if n := h.Apply(t, apidbtest.Status(uuid.New(), 1, jobstate.Running)); n != 0 {
@@ -49,15 +49,15 @@ func TestAWordOnAnUnknownJobIsNothing(t *testing.T) {
 	}
 }
 
-func TestAnImpossibleWordIsInvalid(t *testing.T) {
+func TestAnImpossibleStatusIsInvalid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
-	for name, w := range map[string]statusstore.StatusWord{
+	for name, w := range map[string]statusstore.PublishedStatus{
 		"a state that is none": apidbtest.Status(job.JobID, 1, "HAPPY"),
 		"an attempt below 0":   apidbtest.Status(job.JobID, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = -1 }),
 	} {
-		if _, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{w}); !errors.Is(err, jobevent.ErrInvalid) {
+		if _, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{w}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestBatchesThatShareJobsDoNotStopEachOther(t *testing.T) {
 	var g errgroup.Group
 	for range 8 {
 		g.Go(func() error {
-			var words []statusstore.StatusWord
+			var words []statusstore.PublishedStatus
 			for _, at := range rand.Perm(len(ids)) {
 				for version := range int64(5) {
 					words = append(words, apidbtest.Status(ids[at], version+1, jobstate.Running))
@@ -136,7 +136,7 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
+func TestARepeatedAnswerStillDeletesTheCommand(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
@@ -151,7 +151,7 @@ func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
 	}
 }
 
-func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
+func TestConcurrentCommandsAndStatusesLoseNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
@@ -162,7 +162,7 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 			return err
 		})
 		g.Go(func() error {
-			_, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{apidbtest.Status(job.JobID, rand.Int64N(9)+1, jobstate.Running, apidbtest.Answered(1, true))})
+			_, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{apidbtest.Status(job.JobID, rand.Int64N(9)+1, jobstate.Running, apidbtest.Answered(1, true))})
 			return err
 		})
 	}

@@ -1,4 +1,4 @@
-// Package statusstore applies what the scheduler publishes about jobs, and finds what it has not confirmed.
+// Package statusstore applies what the scheduler publishes about jobs, and finds requests that it has not confirmed.
 package statusstore
 
 import (

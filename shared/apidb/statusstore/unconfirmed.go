@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// UnconfirmedJobs returns jobs without any status, as they were accepted, at the ages 10, 20, 40, 80, 160, 300, 600 …
+// UnconfirmedJobs returns jobs without a status, as they were accepted, at the ages 10, 20, 40, 80, 160, 300, 600 …
 // s.
 func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.Created, error) {
 	rows, err := s.q.JobsUnconfirmed(ctx, gen.JobsUnconfirmedParams{
@@ -27,7 +27,8 @@ func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.C
 	return CreatedOf(rows)
 }
 
-// CreatedOf returns jobs as they were accepted. The statements return the same columns, and sqlc a type for each.
+// CreatedOf returns jobs as they were accepted. The statements return the same columns, but sqlc makes a type for
+// each.
 func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]jobevent.Created, error) {
 	jobs := make([]jobevent.Created, len(rows))
 	for i := range rows {
@@ -50,10 +51,10 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 	return jobs, nil
 }
 
-// maxChangeBytes is how much what is to change has at most in one pass; the rest is published later.
+// maxChangeBytes bounds the size of the changes in one pass; the rest is published later.
 const maxChangeBytes = 8 << 20
 
-// UnconfirmedCommands returns commands that are not answered, at the same ages.
+// UnconfirmedCommands returns unanswered commands, at the same ages.
 func (s *Store) UnconfirmedCommands(ctx context.Context, p apidb.Page) ([]commandstore.Command, error) {
 	rows, err := s.q.CommandsUnconfirmed(ctx, gen.CommandsUnconfirmedParams{
 		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit), MaxBytes: maxChangeBytes,
@@ -92,7 +93,7 @@ func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page) ([]jobevent.Repo
 	return jobs, nil
 }
 
-// JobsWaiting returns the other jobs that have not ended. Ages do not count.
+// JobsWaiting returns the other jobs that have not ended, whatever their age.
 func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]jobevent.ReportJob, error) {
 	rows, err := s.q.JobsWaiting(ctx, gen.JobsWaitingParams{AfterID: after, MaxJobs: int32(limit)})
 	if err != nil {
@@ -105,19 +106,19 @@ func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]
 	return jobs, nil
 }
 
-// UnhearJobs forgets what was heard of jobs that the scheduler does not know, so that they are said to it again as they
-// were accepted. What an attempt of before has come to, the worker's database still says. Jobs that may have been
-// forgotten for their age, after an end that was never heard here, are left alone: they could run twice.
-func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) error {
-	p := gen.JobsUnhearParams{MaxAge: jobevent.MaxRetention}
+// ForgetStatuses resets jobs that the scheduler does not know to what was accepted, so that reconcile publishes them
+// again. The worker's database still has the outcome of an earlier attempt. A job that the scheduler may have deleted
+// for its age, after an end that never arrived here, is left alone: it could run twice.
+func (s *Store) ForgetStatuses(ctx context.Context, unknown []jobevent.ReportJob) error {
+	p := gen.JobsForgetStatusesParams{MaxAge: jobevent.MaxRetention}
 	for _, job := range unknown {
 		p.JobIDs, p.Versions = append(p.JobIDs, job.JobID), append(p.Versions, job.Version)
 	}
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
 	var n int64
 	err := s.db.Tx(ctx, func(q *gen.Queries) (err error) {
-		if n, err = q.JobsUnhear(ctx, p); err == nil && tells {
+		if n, err = q.JobsForgetStatuses(ctx, p); err == nil && notify {
 			err = apidb.NotifyChange(ctx, q, apidb.ChangeStatus, p.JobIDs)
 		}
 		return err
@@ -126,5 +127,5 @@ func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) er
 		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew",
 			"jobs", len(unknown), "saidAgain", n)
 	}
-	return apidb.Classify(fmt.Sprintf("forget what was heard of %d jobs", len(unknown)), err)
+	return apidb.Classify(fmt.Sprintf("forget statuses of %d jobs", len(unknown)), err)
 }

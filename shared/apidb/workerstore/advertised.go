@@ -14,11 +14,11 @@ import (
 // advertisedAge is how old the advertised job types may be: heartbeats come every 3 s anyway.
 const advertisedAge = 2 * time.Second
 
-// AdvertisedType is a job type as live workers advertise it that take more attempts.
+// AdvertisedType is a job type that live workers advertise, other than stopping ones.
 type AdvertisedType struct {
 	Workers int
-	Queues  []string          // of these workers, by name
-	Schemas []json.RawMessage // each once, that of most workers first; nil: that of workers that advertise none
+	Queues  []string          // of these workers, sorted
+	Schemas []json.RawMessage // distinct, the one of most workers first; nil: no schema is advertised
 }
 
 // AdvertisedTypes returns the job types that workers advertise, by name. They may be up to advertisedAge old.
@@ -34,26 +34,26 @@ func (s *Store) AdvertisedTypes(ctx context.Context) (map[string]AdvertisedType,
 
 func advertisedBy(workers []Worker) map[string]AdvertisedType {
 	types := map[string]AdvertisedType{}
-	tellers := map[string]map[string]int{} // of each schema of each type
+	advertisers := map[string]map[string]int{} // by type and schema
 	for _, w := range workers {
 		if !w.Live || w.Stopping {
 			continue
 		}
-		for _, told := range w.JobTypes {
-			t := types[told.Name]
+		for _, advertised := range w.JobTypes {
+			t := types[advertised.Name]
 			t.Workers++
 			t.Queues = append(t.Queues, w.Queues...)
-			types[told.Name] = t
-			if tellers[told.Name] == nil {
-				tellers[told.Name] = map[string]int{}
+			types[advertised.Name] = t
+			if advertisers[advertised.Name] == nil {
+				advertisers[advertised.Name] = map[string]int{}
 			}
-			tellers[told.Name][string(told.Schema)]++
+			advertisers[advertised.Name][string(advertised.Schema)]++
 		}
 	}
 	for name, t := range types {
 		slices.Sort(t.Queues)
 		t.Queues = slices.Compact(t.Queues)
-		count := tellers[name]
+		count := advertisers[name]
 		for _, schema := range slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 			return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(b, a))
 		}) {

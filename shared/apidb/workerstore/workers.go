@@ -14,15 +14,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Worker is a worker's latest beat.
+// Worker is a worker's latest heartbeat.
 type Worker struct {
 	jobevent.Heartbeat
 	SeenAt time.Time
 	Live   bool // seen within the last 10 s
 }
 
-// List returns all that have been seen of late, by their ids. Of what they do an owner sees its own jobs' attempts
-// only.
+// List returns all workers of the last hour, by their ids. An owner sees only the attempts of its own jobs.
 func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
 	workers, err := s.allWorkers(ctx)
 	if err != nil || owner.IsEveryone() {
@@ -68,13 +67,13 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	for i, row := range rows {
 		workers[i].SeenAt, workers[i].Live = row.SeenAt, row.Live
 		if err := json.Unmarshal(row.Beat, &workers[i].Heartbeat); err != nil {
-			return nil, fmt.Errorf("read beat of worker %s: %w", row.WorkerID, err)
+			return nil, fmt.Errorf("read heartbeat of worker %s: %w", row.WorkerID, err)
 		}
 	}
 	return workers, nil
 }
 
-// DeleteOld drops those that have been silent for an hour.
+// DeleteOld deletes the workers that have been silent for an hour.
 func (s *Store) DeleteOld(ctx context.Context) error {
 	return apidb.Classify("forget workers", s.q.WorkersForget(ctx))
 }

@@ -1,4 +1,4 @@
-// Package callershare bounds how many connections of a pool one caller has.
+// Package callershare bounds how many connections of a pool one caller uses.
 package callershare
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/fairshare"
 )
 
-// ErrCrowded is the error for a caller whose own requests have held all connections of its share for as long as a
-// request waits.
+// ErrCrowded is returned to a caller whose own requests hold all connections of its share for longer than a request
+// waits.
 var ErrCrowded error = apierror.New(apierror.RateLimited,
 	"too many requests of this caller are under way; retry in 1 s")
 
 type callerKey struct{}
 
-// With has what is done with the context take connections of the caller's share: half of the pool's. A caller that has
-// all of its share waits for its own requests, and the others do not wait for it.
+// With counts the connections of statements with this context against the caller's share: half of the pool. A caller
+// that has used up its share waits for its own requests; other callers do not wait for it.
 func With(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// Without returns the context for what other callers wait for as well: it waits for no share.
+// Without returns a context without a caller, for work that other callers also wait for: it needs no share.
 func Without(ctx context.Context) context.Context { return context.WithValue(ctx, callerKey{}, nil) }
 
-// Pool runs statements, each on a connection of the pool.
+// Pool runs each statement on a connection of the pool.
 type Pool struct {
 	pool   *pgxpool.Pool
 	shares *fairshare.Shares
@@ -44,7 +44,7 @@ func New(pool *pgxpool.Pool) Pool {
 	return Pool{pool, fairshare.New(math.MaxInt32, each)} // the pool itself bounds them all
 }
 
-// Enter waits until the context's caller may have one more connection.
+// Enter waits until the context's caller may use one more connection.
 func (p Pool) Enter(ctx context.Context) (leave func(), err error) {
 	caller, ok := ctx.Value(callerKey{}).(string)
 	if !ok {
@@ -56,7 +56,7 @@ func (p Pool) Enter(ctx context.Context) (leave func(), err error) {
 	return leave, err
 }
 
-// Exec is for sqlc, as the two below.
+// Exec implements gen.DBTX, as do the two methods below.
 func (p Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	leave, err := p.Enter(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.Command
 	return p.pool.Exec(ctx, sql, args...)
 }
 
-// Query leaves when its rows are closed.
+// Query gives the connection back when its rows are closed.
 func (p Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	leave, err := p.Enter(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (p Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	return sharedRows{rows, sync.OnceFunc(leave)}, nil
 }
 
-// QueryRow leaves when its row is scanned.
+// QueryRow gives the connection back when its row is scanned.
 func (p Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	leave, err := p.Enter(ctx)
 	if err != nil {

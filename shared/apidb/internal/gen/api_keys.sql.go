@@ -23,7 +23,7 @@ type KeyEnsureParams struct {
 	CreatedBy  string
 }
 
-// A key that is there already stays as it is: one that was revoked stays revoked.
+// An existing key stays as it is, also a revoked one.
 func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) (int64, error) {
 	result, err := q.db.Exec(ctx, KeyEnsure,
 		arg.KeyID,
@@ -103,7 +103,7 @@ type KeyLockRow struct {
 	At     time.Time
 }
 
-// A key that another is to take the place of.
+// Locks the key that a rotation replaces.
 func (q *Queries) KeyLock(ctx context.Context, arg KeyLockParams) (KeyLockRow, error) {
 	row := q.db.QueryRow(ctx, KeyLock, arg.KeyID, arg.Everyone, arg.OwnerID)
 	var i KeyLockRow
@@ -250,7 +250,7 @@ const KeysByID = `-- name: KeysByID :many
 select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys where key_id = any($1::text[])
 `
 
-// What is known of keys by their ids, for those who ask who comes in.
+// The keys with these ids, for authentication.
 func (q *Queries) KeysByID(ctx context.Context, keyIds []string) ([]ApiKey, error) {
 	rows, err := q.db.Query(ctx, KeysByID, keyIds)
 	if err != nil {
@@ -304,7 +304,7 @@ const KeysForget = `-- name: KeysForget :one
 select api_keys_forget($1::text)::bigint as forgotten
 `
 
-// No function may delete keys itself.
+// No function may delete keys itself, so a function of the database does it.
 func (q *Queries) KeysForget(ctx context.Context, ownerID string) (int64, error) {
 	row := q.db.QueryRow(ctx, KeysForget, ownerID)
 	var forgotten int64
@@ -345,7 +345,7 @@ type KeysOfOwnerParams struct {
 	MaxKeys int32
 }
 
-// One owner's, from a key on.
+// The keys of one owner, in pages.
 func (q *Queries) KeysOfOwner(ctx context.Context, arg KeysOfOwnerParams) ([]ApiKey, error) {
 	rows, err := q.db.Query(ctx, KeysOfOwner, arg.OwnerID, arg.After, arg.MaxKeys)
 	if err != nil {
@@ -391,7 +391,7 @@ type KeysUsedParams struct {
 	UsedAts []time.Time
 }
 
-// To the minute: who is written about is left alone for as long.
+// At most once a minute for each key: the caller writes no more often.
 func (q *Queries) KeysUsed(ctx context.Context, arg KeysUsedParams) error {
 	_, err := q.db.Exec(ctx, KeysUsed, arg.KeyIDs, arg.UsedAts)
 	return err

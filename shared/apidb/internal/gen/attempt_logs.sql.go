@@ -67,7 +67,7 @@ type LogsAfterRow struct {
 	Lines     json.RawMessage
 }
 
-// The parts after a place, oldest first, until they have max_bytes together, and one part at least.
+// The parts after a position, oldest first, until they have max_bytes together, and at least one part.
 func (q *Queries) LogsAfter(ctx context.Context, arg LogsAfterParams) ([]LogsAfterRow, error) {
 	rows, err := q.db.Query(ctx, LogsAfter,
 		arg.JobID,
@@ -106,7 +106,7 @@ type LogsEndRow struct {
 	FirstLine int32
 }
 
-// Where the log of a job ends. A part that comes later stands after it.
+// The end of a job's log. A part that comes later stands after it.
 func (q *Queries) LogsEnd(ctx context.Context, jobID uuid.UUID) (LogsEndRow, error) {
 	row := q.db.QueryRow(ctx, LogsEnd, jobID)
 	var i LogsEndRow
@@ -147,7 +147,7 @@ type LogsOfJobRow struct {
 	Lines     json.RawMessage
 }
 
-// The last lines first, until they have max_bytes together, and one part at least.
+// The newest parts first, until they have max_bytes together, and at least one part.
 func (q *Queries) LogsOfJob(ctx context.Context, arg LogsOfJobParams) ([]LogsOfJobRow, error) {
 	rows, err := q.db.Query(ctx, LogsOfJob,
 		arg.JobID,

@@ -22,7 +22,7 @@ type AuditForgetParams struct {
 	MaxEntries int32
 }
 
-// No function may delete entries itself.
+// No function may delete entries itself, so a function of the database does it.
 func (q *Queries) AuditForget(ctx context.Context, arg AuditForgetParams) (int64, error) {
 	row := q.db.QueryRow(ctx, AuditForget, arg.Age, arg.MaxEntries)
 	var forgotten int64
@@ -85,7 +85,7 @@ type AuditListParams struct {
 	MaxEntries int32
 }
 
-// Newest first, as all lists of the log: what is asked for besides narrows what is read.
+// Newest first, like all lists of the log. The other filters narrow what is read.
 func (q *Queries) AuditList(ctx context.Context, arg AuditListParams) ([]AuditLog, error) {
 	rows, err := q.db.Query(ctx, AuditList,
 		arg.Before,
@@ -165,7 +165,7 @@ type AuditListOfJobRow struct {
 	Details    json.RawMessage
 }
 
-// The index of jobs finds few: they are sorted afterwards.
+// The index of jobs finds few entries, which are sorted afterwards.
 func (q *Queries) AuditListOfJob(ctx context.Context, arg AuditListOfJobParams) ([]AuditListOfJobRow, error) {
 	rows, err := q.db.Query(ctx, AuditListOfJob,
 		arg.Everyone,

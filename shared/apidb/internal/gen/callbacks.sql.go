@@ -31,7 +31,8 @@ type CallbackBeforeRow struct {
 	BodyHash []byte
 }
 
-// What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
+// What else decides, once the job is locked: the time, the unanswered command, and an earlier callback of the
+// attempt.
 func (q *Queries) CallbackBefore(ctx context.Context, arg CallbackBeforeParams) (CallbackBeforeRow, error) {
 	row := q.db.QueryRow(ctx, CallbackBefore, arg.JobID, arg.Attempt)
 	var i CallbackBeforeRow
@@ -88,7 +89,8 @@ type CallbackLockRow struct {
 	Snapshot          *string
 }
 
-// What decides on a callback. The lock comes first, in a statement of its own, so that what follows sees the latest commits.
+// Reads what decides on a callback, and locks its job. The lock is a statement of its own, so that the statements
+// after it see the latest commits.
 func (q *Queries) CallbackLock(ctx context.Context, jobID uuid.UUID) (CallbackLockRow, error) {
 	row := q.db.QueryRow(ctx, CallbackLock, jobID)
 	var i CallbackLockRow
@@ -112,8 +114,8 @@ type CallbackProgressParams struct {
 	JobID    uuid.UUID
 }
 
-// How far an attempt is that nobody holds but an outside system. Of one that the API has not heard of it is kept for
-// when it has, as from a beat.
+// The progress of a waiting attempt, which only an outside system reports. If the API has not yet received a status
+// that shows the attempt, the progress is stored all the same, as progress from a heartbeat is.
 func (q *Queries) CallbackProgress(ctx context.Context, arg CallbackProgressParams) error {
 	_, err := q.db.Exec(ctx, CallbackProgress, arg.Progress, arg.JobID)
 	return err
@@ -134,10 +136,11 @@ where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
     and attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
 `
 
-// Ends the wait of callbacks whose attempts are over. Those of attempts that there cannot have been are dropped, so that
-// they count for none that comes later: the scheduler's status is newer and shows an earlier attempt; or the job has ended
-// before it, and no retry is on its way. The status has the time of another server, whose clock may be ahead by more than
-// the minute: so the callback must also be ten minutes old, in which reconcile has asked for the job's state many times.
+// Deletes the callbacks whose attempts are over. Callbacks of attempts that cannot exist are dropped, so that they do
+// not count for a later attempt: the scheduler's status is newer and shows an earlier attempt; or the job ended
+// before the attempt, and no retry is pending. The status has the time of another server, whose clock may be ahead by
+// more than the minute, so the callback must also be ten minutes old; by then reconcile has asked for the job's state
+// many times.
 func (q *Queries) CallbacksAnswer(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, CallbacksAnswer)
 	return err
@@ -164,7 +167,7 @@ type CallbacksGiveUpParams struct {
 	Deadlines []time.Time
 }
 
-// Gives up attempts that wait past their deadline and of which no callback was taken. Their jobs are locked.
+// Gives up waiting attempts past their deadline that have had no callback. The caller has locked their jobs.
 func (q *Queries) CallbacksGiveUp(ctx context.Context, arg CallbacksGiveUpParams) error {
 	_, err := q.db.Exec(ctx, CallbacksGiveUp,
 		arg.ErrorCode,
@@ -184,8 +187,8 @@ where callbacks.job_id = any ($1::uuid[]) and callbacks.answered_at is null
     and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min')
 `
 
-// The jobs of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an attempt
-// that the API has not heard of it is in the way for a while only, for it may be a mistake.
+// The jobs whose callback blocks a command: it was accepted, and no status shows its effect yet. A callback of an
+// attempt that the API does not know blocks commands for a while only, for it may be a mistake.
 func (q *Queries) CallbacksInTheWay(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, CallbacksInTheWay, jobIds)
 	if err != nil {
@@ -241,7 +244,7 @@ type CallbacksOfRow struct {
 	TraceID    uuid.UUID
 }
 
-// What is to be said of attempts that wait.
+// The callbacks of waiting attempts, for republishing.
 func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]CallbacksOfRow, error) {
 	rows, err := q.db.Query(ctx, CallbacksOf, arg.JobIDs, arg.Attempts)
 	if err != nil {
@@ -316,8 +319,8 @@ type CallbacksUnconfirmedRow struct {
 	TraceID    uuid.UUID
 }
 
-// The callbacks of attempts that are not over: in their first minute in each pass, since an attempt that waits is given
-// up soon after its deadline; then each time another age of times_due is passed. Bounded in rows and in bytes.
+// The callbacks of attempts that are not over: in their first minute in each pass, since a waiting attempt is given
+// up soon after its deadline; then whenever another age of times_due has passed. Bounded in rows and in bytes.
 func (q *Queries) CallbacksUnconfirmed(ctx context.Context, arg CallbacksUnconfirmedParams) ([]CallbacksUnconfirmedRow, error) {
 	rows, err := q.db.Query(ctx, CallbacksUnconfirmed,
 		arg.MaxBytes,
@@ -370,7 +373,7 @@ const WebhooksForget = `-- name: WebhooksForget :exec
 delete from webhook_ids where seen_at < now() - interval '15 min'
 `
 
-// They are remembered longer than a signature holds, which may be dated five minutes ahead.
+// A signature may be dated five minutes ahead, so message ids are kept longer than a signature is valid.
 func (q *Queries) WebhooksForget(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, WebhooksForget)
 	return err

@@ -11,13 +11,13 @@ import (
 	"github.com/google/uuid"
 )
 
-const ChangesTell = `-- name: ChangesTell :exec
-select pg_notify('jobweaver_changes', telling) from unnest($1::text[]) as telling
+const ChangesNotify = `-- name: ChangesNotify :exec
+select pg_notify('jobweaver_changes', payload) from unnest($1::text[]) as payload
 `
 
-// Tells those who watch of changes of jobs that are not told by the statement that makes them.
-func (q *Queries) ChangesTell(ctx context.Context, tellings []string) error {
-	_, err := q.db.Exec(ctx, ChangesTell, tellings)
+// Notifies watchers of changed jobs, where the statement that changes them does not.
+func (q *Queries) ChangesNotify(ctx context.Context, payloads []string) error {
+	_, err := q.db.Exec(ctx, ChangesNotify, payloads)
 	return err
 }
 
@@ -92,9 +92,9 @@ type JobsUnblockedParams struct {
 	FollowedIDs  []uuid.UUID
 }
 
-// Jobs that may wait for less now that others have ended: of an owner those that come after them among the first that were
-// accepted later, those that streams are of, and the next job of each ordering key. As of a list, so many of the jobs that a
-// job comes after are looked at.
+// Jobs that may wait for fewer jobs now that others have ended: of each owner's jobs those with such a dependency
+// among the first that were accepted later, the followed jobs, and the next job of each ordering key. As in a list,
+// only so many dependencies of a job are looked at.
 func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsUnblocked,
 		arg.EndedIDs,
@@ -120,12 +120,12 @@ func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([
 	return items, nil
 }
 
-const WatchersTell = `-- name: WatchersTell :exec
+const WatchersAnnounce = `-- name: WatchersAnnounce :exec
 select pg_notify('jobweaver_watching', '')
 `
 
-// Tells all that change jobs that somebody watches.
-func (q *Queries) WatchersTell(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, WatchersTell)
+// Announces a watching client to all processes that change jobs.
+func (q *Queries) WatchersAnnounce(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, WatchersAnnounce)
 	return err
 }

@@ -120,8 +120,8 @@ type CommandsUnconfirmedRow struct {
 	Change  json.RawMessage
 }
 
-// The commands that nobody has answered, each time another age of times_due is passed. Changes come until they have max_bytes
-// together; of those after that the change is null.
+// The unanswered commands, whenever another age of times_due has passed. Changes are included until they have
+// max_bytes together; after that the change is null.
 func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirmedParams) ([]CommandsUnconfirmedRow, error) {
 	rows, err := q.db.Query(ctx, CommandsUnconfirmed,
 		arg.MaxBytes,

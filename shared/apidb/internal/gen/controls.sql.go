@@ -48,7 +48,8 @@ type ControlLockParams struct {
 	Name string
 }
 
-// Whoever changes a control takes this before its next version, so that versions rise in the order of commits.
+// A transaction that changes a control takes this lock before its next version, so that versions rise in the order of
+// commits.
 func (q *Queries) ControlLock(ctx context.Context, arg ControlLockParams) error {
 	_, err := q.db.Exec(ctx, ControlLock, arg.Kind, arg.Name)
 	return err
@@ -177,7 +178,8 @@ type ControlsAppliedParams struct {
 	Versions []int64
 }
 
-// The scheduler goes by these versions. What holds nothing any more goes with it.
+// Stores the versions that the scheduler applies. A control that holds nothing any more is deleted with its
+// application.
 func (q *Queries) ControlsApplied(ctx context.Context, arg ControlsAppliedParams) error {
 	_, err := q.db.Exec(ctx, ControlsApplied, arg.Kinds, arg.Names, arg.Versions)
 	return err
@@ -211,7 +213,7 @@ type ControlsUnconfirmedParams struct {
 	Until time.Time
 }
 
-// Those that the scheduler does not go by, each time another age of times_due is passed.
+// The controls that the scheduler has not applied, whenever another age of times_due has passed.
 func (q *Queries) ControlsUnconfirmed(ctx context.Context, arg ControlsUnconfirmedParams) ([]Control, error) {
 	rows, err := q.db.Query(ctx, ControlsUnconfirmed, arg.Since, arg.Until)
 	if err != nil {

@@ -52,8 +52,8 @@ type DeliveriesClaimRow struct {
 	TriedAt  time.Time
 }
 
-// Takes what is due of some owners to some hosts, as much as there is room for each. It is due again at the end of the lease, should
-// whoever has taken it not say what came of it.
+// Claims due deliveries of some owners to some hosts, as many as each has room for. They are due again when the lease
+// ends, unless the claimant settles them before.
 func (q *Queries) DeliveriesClaim(ctx context.Context, arg DeliveriesClaimParams) ([]DeliveriesClaimRow, error) {
 	rows, err := q.db.Query(ctx, DeliveriesClaim,
 		arg.Lease,
@@ -106,7 +106,7 @@ type DeliveriesForgetParams struct {
 	MaxDeliveries int32
 }
 
-// Forgets the deliveries that were finished so long ago, some at a time.
+// Deletes some of the deliveries that finished before an instant.
 func (q *Queries) DeliveriesForget(ctx context.Context, arg DeliveriesForgetParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DeliveriesForget, arg.Age, arg.MaxDeliveries)
 	if err != nil {
@@ -302,7 +302,7 @@ type DeliveriesListOwnedRow struct {
 	FinishedAt *time.Time
 }
 
-// The same of one owner in some states, each read in the order of ids and no further than the limit.
+// The same for one owner and some states, each read in the order of ids and no further than the limit.
 func (q *Queries) DeliveriesListOwned(ctx context.Context, arg DeliveriesListOwnedParams) ([]DeliveriesListOwnedRow, error) {
 	rows, err := q.db.Query(ctx, DeliveriesListOwned,
 		arg.Statuses,
@@ -413,7 +413,7 @@ const DeliveryNext = `-- name: DeliveryNext :many
 select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1
 `
 
-// How long it is until the next is due; a delivery that is under way is, should it be given up.
+// How long until the next delivery is due. A claimed delivery is due when its lease ends.
 func (q *Queries) DeliveryNext(ctx context.Context) ([]float64, error) {
 	rows, err := q.db.Query(ctx, DeliveryNext)
 	if err != nil {
@@ -447,7 +447,7 @@ type DeliveryReleaseParams struct {
 	TriedAt time.Time
 }
 
-// A try that was cut short is none.
+// Gives back a delivery whose try was cut short; such a try does not count.
 func (q *Queries) DeliveryRelease(ctx context.Context, arg DeliveryReleaseParams) error {
 	_, err := q.db.Exec(ctx, DeliveryRelease,
 		arg.JobID,
@@ -494,7 +494,7 @@ type DeliveryRetryRow struct {
 	Woken      int64
 }
 
-// Has an end delivered anew, from the first try.
+// Restarts a delivery from its first try.
 func (q *Queries) DeliveryRetry(ctx context.Context, arg DeliveryRetryParams) ([]DeliveryRetryRow, error) {
 	rows, err := q.db.Query(ctx, DeliveryRetry, arg.JobID, arg.Version, arg.Owner)
 	if err != nil {
@@ -552,8 +552,9 @@ type DeliverySettleParams struct {
 	TriedAt    time.Time
 }
 
-// What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing:
-// the number of the try alone does not tell, as one that is wanted anew counts from the first again.
+// Stores the result of a try. It changes nothing after the claimant's lease, if another process has claimed the
+// delivery or a user has restarted it. The number of the try alone does not distinguish these, since a restarted
+// delivery counts from 1.
 func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, DeliverySettle,
 		arg.Status,
@@ -608,7 +609,7 @@ with recursive owners as (
     from hosts where hosts.host is not null and hosts.nth < $5::int
 )
 select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host, coalesce((
-    -- Not "exists": the server would rather read all that is due once than ask for each host.
+    -- Not "exists": the planner would rather read all due rows once than look up each host.
     select next_at from deliveries
     where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host = hosts.host
     order by next_at limit 1
@@ -634,10 +635,10 @@ type DeliveryTurnsRow struct {
 }
 
 // The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
-// Some owners by name and of each the hosts after one by name, to which something is to be delivered, and whether anything
-// is due. An owner without such a host has none here. next_owner is whom the next page begins with; empty: this is the
-// last one. It jumps from owner to owner and from host to host: however much is due to one of them, the next is as near.
-// Nothing is looked at while nothing is due at all.
+// A page of owners by name, and of each owner a page of hosts by name to which something is to be delivered, and
+// whether a delivery is due. An owner without such a host has null as its host. next_owner begins the next page;
+// empty: this is the last one. The query jumps from owner to owner and from host to host, so the cost of the next one
+// does not depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
 func (q *Queries) DeliveryTurns(ctx context.Context, arg DeliveryTurnsParams) ([]DeliveryTurnsRow, error) {
 	rows, err := q.db.Query(ctx, DeliveryTurns,
 		arg.MaxOwners,

@@ -45,9 +45,9 @@ type JobsBlocksRow struct {
 	ID    string
 }
 
-// What jobs wait for by the API's own view, as the scheduler does not tell it: of those that have to end
-// first, of which so many are looked at, so many that have not, and an order where an earlier job of the key has not ended. One that is gone
-// had ended.
+// What jobs wait for as the API knows it, since the scheduler does not publish it: of the jobs that must end first,
+// of which so many are looked at, those that have not ended; and the order, where an earlier job of the key has not
+// ended. A deleted job had ended.
 func (q *Queries) JobsBlocks(ctx context.Context, arg JobsBlocksParams) ([]JobsBlocksRow, error) {
 	rows, err := q.db.Query(ctx, JobsBlocks, arg.JobIDs, arg.MostLookedAt, arg.MaxDependencies)
 	if err != nil {
@@ -79,7 +79,7 @@ type JobsMissingParams struct {
 	OwnerID  string
 }
 
-// Which of these are no jobs of the owner.
+// Which of these ids are not jobs of the owner.
 func (q *Queries) JobsMissing(ctx context.Context, arg JobsMissingParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsMissing, arg.AfterIDs, arg.OwnerID)
 	if err != nil {
@@ -133,7 +133,7 @@ type OrderPlacesRow struct {
 	Tail    uuid.UUID
 }
 
-// For each key so many numbers, and the last of its jobs that has not ended.
+// For each key the next numbers, and the last of its jobs that has not ended.
 func (q *Queries) OrderPlaces(ctx context.Context, arg OrderPlacesParams) ([]OrderPlacesRow, error) {
 	rows, err := q.db.Query(ctx, OrderPlaces,
 		arg.Places,
@@ -164,8 +164,8 @@ const OrdersLock = `-- name: OrdersLock :exec
 select pg_advisory_xact_lock(order_lock) from unnest($1::bigint[]) as order_lock
 `
 
-// What ties a job to others: the order of a key, and the jobs that have to end first.
-// One at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
+// How jobs depend on others: the order of a key, and the jobs that must end first.
+// One transaction at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
 // keys come sorted: a transaction that needs two of them takes them in one order.
 func (q *Queries) OrdersLock(ctx context.Context, orderLocks []int64) error {
 	_, err := q.db.Exec(ctx, OrdersLock, orderLocks)

@@ -49,8 +49,8 @@ type CommandsAnsweredParams struct {
 	Reasons  []string
 }
 
-// Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
-// command was answered with no. What an operation asked for is counted by the operation, which is woken.
+// Takes answers to commands, also repeated ones. A cancel request is over when the latest command was refused. The
+// answer to a command of an operation is credited to the operation, which is woken.
 func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredParams) error {
 	_, err := q.db.Exec(ctx, CommandsAnswered,
 		arg.JobIDs,
@@ -84,7 +84,7 @@ type JobByIDRow struct {
 	RunAgainAs uuid.UUID
 }
 
-// A job, and the newest of the jobs that do it once more.
+// A job, and the newest of the jobs that run it again.
 func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, error) {
 	row := q.db.QueryRow(ctx, JobByID, arg.Owner, arg.JobID)
 	var i JobByIDRow
@@ -135,7 +135,7 @@ const JobFigures = `-- name: JobFigures :one
 select
     (select count(*) from (
         select 1 from jobs where shelf_of(status, version) between 0 and 1 limit $1::int
-    ) as unheard)::bigint as unheard,
+    ) as unconfirmed)::bigint as unconfirmed,
     (select count(*) from (
         select 1 from jobs where shelf_of(status, version) between 2 and 4 limit $1
     ) as waiting)::bigint as waiting,
@@ -145,16 +145,16 @@ select
 `
 
 type JobFiguresRow struct {
-	Unheard int64
-	Waiting int64
-	Dead    int64
+	Unconfirmed int64
+	Waiting     int64
+	Dead        int64
 }
 
-// What waits and what has failed, each counted no further than max_jobs.
+// Waiting and failed jobs, each counted no further than max_jobs.
 func (q *Queries) JobFigures(ctx context.Context, maxJobs int32) (JobFiguresRow, error) {
 	row := q.db.QueryRow(ctx, JobFigures, maxJobs)
 	var i JobFiguresRow
-	err := row.Scan(&i.Unheard, &i.Waiting, &i.Dead)
+	err := row.Scan(&i.Unconfirmed, &i.Waiting, &i.Dead)
 	return i, err
 }
 
@@ -240,9 +240,9 @@ type JobInsertManyRow struct {
 	CreatedAt time.Time
 }
 
-// Accepts many jobs in one statement. A job whose idempotency key or event is known already is left
-// out of the answer, also where it stands twice in this very batch. now() is one instant for the
-// whole statement, so a delay is counted from created_at.
+// Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
+// also where an earlier job of the same batch has it. now() is one instant for the whole statement, so a delay counts
+// from created_at.
 func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([]JobInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, JobInsertMany,
 		arg.JobIDs,
@@ -324,8 +324,8 @@ type JobInsertUniformParams struct {
 	DelayMs       *int64
 }
 
-// Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
-// way of: they have no key and no event, and their ids are new. Half the price of the statement below.
+// Accepts jobs that differ in ids and payload only, as most of a batch do, and that cannot conflict with a row: they
+// have no key and no event, and their ids are new. It takes half the time of the statement below.
 func (q *Queries) JobInsertUniform(ctx context.Context, arg JobInsertUniformParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, JobInsertUniform,
 		arg.JobIDs,
@@ -367,7 +367,7 @@ with input as (
         retry_count = input.retry_count,
         updated_at  = input.updated_at,
         snapshot    = input.snapshot,
-        error_code  = left(nullif(input.error_code, ''), 255), -- an entry of an index has no room for more than 2,700 bytes
+        error_code  = left(nullif(input.error_code, ''), 255), -- an index entry has no room for more than 2,700 bytes
         progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
                                 and input.status in ('QUEUED', 'RUNNING', 'WAITING')
                            then jobs.progress end,
@@ -409,11 +409,11 @@ with input as (
     returning version
 ), woken as (
     select pg_notify('jobweaver_deliveries', '') from delivered limit 1
-), told as (
-    select pg_notify('jobweaver_changes', telling) from unnest($10::text[]) as telling
+), notified as (
+    select pg_notify('jobweaver_changes', payload) from unnest($10::text[]) as payload
 )
 select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
-    (select count(*) from told)::bigint as told
+    (select count(*) from notified)::bigint as notified
 from grouped
 `
 
@@ -427,20 +427,20 @@ type JobsApplyStatusParams struct {
 	Snapshots   []string
 	ErrorCodes  []string
 	Times       []int32
-	Tellings    []string
+	Payloads    []string
 }
 
 type JobsApplyStatusRow struct {
-	Changed int64
-	Woken   int64
-	Told    int64
+	Changed  int64
+	Woken    int64
+	Notified int64
 }
 
-// Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
-// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
-// ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
-// to be delivered is kept with all that the delivery says, and whoever delivers is woken. Who watches jobs is notified by
-// the same statement: there are no tellings while nobody watches.
+// Applies published statuses of many jobs, one row each in the input. A row's version only rises, so a repeated or
+// late status changes nothing. A cancel request is over when the job has ended. The end of a job is entered for the
+// statistics; a job that ended, was retried and ended again counts twice. An end to be delivered is stored with all
+// that the delivery contains, and the deliverers are woken. The same statement notifies the watchers of jobs;
+// payloads is empty while no client watches.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, JobsApplyStatus,
 		arg.JobIDs,
@@ -452,10 +452,10 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.Snapshots,
 		arg.ErrorCodes,
 		arg.Times,
-		arg.Tellings,
+		arg.Payloads,
 	)
 	var i JobsApplyStatusRow
-	err := row.Scan(&i.Changed, &i.Woken, &i.Told)
+	err := row.Scan(&i.Changed, &i.Woken, &i.Notified)
 	return i, err
 }
 
@@ -500,8 +500,9 @@ type JobsDeleteRow struct {
 	Woken   int64
 }
 
-// Forgets jobs that the scheduler has deleted, with all that is kept of them but ends that are still to be delivered. A job of a later version is another
-// story. What an operation asked of them is answered: a delete with yes, anything else with no.
+// Deletes jobs that the scheduler has deleted, with all that is stored of them except undelivered ends. A job with a
+// later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any other as
+// refused.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) (JobsDeleteRow, error) {
 	row := q.db.QueryRow(ctx, JobsDelete, arg.JobIDs, arg.Versions)
 	var i JobsDeleteRow
@@ -516,7 +517,7 @@ where coalesce((
 ), true)
 `
 
-// Which of these jobs have ended, or are gone.
+// Which of these jobs have ended or are deleted.
 func (q *Queries) JobsEnded(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsEnded, jobIds)
 	if err != nil {
@@ -535,6 +536,31 @@ func (q *Queries) JobsEnded(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 		return nil, err
 	}
 	return items, nil
+}
+
+const JobsForgetStatuses = `-- name: JobsForgetStatuses :execrows
+update jobs set
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
+    status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
+from (select unnest($2::uuid[]) as job_id, unnest($3::bigint[]) as version) as input
+where jobs.job_id = input.job_id and jobs.version = input.version
+    and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+    and jobs.created_at > now() - $1::interval
+`
+
+type JobsForgetStatusesParams struct {
+	MaxAge   time.Duration
+	JobIDs   []uuid.UUID
+	Versions []int64
+}
+
+// Resets jobs that the scheduler does not know to what was accepted, unless a status has arrived meanwhile.
+func (q *Queries) JobsForgetStatuses(ctx context.Context, arg JobsForgetStatusesParams) (int64, error) {
+	result, err := q.db.Exec(ctx, JobsForgetStatuses, arg.MaxAge, arg.JobIDs, arg.Versions)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const JobsInFlight = `-- name: JobsInFlight :many
@@ -567,7 +593,7 @@ type JobsInFlightRow struct {
 	Version int64
 }
 
-// Jobs in flight, each time another minute has passed since they were heard of.
+// Jobs in flight, whenever another minute has passed since their last status.
 func (q *Queries) JobsInFlight(ctx context.Context, arg JobsInFlightParams) ([]JobsInFlightRow, error) {
 	rows, err := q.db.Query(ctx, JobsInFlight,
 		arg.AfterID,
@@ -643,8 +669,8 @@ type JobsInTheWayRow struct {
 	RequestHash []byte
 }
 
-// The jobs that were in the way of an insert. An event's own identity counts before its key. An id that a client has made
-// can be that of a job that has another key, or another owner: it is in the way, too.
+// The jobs that conflict with an insert. An event's own identity counts before its key. An id that a client has
+// chosen can be that of a job with another key or another owner: that is a conflict, too.
 func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]JobsInTheWayRow, error) {
 	rows, err := q.db.Query(ctx, JobsInTheWay,
 		arg.Ordinals,
@@ -682,6 +708,42 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 	return items, nil
 }
 
+const JobsMissingStatus = `-- name: JobsMissingStatus :many
+select jobs.job_id
+from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as input (job_id, version)
+join jobs on jobs.job_id = input.job_id
+where jobs.version < input.version - 1
+order by jobs.job_id
+for no key update of jobs
+`
+
+type JobsMissingStatusParams struct {
+	JobIDs   []uuid.UUID
+	Versions []int64
+}
+
+// Of jobs that the scheduler has deleted, those whose last version before the deletion has not arrived. It locks them
+// in the order of ids, as all statements do.
+func (q *Queries) JobsMissingStatus(ctx context.Context, arg JobsMissingStatusParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, JobsMissingStatus, arg.JobIDs, arg.Versions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const JobsProgress = `-- name: JobsProgress :many
 with input as (
     select
@@ -693,7 +755,7 @@ update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
-            or jobs.status = 'WAITING' -- its last progress, unless the outside system has reported some since
+            or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported some since
                 and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
@@ -706,10 +768,10 @@ type JobsProgressParams struct {
 	Progresses []json.RawMessage
 }
 
-// How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
-// an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
-// one need not be waited for. Of an attempt that waits for a callback the worker reports its last progress for a while: it
-// must not hide what the outside system has reported since.
+// Stores how far running attempts have come. A row without news is not written. The first heartbeat that lists an
+// attempt may arrive before the scheduler's status of the attempt; its progress is stored, so that the next heartbeat
+// need not be awaited. Of an attempt that waits for a callback the worker reports its last progress for a while: that
+// must not overwrite what the outside system has reported since.
 func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
 	if err != nil {
@@ -736,7 +798,7 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.callback_url, unheard.event_owner, unheard.error_code, unheard.run_again_of, unheard.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
@@ -747,7 +809,7 @@ with pass as (
                 > times_due((pass.since - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
         order by job_id
         limit $5::int
-    ) as unheard
+    ) as unconfirmed
     order by job_id
     limit $5
 )
@@ -788,11 +850,11 @@ type JobsUnconfirmedRow struct {
 	RunsAnyway    *bool
 }
 
-// The three passes of reconcile go over some shelves at once, in the order of ids. Each shelf is read in
-// that order and no further than the limit: of a union the planner does not know it, and sorts it all.
-// The jobs of which the scheduler has not been heard, each time another age of times_due is passed; the
-// pass before this one ended at since. Bounded in rows and in bytes. By its id a job ages up to a fifth more slowly, so
-// that what came in one burst does not meet a slow sink as one again and again (knative A1).
+// The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
+// and no further than the limit: of a union the planner does not know the order, and would sort it all.
+// The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
+// at since. Bounded in rows and in bytes. A job ages up to a fifth more slowly, by a hash of its id, so that jobs
+// accepted in one burst do not return to a slow sink as one burst again and again.
 func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams) ([]JobsUnconfirmedRow, error) {
 	rows, err := q.db.Query(ctx, JobsUnconfirmed,
 		arg.MaxBytes,
@@ -838,67 +900,6 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 	return items, nil
 }
 
-const JobsUnhear = `-- name: JobsUnhear :execrows
-update jobs set
-    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
-    status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
-from (select unnest($2::uuid[]) as job_id, unnest($3::bigint[]) as version) as input
-where jobs.job_id = input.job_id and jobs.version = input.version
-    and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-    and jobs.created_at > now() - $1::interval
-`
-
-type JobsUnhearParams struct {
-	MaxAge   time.Duration
-	JobIDs   []uuid.UUID
-	Versions []int64
-}
-
-// As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
-func (q *Queries) JobsUnhear(ctx context.Context, arg JobsUnhearParams) (int64, error) {
-	result, err := q.db.Exec(ctx, JobsUnhear, arg.MaxAge, arg.JobIDs, arg.Versions)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const JobsUnheard = `-- name: JobsUnheard :many
-select jobs.job_id
-from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as input (job_id, version)
-join jobs on jobs.job_id = input.job_id
-where jobs.version < input.version - 1
-order by jobs.job_id
-for no key update of jobs
-`
-
-type JobsUnheardParams struct {
-	JobIDs   []uuid.UUID
-	Versions []int64
-}
-
-// Of jobs that the scheduler has deleted, those whose version before that has not been heard. In the order of ids, as all
-// locks.
-func (q *Queries) JobsUnheard(ctx context.Context, arg JobsUnheardParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, JobsUnheard, arg.JobIDs, arg.Versions)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []uuid.UUID
-	for rows.Next() {
-		var job_id uuid.UUID
-		if err := rows.Scan(&job_id); err != nil {
-			return nil, err
-		}
-		items = append(items, job_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const JobsWaiting = `-- name: JobsWaiting :many
 select waiting.job_id, waiting.version
 from generate_series(2, 4) as shelf cross join lateral (
@@ -921,7 +922,7 @@ type JobsWaitingRow struct {
 	Version int64
 }
 
-// All others that have not ended, walked by job_id.
+// All other jobs that have not ended, walked by job_id.
 func (q *Queries) JobsWaiting(ctx context.Context, arg JobsWaitingParams) ([]JobsWaitingRow, error) {
 	rows, err := q.db.Query(ctx, JobsWaiting, arg.AfterID, arg.MaxJobs)
 	if err != nil {

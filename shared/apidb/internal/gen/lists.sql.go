@@ -57,8 +57,8 @@ type JobsListedRow struct {
 	Snapshot          string
 }
 
-// These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs after
-// that the snapshot is empty. Their length is read without them.
+// These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs
+// after that the snapshot is empty. Lengths are read without the snapshots themselves.
 func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsListedRow, error) {
 	rows, err := q.db.Query(ctx, JobsListed, arg.MaxBytes, arg.JobIDs, arg.Owner)
 	if err != nil {
@@ -119,7 +119,7 @@ with seen as materialized (
         and ($14::text is null or owner_id = $14)
         and ($15::uuid is null or $15 = any (after_ids))
         and (not $16::boolean or error_code is null)
-        and case -- in this order: only a failure that nothing else decides about is read for its message
+        and case -- in this order: the message of a failure is read only if nothing else decides
             when $17::text is null then true
             when idempotency_key = $17 then true
             when $18::uuid is not null then job_id = $18 or trace_id = $18
@@ -141,7 +141,7 @@ with seen as materialized (
             order by job_id desc limit $22::int
         )
         union all
-        ( -- each shelf in the order of ids: of several at once the planner does not know it
+        ( -- each shelf in the order of ids: of several at once the planner does not know the order
             select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($23::int[]) as shelf cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
@@ -151,7 +151,7 @@ with seen as materialized (
             order by shelved.job_id desc limit $22
         )
         union all
-        ( -- an owner's, where completed ones have a shelf, too
+        ( -- the shelves of one owner, where completed jobs have one, too
             select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($24::int[]) as shelf cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
@@ -213,7 +213,7 @@ with seen as materialized (
         (
             select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $30 is not null -- all that are in no index: those of the same 256 ms
+            where $30 is not null -- the jobs of the same 256 ms, which are in no index of traces
                 and job_id > greatest($30, $3)
                 and job_id < least($31::uuid, $21)
             order by job_id desc limit $22
@@ -224,7 +224,7 @@ with seen as materialized (
             from (
                 select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of from jobs
                 where $32::text is not null and idempotency_key = $32
-                offset 0 -- else the planner may walk by id until it has met enough
+                offset 0 -- else the planner may walk by id until it has found enough
             ) as keyed
             where job_id > $3 and job_id < $21
             order by job_id desc limit $22
@@ -300,9 +300,10 @@ type JobsSeenRow struct {
 	LastID uuid.UUID
 }
 
-// Of the newest jobs of one source the ids of those that fit, how many fit, and up to which job it has looked: at most_seen
-// jobs, however few fit. A source is an index that stands in the order of ids; it is chosen by the parameter that is not null,
-// and the others read nothing; only a search may have several, of which a job can stand in two. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
+// Of the newest jobs of one source the ids of those that match, how many match, and the last job that was looked at:
+// most_seen jobs are looked at, however few match. A source is an index in the order of ids. A parameter that is not
+// null chooses it, and the others read nothing. Only a search may have several sources, and a job can be in two of
+// them. Jobs of a trace have two sources, each with the jobs that the other lacks.
 func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {
 	row := q.db.QueryRow(ctx, JobsSeen,
 		arg.Skip,

@@ -217,7 +217,8 @@ type OperationCommandsKeepRow struct {
 	Number int32
 }
 
-// Keeps a command of each job whose state allows it and that has no other one. None is put off until it has expired.
+// Stores a command for each job whose state allows it and that has no other command. It reschedules no job past its
+// expiry.
 func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationCommandsKeepParams) ([]OperationCommandsKeepRow, error) {
 	rows, err := q.db.Query(ctx, OperationCommandsKeep,
 		arg.Command,
@@ -323,7 +324,7 @@ type OperationJobsLockRow struct {
 	ExpiresAt *time.Time
 }
 
-// The locks come first, in a statement of its own, so that what follows sees the latest commits.
+// The locks are a statement of their own, so that the statements after it see the latest commits.
 func (q *Queries) OperationJobsLock(ctx context.Context, arg OperationJobsLockParams) ([]OperationJobsLockRow, error) {
 	rows, err := q.db.Query(ctx, OperationJobsLock, arg.JobIDs, arg.Owner)
 	if err != nil {
@@ -413,7 +414,7 @@ type OperationLockRow struct {
 	Reasons     json.RawMessage
 }
 
-// Whoever has the row works on the operation; nobody waits for it.
+// Locks the operation for the process that works on it. Other processes skip it.
 func (q *Queries) OperationLock(ctx context.Context, operationID uuid.UUID) ([]OperationLockRow, error) {
 	rows, err := q.db.Query(ctx, OperationLock, operationID)
 	if err != nil {
@@ -486,7 +487,7 @@ from (
         order by job_id limit $21::int
     )
     union all
-    ( -- each shelf in the order of ids: of several at once the planner does not know it
+    ( -- each shelf in the order of ids: of several at once the planner does not know the order
         select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($22::int[]) as shelf cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
@@ -496,7 +497,7 @@ from (
         order by shelved.job_id limit $21
     )
     union all
-    ( -- an owner's, where completed ones have a shelf, too
+    ( -- the shelves of one owner, where completed jobs have one, too
         select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($23::int[]) as shelf cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
@@ -542,8 +543,8 @@ type OperationMatchesRow struct {
 	Matches bool
 }
 
-// The next jobs of one source in the order of their ids, and which of them match. It looks at max_jobs jobs, however few of
-// them match. A parameter chooses the source, as in JobsSeen; the other sources read nothing.
+// The next jobs of one source in the order of their ids, and which of them match. It looks at max_jobs jobs, however
+// few match. A parameter chooses the source, as in JobsSeen; the other sources read nothing.
 func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesParams) ([]OperationMatchesRow, error) {
 	rows, err := q.db.Query(ctx, OperationMatches,
 		arg.Statuses,
@@ -825,7 +826,7 @@ type OperationsListOwnedRow struct {
 	Reasons     json.RawMessage
 }
 
-// The same of one owner.
+// The same for one owner.
 func (q *Queries) OperationsListOwned(ctx context.Context, arg OperationsListOwnedParams) ([]OperationsListOwnedRow, error) {
 	rows, err := q.db.Query(ctx, OperationsListOwned, arg.Owner, arg.BeforeID, arg.MaxOperations)
 	if err != nil {
@@ -880,7 +881,7 @@ type OperationsUnfinishedParams struct {
 	MaxOperations int32
 }
 
-// Owners take turns, and the operations of each: those after one come first.
+// Owners take turns. Of each owner the operations after a given one come first.
 func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfinishedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, OperationsUnfinished, arg.AfterID, arg.MaxOperations)
 	if err != nil {

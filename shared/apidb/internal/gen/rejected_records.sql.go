@@ -89,7 +89,7 @@ type RejectedForgetParams struct {
 	MaxRecords int32
 }
 
-// Forgets what was rejected so long ago, some at a time.
+// Deletes some of the records that were rejected before an instant.
 func (q *Queries) RejectedForget(ctx context.Context, arg RejectedForgetParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RejectedForget, arg.Age, arg.MaxRecords)
 	if err != nil {
@@ -145,7 +145,7 @@ const RejectedHold = `-- name: RejectedHold :many
 select rejected_number, rejected_id, function, topic, partition, record_offset, key, headers, value, bytes, whole, truncated, reason, trace_id, recorded_at, rejected_at, redriven_at, redriven_by from rejected_records where rejected_id = $1::uuid for update
 `
 
-// Whoever redrives it holds it until the record is on its topic: nobody else redrives it meanwhile.
+// Locks the record until it is on its topic, so that no other process redrives it meanwhile.
 func (q *Queries) RejectedHold(ctx context.Context, rejectedID uuid.UUID) ([]RejectedRecord, error) {
 	rows, err := q.db.Query(ctx, RejectedHold, rejectedID)
 	if err != nil {
@@ -228,7 +228,7 @@ type RejectedInsertParams struct {
 	RejectedAts   []time.Time
 }
 
-// In the order of ids, so that two that insert the same ones wait for each other and do not block each other.
+// In the order of ids, so that two transactions that insert the same records wait for each other and do not deadlock.
 func (q *Queries) RejectedInsert(ctx context.Context, arg RejectedInsertParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RejectedInsert,
 		arg.RejectedIDs,
@@ -296,7 +296,7 @@ type RejectedListRow struct {
 	RedrivenBy     *string
 }
 
-// Newest first. The table is small: what is asked for besides narrows what is read.
+// Newest first. The table is small, so the filters need no index.
 func (q *Queries) RejectedList(ctx context.Context, arg RejectedListParams) ([]RejectedListRow, error) {
 	rows, err := q.db.Query(ctx, RejectedList,
 		arg.Before,
@@ -381,7 +381,7 @@ type RejectedTrimParams struct {
 	MaxBytes   int64
 }
 
-// Deletes the oldest of those that are too many, or too many bytes together with all that came after them.
+// Deletes the oldest records above the limits: of records, and of bytes counted from the newest record.
 func (q *Queries) RejectedTrim(ctx context.Context, arg RejectedTrimParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RejectedTrim, arg.MaxRecords, arg.MaxBytes)
 	if err != nil {

@@ -93,7 +93,7 @@ type RestoredControlLiftParams struct {
 	Name string
 }
 
-// A control that was removed, and by which the scheduler goes: that it holds nothing is said again.
+// Restores a removed control that the scheduler still applies, as one that holds nothing, to be published again.
 func (q *Queries) RestoredControlLift(ctx context.Context, arg RestoredControlLiftParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredControlLift, arg.Kind, arg.Name)
 	if err != nil {
@@ -125,7 +125,7 @@ type RestoredControlTakeParams struct {
 	StartsPerSecond *float64
 }
 
-// A control that is newer with the scheduler.
+// Takes a control of which the scheduler has the newer version.
 func (q *Queries) RestoredControlTake(ctx context.Context, arg RestoredControlTakeParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredControlTake,
 		arg.Kind,
@@ -145,7 +145,7 @@ const RestoredControlVersion = `-- name: RestoredControlVersion :one
 select coalesce(pg_sequence_last_value('control_versions'), 0)::bigint as control_version
 `
 
-// The last version that a control was given here; 0: none was.
+// The last version that this database gave to a control; 0: none.
 func (q *Queries) RestoredControlVersion(ctx context.Context) (int64, error) {
 	row := q.db.QueryRow(ctx, RestoredControlVersion)
 	var control_version int64
@@ -172,9 +172,25 @@ type RestoredControlsAppliedParams struct {
 	Versions []int64
 }
 
-// By which versions the scheduler goes, of all controls; what it lacks is said again.
+// Stores which version of each control the scheduler applies. Reconcile publishes what the scheduler lacks.
 func (q *Queries) RestoredControlsApplied(ctx context.Context, arg RestoredControlsAppliedParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredControlsApplied, arg.Kinds, arg.Names, arg.Versions)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const RestoredForgetStatuses = `-- name: RestoredForgetStatuses :execrows
+update jobs set
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
+    status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
+where job_id = any ($1::uuid[]) and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+`
+
+// Removes the stored statuses of these jobs: reconcile asks the scheduler for them.
+func (q *Queries) RestoredForgetStatuses(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, RestoredForgetStatuses, jobIds)
 	if err != nil {
 		return 0, err
 	}
@@ -197,7 +213,7 @@ from json_to_recordset($1::json) as known (
 on conflict do nothing
 `
 
-// Jobs as the scheduler has them, of which nothing was heard yet: reconcile asks.
+// Inserts jobs from the scheduler's rows, without a status: reconcile asks the scheduler for it.
 func (q *Queries) RestoredInsert(ctx context.Context, jobs json.RawMessage) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredInsert, jobs)
 	if err != nil {
@@ -227,7 +243,7 @@ type RestoredJobsRow struct {
 	IsOrdered  bool
 }
 
-// What is compared and put right after databases were restored, while no function runs.
+// Statements that compare and correct databases after a restore, while no function runs.
 func (q *Queries) RestoredJobs(ctx context.Context, arg RestoredJobsParams) ([]RestoredJobsRow, error) {
 	rows, err := q.db.Query(ctx, RestoredJobs, arg.AfterID, arg.MaxJobs)
 	if err != nil {
@@ -265,7 +281,7 @@ type RestoredNumbersParams struct {
 	Numbers []int32
 }
 
-// The next command must have a number that the scheduler has not seen.
+// Raises the number of the next command above all that the scheduler has seen.
 func (q *Queries) RestoredNumbers(ctx context.Context, arg RestoredNumbersParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredNumbers, arg.JobIDs, arg.Numbers)
 	if err != nil {
@@ -285,65 +301,35 @@ type RestoredSequencesParams struct {
 	OrderNumber    int64
 }
 
-// Numbers that the scheduler has seen are not given again.
+// Raises the sequences, so that numbers that the scheduler has seen are not used again.
 func (q *Queries) RestoredSequences(ctx context.Context, arg RestoredSequencesParams) error {
 	_, err := q.db.Exec(ctx, RestoredSequences, arg.ControlVersion, arg.OrderNumber)
 	return err
 }
 
-const RestoredUnhear = `-- name: RestoredUnhear :execrows
-update jobs set
-    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
-    status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
-where job_id = any ($1::uuid[]) and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-`
-
-// As if nothing had been heard of these: reconcile asks.
-func (q *Queries) RestoredUnhear(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, RestoredUnhear, jobIds)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const RestoredUntil = `-- name: RestoredUntil :one
-select greatest(
-    (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers), 'epoch')::timestamptz as known_until
-`
-
-// The latest instant of which this database knows, by the database's clock only; the epoch: of none. Workers are seen
-// every few seconds.
-func (q *Queries) RestoredUntil(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, RestoredUntil)
-	var known_until time.Time
-	err := row.Scan(&known_until)
-	return known_until, err
-}
-
-const RestoredWords = `-- name: RestoredWords :many
-select job_id, snapshot::json as word, coalesce(cancel_requested_at, '0001-01-01Z')::timestamptz as cancel_requested_at
+const RestoredStatuses = `-- name: RestoredStatuses :many
+select job_id, snapshot::json as status, coalesce(cancel_requested_at, '0001-01-01Z')::timestamptz as cancel_requested_at
 from jobs
 where job_id = any ($1::uuid[]) and version > 0
 `
 
-type RestoredWordsRow struct {
+type RestoredStatusesRow struct {
 	JobID             uuid.UUID
-	Word              json.RawMessage
+	Status            json.RawMessage
 	CancelRequestedAt time.Time
 }
 
-// The scheduler's word on these jobs as it was heard.
-func (q *Queries) RestoredWords(ctx context.Context, jobIds []uuid.UUID) ([]RestoredWordsRow, error) {
-	rows, err := q.db.Query(ctx, RestoredWords, jobIds)
+// The stored statuses of these jobs.
+func (q *Queries) RestoredStatuses(ctx context.Context, jobIds []uuid.UUID) ([]RestoredStatusesRow, error) {
+	rows, err := q.db.Query(ctx, RestoredStatuses, jobIds)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []RestoredWordsRow
+	var items []RestoredStatusesRow
 	for rows.Next() {
-		var i RestoredWordsRow
-		if err := rows.Scan(&i.JobID, &i.Word, &i.CancelRequestedAt); err != nil {
+		var i RestoredStatusesRow
+		if err := rows.Scan(&i.JobID, &i.Status, &i.CancelRequestedAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -352,4 +338,18 @@ func (q *Queries) RestoredWords(ctx context.Context, jobIds []uuid.UUID) ([]Rest
 		return nil, err
 	}
 	return items, nil
+}
+
+const RestoredUntil = `-- name: RestoredUntil :one
+select greatest(
+    (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers), 'epoch')::timestamptz as known_until
+`
+
+// The latest instant that this database has recorded, by the database's clock only; the epoch: none. A heartbeat of a
+// worker is recorded every few seconds.
+func (q *Queries) RestoredUntil(ctx context.Context) (time.Time, error) {
+	row := q.db.QueryRow(ctx, RestoredUntil)
+	var known_until time.Time
+	err := row.Scan(&known_until)
+	return known_until, err
 }

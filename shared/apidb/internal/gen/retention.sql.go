@@ -58,9 +58,9 @@ type JobsExpireRow struct {
 	Gone   int64
 }
 
-// A page of all jobs of an age, in the order of their ids: those that ended too long ago go. It answers how many it has
-// looked at, which was the last, and how many went. One with a command stays until that is answered, or has been asked
-// for a day: nobody knows the job any more.
+// Deletes the jobs of one page that ended too long ago. It returns how many jobs it has looked at, the last of them,
+// and how many it deleted. A job with a command stays until the command is answered, or is a day old: then no
+// scheduler knows the job.
 func (q *Queries) JobsExpire(ctx context.Context, arg JobsExpireParams) (JobsExpireRow, error) {
 	row := q.db.QueryRow(ctx, JobsExpire,
 		arg.AfterID,
@@ -105,7 +105,7 @@ type LogsExpireRow struct {
 	Gone   int64
 }
 
-// The same for log lines, which can come after their job is gone.
+// The same for log lines, which can arrive after their job is deleted.
 func (q *Queries) LogsExpire(ctx context.Context, arg LogsExpireParams) (LogsExpireRow, error) {
 	row := q.db.QueryRow(ctx, LogsExpire, arg.AfterID, arg.BeforeID, arg.MaxRows)
 	var i LogsExpireRow

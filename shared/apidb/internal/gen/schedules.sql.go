@@ -24,8 +24,9 @@ type ScheduleBeginRow struct {
 	BeginAt time.Time
 }
 
-// From when on a locked schedule may fire anew: who had the lock before may have fired all up to now, which is
-// later than this transaction's now(), and whose clock was ahead even more.
+// From when on a locked schedule may fire again. The transaction that held the lock before may have fired all ticks
+// up to clock_timestamp(), which is later than this transaction's now(), and its clock may have been ahead of this
+// one.
 func (q *Queries) ScheduleBegin(ctx context.Context, scheduleID uuid.UUID) (ScheduleBeginRow, error) {
 	row := q.db.QueryRow(ctx, ScheduleBegin, scheduleID)
 	var i ScheduleBeginRow
@@ -101,7 +102,7 @@ type ScheduleHeadsRow struct {
 	Head       string
 }
 
-// What is sealed begins with the key that sealed it. @last_id is where to end, nil: nowhere.
+// The head of sealed text names the key that sealed it. @last_id ends the walk; nil: it goes to the last schedule.
 func (q *Queries) ScheduleHeads(ctx context.Context, arg ScheduleHeadsParams) ([]ScheduleHeadsRow, error) {
 	rows, err := q.db.Query(ctx, ScheduleHeads, arg.AfterID, arg.LastID)
 	if err != nil {
@@ -352,7 +353,7 @@ type SchedulesDueParams struct {
 	MaxSchedules  int32
 }
 
-// Owners take turns, whoever has how many that are due. Who else fires takes others.
+// Owners take turns, however many due schedules each has. Concurrent passes skip each other's rows.
 func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]Schedule, error) {
 	rows, err := q.db.Query(ctx, SchedulesDue, arg.HeldIDs, arg.RestingOwners, arg.MaxSchedules)
 	if err != nil {
@@ -523,7 +524,7 @@ type SchedulesNamedParams struct {
 	OwnerID *string
 }
 
-// One name may belong to several owners: two rows are enough to know. Nobody's comes first.
+// Several owners may use one name, and two rows are enough to know it. The schedule without an owner comes first.
 func (q *Queries) SchedulesNamed(ctx context.Context, arg SchedulesNamedParams) ([]Schedule, error) {
 	rows, err := q.db.Query(ctx, SchedulesNamed, arg.Name, arg.OwnerID)
 	if err != nil {

@@ -55,7 +55,8 @@ type JobCountsOfRow struct {
 	Ended  string
 }
 
-// What is known of everyone, or of one owner. ended is empty where the version before has counted, which leaves it out.
+// The counts of everyone or of one owner. ended is empty where a process of the previous version has counted, which
+// lacks it.
 func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCountsOfRow, error) {
 	row := q.db.QueryRow(ctx, JobCountsOf, arg.Everyone, arg.OwnerID)
 	var i JobCountsOfRow
@@ -83,7 +84,7 @@ type JobCountsPutParams struct {
 	Ended  json.RawMessage
 }
 
-// Only the newest count is kept, and only one that is says what each owner has.
+// Only the newest count is kept, and only the newest replaces the counts of each owner.
 func (q *Queries) JobCountsPut(ctx context.Context, arg JobCountsPutParams) (int64, error) {
 	result, err := q.db.Exec(ctx, JobCountsPut,
 		arg.AsOf,
@@ -127,7 +128,7 @@ type JobsCountPageRow struct {
 	LastID  uuid.UUID
 }
 
-// Counts the jobs that have not ended, a page of the walk over their shelves.
+// Counts the jobs of one page of the walk over the shelves of jobs that have not ended.
 func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([]JobsCountPageRow, error) {
 	rows, err := q.db.Query(ctx, JobsCountPage, arg.Shelf, arg.AfterID, arg.MaxJobs)
 	if err != nil {
@@ -205,7 +206,7 @@ type TalliesBeforeRow struct {
 	ErrorCodes json.RawMessage
 }
 
-// The histograms and error codes of a month that TalliesOf leaves out.
+// The histograms and error codes of the last month that TalliesOf leaves out.
 func (q *Queries) TalliesBefore(ctx context.Context, arg TalliesBeforeParams) ([]TalliesBeforeRow, error) {
 	rows, err := q.db.Query(ctx, TalliesBefore,
 		arg.Everyone,
@@ -263,7 +264,7 @@ type TalliesKeptRow struct {
 	Kept     int64
 }
 
-// How many jobs that have ended are kept, of everyone and of each owner.
+// How many ended jobs are kept, of everyone and of each owner.
 func (q *Queries) TalliesKept(ctx context.Context) ([]TalliesKeptRow, error) {
 	rows, err := q.db.Query(ctx, TalliesKept)
 	if err != nil {
@@ -328,7 +329,8 @@ type TalliesOfRow struct {
 	Codes      []string
 }
 
-// All that is tallied of everyone, or of one owner, in one snapshot; histograms and error codes of the minutes from since only.
+// All tallies of everyone or of one owner, in one snapshot; histograms and error codes only of the minutes from
+// @since.
 func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]TalliesOfRow, error) {
 	rows, err := q.db.Query(ctx, TalliesOf, arg.Since, arg.Everyone, arg.OwnerID)
 	if err != nil {
@@ -458,7 +460,7 @@ const TallyForget = `-- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0
 `
 
-// Types and queues come and go: what says nothing is not kept for ever.
+// Types and queues come and go, so a tally of nothing is not kept for ever.
 func (q *Queries) TallyForget(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, TallyForget)
 	return err
@@ -468,7 +470,7 @@ const TallyLock = `-- name: TallyLock :one
 select pg_try_advisory_xact_lock(7306371)
 `
 
-// One at a time sums up, whoever it is.
+// One process at a time sums up tallies.
 func (q *Queries) TallyLock(ctx context.Context) (bool, error) {
 	row := q.db.QueryRow(ctx, TallyLock)
 	var pg_try_advisory_xact_lock bool

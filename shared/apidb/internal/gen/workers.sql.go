@@ -127,7 +127,7 @@ const WorkersForget = `-- name: WorkersForget :exec
 delete from workers where seen_at < now() - interval '1 hour'
 `
 
-// A worker's id is new at each start, so the rows of dead ones would pile up.
+// A worker has a new id at each start, so the rows of dead workers would pile up.
 func (q *Queries) WorkersForget(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, WorkersForget)
 	return err

@@ -1,4 +1,4 @@
-// Package idtime relates the time in a UUIDv7 to instants.
+// Package idtime converts between the time in a UUIDv7 and instants.
 package idtime
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Slack is how far the time in a job's id may differ from created_at in lists. The ids come from the database's
-// time (see apidb.Store.NewID), but the estimate can be late for a moment.
+// Slack is how far the time in a job's id may differ from created_at in lists. Ids have the database's time (see
+// apidb.Store.NewID), but its estimate can be late for a moment.
 const Slack = 5 * time.Minute
 
 // First returns the smallest UUIDv7 of an instant.
@@ -26,8 +26,8 @@ func Put(id *uuid.UUID, ms int64) {
 	}
 }
 
-// FirstAfter returns the lowest id of a job that depends on the one with this id. That one was accepted before it, and
-// the time in an id differs from that of acceptance by at most room. It returns uuid.Nil if the id holds no time.
+// FirstAfter returns the lowest id that a job depending on the job id can have. The job id was accepted before it,
+// and the time in an id differs from that of acceptance by at most room. It returns uuid.Nil if the id holds no time.
 func FirstAfter(id uuid.UUID, room time.Duration) uuid.UUID {
 	if id.Version() != 7 {
 		return uuid.Nil
@@ -43,10 +43,10 @@ func Later(a, b uuid.UUID) uuid.UUID {
 	return a
 }
 
-// Before returns an id that is higher than the ids of all jobs accepted so long ago.
+// Before returns an id that is higher than the ids of all jobs accepted longer than age ago.
 func Before(now time.Time, age time.Duration) uuid.UUID { return First(now.Add(Slack - age)) }
 
-// Of returns when a UUIDv7 was made.
+// Of returns the time in a UUIDv7.
 func Of(id uuid.UUID) (at time.Time, known bool) {
 	if id.Version() != 7 {
 		return at, false

@@ -8,10 +8,10 @@ import (
 
 // The buckets.
 const (
-	First       = 64 * time.Microsecond // where the first one ends
+	First       = 64 * time.Microsecond // the end of the first bucket
 	PerDoubling = 4
 	Last        = 200  // ends after 2,000 years
-	None        = 0xff // nothing to count
+	None        = 0xff // no duration
 )
 
 // BucketOf returns the bucket of a duration.

@@ -1,7 +1,7 @@
 // Package nullable converts between columns that may be NULL and Go's zero values.
 package nullable
 
-// Text returns nil for the empty text.
+// Text returns nil for an empty text.
 func Text(s string) *string {
 	if s == "" {
 		return nil
@@ -9,7 +9,7 @@ func Text(s string) *string {
 	return &s
 }
 
-// Value returns what a column holds, or the zero value for NULL.
+// Value returns the value of a column, or the zero value for NULL.
 func Value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p

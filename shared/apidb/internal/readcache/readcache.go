@@ -1,4 +1,4 @@
-// Package readcache keeps what many requests read at once and may be a little old.
+// Package readcache caches results that many requests read at the same time and that may be slightly old.
 package readcache
 
 import (
@@ -13,30 +13,29 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/callershare"
 )
 
-// cachePatience is how long one read for all may take, however long each of them would wait.
+// cachePatience bounds a shared read, however long its readers would wait.
 const cachePatience = 10 * time.Second
 
-// Cache holds what many ask for at once and may be a little old. One reads it for all who come meanwhile,
-// and each waits for as long as it likes.
+// Cache holds one result. Concurrent readers share one read, and each waits no longer than its own context.
 type Cache[T any] struct {
 	held   atomic.Pointer[cached[T]]
 	flight singleflight.Group
-	era    atomic.Int64 // how often it was forgotten
+	era    atomic.Int64 // the number of calls of Forget
 }
 
 type cached[T any] struct {
 	value T
 	at    time.Time
-	era   int64 // when its read began
+	era   int64 // of the cache when its read began
 }
 
-// Forget makes the next Get read again. A read that is under way may have missed the change, so its result is not kept.
+// Forget makes the next Get read again. A read under way may have missed the change, so its result is not kept.
 func (c *Cache[T]) Forget() {
 	c.era.Add(1)
 	c.flight.Forget("")
 }
 
-// Get returns what was read at most age ago, or has it read.
+// Get returns a result that was read at most age ago, or reads it.
 func (c *Cache[T]) Get(
 	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
@@ -66,13 +65,13 @@ func (c *Cache[T]) Get(
 	}
 }
 
-// Caches has one cache for each key.
+// Caches holds one cache for each key.
 type Caches[K comparable, T any] struct {
 	mu   sync.Mutex
 	held map[K]*Cache[T]
 }
 
-// mostCaches is above how many all are forgotten.
+// mostCaches is the number of caches above which all of them are dropped.
 const mostCaches = 1000
 
 // Of returns the cache of a key.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
+func TestAReaderWaitsNoLongerThanItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c Cache[int]
@@ -30,7 +30,7 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 		gone := errors.New("gone")
 		leave(gone)
 		if err := <-answers; !errors.Is(err, gone) {
-			t.Errorf("who has gone hears %v", err)
+			t.Errorf("a cancelled reader got %v", err)
 		}
 		go func() {
 			value, err := c.Get(t.Context(), time.Hour, read)
@@ -50,7 +50,7 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 	})
 }
 
-// What has changed shows at once: neither what is held nor what is being read just now counts any more.
+// A change shows at once: neither the cached result nor the read under way is used any more.
 func TestACacheThatIsForgottenReadsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

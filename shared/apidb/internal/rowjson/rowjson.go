@@ -1,4 +1,4 @@
-// Package rowjson is what columns of jobs hold as JSON, and how it is read.
+// Package rowjson holds the types of JSON columns of jobs, and the options to read them.
 package rowjson
 
 import (
@@ -11,8 +11,8 @@ import (
 type Progress struct {
 	Attempt int `json:"attempt"`
 	jobevent.Progress
-	Callback bool `json:"callback,omitempty"` // an outside system has reported it: newer than what its worker says
+	Callback bool `json:"callback,omitempty"` // reported by an outside system: newer than the worker's report
 }
 
-// AnyNames reads objects in which a name stands twice: one output like that must not hide all jobs of a list.
+// AnyNames accepts objects with a repeated name: one such output must not make a whole list unreadable.
 var AnyNames = jsontext.AllowDuplicateNames(true)

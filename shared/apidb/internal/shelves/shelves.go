@@ -1,4 +1,4 @@
-// Package shelves knows where the indexes of jobs have the jobs of each state.
+// Package shelves maps states to shelves, the parts of the indexes of jobs that hold the jobs of one state each.
 package shelves
 
 import (
@@ -7,10 +7,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ownedShelf is where an owner's completed jobs stand in the index jobs_owned.
+// ownedShelf is the shelf of an owner's completed jobs in the index jobs_owned.
 const ownedShelf = 10
 
-// OwnedOf is Of in the index jobs_owned, where each job stands on a shelf; all for no status.
+// OwnedOf is Of for the index jobs_owned, in which each job has a shelf. Without a status it returns all shelves.
 func OwnedOf(statuses ...jobstate.Status) (shelves []int32) {
 	if len(statuses) == 0 {
 		return []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ownedShelf}
@@ -25,8 +25,8 @@ func OwnedOf(statuses ...jobstate.Status) (shelves []int32) {
 	return shelves
 }
 
-// Of is where the index jobs_shelved has the jobs of some states, as shelf_of says: those that the
-// scheduler has not been heard of stand by themselves. None: one of the states has no shelf.
+// Of returns the shelves of some states in the index jobs_shelved, as the SQL function shelf_of numbers them. Jobs
+// without a status of the scheduler have shelves of their own. It returns none if one of the states has no shelf.
 func Of(statuses ...jobstate.Status) (shelves []int32) {
 	for _, status := range Once(statuses) {
 		of := shelfOf[status]
@@ -38,18 +38,18 @@ func Of(statuses ...jobstate.Status) (shelves []int32) {
 	return shelves
 }
 
-// shelfOf lacks COMPLETED, which most jobs are in the end.
+// shelfOf lacks COMPLETED, the state in which most jobs end.
 var shelfOf = map[jobstate.Status][]int32{
 	jobstate.Pending: {0, 2}, jobstate.Scheduled: {1, 3}, jobstate.Retrying: {4}, jobstate.Queued: {5},
 	jobstate.Running: {6}, jobstate.Waiting: {7}, jobstate.Failed: {8}, jobstate.Cancelled: {9},
 }
 
-// Once keeps each state once: a shelf that is read twice has its jobs twice.
+// Once removes repeated states: a shelf that is read twice would return its jobs twice.
 func Once(statuses []jobstate.Status) []jobstate.Status {
 	return slices.Compact(slices.Sorted(slices.Values(statuses)))
 }
 
-// Texts is the states as text.
+// Texts returns the states as text.
 func Texts(statuses []jobstate.Status) []string {
 	out := make([]string, len(statuses))
 	for i, status := range statuses {

@@ -17,22 +17,22 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Beat is a worker's heartbeat, with the JSON in which it came.
-type Beat struct {
+// Heartbeat is a worker's heartbeat, with its JSON.
+type Heartbeat struct {
 	jobevent.Heartbeat
 	JSON json.RawMessage
 }
 
-// See takes the latest beat of each worker, the last one in heartbeats, and how far its attempts have
-// come. A worker that stops is forgotten when it has nothing left.
-func (s *Store) See(ctx context.Context, beats []Beat) error {
-	latest := map[string]*Beat{}
-	for i := range beats {
-		key := beats[i].WorkerID
-		if beats[i].Part > 0 { // of it only the progress counts
-			key += " " + strconv.Itoa(beats[i].Part)
+// See stores the latest heartbeat of each worker, the last one in heartbeats, and the progress of its attempts. A
+// stopping worker without attempts is deleted.
+func (s *Store) See(ctx context.Context, heartbeats []Heartbeat) error {
+	latest := map[string]*Heartbeat{}
+	for i := range heartbeats {
+		key := heartbeats[i].WorkerID
+		if heartbeats[i].Part > 0 { // only its progress counts
+			key += " " + strconv.Itoa(heartbeats[i].Part)
 		}
-		latest[key] = &beats[i]
+		latest[key] = &heartbeats[i]
 	}
 	var stopping []string
 	var seen gen.WorkerSeeManyParams
@@ -51,12 +51,12 @@ func (s *Store) See(ctx context.Context, beats []Beat) error {
 	if err != nil {
 		return err
 	}
-	tells, done := s.db.BeginChange()
+	notify, done := s.db.BeginChange()
 	defer done()
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		if len(progress.JobIDs) > 0 {
 			changed, err := q.JobsProgress(ctx, progress)
-			if err == nil && tells {
+			if err == nil && notify {
 				err = apidb.NotifyChange(ctx, q, apidb.ChangeProgress, changed)
 			}
 			if err != nil {
@@ -73,9 +73,9 @@ func (s *Store) See(ctx context.Context, beats []Beat) error {
 	return apidb.Classify(fmt.Sprintf("see %d workers", len(latest)), err)
 }
 
-func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {
+func progressParams(heartbeats map[string]*Heartbeat) (p gen.JobsProgressParams, err error) {
 	held := map[uuid.UUID]jobevent.HeldAttempt{}
-	for _, beat := range beats {
+	for _, beat := range heartbeats {
 		for _, attempt := range slices.Concat(beat.Left, beat.Attempts) {
 			if attempt.Progress != nil && held[attempt.JobID].Attempt <= attempt.Attempt {
 				held[attempt.JobID] = attempt
@@ -94,7 +94,7 @@ func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error
 	return p, nil
 }
 
-// sortedIDs: batches that share rows take them in one order, or they would deadlock.
+// sortedIDs returns the keys sorted: batches that share rows lock them in the same order, or they would deadlock.
 func sortedIDs[V any](m map[uuid.UUID]V) []uuid.UUID {
 	return slices.SortedFunc(maps.Keys(m), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) workerstore.Beat {
+func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) workerstore.Heartbeat {
 	b := jobevent.Heartbeat{WorkerID: id, Slots: slots, Free: free, Attempts: attempts}
 	body, err := json.Marshal(b)
 	if err != nil {
 		panic(err)
 	}
-	return workerstore.Beat{Heartbeat: b, JSON: body}
+	return workerstore.Heartbeat{Heartbeat: b, JSON: body}
 }
 
-func (h *fixture) see(t *testing.T, beats ...workerstore.Beat) {
+func (h *fixture) see(t *testing.T, heartbeats ...workerstore.Heartbeat) {
 	t.Helper()
-	if err := h.Workers.See(t.Context(), beats); err != nil {
+	if err := h.Workers.See(t.Context(), heartbeats); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestBeatsAreFiguresAndProgress(t *testing.T) {
+func TestHeartbeatsAreStoredAsFiguresAndProgress(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
-	running := func(attempt int) statusstore.StatusWord {
+	running := func(attempt int) statusstore.PublishedStatus {
 		return apidbtest.Status(job.JobID, int64(attempt), jobstate.Running, func(s *jobevent.Status) { s.Attempt = attempt })
 	}
 	held := func(attempt, percent int) jobevent.HeldAttempt {
@@ -44,7 +44,7 @@ func TestBeatsAreFiguresAndProgress(t *testing.T) {
 	h.Exec(t, "update workers set seen_at = now() - interval '11 s' where worker_id = 'old'")
 	h.Apply(t, running(1))
 	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 10 {
-		t.Errorf("what was heard before the scheduler's word: %+v", got.Progress)
+		t.Errorf("progress that came before the scheduler's status: %+v", got.Progress)
 	}
 	h.see(t, beat("w2", 8, 7, held(1, 40)))
 	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 40 || got.Progress.Message != "so far" {

@@ -7,18 +7,18 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestATellingNamesItsJobs(t *testing.T) {
+func TestAChangePayloadNamesItsJobs(t *testing.T) {
 	t.Parallel()
-	ids := make([]uuid.UUID, mostTold)
+	ids := make([]uuid.UUID, mostNamed)
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
 	var read []uuid.UUID
-	for _, payload := range tellings(ChangeEnded, ids) {
+	for _, payload := range changePayloads(ChangeEnded, ids) {
 		if len(payload) >= 8000 {
 			t.Errorf("PostgreSQL refuses %d bytes", len(payload))
 		}
-		change := readTelling(payload)
+		change := readChange(payload)
 		if change.Kind != ChangeEnded {
 			t.Errorf("kind %c", change.Kind)
 		}
@@ -27,21 +27,21 @@ func TestATellingNamesItsJobs(t *testing.T) {
 	if !reflect.DeepEqual(read, ids) {
 		t.Errorf("%d jobs of %d", len(read), len(ids))
 	}
-	if got := tellings(ChangeEnded, append(ids, uuid.New())); len(got) != 1 || readTelling(got[0]).Kind != ChangeMany {
+	if got := changePayloads(ChangeEnded, append(ids, uuid.New())); len(got) != 1 || readChange(got[0]).Kind != ChangeMany {
 		t.Errorf("of too many: %v", got)
 	}
-	if got := tellings(ChangeGone, append(ids, uuid.New())); len(got) != 3 {
+	if got := changePayloads(ChangeGone, append(ids, uuid.New())); len(got) != 3 {
 		t.Errorf("of jobs that lists need not show any more: %d", len(got))
 	}
-	if got := tellings(ChangeEnded, nil); len(got) != 0 {
+	if got := changePayloads(ChangeEnded, nil); len(got) != 0 {
 		t.Errorf("of none: %v", got)
 	}
 	for _, odd := range []string{"", "e$", "eAAAA", "é"} {
-		if got := readTelling(odd); got.Kind != ChangeMany {
+		if got := readChange(odd); got.Kind != ChangeMany {
 			t.Errorf("%q is %+v", odd, got)
 		}
 	}
-	if got := readTelling(string(rune(ChangeBegins))); got.Kind != ChangeBegins || len(got.JobIDs) > 0 {
+	if got := readChange(string(rune(ChangeBegins))); got.Kind != ChangeBegins || len(got.JobIDs) > 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// chaos F1: whatever the estimate was, an insert or a question of the readiness probe mends it.
-func TestEachAnswerOfTheDatabaseMendsTheTimeOfIDs(t *testing.T) {
+// Whatever the estimate was, an insert or a query of the readiness probe corrects it.
+func TestEachAnswerOfTheDatabaseCorrectsTheTimeOfIDs(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	insert := func() error {
