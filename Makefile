@@ -65,7 +65,7 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # The folders whose words are not checked yet; all others are.
-PROSE_NOT_YET := clients functions/gateway functions/projection functions/runjob \
+PROSE_NOT_YET := clients functions/gateway functions/projection \
 	local/demo local/dev local/examples local/jobweaver local/model \
 	local/suites shared/funchost
 

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-func TestWhatHandlersAnswer(t *testing.T) {
+func TestAHandlersResultDecidesTheOutcome(t *testing.T) {
 	h := newFixture(t)
 	h.exec("ALTER TABLE execution_attempts ADD CHECK (output::text <> '[[0]]')")
 	h.start(nil)
@@ -38,7 +38,7 @@ func TestWhatHandlersAnswer(t *testing.T) {
 	}
 }
 
-func TestAClaimWhoseAnswerGotLostIsRun(t *testing.T) {
+func TestAnAttemptOfAnUnansweredClaimRuns(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
@@ -54,7 +54,7 @@ func TestAClaimWhoseAnswerGotLostIsRun(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatAnotherWorkerHasIsLeftAlone(t *testing.T) {
+func TestAnAttemptOfAnotherWorkerDoesNotStart(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
@@ -88,7 +88,7 @@ func TestAWorkerServesSeveralQueues(t *testing.T) {
 	h.untilCommitted(1)
 }
 
-func TestARecordThatIsNoEventIsADeadLetter(t *testing.T) {
+func TestARecordThatIsNotAnEventIsRejected(t *testing.T) {
 	h := newFixture(t)
 	cfg, err := h.kafka.Sarama()
 	if err != nil {
@@ -113,7 +113,7 @@ func TestARecordThatIsNoEventIsADeadLetter(t *testing.T) {
 	h.untilCommitted(3)
 }
 
-func TestACancelOfTheImpossibleIsIgnored(t *testing.T) {
+func TestAnInvalidCancelIsIgnored(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()

@@ -15,8 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// BenchmarkPool is the worker's own share of an attempt that does nothing: from its claim's answer to
-// its outcome's being in the store.
+// BenchmarkPool measures the worker's own share of an attempt that does nothing: from the answer to its claim until its
+// outcome is in the store.
 func BenchmarkPool(b *testing.B) {
 	registry := handlers.NewRegistry()
 	if err := registry.Register("NOTHING", nil, func(context.Context, *handlers.Attempt) (handlers.Result, error) {

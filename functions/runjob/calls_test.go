@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// external is a real EXTERNAL that may call this machine.
+// external returns a real EXTERNAL handler that may call this machine.
 func external(t *testing.T) handlers.Handler {
 	t.Helper()
 	var cfg handlers.Config
@@ -37,9 +37,9 @@ func external(t *testing.T) handlers.Handler {
 	return registry.Find("EXTERNAL")
 }
 
-// The watchdog asks again, and a worker that was restarted reads the record again: the answer is the same, and the
+// The watchdog asks about the attempt, and a restarted worker reads the record again: the outcome is the same, and the
 // outside system is called once.
-func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
+func TestAWaitingAttemptIsNotCalledAgain(t *testing.T) {
 	h := newFixture(t)
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -54,14 +54,14 @@ func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
 	w.stop()
 	h.start(nil)
 	h.order(run)
-	said := h.outcomes(run, 3)
-	first, err := jobevent.DecodeAs[jobevent.Waiting](said[0], jobevent.TypeWaiting)
+	outcomes := h.outcomes(run, 3)
+	first, err := jobevent.DecodeAs[jobevent.Waiting](outcomes[0], jobevent.TypeWaiting)
 	if err != nil || first.CallbackTimeoutMs > 60_000 || first.CallbackTimeoutMs < 50_000 {
-		t.Errorf("published %v, %v", said[0], err)
+		t.Errorf("published %v, %v", outcomes[0], err)
 	}
-	for _, e := range said {
+	for _, e := range outcomes {
 		again, err := jobevent.DecodeAs[jobevent.Waiting](e, jobevent.TypeWaiting)
-		if err != nil || e.ID() != said[0].ID() || again.CallbackTimeoutMs != first.CallbackTimeoutMs {
+		if err != nil || e.ID() != outcomes[0].ID() || again.CallbackTimeoutMs != first.CallbackTimeoutMs {
 			t.Errorf("published %v, %v", e, err)
 		}
 	}
@@ -70,11 +70,11 @@ func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
 	}
 }
 
-// The timeout of the job is that of the call alone.
+// The job's timeout bounds only the call.
 func TestTheCallOfAnExternalJobTimesOut(t *testing.T) {
 	h := newFixture(t)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the caller has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client has gone
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
@@ -95,8 +95,7 @@ func TestTheCallOfAnExternalJobTimesOut(t *testing.T) {
 	}
 }
 
-// A worker that stops, or is declared lost, while its call is on its way: the next attempt calls again under its own
-// number.
+// If a worker stops or is reaped during a call, the next attempt calls again with its own number.
 func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
 	t.Parallel()
 	for kind, end := range map[jobevent.Kind]func(*fixture, *worker){
@@ -147,8 +146,8 @@ func callsAgain(t *testing.T, kind jobevent.Kind, end func(*fixture, *worker)) {
 	}
 }
 
-// What others say goes to whoever may see the job, not into the log.
-func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
+// The text of an outside system's answer is for the job's owner, not for the worker's log.
+func TestTheTextOfAnAnswerIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	before := slog.Default()
@@ -161,7 +160,7 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	t.Cleanup(server.Close)
 	h.more = map[string]handlers.Handler{"EXTERNAL": external(t), "PLAIN": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
 		return handlers.Result{}, &handlers.Failure{
-			Code: "TEST.PLAIN", Message: "said by the handler", Cause: errors.New("dial tcp 10.0.3.7:587"),
+			Code: "TEST.PLAIN", Message: "returned by the handler", Cause: errors.New("dial tcp 10.0.3.7:587"),
 		}
 	}}
 	w := h.start(nil)
@@ -170,17 +169,17 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	if got := h.failed(run); !strings.HasSuffix(got.Message, ": the patient has a cold") || got.Retryable {
 		t.Errorf("failed with %+v", got)
 	}
-	if got := h.failed(plain); got.Message != "said by the handler" {
+	if got := h.failed(plain); got.Message != "returned by the handler" {
 		t.Errorf("failed with %+v", got)
 	}
 	w.stop()
 	mu.Lock()
 	defer mu.Unlock()
 	if text := log.String(); strings.Contains(text, "patient") || !strings.Contains(text, "WORKER.CALL_FAILED") ||
-		!strings.Contains(text, "said by the handler") {
+		!strings.Contains(text, "returned by the handler") {
 		t.Errorf("logged %s", text)
 	}
-	// What the owner does not read stands in the log, with the trace by which it is found.
+	// The cause, which the owner does not see, is in the log with the trace id.
 	cause := regexp.MustCompile(`(?m)^.*dial tcp 10\.0\.3\.7:587.*$`).FindString(log.String())
 	if !strings.Contains(cause, plain.JobID.String()) || !strings.Contains(cause, "traceId=") {
 		t.Errorf("logged the cause as %q", cause)
@@ -198,7 +197,7 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// A thousand jobs for one outside system, which takes its time.
+// A thousand jobs call one slow outside system.
 func TestAThousandExternalJobsAtOnce(t *testing.T) {
 	h := newFixture(t)
 	var calls, atOnce, most atomic.Int64

@@ -9,9 +9,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Workers come and go while every record is there twice, on two partitions: each attempt starts at most
-// once, and of each an outcome is said that reports whether it did.
-func TestWorkersComeAndGo(t *testing.T) {
+// Workers come and go while every record exists twice, on two partitions. Each attempt starts at most once, and its
+// outcome is published.
+func TestAttemptsStartOnceWhileWorkersComeAndGo(t *testing.T) {
 	h := newFixture(t)
 	brief := func(c *Config, times *timing) {
 		c.PoolSize, c.Grace, times.stopPatience = 3, time.Millisecond, 100*time.Millisecond

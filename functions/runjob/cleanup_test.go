@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAWorkerDeletesWhatIsOld(t *testing.T) {
+func TestAWorkerDeletesOldAttempts(t *testing.T) {
 	h := newFixture(t)
 	h.exec(`INSERT INTO execution_attempts
 			(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)

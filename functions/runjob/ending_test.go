@@ -13,7 +13,7 @@ import (
 func TestCancelOfARunningAttemptEndsItsContext(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) { times.cancelPatience = time.Hour })
-	other := h.start(nil) // hears of it too, and must do no harm
+	other := h.start(nil) // reads the cancel too, and must do no harm
 	<-w.cancels.Started()
 	<-other.cancels.Started()
 	run := h.run("BLOCK", "")
@@ -28,7 +28,7 @@ func TestCancelOfARunningAttemptEndsItsContext(t *testing.T) {
 	})
 }
 
-func TestCancelOfAnAttemptThatNobodyHasClaimed(t *testing.T) {
+func TestCancelOfAnUnclaimedAttempt(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
@@ -83,7 +83,7 @@ func TestCancelOfAHandlerThatIgnoresIt(t *testing.T) {
 	}
 }
 
-func TestACompletedAttemptStaysSoWhenItsCancelComesTooLate(t *testing.T) {
+func TestACompletedAttemptIgnoresALateCancel(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
@@ -121,7 +121,7 @@ func TestTimeoutOfAHandlerThatIgnoresIt(t *testing.T) {
 	h.outcome(next)
 }
 
-func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
+func TestTimeoutOfAHandlerThatObeysIt(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	for _, payload := range []string{
@@ -138,7 +138,7 @@ func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
 	}
 }
 
-// untilHeld waits until so many attempts wait for a slot.
+// untilHeld waits until n attempts wait for a slot.
 func (h *fixture) untilHeld(w *worker, n int) {
 	h.t.Helper()
 	w.untilPool(h, "attempts are held", func(p *pool.Pool) bool { return p.Figures().Held == n })

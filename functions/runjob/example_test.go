@@ -16,17 +16,17 @@ import (
 
 type image struct {
 	Path  string `json:"path" jsonschema:"where the image is"`
-	Width int    `json:"width,omitempty" jsonschema:"in pixels, 800 where it is not said"`
+	Width int    `json:"width,omitempty" jsonschema:"in pixels; 800 by default"`
 }
 
 type resized struct {
 	Width int `json:"width"`
 }
 
-// resize is a handler: it ends with its context, logs for people, and returns what the job's client reads.
+// resize is a handler: it ends with its context, writes to the attempt's log, and returns the job's output.
 func resize(ctx context.Context, a *handlers.Attempt, in image) (resized, error) {
 	if in.Path == "/" {
-		return resized{}, &handlers.Failure{Code: "RESIZE.NO_IMAGE", Message: "a folder is no image"} // never retried
+		return resized{}, &handlers.Failure{Code: "RESIZE.NO_IMAGE", Message: "a folder is not an image"} // never retried
 	}
 	a.Log(slog.LevelInfo, "resizing "+in.Path)
 	for percent := range 100 {
@@ -38,9 +38,9 @@ func resize(ctx context.Context, a *handlers.Attempt, in image) (resized, error)
 	return resized{Width: cmp.Or(in.Width, 800)}, nil
 }
 
-// A program of its own with one more job type. The schema of its payload is that of the Go type: the gateway
-// refuses a job with another. It takes jobs of the type once that is listed in JOB_TYPES; a queue of its
-// own keeps them away from workers that do not know it.
+// A Go program that is a worker with one more job type. The schema of its payload is that of the Go type: the gateway
+// refuses a job whose payload does not match, and accepts jobs of the type once JOB_TYPES lists it. A queue of their
+// own keeps these jobs from workers that do not have the type.
 func Example() {
 	funchost.Main(runjob.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		registry, err := handlers.Builtin(handlers.Config{})

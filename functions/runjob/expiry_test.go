@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// expires gives an order to run an end by the database's clock.
+// expires sets when a run order expires, by the database's clock.
 func (h *fixture) expires(run jobevent.Run, in time.Duration) jobevent.Run {
 	h.t.Helper()
 	at := time.UnixMicro(int64(h.count("SELECT (extract(epoch from now()) * 1e6)::bigint"))).Add(in).UTC()
@@ -29,7 +29,7 @@ func (h *fixture) wantExpired(run jobevent.Run) {
 	}
 }
 
-func TestAnAttemptThatComesTooLateIsNotStarted(t *testing.T) {
+func TestAnExpiredAttemptIsNotStarted(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
@@ -54,7 +54,7 @@ func TestAnAttemptThatComesTooLateIsNotStarted(t *testing.T) {
 	h.untilCommitted(5)
 }
 
-func TestAnAttemptThatWaitsTooLongForASlotIsNotStarted(t *testing.T) {
+func TestAnAttemptThatExpiresBeforeItGetsASlotIsNotStarted(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) { c.PoolSize, times.beatAtLeast = 1, time.Hour })
 	blocker := h.run("BLOCK", "")
@@ -74,7 +74,7 @@ func TestAnAttemptThatWaitsTooLongForASlotIsNotStarted(t *testing.T) {
 	}
 }
 
-func TestABeatGivesUpWhatWaitsTooLongForASlot(t *testing.T) {
+func TestAHeartbeatGivesUpExpiredAttempts(t *testing.T) {
 	h := newFixture(t)
 	h.start(func(c *Config, times *timing) {
 		c.PoolSize, times.beatAtMost, times.beatAtLeast = 1, 10*time.Millisecond, 20*time.Millisecond
@@ -84,10 +84,10 @@ func TestABeatGivesUpWhatWaitsTooLongForASlot(t *testing.T) {
 	h.untilStarted(blocker)
 	late := h.expires(h.run("SIMULATION", noop), time.Second)
 	h.order(late)
-	h.wantExpired(late) // while its slot is still taken
+	h.wantExpired(late) // while the slot is still occupied
 }
 
-func TestAClaimWhoseAnswerGotLostExpiresToo(t *testing.T) {
+func TestAnAttemptOfAnUnansweredClaimExpires(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	late, inTime := h.expires(h.run("SIMULATION", noop), -time.Millisecond), h.expires(h.run("SIMULATION", noop), time.Hour)

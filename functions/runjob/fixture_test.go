@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-const patience = 30 * time.Second // for what must come; a test that waits for it has failed
+const patience = 30 * time.Second // for what must happen; a test that waits so long has failed
 
-// fixture is what a worker stands on, with a witness of what its handlers did.
+// fixture has a broker, a database and a queue for workers, and records what their handlers do.
 type fixture struct {
 	t        *testing.T
 	url      string
@@ -38,18 +38,18 @@ type fixture struct {
 	producer *kafkaevent.Producer
 	queue    string
 
-	mu      sync.Mutex
-	cond    sync.Cond
-	starts  map[string]int       // by token
-	began   []string             // tokens, in the order of the starts
-	ends    map[string]error     // why a handler's context ended, of BLOCK
-	gates   map[string]chan bool // by token; closed: the handler returns
-	said    []jobevent.Item
-	kinds   map[string]int // how many of said are of each type
-	deafen  bool           // publishing fails
-	allOpen bool
+	mu        sync.Mutex
+	cond      sync.Cond
+	starts    map[string]int       // by token
+	began     []string             // tokens, in the order of the starts
+	ends      map[string]error     // why a handler's context ended, of BLOCK
+	gates     map[string]chan bool // by token; closed: the handler returns
+	published []jobevent.Item
+	kinds     map[string]int // the number of published events of each type
+	deafen    bool           // publishing fails
+	allOpen   bool
 
-	more map[string]handlers.Handler // of the test's own, for workers that start from now on
+	more map[string]handlers.Handler // handlers of the test, for workers that start from now on
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -58,7 +58,7 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureAlone(t)
 }
 
-// newFixtureAlone is for a test that is not parallel.
+// newFixtureAlone returns a fixture for a test that is not parallel.
 func newFixtureAlone(t *testing.T) *fixture {
 	t.Helper()
 	h := &fixture{
@@ -81,7 +81,7 @@ func newFixtureAlone(t *testing.T) *fixture {
 // worker is a running Function.
 type worker struct {
 	*Function
-	stop func() // and wait until it has left
+	stop func() // and waits until it has left
 }
 
 func (h *fixture) start(change func(*Config, *timing)) *worker {
@@ -119,7 +119,7 @@ func (h *fixture) start(change func(*Config, *timing)) *worker {
 	return w
 }
 
-// registry has SIMULATION and what a test can hold on to.
+// registry returns a registry with SIMULATION and handlers that a test controls.
 func (h *fixture) registry() *handlers.Registry {
 	client, err := outbound.New(outbound.Config{Allow: []string{"127.0.0.0/8"}})
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *fixture) block(ctx context.Context, a *handlers.Attempt) (handlers.Resu
 	}
 }
 
-// stubborn returns when its gate opens, whatever its context says.
+// stubborn returns when its gate opens, even if its context has ended.
 func (h *fixture) stubborn(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	<-h.gate(a.Token)
 	return handlers.Result{}, nil
@@ -206,7 +206,7 @@ func (h *fixture) open(run jobevent.Run) {
 	close(h.gate(jobevent.AttemptToken(run.JobID, run.Attempt)))
 }
 
-// openAll lets every handler return, those too that have yet to start.
+// openAll lets every handler return, also those that have not started yet.
 func (h *fixture) openAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,7 +227,7 @@ func (h *fixture) update(change func()) {
 	h.cond.Broadcast()
 }
 
-// publish is the host's: it says events on Kafka, and keeps what it has said.
+// publish is the host's function: it publishes events to Kafka, and records them.
 func (h *fixture) publish(ctx context.Context, events []jobevent.Item) error {
 	h.mu.Lock()
 	deaf := h.deafen
@@ -240,7 +240,7 @@ func (h *fixture) publish(ctx context.Context, events []jobevent.Item) error {
 		return err
 	}
 	h.update(func() {
-		h.said = append(h.said, events...)
+		h.published = append(h.published, events...)
 		for _, e := range events {
 			h.kinds[e.Type()]++
 		}

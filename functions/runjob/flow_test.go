@@ -61,7 +61,7 @@ func TestTheBetterRankGoesFirst(t *testing.T) {
 	}
 }
 
-// Whatever partitions they come from, and in however many claims.
+// The order does not depend on the partitions and the number of claims.
 func TestSlotsAreTakenInTheOrderOfRank(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.QueueSize = 1, 1000 })
@@ -93,7 +93,7 @@ func TestSlotsAreTakenInTheOrderOfRank(t *testing.T) {
 func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
 	h := newFixture(t)
 	first := h.start(nil)
-	long := make([]jobevent.Run, 12) // one on each partition
+	long := make([]jobevent.Run, 12) // one for each partition
 	for i := range long {
 		long[i] = h.run("BLOCK", "")
 	}
@@ -101,12 +101,12 @@ func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
 	h.untilStarted(long...)
 	second := h.start(nil)
 	h.until("partitions are shared", func() bool { return h.holds(first) == 6 && h.holds(second) == 6 })
-	// Each partition, shared or not, goes on.
+	// Attempts of every partition run, whether or not the partition has moved to the other worker.
 	short := make([]jobevent.Run, 12)
 	for i := range short {
 		short[i] = h.run("SIMULATION", noop)
 	}
-	h.open(long[0]) // the first worker needs a slot for its own
+	h.open(long[0]) // the first worker needs a slot for its attempts
 	h.order(short...)
 	for _, run := range short {
 		h.outcome(run)
@@ -122,7 +122,7 @@ func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
 	}
 }
 
-func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
+func TestAnUnreadableRecordIsRejected(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	var bad []event.Event
@@ -133,12 +133,12 @@ func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
 		bad = append(bad, e)
 	}
 	good := h.run("SIMULATION", noop)
-	h.say(append(bad, h.event(good, 3).Event())...)
+	h.send(append(bad, h.event(good, 3).Event())...)
 	h.outcome(good)
 	var rejected []jobevent.Rejected
 	h.until("all are rejected", func() bool {
 		rejected = nil
-		for _, e := range h.said {
+		for _, e := range h.published {
 			if r, err := jobevent.DecodeAs[jobevent.Rejected](e, jobevent.TypeRejected); err == nil {
 				rejected = append(rejected, r)
 			}
@@ -158,7 +158,7 @@ func TestNoOpJobsFlow(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	n := 5000
-	if testing.Short() { // under the race detector each takes several times as long
+	if testing.Short() { // with the race detector each takes several times as long
 		n /= 2
 	}
 	runs := make([]jobevent.Run, n)
@@ -181,9 +181,9 @@ func TestTheLogOfAnAttempt(t *testing.T) {
 	h.order(run)
 	lines := 0
 	var last jobevent.LogLine
-	h.until("lines are said while it runs", func() bool {
+	h.until("lines are published while it runs", func() bool {
 		lines = 0
-		for _, e := range h.said {
+		for _, e := range h.published {
 			if log, err := jobevent.DecodeAs[jobevent.AttemptLog](e, jobevent.TypeAttemptLog); err == nil {
 				if log.FirstLine != lines {
 					return false
@@ -212,11 +212,11 @@ func (h *fixture) count(sql string) (n int) {
 	return n
 }
 
-// holds counts the partitions of a worker by its last beat. The caller holds the mutex.
+// holds returns the number of a worker's partitions by its last heartbeat. The caller holds the mutex.
 func (h *fixture) holds(w *worker) int { return len(h.beatOf(w).Partitions[h.queue]) }
 
-// protocol #14
-func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
+// After passAfter a long attempt's record counts as done, so that records behind it can be committed.
+func TestALongAttemptDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast, times.passAfter = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
@@ -226,16 +226,16 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	for range maxHeldBack {
 		events = append(events, h.event(h.run("SIMULATION", noop), 0))
 	}
-	h.say(eventsOf(events...)...)
+	h.send(eventsOf(events...)...)
 	key := workerdb.Key{JobID: long.JobID, Attempt: 1}
 	w.untilPool(h, "the short ones are done", func(*pool.Pool) bool {
 		tracker := w.trackerOf(key)
 		return tracker != nil && tracker.Gap() == maxHeldBack
 	})
 	if to, _ := w.trackerOf(key).Committable(); to != 0 {
-		t.Errorf("up to %d could be committed: what is not committed tells a scaler that something runs", to)
+		t.Errorf("up to %d could be committed: the lag must show a scaler that an attempt runs", to)
 	}
-	h.say(h.event(h.run("SIMULATION", noop), 0).Event())
+	h.send(h.event(h.run("SIMULATION", noop), 0).Event())
 	w.untilPool(h, "all may be committed", func(*pool.Pool) bool {
 		to, _ := w.trackerOf(key).Committable()
 		return to == maxHeldBack+2
@@ -246,8 +246,8 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	}
 }
 
-// Who can write to a topic of orders could have a worker run anything.
-func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
+// Without signatures, a process that can write to a run-job topic could make a worker run anything.
+func TestAnUnsignedOrderIsRejected(t *testing.T) {
 	h := newFixture(t)
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), 0o600); err != nil {
@@ -261,7 +261,7 @@ func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
 	forged, good := h.run("SIMULATION", noop), h.run("SIMULATION", noop)
 	signed := h.event(good, 3).Event()
 	h.kafka.Keys.Sign([]event.Event{signed})
-	h.say(h.event(forged, 3).Event(), signed)
+	h.send(h.event(forged, 3).Event(), signed)
 	h.outcome(good)
 	h.until("it is rejected", func() bool { return h.kinds[jobevent.TypeRejected] == 1 })
 	if n := h.startsOf(forged); n != 0 {
@@ -270,7 +270,7 @@ func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
 	h.untilCommitted(2)
 }
 
-// trackerOf is that of the partition from which an attempt in the pool came; nil: it is not there.
+// trackerOf returns the tracker of the partition of an attempt; nil: the attempt is not in the pool.
 func (w *worker) trackerOf(key workerdb.Key) *offsets.Tracker {
 	for _, a := range w.pool.List() {
 		if a.Key() == key {

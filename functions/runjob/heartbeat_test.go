@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
+func TestAHeartbeatListsTheWorkersAttempts(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) { c.PoolSize, c.Version, times.cancelPatience = 1, "v1", 0 })
 	running, held := h.run("SIMULATION", `{"steps": [{"type": "LOG", "message": "a"}, {"type": "SLEEP", "durationMs": 60000}]}`), h.run("BLOCK", "")
@@ -42,14 +42,14 @@ func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
 			}
 		}
 	}
-	h.until("the start is in the store", func() bool { // that of the first beats after it has run for a while
+	h.until("the start is in the store", func() bool { // written by a heartbeat after it has run for a while
 		return h.count("SELECT count(*) FROM execution_attempts WHERE started_at IS NOT NULL") == 1
 	})
 	w.pool.Cancel(workerdb.Key{JobID: running.JobID, Attempt: 1}, 0)
 }
 
-// ux: the progress that a handler reports right before WaitFor was never shown.
-func TestABeatHasTheLastProgressOfAnAttemptThatWaits(t *testing.T) {
+// A handler may report its progress right before it returns WaitFor, after the last heartbeat that lists the attempt.
+func TestAHeartbeatHasTheLastProgressOfAWaitingAttempt(t *testing.T) {
 	h := newFixture(t)
 	h.more = map[string]handlers.Handler{"HAND_OVER": func(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 		a.Progress(70, "handed over")
@@ -88,7 +88,7 @@ func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
 	h.outcome(next)
 }
 
-// dead is a worker with an attempt, silent for long.
+// dead inserts a worker with an attempt that has been silent for long.
 func (h *fixture) dead(worker string) jobevent.Run {
 	h.t.Helper()
 	store, err := workerdb.Open(h.t.Context(), h.url)
@@ -110,26 +110,26 @@ func (h *fixture) dead(worker string) jobevent.Run {
 	return run
 }
 
-func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
+func TestAttemptsOfADeadWorkerAreReaped(t *testing.T) {
 	h := newFixture(t)
 	run := h.dead("dead")
 	h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
-		times.silence = time.Second // from when on it may judge
+		times.silence = time.Second // after which it may reap
 	})
 	if got := h.failed(run); got.Kind != jobevent.KindLost || got.WorkerID != "dead" {
 		t.Errorf("published %+v", got)
 	}
 }
 
-// Then the first that beats finds all others silent.
-func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
+// The worker with the first heartbeat after the step finds all others silent.
+func TestAStepOfTheDatabasesClockMakesNoAttemptLost(t *testing.T) {
 	h := newFixture(t)
 	first := h.dead("first")
 	running := h.run("BLOCK", "")
 	h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 100*time.Millisecond, 300*time.Millisecond
-		times.silence = time.Hour // it judges nobody
+		times.silence = time.Hour // it does not reap
 	})
 	h.order(running)
 	h.untilStarted(running)
@@ -137,7 +137,7 @@ func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 		times.silence = 5 * time.Second
 	})
-	h.failed(first) // by now the second one judges
+	h.failed(first) // by now the second worker reaps
 	second := h.dead("second")
 	h.exec("UPDATE workers SET seen_at = seen_at - interval '15 s'")
 	h.failed(second)
@@ -151,7 +151,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) {
 		c.PoolSize, times.heldAtMost = 1, 50*time.Millisecond
-		times.beatAtMost, times.beatAtLeast = 5*time.Second, 5*time.Second // the next one would hand back what is left
+		times.beatAtMost, times.beatAtLeast = 5*time.Second, 5*time.Second // the next heartbeat would hand back the rest
 	})
 	runs := []jobevent.Run{h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")}
 	for i := range runs {
@@ -163,7 +163,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	w.untilPool(h, "all are held for too long", func(p *pool.Pool) bool { return p.HeldTooLong(w.timing.heldAtMost)[h.queue] == 3 })
 	h.exec(`INSERT INTO workers (worker_id, queues, free, seen_at) VALUES
 		('free', ARRAY[$1, 'other'], 2, now() + interval '9 s'), ('elsewhere', '{other}', 5, now() + interval '9 s')`, h.queue)
-	for _, run := range runs[2:] { // the worst two
+	for _, run := range runs[2:] { // the two with the worst ranks
 		if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
 			t.Errorf("published %+v", got)
 		}
@@ -173,7 +173,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h.untilStarted(runs[1])
 }
 
-func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
+func TestNothingIsLostWhileTheStoreIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
@@ -197,7 +197,7 @@ func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// storeAway keeps everybody out of the worker's database until back is called.
+// storeAway makes the worker's database unavailable until back is called.
 func (h *fixture) storeAway() (back func()) {
 	h.t.Helper()
 	cfg, err := pgx.ParseConfig(h.url)
@@ -235,9 +235,9 @@ func (h *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// beatsOf is what a worker has said of itself. The caller holds the mutex.
+// beatsOf returns the heartbeats that a worker has published. The caller holds the mutex.
 func (h *fixture) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
-	for _, e := range h.said {
+	for _, e := range h.published {
 		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
 		if err == nil && beat.WorkerID == w.id {
 			beats = append(beats, beat)
@@ -246,7 +246,7 @@ func (h *fixture) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
 	return beats
 }
 
-// beatOf is the last of them.
+// beatOf returns the last of them.
 func (h *fixture) beatOf(w *worker) (last jobevent.Heartbeat) {
 	for _, beat := range h.beatsOf(w) {
 		last = beat

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// packed is one event with the attempts, for one partition.
+// packed returns one event with the attempts, for one partition.
 func (h *fixture) packed(partition int32, runs ...jobevent.Run) event.Event {
 	h.t.Helper()
 	events := make([]jobevent.Item, len(runs))
@@ -41,7 +41,7 @@ func TestARecordIsDoneWhenAllItsAttemptsAre(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	runs := append(h.noops(20), h.run("BLOCK", ""))
-	h.say(h.packed(3, runs...))
+	h.send(h.packed(3, runs...))
 	long := runs[20]
 	h.untilStarted(long)
 	for _, run := range runs[:20] {
@@ -57,12 +57,12 @@ func TestARecordIsDoneWhenAllItsAttemptsAre(t *testing.T) {
 	h.untilCommitted(1)
 }
 
-// Or a scaler would see nothing to do, and stop the worker in which a long attempt runs.
+// Otherwise a scaler would see no lag, and stop the worker in which a long attempt runs.
 func TestARecordThatAnAttemptSharesStaysUncommittedUntilTheAttemptEnds(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
 	runs := append(h.noops(5), h.run("BLOCK", ""))
-	h.say(h.packed(3, runs...))
+	h.send(h.packed(3, runs...))
 	h.untilStarted(runs...)
 	for _, run := range runs[:5] {
 		h.outcome(run)
@@ -77,8 +77,8 @@ func TestARecordThatAnAttemptSharesStaysUncommittedUntilTheAttemptEnds(t *testin
 	h.untilCommitted(1)
 }
 
-// Records go back and forth between workers and are packed in other ways when they are published again.
-func TestHoweverAttemptsArePackedAndRepeatedEachStartsOnce(t *testing.T) {
+// Partitions move between workers, and attempts are packed differently when they are republished.
+func TestEachAttemptStartsOnceHoweverItIsPackedAndRepeated(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	h.start(nil)
@@ -91,7 +91,7 @@ func TestHoweverAttemptsArePackedAndRepeatedEachStartsOnce(t *testing.T) {
 				h.order(part...)
 				continue
 			}
-			h.say(h.packed(int32(n+round)%jobevent.RunPartitions, part...))
+			h.send(h.packed(int32(n+round)%jobevent.RunPartitions, part...))
 		}
 	}
 	for _, run := range runs {
@@ -105,7 +105,7 @@ func TestHoweverAttemptsArePackedAndRepeatedEachStartsOnce(t *testing.T) {
 	h.untilCommitted(300 + 5 + 43 + 10)
 }
 
-// More attempts than there is room for wait in the worker, and are not claimed.
+// If an event has more attempts than there is room for, the others wait in the worker unclaimed.
 func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.QueueSize = 2, 4 })
@@ -113,7 +113,7 @@ func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing
 	for i := range runs {
 		runs[i] = h.run("BLOCK", "")
 	}
-	h.say(h.packed(1, runs...))
+	h.send(h.packed(1, runs...))
 	h.until("the pool is full", func() bool { return len(h.starts) == 2 })
 	w.untilPool(h, "it claims no more", func(p *pool.Pool) bool { return p.Figures().Held > w.cfg.QueueSize/2 })
 	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n > 6 {
@@ -126,7 +126,7 @@ func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing
 	h.untilCommitted(1)
 }
 
-func TestAnAttemptThatCannotBeReadIsADeadLetterAlone(t *testing.T) {
+func TestAnUnreadableItemIsRejectedAlone(t *testing.T) {
 	h := newFixture(t)
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), 0o600); err != nil {
@@ -145,7 +145,7 @@ func TestAnAttemptThatCannotBeReadIsADeadLetterAlone(t *testing.T) {
 	empty.DataEncoded = []byte(`{"items":[]}`)
 	signed := []event.Event{e, empty}
 	h.kafka.Keys.Sign(signed)
-	h.say(signed...)
+	h.send(signed...)
 	h.outcome(runs[0])
 	h.outcome(runs[2])
 	h.until("they are rejected", func() bool { return h.kinds[jobevent.TypeRejected] == 3 })
@@ -153,8 +153,8 @@ func TestAnAttemptThatCannotBeReadIsADeadLetterAlone(t *testing.T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ids := map[string]bool{}
-	for _, said := range h.said {
-		ids[said.ID()] = true
+	for _, e := range h.published {
+		ids[e.ID()] = true
 	}
 	for _, end := range []string{"0/1", "0/3", "1"} {
 		if id := fmt.Sprintf("%s/5/%s.rejected", jobevent.RunTopic(h.queue), end); !ids[id] {
@@ -163,7 +163,7 @@ func TestAnAttemptThatCannotBeReadIsADeadLetterAlone(t *testing.T) {
 	}
 }
 
-func TestAWishToCancelAmongOthersIsHeard(t *testing.T) {
+func TestOneCancelAmongSeveralItemsIsApplied(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	runs := []jobevent.Run{h.run("BLOCK", ""), h.run("BLOCK", "")}
@@ -172,7 +172,7 @@ func TestAWishToCancelAmongOthersIsHeard(t *testing.T) {
 	events := []jobevent.Item{h.cancel(runs[0]), h.cancel(runs[1])}
 	packed, _ := jobevent.Pack(events)
 	packed[0].DataEncoded = append(bytes.TrimSuffix(packed[0].DataEncoded, []byte("]}")), `,{"eventId":"1","jobId":3}]}`...)
-	h.say(packed...)
+	h.send(packed...)
 	for _, run := range runs {
 		if failed := h.failed(run); failed.Kind != jobevent.KindCancelled {
 			t.Errorf("ended as %+v", failed)

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-func TestBisectFindsWhatIsInvalid(t *testing.T) {
+func TestBisectFindsInvalidItems(t *testing.T) {
 	t.Parallel()
 	var done, bad []int
 	err := bisect([]int{1, 2, 3, 4, 5, 6, 7}, func(part []int) error {
@@ -34,7 +34,7 @@ func TestBisectFindsWhatIsInvalid(t *testing.T) {
 	}
 }
 
-func TestRetryWaitsForWhatIsAway(t *testing.T) {
+func TestRetryWaitsForAnUnavailableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		began := time.Now()
@@ -54,7 +54,7 @@ func TestRetryWaitsForWhatIsAway(t *testing.T) {
 	})
 }
 
-func TestBeatsComeOnChangeAndAlways(t *testing.T) {
+func TestHeartbeatsComeAfterChangesAndPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeats()
 		took := func() time.Duration {
@@ -77,7 +77,7 @@ func TestBeatsComeOnChangeAndAlways(t *testing.T) {
 	})
 }
 
-func TestAWorkerJudgesAfterBeatsWithoutAGap(t *testing.T) {
+func TestAWorkerReapsOnlyAfterHeartbeatsWithoutAGap(t *testing.T) {
 	t.Parallel()
 	b, start := newBeats(), time.Now()
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestAWorkerJudgesAfterBeatsWithoutAGap(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	good := Config{Queues: []string{"default", "mail-2"}, PoolSize: 1}
 	if err := good.check(); err != nil {
@@ -104,7 +104,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"QUEUE_SIZE": func(c *Config) { c.QueueSize = -1 },
 		"GRACE":      func(c *Config) { c.Grace = -1 },
 
-		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.RecordsGone - 1 }, /* protocol #9 */
+		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.RecordsGone - 1 },
 		"GRACE: 30s is not shorter than SHUTDOWN_GRACE, which is 30s": func(c *Config) {
 			c.Grace, c.Within = 30*time.Second, 30*time.Second
 		},
@@ -118,8 +118,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// protocol #12
-func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
+// A heartbeat with all attempts could exceed the size of an event.
+func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	t.Parallel()
 	f := &Function{id: "w", beats: newBeats()}
 	h := jobevent.Heartbeat{WorkerID: "w", Slots: 1200, JobTypes: []jobevent.JobType{{Name: "A"}}}
@@ -150,7 +150,7 @@ func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
 	}
 }
 
-// The host compares it with what the brokers say.
+// The host compares the fence with the retention that the brokers report.
 func TestRecordsMayNotOutliveTheRowsOfTheirAttempts(t *testing.T) {
 	t.Parallel()
 	fence := Config{RetainAttempts: 200 * time.Hour, Queues: []string{"default", "mail"}}.fence()
@@ -162,8 +162,8 @@ func TestRecordsMayNotOutliveTheRowsOfTheirAttempts(t *testing.T) {
 	}
 }
 
-// protocol #6
-func TestAGapThatOnlyTheDatabaseSawKeepsAWorkerFromJudging(t *testing.T) {
+// A clock may have been stepped, or this machine may have been suspended.
+func TestAGapThatOnlyTheDatabaseSawKeepsAWorkerFromReaping(t *testing.T) {
 	t.Parallel()
 	b, start := newBeats(), time.Now()
 	for second := range 20 {
@@ -171,6 +171,6 @@ func TestAGapThatOnlyTheDatabaseSawKeepsAWorkerFromJudging(t *testing.T) {
 	}
 	b.unseen(5*time.Second, 10*time.Second)
 	if b.got(start.Add(20*time.Second), 10*time.Second) {
-		t.Error("it judges others after a gap that only the database saw")
+		t.Error("it may reap after a gap that only the database saw")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
 
-// until waits for a condition on what the fixture has seen.
+// until waits for a condition on what the fixture has recorded.
 func (h *fixture) until(what string, condition func() bool) {
 	h.t.Helper()
 	timedOut := false
@@ -42,7 +42,7 @@ func (h *fixture) untilStarted(runs ...jobevent.Run) {
 	})
 }
 
-// outcome waits for what is said of an attempt.
+// outcome waits until the outcome of an attempt is published.
 func (h *fixture) outcome(run jobevent.Run) jobevent.Item {
 	h.t.Helper()
 	e := h.outcomes(run, 1)[0]
@@ -54,10 +54,10 @@ func (h *fixture) outcome(run jobevent.Run) jobevent.Item {
 
 func (h *fixture) outcomes(run jobevent.Run, n int) (found []jobevent.Item) {
 	h.t.Helper()
-	h.until("an outcome is said", func() bool {
+	h.until("an outcome is published", func() bool {
 		found = found[:0]
 		prefix := jobevent.AttemptToken(run.JobID, run.Attempt) + "."
-		for _, e := range h.said {
+		for _, e := range h.published {
 			switch e.Type() {
 			case jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting:
 				if len(e.ID()) > len(prefix) && e.ID()[:len(prefix)] == prefix {
@@ -98,14 +98,14 @@ func (h *fixture) event(run jobevent.Run, partition int32) jobevent.Item {
 	return e
 }
 
-// order publishes run events, on the partitions in turn.
+// order publishes run orders to the partitions in turn.
 func (h *fixture) order(runs ...jobevent.Run) {
 	h.t.Helper()
 	events := make([]jobevent.Item, len(runs))
 	for i, run := range runs {
 		events[i] = h.event(run, int32(i%jobevent.RunPartitions))
 	}
-	h.say(eventsOf(events...)...)
+	h.send(eventsOf(events...)...)
 }
 
 func eventsOf(items ...jobevent.Item) []event.Event {
@@ -113,7 +113,7 @@ func eventsOf(items ...jobevent.Item) []event.Event {
 	return events
 }
 
-func (h *fixture) say(events ...event.Event) {
+func (h *fixture) send(events ...event.Event) {
 	h.t.Helper()
 	if err := h.producer.Publish(h.t.Context(), events); err != nil {
 		h.t.Fatal(err)
@@ -122,7 +122,7 @@ func (h *fixture) say(events ...event.Event) {
 
 func (h *fixture) wantCancel(run jobevent.Run) {
 	h.t.Helper()
-	h.say(h.cancel(run).Event())
+	h.send(h.cancel(run).Event())
 }
 
 func (h *fixture) cancel(run jobevent.Run) jobevent.Item {
@@ -142,7 +142,7 @@ func (h *fixture) startsOf(run jobevent.Run) int {
 	return h.starts[jobevent.AttemptToken(run.JobID, run.Attempt)]
 }
 
-// untilCommitted waits until the group has committed so many records of the queue's topic.
+// untilCommitted waits until the group has committed n records of the queue's topic.
 func (h *fixture) untilCommitted(n int64) {
 	h.t.Helper()
 	client, err := sarama.NewClient(h.kafka.Brokers, nil)
@@ -156,7 +156,7 @@ func (h *fixture) untilCommitted(n int64) {
 	defer func() { _ = admin.Close() }()
 	for deadline := time.Now().Add(patience); ; {
 		offsets, err := admin.ListConsumerGroupOffsets("jobweaver-runjob-"+h.queue, nil)
-		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) { // it has yet to join
+		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) { // it has not joined yet
 			h.t.Fatal(err)
 		}
 		var committed int64
@@ -176,7 +176,7 @@ func (h *fixture) untilCommitted(n int64) {
 
 const noop = `{"steps": [{"type": "LOG", "message": "hi"}]}`
 
-// leaks checks at the test's end that a worker leaves nothing running.
+// leaks checks at the test's end that a worker has left no goroutine.
 func leaks(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()

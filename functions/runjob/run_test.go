@@ -25,7 +25,7 @@ func TestAJobRunsFromItsRecordToItsOutcome(t *testing.T) {
 	}
 }
 
-func TestDuplicatesNeverStartTwiceAndAreAnsweredAgain(t *testing.T) {
+func TestADuplicateNeverStartsAndRepeatsTheOutcome(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	run := h.run("BLOCK", "")
@@ -44,7 +44,7 @@ func TestDuplicatesNeverStartTwiceAndAreAnsweredAgain(t *testing.T) {
 	}
 }
 
-func TestHowAttemptsFail(t *testing.T) {
+func TestAttemptsFailWithACodeAndAMessage(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	for _, c := range []struct {

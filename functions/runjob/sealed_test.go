@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// seals makes a file of keys and what goes by it.
+// seals writes a file of keys, and returns its settings.
 func seals(t *testing.T) (sealing.Config, *sealing.Sealer) {
 	t.Helper()
 	cfg := sealing.Config{File: filepath.Join(t.TempDir(), "keyset.json")}
@@ -33,13 +33,13 @@ func seals(t *testing.T) (sealing.Config, *sealing.Sealer) {
 
 const canary = "canary-in-a-coal-mine"
 
-// tells says the canary in all ways that a handler has, and ends as its payload wants.
-func tells(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+// leaky writes the canary to the log, the progress and the outcome, and ends as its payload requests.
+func leaky(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	a.Log(slog.LevelInfo, canary)
 	a.Progress(50, canary)
 	switch string(a.Payload) {
 	case `"` + canary + `"`:
-		return handlers.Result{Output: json.RawMessage(`{"said":"` + canary + `"}`)}, nil
+		return handlers.Result{Output: json.RawMessage(`{"text":"` + canary + `"}`)}, nil
 	case `"panic"`:
 		panic(canary)
 	case `"large"`:
@@ -49,14 +49,14 @@ func tells(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	return handlers.Result{}, errors.New(canary + strings.Repeat("x", 2*jobevent.MaxMessage))
 }
 
-func TestWhatAHandlerSaysIsSealed(t *testing.T) {
+func TestTheTextsOfAHandlerAreSealed(t *testing.T) {
 	h := newFixture(t)
 	cfg, sealer := seals(t)
-	h.more = map[string]handlers.Handler{"TELLS": tells}
+	h.more = map[string]handlers.Handler{"LEAKY": leaky}
 	h.start(func(c *Config, _ *timing) { c.Sealing = cfg })
-	completes, panics, large := h.run("TELLS", `"`+canary+`"`), h.run("TELLS", `"panic"`), h.run("TELLS", `"large"`)
+	completes, panics, large := h.run("LEAKY", `"`+canary+`"`), h.run("LEAKY", `"panic"`), h.run("LEAKY", `"large"`)
 	completes.Payload = sealer.Seal(sealing.OfJob(completes.JobID, sealing.Payload), completes.Payload)
-	fails := h.run("TELLS", `{}`) // from the time before there were keys
+	fails := h.run("LEAKY", `{}`) // submitted before there were keys
 	h.order(completes, panics, large, fails)
 
 	done, err := jobevent.DecodeAs[jobevent.Completed](h.outcome(completes), jobevent.TypeCompleted)
@@ -77,12 +77,12 @@ func TestWhatAHandlerSaysIsSealed(t *testing.T) {
 	if e := h.outcome(large); e.Type() != jobevent.TypeCompleted || len(e.Data()) < handlers.MaxOutput {
 		t.Errorf("an output of the greatest size: %s, %d bytes", e.Type(), len(e.Data()))
 	}
-	h.until("the log is said", func() bool { return h.kinds[jobevent.TypeAttemptLog] >= 4 })
+	h.until("the log is published", func() bool { return h.kinds[jobevent.TypeAttemptLog] >= 4 })
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, e := range h.said {
+	for _, e := range h.published {
 		if bytes.Contains(e.Data(), []byte(canary)) {
-			t.Errorf("%s says it in plain", e.Type())
+			t.Errorf("%s has it in plain text", e.Type())
 		}
 		if log, err := jobevent.DecodeAs[jobevent.AttemptLog](e, jobevent.TypeAttemptLog); err == nil {
 			line, err := sealer.OpenText(sealing.OfAttempt(log.JobID, 1, sealing.LogLine), log.Lines[0].Text)
@@ -93,13 +93,13 @@ func TestWhatAHandlerSaysIsSealed(t *testing.T) {
 	}
 }
 
-func TestAPayloadThatDoesNotOpenIsWorthAnotherAttempt(t *testing.T) {
+func TestAPayloadThatCannotBeOpenedIsRetried(t *testing.T) {
 	h := newFixture(t)
 	cfg, sealer := seals(t)
 	_, other := seals(t)
-	h.more = map[string]handlers.Handler{"TELLS": tells}
+	h.more = map[string]handlers.Handler{"LEAKY": leaky}
 	h.start(func(c *Config, _ *timing) { c.Sealing = cfg })
-	gone, moved, good := h.run("TELLS", ""), h.run("TELLS", ""), h.run("TELLS", "")
+	gone, moved, good := h.run("LEAKY", ""), h.run("LEAKY", ""), h.run("LEAKY", "")
 	gone.Payload = other.Seal(sealing.OfJob(gone.JobID, sealing.Payload), gone.Payload)
 	moved.Payload = sealer.Seal(sealing.OfJob(good.JobID, sealing.Payload), json.RawMessage(`"`+canary+`"`))
 	h.order(gone, moved)
@@ -123,7 +123,7 @@ func TestAWorkerWithoutKeysRunsNothingSealed(t *testing.T) {
 	}
 }
 
-func TestAProgressIsSealedOnceForAllBeats(t *testing.T) {
+func TestAProgressIsSealedOnceForAllHeartbeats(t *testing.T) {
 	t.Parallel()
 	_, sealer := seals(t)
 	a := &pool.Attempt{}
@@ -131,10 +131,10 @@ func TestAProgressIsSealedOnceForAllBeats(t *testing.T) {
 	a.Progress.Store(&jobevent.Progress{Percent: 10, Message: canary})
 	first := a.ReportedProgress()
 	if again := a.ReportedProgress(); again != first || first.Percent != 10 || !jobevent.IsSealed(first.Message) {
-		t.Errorf("told %+v, then %+v", first, again)
+		t.Errorf("reported %+v, then %+v", first, again)
 	}
 	a.Progress.Store(&jobevent.Progress{Percent: 20, Message: canary})
 	if next := a.ReportedProgress(); next == first || next.Percent != 20 {
-		t.Errorf("told %+v", next)
+		t.Errorf("reported %+v", next)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func TestAStoppingWorkerFinishesWhatRunsAndHandsBackTheRest(t *testing.T) {
+func TestAStoppingWorkerFinishesRunningAttemptsAndHandsBackTheRest(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
 	running, held := h.run("BLOCK", ""), h.run("BLOCK", "")
@@ -38,7 +38,7 @@ func TestAStoppingWorkerFinishesWhatRunsAndHandsBackTheRest(t *testing.T) {
 	h.untilCommitted(2)
 }
 
-func TestAStoppingWorkerEndsWhatOutlivesTheGrace(t *testing.T) {
+func TestAStoppingWorkerEndsAttemptsAfterTheGracePeriod(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) {
 		c.Grace, times.stopPatience = 10*time.Millisecond, 10*time.Millisecond
@@ -55,7 +55,7 @@ func TestAStoppingWorkerEndsWhatOutlivesTheGrace(t *testing.T) {
 	h.untilCommitted(2)
 }
 
-func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
+func TestAWorkerStopsWhileTheBrokerIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) { c.Grace, times.flushAtMost = 5*time.Second, 100*time.Millisecond })
 	run := h.run("BLOCK", "")
@@ -65,7 +65,7 @@ func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 	h.open(run)
 	w.stop()
 	h.update(func() { h.deafen = false })
-	h.start(nil) // gets the record again, and says what the store has
+	h.start(nil) // receives the record again, and publishes the outcome in the store
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
 		t.Errorf("published %v", e)
 	}
@@ -74,7 +74,7 @@ func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
+func TestAStoppingWorkerWaitsForItsStoreWithinTheGracePeriod(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) { times.flushAtMost = time.Millisecond })
 	run := h.run("BLOCK", "")
@@ -96,8 +96,8 @@ func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
 	}
 }
 
-func TestAWorkerLeavesNothingBehind(t *testing.T) {
-	pgtest.Database(t, migrations.Worker) // its server outlives the test
+func TestAStoppedWorkerLeavesNoGoroutines(t *testing.T) {
+	pgtest.Database(t, migrations.Worker) // starts the server, which outlives the test
 	leaks(t)
 	h := newFixtureAlone(t)
 	w := h.start(nil)

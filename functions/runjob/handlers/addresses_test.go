@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// What the mail server, the report database and the report store are called stays in the worker's log.
-func TestAFailureTellsTheOwnerNoAddressOfOurs(t *testing.T) {
+// The addresses of the mail server, the report database and the report store appear only in the worker's log.
+func TestAFailureShowsTheOwnerNoInternalAddress(t *testing.T) {
 	t.Parallel()
 	mailed := func(cfg handlers.EmailConfig) *handlers.Failure {
 		_, failure, err := mail(t.Context(), t, cfg, simple())
@@ -44,7 +44,7 @@ func TestAFailureTellsTheOwnerNoAddressOfOurs(t *testing.T) {
 	const rows = `{"title": "T", "format": "csv", "rows": []}`
 	for _, c := range []struct {
 		failure *handlers.Failure
-		says    string
+		message string
 		hides   []string
 	}{
 		{mailed(unnamed), "connect to the mail server: its name cannot be resolved", []string{"mail.corp.invalid"}},
@@ -55,12 +55,12 @@ func TestAFailureTellsTheOwnerNoAddressOfOurs(t *testing.T) {
 		{folder.failure(rows), "the report could not be stored: not a directory", []string{folder.folder}},
 		{bucket.failure(rows), "the report could not be stored: connection refused", []string{"127.0.0.1", "vault"}},
 	} {
-		if c.failure.Message != c.says {
-			t.Errorf("the owner reads %q, want %q", c.failure.Message, c.says)
+		if c.failure.Message != c.message {
+			t.Errorf("the owner reads %q, want %q", c.failure.Message, c.message)
 		}
 		for _, ours := range c.hides {
 			if cause := fmt.Sprint(c.failure.Cause); !strings.Contains(cause, ours) || strings.Contains(cause, "geheim") {
-				t.Errorf("%s: the log has %q, want %q in it", c.says, cause, ours)
+				t.Errorf("%s: the log has %q, want %q in it", c.message, cause, ours)
 			}
 		}
 	}

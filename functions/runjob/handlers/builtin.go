@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// Config is what an operator may set of the built-in job types.
+// Config has the settings of the built-in job types.
 type Config struct {
 	Outbound outbound.Config
 	Webhook  webhook.Config
@@ -24,7 +24,7 @@ func (c *Config) Parts() []any {
 	return []any{&c.Outbound, &c.Webhook, &c.Callback, &c.Calls, &c.Email, &c.Report}
 }
 
-// Builtin is a registry of the built-in job types, to which others can be added.
+// Builtin returns a registry of the built-in job types, to which others can be added.
 func Builtin(cfg Config) (*Registry, error) {
 	r := NewRegistry()
 	if err := cfg.register(r); err != nil {

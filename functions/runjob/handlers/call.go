@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// CallsConfig is what EXTERNAL and FUNCTION send to the services that they call.
+// CallsConfig has the settings of what EXTERNAL and FUNCTION send to the services that they call.
 type CallsConfig struct {
 	CallbackURL string `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, to which outside systems call back"`
 }
@@ -34,7 +34,7 @@ type Caller struct {
 	callbackURL string
 }
 
-// NewCaller makes one of what an operator has set.
+// NewCaller returns a Caller with an operator's settings.
 func NewCaller(
 	client *outbound.Client, sign webhook.Config, back webhook.CallbackConfig, calls CallsConfig,
 ) (*Caller, error) {
@@ -53,8 +53,8 @@ func NewCaller(
 	return c, apart(sign.Secrets, back.Secrets)
 }
 
-// apart: what a FUNCTION sends is signed, and its requester chooses all of it. Were it signed with a secret by which
-// callbacks are known, it could be sent back as the callback of any job.
+// apart returns an error if a secret both signs requests and authenticates callbacks. A client chooses the whole
+// request of a FUNCTION, which is signed: with a shared secret it could be sent back as the callback of any job.
 func apart(sign, back secret.Texts) error {
 	trimmed := func(secrets secret.Texts) []string {
 		texts := secrets.Reveal()
@@ -70,19 +70,19 @@ func apart(sign, back secret.Texts) error {
 	return nil
 }
 
-// callback is what a called service needs to call back. Its deadline is sent, and what is left of it then
-// goes to the scheduler, so both count from the same moment.
+// callback is what a called service needs to call back. The service receives the deadline, and the scheduler the time
+// that is left until then, so both count from the same moment.
 type callback struct {
 	URL        string    `json:"url"`
 	Secret     string    `json:"secret"`
 	DeadlineAt time.Time `json:"deadlineAt"`
 
-	ends time.Time // the deadline by this process's steady clock
+	ends time.Time // the deadline by this process's monotonic clock
 }
 
 func (c *callback) left() time.Duration { return max(time.Until(c.ends), time.Millisecond) }
 
-// callback makes that of an attempt; it fails where no callback could ever be taken.
+// callback returns the callback of an attempt. It fails if the installation accepts no callbacks.
 func (c *Caller) callback(a *Attempt, timeout time.Duration) (*callback, *Failure) {
 	switch {
 	case c.callbackURL == "":
@@ -96,7 +96,7 @@ func (c *Caller) callback(a *Attempt, timeout time.Duration) (*callback, *Failur
 	}, nil
 }
 
-// request is a POST without a body yet. Without a callback it has no headers of one.
+// request returns a POST without a body yet. If the callback is nil, it has no callback headers.
 func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *callback) (*http.Request, *Failure) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, http.NoBody)
 	if err != nil {
@@ -118,11 +118,11 @@ func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *c
 	return r, nil
 }
 
-// call sends the request, signed, and gives an answer of 2xx. The context of r bounds it.
-// At most so much of it is read: what comes at once to all slots has to find room.
+// call signs and sends the request, and returns an answer with a 2xx status. The context of r bounds the call. The size
+// of an answer is bounded because all slots may receive one at once.
 func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*outbound.Answer, error) {
 	if len(body) > 0 {
-		// From the beginning again, where a kept connection turns out to be closed.
+		// The body is sent again from its beginning if a kept connection turns out to be closed.
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		r.Body, _ = r.GetBody()
 		r.ContentLength = int64(len(body))
@@ -138,8 +138,8 @@ func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*
 	return answer, nil
 }
 
-// callBroken is the failure of a call that was not answered. The service may have got it all the same: the
-// next attempt calls under a token of its own.
+// callBroken returns the failure of a call without an answer. The service may have received it all the same: the next
+// attempt calls with a token of its own.
 func callBroken(r *http.Request, err error) error {
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())
@@ -152,7 +152,7 @@ func callBroken(r *http.Request, err error) error {
 	return f
 }
 
-// called names a call without what its URL may have of secrets.
+// called returns the name of a call for a message, without secrets that its URL may have.
 func called(r *http.Request) string {
 	return r.Method + " " + r.URL.Scheme + "://" + r.URL.Host + r.URL.EscapedPath() + ": "
 }

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	maxCallAnswer = 1 << 20 // of an answer's body; an event in JSON may be longer than its data
-	maxExcerpt    = 1 << 10 // of what others say, in a message
+	maxCallAnswer = 1 << 20 // bytes of an answer's body; an event in JSON may be longer than its data
+	maxExcerpt    = 1 << 10 // bytes of an answer, quoted in a message
 )
 
-// callRefused is the failure that an answer other than 2xx stands for. A JSON object in its body may describe it
-// about it than its status.
+// callRefused returns the failure for an answer with another status than 2xx. A JSON object in its body may describe
+// the failure.
 func callRefused(r *http.Request, answer *outbound.Answer) *Failure {
 	status := strings.TrimSpace(strconv.Itoa(answer.Status) + " " + http.StatusText(answer.Status))
 	f := &Failure{
@@ -44,8 +44,8 @@ func callRefused(r *http.Request, answer *outbound.Answer) *Failure {
 	return f
 }
 
-// describedBy takes over what the body of an answer has of the failure: {"errorCode", "message", "retryable"}, each
-// where it is there and usable. It reports whether the answer has what went wrong.
+// describedBy copies the usable fields of an answer's body, {"errorCode", "message", "retryable"}, to the failure. It
+// reports whether the answer describes the failure.
 func (f *Failure) describedBy(answer *outbound.Answer) bool {
 	var body struct{ ErrorCode, Message, Retryable json.RawMessage }
 	if answer.Truncated || json.Unmarshal(answer.Body, &body) != nil {
@@ -69,10 +69,10 @@ func (f *Failure) describedBy(answer *outbound.Answer) bool {
 	return true
 }
 
-// ownCode may stand as an error code, as in a callback.
+// ownCode reports whether a text may be an error code, as in a callback.
 var ownCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
 
-// excerpt is the beginning of what others say, in one line and fit for people; empty when it is no text.
+// excerpt returns the beginning of an answer as one printable line; empty if it is not text.
 func excerpt(text []byte) string {
 	if len(text) > maxExcerpt {
 		text = text[:maxExcerpt]
@@ -95,7 +95,7 @@ func excerpt(text []byte) string {
 	return strings.Join(strings.Fields(plain), " ")
 }
 
-// outputOf makes a job's output of a good answer: JSON as it is, the data of an event, text as a JSON string.
+// outputOf returns a good answer as a job's output: JSON as it is, the data of an event, text as a JSON string.
 func outputOf(answer *outbound.Answer) (json.RawMessage, *Failure) {
 	if answer.Truncated {
 		return nil, tooLarge(fmt.Sprintf("the answer has more than %d bytes", maxCallAnswer))
@@ -120,7 +120,7 @@ func outputOf(answer *outbound.Answer) (json.RawMessage, *Failure) {
 	return outputFrom(contentType, data)
 }
 
-// outputFrom makes an output of data. Without a content type it is JSON if it can be.
+// outputFrom returns data as an output. Without a content type it counts as JSON if it is valid.
 func outputFrom(contentType string, data []byte) (json.RawMessage, *Failure) {
 	data = bytes.TrimSpace(data)
 	isJSON := json.Valid(data) && utf8.Valid(data)
@@ -130,7 +130,7 @@ func outputFrom(contentType string, data []byte) (json.RawMessage, *Failure) {
 	case media == "" && isJSON:
 	case media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"):
 		if !isJSON {
-			return nil, badOutput("the answer says that it is " + media + " and is not JSON in UTF-8")
+			return nil, badOutput("the answer's content type is " + media + ", but it is not JSON in UTF-8")
 		}
 	case !utf8.Valid(data):
 		return nil, badOutput("the answer is neither JSON nor text in UTF-8, but " + media)
@@ -146,7 +146,7 @@ func outputFrom(contentType string, data []byte) (json.RawMessage, *Failure) {
 	return data, nil
 }
 
-// mediaOf is a content type without its parameters, in small letters, as far as it can be read.
+// mediaOf returns a content type in lower case without its parameters, as far as it can be parsed.
 func mediaOf(contentType string) string {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {

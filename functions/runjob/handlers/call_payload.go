@@ -12,23 +12,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// Limits of EXTERNAL and FUNCTION, as their schemas say them.
+// Limits of EXTERNAL and FUNCTION, as in their schemas.
 const (
 	maxCallHeaders  = 32
 	maxCallbackWait = 365 * 24 * time.Hour
-	callbackWait    = time.Hour // where the payload is silent
+	callbackWait    = time.Hour // if the payload does not set it
 )
 
-// callPayload is what EXTERNAL and FUNCTION have in common, and what FUNCTION has beside.
+// callPayload has the fields of EXTERNAL and FUNCTION, and those of FUNCTION alone.
 type callPayload struct {
 	URL               string            `json:"url"`
 	Data              json.RawMessage   `json:"data"`
 	Headers           map[string]string `json:"headers"`
-	CallbackTimeoutMs *float64          `json:"callbackTimeoutMs"` // a whole number, however it is written
+	CallbackTimeoutMs *float64          `json:"callbackTimeoutMs"` // a whole number in any notation
 	Type              *string           `json:"type"`
 }
 
-// readCall reads a payload that may have come past every check.
+// readCall reads a payload, and does not rely on earlier checks.
 func readCall(payload []byte) (callPayload, *Failure) {
 	var p callPayload
 	if err := jsonv2.Unmarshal(payload, &p, jsonv2.RejectUnknownMembers(true)); err != nil {

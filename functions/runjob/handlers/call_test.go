@@ -27,23 +27,23 @@ import (
 )
 
 const (
-	signing   = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	older     = "whsec_b2xkZXIgc2VjcmV0IG9mIDI0IGJ5dGVz"
-	answering = "whsec_Q2FsbGJhY2sgc2VjcmV0IG9mIDI0IGJ5dGVz"
-	door      = "https://jobs.example.org/api/jobs/callback"
+	signing     = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	older       = "whsec_b2xkZXIgc2VjcmV0IG9mIDI0IGJ5dGVz"
+	answering   = "whsec_Q2FsbGJhY2sgc2VjcmV0IG9mIDI0IGJ5dGVz"
+	callbackURL = "https://jobs.example.org/api/jobs/callback"
 )
 
-// callConfig lets calls reach this machine, and callbacks come.
+// callConfig returns settings with which calls may reach this machine, and with callbacks.
 func callConfig() handlers.Config {
 	var cfg handlers.Config
 	cfg.Outbound.Allow = []string{"127.0.0.0/8", "::1"}
 	cfg.Webhook.Secrets = secret.AllOf(signing, older)
 	cfg.Callback.Secrets = secret.AllOf(answering)
-	cfg.Calls.CallbackURL = door
+	cfg.Calls.CallbackURL = callbackURL
 	return cfg
 }
 
-// calls runs attempts of a job type as a worker does, as long as the test.
+// calls runs attempts of a job type as a worker does, until the test ends.
 type calls struct {
 	*testing.T
 	cfg     handlers.Config
@@ -60,7 +60,7 @@ func newCalls(t *testing.T, jobType string, cfg handlers.Config) calls {
 	return calls{t, cfg, registry.Find(jobType)}
 }
 
-// newBare is newCalls without the check of the payload that a registry makes.
+// newBare is newCalls without the registry's check of the payload.
 func newBare(t *testing.T, jobType string) calls {
 	t.Helper()
 	cfg := callConfig()
@@ -88,7 +88,7 @@ func (c calls) run(payload string) (handlers.Result, error) {
 	return c.handler(c.Context(), newAttempt(1, payload))
 }
 
-// failure is the one of an attempt that must fail.
+// failure returns the failure of an attempt that must fail.
 func (c calls) failure(payload string) *handlers.Failure {
 	c.Helper()
 	result, err := c.run(payload)
@@ -104,7 +104,7 @@ func asFailure(t *testing.T, result handlers.Result, err error) *handlers.Failur
 	return failure
 }
 
-// receiver is an outside system that keeps what it was sent.
+// receiver is an outside system that keeps the requests that it receives.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -152,7 +152,7 @@ func callKeys(t *testing.T, owner string) []string {
 	return keys.Secrets(owner)
 }
 
-// wantSigned checks what both job types put on a request.
+// wantSigned checks the headers that both job types set on a request.
 func (r received) wantSigned(t *testing.T, a *handlers.Attempt, wait time.Duration) {
 	t.Helper()
 	for _, secret := range callKeys(t, a.OwnerID) {
@@ -169,7 +169,7 @@ func (r received) wantSigned(t *testing.T, a *handlers.Attempt, wait time.Durati
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"webhook-id": a.Token, "X-Trace-Id": a.TraceID.String(), "X-Callback-Url": door,
+		"webhook-id": a.Token, "X-Trace-Id": a.TraceID.String(), "X-Callback-Url": callbackURL,
 		"X-Callback-Secret": keys.Secret(a.Token), "Traceparent": jobevent.TraceParent(a.TraceID, a.Token, jobevent.Sampled(a.JobID)),
 	}
 	got := map[string]string{}
@@ -185,40 +185,40 @@ func (r received) wantSigned(t *testing.T, a *handlers.Attempt, wait time.Durati
 	}
 }
 
-// hostile answers in each way that is no good answer.
+// hostile has all kinds of bad answers.
 var hostile = map[string]struct {
 	answer    http.HandlerFunc
 	code      string
-	message   string // is in it
+	message   string // a part of it
 	retryable bool
 	after     time.Duration
 }{
-	"400": {says(400, "text/plain", "no such order"), "WORKER.CALL_FAILED", "answered 400 Bad Request: no such order", false, 0},
-	"404": {says(404, "", ""), "WORKER.CALL_FAILED", "answered 404 Not Found", false, 0},
-	"409": {says(409, "", ""), "WORKER.CALL_FAILED", "409", false, 0},
-	"410": {says(410, "", ""), "WORKER.CALL_FAILED", "410", false, 0},
-	"408": {says(408, "", ""), "WORKER.CALL_FAILED", "408", true, 0},
-	"425": {says(425, "", ""), "WORKER.CALL_FAILED", "425", true, 0},
-	"429": {says(429, "", "", "Retry-After", "7"), "WORKER.CALL_FAILED", "429", true, 7 * time.Second},
-	"503": {says(503, "", "", "Retry-After", "9"), "WORKER.CALL_FAILED", "503", true, 9 * time.Second},
+	"400": {answerWith(400, "text/plain", "no such order"), "WORKER.CALL_FAILED", "answered 400 Bad Request: no such order", false, 0},
+	"404": {answerWith(404, "", ""), "WORKER.CALL_FAILED", "answered 404 Not Found", false, 0},
+	"409": {answerWith(409, "", ""), "WORKER.CALL_FAILED", "409", false, 0},
+	"410": {answerWith(410, "", ""), "WORKER.CALL_FAILED", "410", false, 0},
+	"408": {answerWith(408, "", ""), "WORKER.CALL_FAILED", "408", true, 0},
+	"425": {answerWith(425, "", ""), "WORKER.CALL_FAILED", "425", true, 0},
+	"429": {answerWith(429, "", "", "Retry-After", "7"), "WORKER.CALL_FAILED", "429", true, 7 * time.Second},
+	"503": {answerWith(503, "", "", "Retry-After", "9"), "WORKER.CALL_FAILED", "503", true, 9 * time.Second},
 	"503 and no more": {
-		says(503, "application/json", `{"retryable": false}`, "Retry-After", "9"), "WORKER.CALL_FAILED", "503", false, 0,
+		answerWith(503, "application/json", `{"retryable": false}`, "Retry-After", "9"), "WORKER.CALL_FAILED", "503", false, 0,
 	},
-	"500": {says(500, "", "", "Retry-After", "7"), "WORKER.CALL_FAILED", "500", true, 0},
-	"599": {says(599, "", ""), "WORKER.CALL_FAILED", "answered 599", true, 0},
-	"302": {says(302, "", "", "Location", "/elsewhere"), "WORKER.CALL_FAILED", "answered 302 Found", false, 0},
-	"304": {says(304, "", ""), "WORKER.CALL_FAILED", "304", false, 0},
-	"says it all": {
-		says(422, "application/json", `{"errorCode": "SHOP.CLOSED", "message": "until\u0007 eight\nor nine", "retryable": true}`),
+	"500": {answerWith(500, "", "", "Retry-After", "7"), "WORKER.CALL_FAILED", "500", true, 0},
+	"599": {answerWith(599, "", ""), "WORKER.CALL_FAILED", "answered 599", true, 0},
+	"302": {answerWith(302, "", "", "Location", "/elsewhere"), "WORKER.CALL_FAILED", "answered 302 Found", false, 0},
+	"304": {answerWith(304, "", ""), "WORKER.CALL_FAILED", "304", false, 0},
+	"a full description": {
+		answerWith(422, "application/json", `{"errorCode": "SHOP.CLOSED", "message": "until\u0007 eight\nor nine", "retryable": true}`),
 		"SHOP.CLOSED", "until eight or nine", true, 0,
 	},
-	"says some of it": {says(500, "", `{"retryable": false}`), "WORKER.CALL_FAILED", `500 Internal Server Error: {"retryable": false}`, false, 0},
-	"says it wrong": {
-		says(400, "application/json", `{"errorCode": "A B", "message": 5, "retryable": "yes"}`), "WORKER.CALL_FAILED", "400", false, 0,
+	"a partial description": {answerWith(500, "", `{"retryable": false}`), "WORKER.CALL_FAILED", `500 Internal Server Error: {"retryable": false}`, false, 0},
+	"an invalid description": {
+		answerWith(400, "application/json", `{"errorCode": "A B", "message": 5, "retryable": "yes"}`), "WORKER.CALL_FAILED", "400", false, 0,
 	},
-	"control characters": {says(400, "text/plain", "\x1b[31mred\x00\r\nX: y\u202e"), "WORKER.CALL_FAILED", "Request: [31mred X: y", false, 0},
-	"no text":            {says(500, "image/png", "\x89PNG\r\n\x1a\n\x00\xff"), "WORKER.CALL_FAILED", "answered 500 Internal Server Error", true, 0},
-	"a lot":              {says(500, "text/plain", strings.Repeat("ü", 1<<20)), "WORKER.CALL_FAILED", strings.Repeat("ü", 512), true, 0},
+	"control characters": {answerWith(400, "text/plain", "\x1b[31mred\x00\r\nX: y\u202e"), "WORKER.CALL_FAILED", "Request: [31mred X: y", false, 0},
+	"no text":            {answerWith(500, "image/png", "\x89PNG\r\n\x1a\n\x00\xff"), "WORKER.CALL_FAILED", "answered 500 Internal Server Error", true, 0},
+	"a lot":              {answerWith(500, "text/plain", strings.Repeat("ü", 1<<20)), "WORKER.CALL_FAILED", strings.Repeat("ü", 512), true, 0},
 	"resets":             {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "WORKER.CALL_FAILED", "POST http://127", true, 0},
 	"closes half way": {func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -233,9 +233,9 @@ var hostile = map[string]struct {
 	}, "WORKER.CALL_FAILED", "POST http://127", true, 0},
 }
 
-func says(status int, contentType, body string, header ...string) http.HandlerFunc {
+func answerWith(status int, contentType, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Content-Type"] = nil // or the server would guess one
+		w.Header()["Content-Type"] = nil // otherwise the server would guess one
 		if contentType != "" {
 			w.Header().Set("Content-Type", contentType)
 		}
@@ -247,7 +247,7 @@ func says(status int, contentType, body string, header ...string) http.HandlerFu
 	}
 }
 
-func TestACallThatIsAnsweredBadlyFails(t *testing.T) {
+func TestABadAnswerFailsTheCall(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
 		c := newCalls(t, jobType, callConfig())
@@ -307,9 +307,9 @@ func TestACallEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
-func TestWhatMustNotBeCalledIsNot(t *testing.T) {
+func TestForbiddenAddressesAreNotCalled(t *testing.T) {
 	t.Parallel()
-	server := newReceiver(t, says(200, "", ""))
+	server := newReceiver(t, answerWith(200, "", ""))
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 	cfg := callConfig()
 	cfg.Outbound = outbound.Config{}
@@ -329,11 +329,11 @@ func TestWhatMustNotBeCalledIsNot(t *testing.T) {
 	closed.Close()
 	c := newCalls(t, "EXTERNAL", callConfig())
 	if got := c.failure(`{"url": "` + closed.URL + `"}`); got.Code != "WORKER.CALL_FAILED" || !got.Retryable {
-		t.Errorf("nobody there: %+v", got)
+		t.Errorf("no server: %+v", got)
 	}
 }
 
-func TestAPayloadThatCannotBeUsedIsRefused(t *testing.T) {
+func TestInvalidCallPayloadsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
 		c, bare := newCalls(t, jobType, callConfig()), newBare(t, jobType)
@@ -369,8 +369,9 @@ func TestAPayloadThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
-// What the gateway lets through, a worker can use; and a form that knows the schema tells of each header that is ours.
-func TestTheSchemasSayWhatTheHandlersTake(t *testing.T) {
+// The worker accepts every payload that the gateway accepts. The schema refuses each reserved header, so that a form
+// can show it.
+func TestTheSchemasAcceptWhatTheHandlersAccept(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
 		schema, err := payloadschema.Compile(jobspec.PayloadSchema(jobType))
@@ -388,8 +389,8 @@ func TestTheSchemasSayWhatTheHandlersTake(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if says, takes := schema.Check(payload), outbound.CheckHeader(name, value); (says == nil) != (takes == nil) {
-					t.Errorf("%s header %.20q: %.20q: the schema returned %v, the handler %v", jobType, name, value, says, takes)
+				if bySchema, byHandler := schema.Check(payload), outbound.CheckHeader(name, value); (bySchema == nil) != (byHandler == nil) {
+					t.Errorf("%s header %.20q: %.20q: the schema returned %v, the handler %v", jobType, name, value, bySchema, byHandler)
 				}
 			}
 		}
@@ -412,8 +413,8 @@ func TestABadCallSettingIsNamed(t *testing.T) {
 	}
 }
 
-// Who submits a FUNCTION chooses all that we sign: it must not pass for a callback of anybody's job.
-func TestASecretForCallsIsNoneForCallbacks(t *testing.T) {
+// A client chooses the whole signed request of a FUNCTION: it must not verify as a callback of any job.
+func TestASecretForCallsIsRefusedForCallbacks(t *testing.T) {
 	t.Parallel()
 	cfg := callConfig()
 	cfg.Callback.Secrets = secret.AllOf(answering, " "+older)
@@ -438,7 +439,7 @@ func FuzzCallPayload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		url, headers, wait, wrong := handlers.ReadCall(payload)
 		if wrong != nil {
-			// What the gateway takes, and no schema can say better, is wrong with a URL or with a name that is there twice.
+			// A payload that the gateway accepts can only have a bad URL or a duplicate name, which no schema can express.
 			request := append(append([]byte(`{"jobType": "FUNCTION", "payload": `), payload...), '}')
 			if _, err := jobspec.Decode(request); err == nil && schema.Check(payload) == nil &&
 				!strings.HasPrefix(wrong.Message, "payload.url: ") && !strings.Contains(wrong.Message, " twice") {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// EmailConfig is the mail server by which EMAIL sends.
+// EmailConfig has the settings of the mail server that EMAIL uses.
 type EmailConfig struct {
 	Host     string      `envconfig:"SMTP_HOST" desc:"mail server for EMAIL; empty: such jobs fail"`
 	Port     int         `envconfig:"SMTP_PORT" desc:"port of the mail server; 0: 587 with starttls, 465 with tls, 25 with none"`
@@ -24,7 +24,7 @@ type EmailConfig struct {
 	Senders  []string    `envconfig:"SMTP_ALLOW_FROM" desc:"addresses and @domains that a job may use as its sender and in Reply-To; *: any; empty: only SMTP_FROM, or any if that is empty"`
 	To       []string    `envconfig:"SMTP_ALLOW_TO" desc:"permitted recipients, as addresses and @domains; empty: any"`
 
-	RootCAs *x509.CertPool `ignored:"true"` // that sign the server's certificate; nil: the system's
+	RootCAs *x509.CertPool `ignored:"true"` // accepted for the server's certificate; nil: the system's
 }
 
 // The values of SMTP_TLS.
@@ -34,15 +34,15 @@ const (
 	smtpNoTLS    = "none"
 )
 
-// Email runs jobs of type EMAIL: each attempt hands one message to the mail server, over a connection of
-// its own. So there are no more connections than the worker has slots.
+// Email runs jobs of type EMAIL: each attempt sends one message to the mail server, over a connection of its own. So
+// there are no more connections than the worker has slots.
 type Email struct {
 	server *mailServer // nil: not configured
-	from   *address    // nil: a job has to say
+	from   *address    // nil: each job must name its sender
 	cfg    EmailConfig
 }
 
-// NewEmail returns the handler. An error begins with the setting.
+// NewEmail returns the handler. An error begins with the setting's name.
 func NewEmail(cfg EmailConfig) (*Email, error) {
 	e := &Email{cfg: cfg}
 	if cfg.From != "" {
@@ -83,7 +83,7 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	return e, nil
 }
 
-// Run is the Handler.
+// Run implements Handler.
 func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if e.server == nil {
 		return Result{}, notConfigured("SMTP_HOST")

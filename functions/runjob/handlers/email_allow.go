@@ -12,8 +12,8 @@ var (
 	errRecipient = errors.New("payload.to, cc and bcc: only recipients of SMTP_ALLOW_TO may be named here")
 )
 
-// allows reports whether the operator lets the message be sent as its sender to its recipients. A relay signs for its
-// domain whatever comes from here.
+// allows reports whether the operator permits the message's sender and recipients. A mail relay signs everything that
+// it receives from here for its domain.
 func (e *Email) allows(m *email) error {
 	for _, sender := range []*address{m.from, m.replyTo} {
 		if sender != nil && !sender.in(e.cfg.Senders) {
@@ -26,7 +26,7 @@ func (e *Email) allows(m *email) error {
 	return nil
 }
 
-// parseAllowed returns a list of addresses and @domains as parseAddress writes them, so that in can compare them.
+// parseAllowed returns a list of addresses and @domains in the form of parseAddress, so that in can compare them.
 func parseAllowed(list []string) ([]string, error) {
 	parsed := make([]string, len(list))
 	for i, text := range list {
@@ -50,8 +50,8 @@ func parseAllowed(list []string) ([]string, error) {
 	return parsed, nil
 }
 
-// in reports whether the address is one of a list from parseAllowed. An empty list has all. Case does not count, but
-// only within ASCII: EqualFold takes ſhop for shop, which is another mailbox.
+// in reports whether a list from parseAllowed permits the address. An empty list permits all. Case does not count, but
+// only within ASCII: EqualFold would treat ſhop as shop, which is another mailbox.
 func (a address) in(list []string) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(text string) bool {
 		return text == "*" || text == "@"+a.domain || isASCII(text) == a.ascii() && strings.EqualFold(text, a.String())

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// security M8
+// A job must not send mail in the name of the installation's domain beyond the allowed addresses.
 func TestOnlyAllowedSendersAndRecipientsAreMailed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -14,7 +14,7 @@ func TestOnlyAllowedSendersAndRecipientsAreMailed(t *testing.T) {
 		wrong       string
 	}{
 		"the default sender":              {nil, nil, object{}, ""},
-		"the default sender, named":       {nil, nil, object{"from": "Anybody <SHOP@example.com>"}, ""},
+		"the default sender, named":       {nil, nil, object{"from": "Any Name <SHOP@example.com>"}, ""},
 		"another sender, by default":      {nil, nil, object{"from": "ceo@example.com"}, "payload.from"},
 		"another Reply-To, by default":    {nil, nil, object{"replyTo": "eve@example.org"}, "payload.from"},
 		"a sender of a domain":            {[]string{"@example.com"}, nil, object{"from": "ceo@Example.com", "replyTo": "x@example.com"}, ""},

@@ -2,7 +2,7 @@ package handlers
 
 import "time"
 
-// WriteEmail makes the message of a payload of EMAIL, and says who gets it.
+// WriteEmail returns the message of a payload of EMAIL, and its recipients.
 func WriteEmail(payload []byte, id string) (raw []byte, recipients []string, err error) {
 	m, err := parseEmail(payload)
 	if err != nil {

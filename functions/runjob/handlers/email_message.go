@@ -10,11 +10,11 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// newlines makes pairs of all line breaks: mime/quotedprintable loses one that follows an escaped character after a
-// lone CR.
+// newlines converts all line breaks to CRLF: mime/quotedprintable loses a break that follows an escaped character after
+// a lone CR.
 var newlines = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 
-// message is the mail as it goes to the server. Its headers name no recipient of bcc.
+// message returns the message as it is sent to the server. Its headers name no recipient of bcc.
 func (m *email) message(id string, date time.Time) ([]byte, error) {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.SetMessageIDWithValue(id)
@@ -34,7 +34,7 @@ func (m *email) message(id string, date time.Time) ([]byte, error) {
 	if m.text != nil {
 		msg.AddAlternativeString(gomail.TypeTextPlain, newlines.Replace(*m.text))
 	}
-	if m.html != nil { // last: of alternatives the last is the best
+	if m.html != nil { // last, because the last alternative is the best
 		msg.AddAlternativeString(gomail.TypeTextHTML, newlines.Replace(*m.html))
 	}
 	for _, a := range m.attachments {
@@ -47,7 +47,7 @@ func (m *email) message(id string, date time.Time) ([]byte, error) {
 	return raw.Bytes(), err
 }
 
-// describe writes the name as RFC 2231 has it, which the library does not.
+// describe encodes the name by RFC 2231, which the library does not do.
 func (a attachment) describe(f *gomail.File) {
 	f.Header.Set("Content-Type", a.ContentType)
 	f.Header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))

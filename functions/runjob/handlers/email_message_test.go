@@ -21,7 +21,7 @@ import (
 
 const messageID = "17.1@example.com"
 
-// read is a message as its readers see it.
+// read is a message as a mail program shows it.
 type read struct {
 	header      netmail.Header
 	subject     string
@@ -30,7 +30,7 @@ type read struct {
 	attachments map[string][]byte
 }
 
-// readBack takes a message apart, with nothing that has made it.
+// readBack parses a message independently of the code that wrote it.
 func readBack(raw []byte) (*read, error) {
 	for i, line := range bytes.Split(raw, []byte("\r\n")) {
 		if bytes.ContainsAny(line, "\r\n") || len(line) > 998 {
@@ -101,7 +101,7 @@ func (r *read) part(header map[string][]string, body io.Reader) error {
 	return nil
 }
 
-func TestAMessageSaysWhatItsPayloadDoes(t *testing.T) {
+func TestAMessageHasTheContentsOfItsPayload(t *testing.T) {
 	t.Parallel()
 	payload := object{
 		"from": `"Grüße, Shop" <shop@example.com>`, "to": []string{`Ada "the countess" Lovelace <ada@example.org>`, "李 <li@例え.example>"},
@@ -156,7 +156,7 @@ func TestAMessageSaysWhatItsPayloadDoes(t *testing.T) {
 	}
 }
 
-func TestWhatCouldMakeHeadersOfItsOwnIsRefused(t *testing.T) {
+func TestPayloadsThatCouldInjectHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]object{
 		"a line break in the subject":         {"subject": "Hello\r\nBcc: eve@example.org"},
@@ -222,8 +222,8 @@ func TestWhatCouldMakeHeadersOfItsOwnIsRefused(t *testing.T) {
 			if failure == nil || failure.Code != "WORKER.INVALID_PAYLOAD" || failure.Retryable || !strings.Contains(failure.Message, "payload") {
 				t.Errorf("ended with %v", err)
 			}
-			if heard := server.lines(); len(heard) != 0 {
-				t.Errorf("the server heard %q", heard)
+			if received := server.lines(); len(received) != 0 {
+				t.Errorf("the server received %q", received)
 			}
 		})
 	}

@@ -14,17 +14,17 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Limits of a mail, beside that of a job.
+// Limits of a mail, in addition to those of a job.
 const (
-	maxRecipients  = 100 // RFC 5321 has every server take so many at once
+	maxRecipients  = 100 // every server must accept this many (RFC 5321)
 	maxAttachments = 50
 	maxHeaders     = 50
-	maxHeaderValue = 2_000 // bytes; of the subject too
-	maxHeaderWord  = 900   // bytes; a line may have 998
+	maxHeaderValue = 2_000 // bytes; also for the subject
+	maxHeaderWord  = 900   // bytes; a line has at most 998
 	maxFileName    = 255
 )
 
-// email is a payload of type EMAIL that can be sent.
+// email is a valid payload of type EMAIL.
 type email struct {
 	from        *address // nil: not named
 	replyTo     *address // nil: not named
@@ -41,7 +41,7 @@ type attachment struct {
 	Content     []byte `json:"content"` // base64
 }
 
-// address is one that needs no quotes, its domain in ASCII.
+// address is a mail address that needs no quotes, with its domain in ASCII.
 type address struct {
 	name   string
 	local  string
@@ -52,7 +52,7 @@ func (a address) String() string        { return a.local + "@" + a.domain }
 func (a address) header() *mail.Address { return &mail.Address{Name: a.name, Address: a.String()} }
 func (a address) ascii() bool           { return isASCII(a.local) }
 
-// parseEmail reads a payload. It does not rely on a check by the schema.
+// parseEmail reads a payload, and does not rely on the schema's check.
 func parseEmail(payload []byte) (*email, error) {
 	var p struct {
 		From        *string           `json:"from"`
@@ -123,7 +123,7 @@ func parseEmail(payload []byte) (*email, error) {
 	return m, errors.Join(errs...)
 }
 
-// recipients are all who get it, each once.
+// recipients returns all recipients, each once.
 func (m *email) recipients() []address {
 	var all []address
 	for _, a := range slices.Concat(m.to, m.cc, m.bcc) {
@@ -134,7 +134,8 @@ func (m *email) recipients() []address {
 	return all
 }
 
-// needsUTF8 reports that an address stands in a command or header as it is.
+// needsUTF8 reports whether an address has characters beyond ASCII, which commands and headers then contain as they
+// are.
 func (m *email) needsUTF8() bool {
 	named := slices.Concat(m.to, m.cc, m.bcc, []address{*m.from})
 	if m.replyTo != nil {
@@ -143,7 +144,7 @@ func (m *email) needsUTF8() bool {
 	return slices.ContainsFunc(named, func(a address) bool { return !a.ascii() })
 }
 
-// parseAddress takes a@b.example and Name <a@b.example>.
+// parseAddress parses a@b.example or Name <a@b.example>.
 func parseAddress(text string) (address, error) {
 	parsed, err := mail.ParseAddress(text)
 	if err != nil {
@@ -151,7 +152,7 @@ func parseAddress(text string) (address, error) {
 	}
 	at := strings.LastIndexByte(parsed.Address, '@')
 	a := address{local: parsed.Address[:at]}
-	if a.name, err = headerValue(parsed.Name); err != nil { // encoded words may hide anything
+	if a.name, err = headerValue(parsed.Name); err != nil { // an encoded word may hide any character
 		return a, fmt.Errorf("its name %w", err)
 	}
 	// A quoted part before the @ can look like another address or a parameter to a less careful reader.
@@ -181,21 +182,21 @@ var (
 func checkHeaderName(name string) error {
 	switch {
 	case !headerName.MatchString(name):
-		return errors.New("is no header's name: letters, digits and hyphens, at most 76")
+		return errors.New("is not a header's name: letters, digits and hyphens, at most 76")
 	case ownHeader.MatchString(name):
-		return errors.New("is not for a job to set")
+		return errors.New("cannot be set by a job")
 	}
 	return nil
 }
 
-// headerValue is a text as a header can have it: one line. Runs of blanks count as one, since a header is
-// folded at them, and a folded line of nothing but blanks is the end of the headers to some who read it.
+// headerValue returns a text as one line for a header. Runs of blanks become one blank, because headers are folded at
+// blanks, and some readers take a folded line of blanks for the end of the headers.
 func headerValue(text string) (string, error) {
 	if i := strings.IndexFunc(text, unicode.IsControl); i >= 0 {
 		return "", errors.New("has a line break or another control character")
 	}
 	if strings.Contains(text, "=?") {
-		return "", errors.New("looks like an encoded word (=?…): write it as people shall read it")
+		return "", errors.New("looks like an encoded word (=?…): write it in plain text")
 	}
 	if len(text) > maxHeaderValue {
 		return "", fmt.Errorf("has %d bytes, of at most %d", len(text), maxHeaderValue)

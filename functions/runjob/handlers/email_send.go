@@ -17,23 +17,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// How long the server may take, as RFC 5321 has it or less; the attempt's context bounds all together.
+// How long the server may take, at most as long as RFC 5321 recommends. The attempt's context bounds the whole dialog.
 const (
 	smtpConnectIn = 30 * time.Second
-	smtpAnswerIn  = 2 * time.Minute  // to each command
-	smtpTakeIn    = 10 * time.Minute // to the end of the message: giving up here may send it twice
-	smtpQuitIn    = time.Second      // nothing depends on it
+	smtpAnswerIn  = 2 * time.Minute  // for each command
+	smtpTakeIn    = 10 * time.Minute // for the end of the message: giving up here may send it twice
+	smtpQuitIn    = time.Second      // its answer does not matter
 )
 
-// mailServer is what SMTP_HOST names.
+// mailServer is the mail server of SMTP_HOST.
 type mailServer struct {
 	cfg EmailConfig
 	tls *tls.Config
 }
 
-// send hands a message over and returns the server's last word. All recipients get it or none: the
-// dialog ends before the message as soon as one of them was refused, so a retry sends no recipient a second
-// one. It ends at once with its context, whose cause it then returns.
+// send sends a message and returns the server's last answer. Either all recipients receive it or none: if the server
+// refuses one of them, the dialog ends before the message, so that a retry sends no recipient a second one. When its
+// context ends, send returns the cause at once.
 func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, error) {
 	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
 	conn, err := (&net.Dialer{Timeout: smtpConnectIn}).DialContext(ctx, "tcp", address)
@@ -48,7 +48,7 @@ func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, er
 	}
 	d := dialog{conn: conn, client: client}
 	answer, err := d.transact(m, raw)
-	if !d.halfway { // or QUIT would end the message with a dot, and send what there is of it
+	if !d.halfway { // otherwise QUIT would end the message with a dot, and send half of it
 		d.patience(smtpQuitIn)
 		_ = client.Quit()
 	}
@@ -58,7 +58,7 @@ func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, er
 	return answer, nil
 }
 
-// greet goes as far as the server expecting a message: TLS and login done.
+// greet prepares the connection for a message, with TLS and login.
 func (s *mailServer) greet(ctx context.Context, conn net.Conn, utf8 bool) (*smtp.Client, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if s.cfg.TLS != smtpTLS {
@@ -79,7 +79,7 @@ func (s *mailServer) greet(ctx context.Context, conn net.Conn, utf8 bool) (*smtp
 		options = append(options, gomail.WithOpportunisticSMTPAuth(s.logins()...),
 			gomail.WithUsername(s.cfg.Username), gomail.WithPassword(s.cfg.Password.Reveal()))
 	}
-	if !utf8 { // or a next server that does not take it would send it back
+	if !utf8 { // otherwise a next server without SMTPUTF8 would return the message
 		options = append(options, gomail.WithoutSMTPUTF8())
 	}
 	client, err := gomail.NewClient(s.cfg.Host, options...)
@@ -89,8 +89,8 @@ func (s *mailServer) greet(ctx context.Context, conn net.Conn, utf8 bool) (*smtp
 	return client.DialToSMTPClientWithContext(ctx)
 }
 
-// logins are the ways to log in, best first. The library refuses to send a password as it is without
-// TLS, but to this machine.
+// logins returns the ways to log in, the best first. The library refuses to send a plain password without TLS, except
+// to this machine.
 func (s *mailServer) logins() []gomail.SMTPAuthType {
 	bound := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256PLUS, gomail.SMTPAuthSCRAMSHA1PLUS}
 	scrambled := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5}
@@ -101,11 +101,11 @@ func (s *mailServer) logins() []gomail.SMTPAuthType {
 	return append(scrambled, plain...)
 }
 
-// dialog is one with a server that knows who we are.
+// dialog is an authenticated connection to the server.
 type dialog struct {
 	conn    net.Conn // below TLS
 	client  *smtp.Client
-	halfway bool // some of the message is on its way, and its end is not
+	halfway bool // part of the message was sent, but not its end
 }
 
 func (d *dialog) patience(limit time.Duration) { _ = d.conn.SetDeadline(time.Now().Add(limit)) }
@@ -131,7 +131,7 @@ func (d *dialog) transact(m *email, raw []byte) (string, error) {
 	}
 	d.patience(smtpTakeIn)
 	d.halfway = true
-	if _, err := body.Write(raw); err != nil { // not closed: that is the dot
+	if _, err := body.Write(raw); err != nil { // not closed: closing sends the final dot
 		return "", trouble("send the message", err)
 	}
 	d.halfway = false
@@ -144,7 +144,7 @@ func (d *dialog) transact(m *email, raw []byte) (string, error) {
 	return "", nil
 }
 
-// name sends the recipients to the server. It sends all of them, to report at once which were refused.
+// name sends the recipients to the server: all of them, so that one failure names all refused ones.
 func (d *dialog) name(recipients []address) error {
 	var refusals []string
 	refused := &Failure{Code: string(apierror.EmailFailed), Retryable: true, Private: true}
@@ -171,11 +171,10 @@ func (d *dialog) name(recipients []address) error {
 	return refused
 }
 
-// path is the address as commands have it.
+// path returns the address as commands contain it.
 func (a address) path() string { return "<" + a.String() + ">" }
 
-// trouble makes a failure of the answer of a server, or of a connection that broke. An answer that begins
-// with a 5 is final.
+// trouble returns the failure for a server's answer or a broken connection. An answer that begins with 5 is permanent.
 func trouble(doing string, err error) *Failure {
 	failure := &Failure{
 		Code: string(apierror.EmailFailed), Message: doing + ": " + reason(err), Retryable: true, Cause: err,
@@ -185,7 +184,7 @@ func trouble(doing string, err error) *Failure {
 		return failure
 	}
 	failure.Cause = nil
-	failure.Private = true // it names people
+	failure.Private = true // it may name people
 	failure.Message = fmt.Sprintf("%s: %d %s", doing, answer.Code, strings.ReplaceAll(answer.Msg, "\n", " "))
 	if answer.Code >= 500 && answer.Code < 600 {
 		failure.Code, failure.Retryable = string(apierror.EmailRefused), false
@@ -193,8 +192,8 @@ func trouble(doing string, err error) *Failure {
 	return failure
 }
 
-// greeting is trouble before the message is spoken of. Then the server's words are about us: they may name this
-// worker's address, or the user as whom it logs in.
+// greeting is trouble before the message's own commands. The server's text then concerns the worker: it may contain the
+// worker's address or user name.
 func greeting(err error) *Failure {
 	const doing = "greet the mail server"
 	failure := trouble(doing, err)
@@ -210,7 +209,7 @@ func answered(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// ended is the cause of the context's end, where it has ended, instead of what followed from it.
+// ended returns the cause of the context's end, if it has ended, instead of an error that followed from it.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

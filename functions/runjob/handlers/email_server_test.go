@@ -22,18 +22,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// letter is what a server has taken.
+// letter is a message that a server has accepted.
 type letter struct {
 	from       string
 	to         []string
 	raw        string
 	utf8, safe bool
-	user       string // who logged in
+	user       string // that logged in
 }
 
-// office is a real mail server that keeps what it takes.
+// office is a real mail server that keeps the messages that it accepts.
 type office struct {
-	password string // empty: nobody has to log in
+	password string // empty: no login is needed
 	logins   []string
 
 	mu      sync.Mutex
@@ -45,7 +45,7 @@ func (o *office) open(t *testing.T, at string, set func(*smtp.Server), wrap func
 	t.Helper()
 	listener, err := net.Listen("tcp", at)
 	if err != nil {
-		t.Skip(err) // not every system has all of 127.0.0.0/8
+		t.Skip(err) // some systems do not have all of 127.0.0.0/8
 	}
 	server := smtp.NewServer(o)
 	server.Domain, server.AllowInsecureAuth, server.ErrorLog = "office.test", true, slog.NewLogLogger(slog.DiscardHandler, 0)
@@ -68,7 +68,7 @@ func (o *office) got() []letter {
 	return o.letters
 }
 
-// NewSession is for smtp.Backend.
+// NewSession implements smtp.Backend.
 func (o *office) NewSession(c *smtp.Conn) (smtp.Session, error) {
 	return &visitor{office: o, conn: c}, nil
 }
@@ -121,14 +121,14 @@ func (v *visitor) Auth(mech string) (sasl.Server, error) {
 	return &loginServer{check: check}, nil
 }
 
-// loginServer is the old LOGIN, which the library speaks as a client only.
+// loginServer is the server of the old LOGIN mechanism, for which the library has a client only.
 type loginServer struct {
 	step  int
 	user  string
 	check func(user, password string) error
 }
 
-// Next is for sasl.Server.
+// Next implements sasl.Server.
 func (l *loginServer) Next(response []byte) ([]byte, bool, error) {
 	l.step++
 	switch l.step {
@@ -142,16 +142,16 @@ func (l *loginServer) Next(response []byte) ([]byte, bool, error) {
 	}
 }
 
-// script is a server that answers as it is told to, by command ("connect" and "." too); an answer may be
-// "hang" or "close", and several of them, parted by |, come one after another, the last again and again.
+// script is a server with scripted answers by command ("connect" and "." too). An answer may be "hang" or "close". Of
+// several answers, separated by |, one is sent each time, and the last one repeatedly.
 type script map[string]string
 
 type scripted struct {
 	cfg handlers.EmailConfig
 
-	mu    sync.Mutex
-	heard []string
-	hung  chan struct{} // closed when it hangs
+	mu       sync.Mutex
+	received []string
+	hung     chan struct{} // closed when it hangs
 }
 
 func (s script) open(t *testing.T) *scripted {
@@ -188,7 +188,7 @@ func (s *scripted) talk(ended context.Context, conn *net.TCPConn, answers script
 		"QUIT": "221 bye",
 	}
 	times := map[string]int{}
-	answer := func(command string) string { // what was said; empty: the end
+	answer := func(command string) string { // returns the answer; empty: the connection ends
 		text, ok := answers[command]
 		if !ok {
 			text = cmp.Or(usual[command], "250 ok")
@@ -209,31 +209,31 @@ func (s *scripted) talk(ended context.Context, conn *net.TCPConn, answers script
 		}
 		return text
 	}
-	said := answer("connect")
-	for lines := bufio.NewReaderSize(conn, 1<<10); said != ""; {
+	sent := answer("connect")
+	for lines := bufio.NewReaderSize(conn, 1<<10); sent != ""; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			return
 		}
 		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(said, "354") && line != "." { // of the message
+		if strings.HasPrefix(sent, "354") && line != "." { // of the message
 			if answers["body"] == "hang" {
-				said = answer("body")
+				sent = answer("body")
 			}
 			continue
 		}
 		s.mu.Lock()
-		s.heard = append(s.heard, line)
+		s.received = append(s.received, line)
 		s.mu.Unlock()
 		command, _, _ := strings.Cut(line, " ")
-		said = answer(command)
+		sent = answer(command)
 	}
 }
 
 func (s *scripted) lines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.heard
+	return s.received
 }
 
 var jobID = uuid.MustParse("0193a4a5-0000-7000-8000-000000000017")

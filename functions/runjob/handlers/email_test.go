@@ -52,7 +52,7 @@ func TestAMailGoesOutAndItsOutputNamesIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidWithA4IsTriedAgainAndWithA5IsNot(t *testing.T) {
+func TestAReplyOf4IsRetriedAndOf5IsNot(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"connect", "EHLO", "MAIL", "RCPT", "DATA", "."} {
 		for answer, want := range map[string]struct {
@@ -77,19 +77,19 @@ func TestWhatIsSaidWithA4IsTriedAgainAndWithA5IsNot(t *testing.T) {
 				if failure == nil || failure.Code != want.code || failure.Retryable != want.retryable {
 					t.Fatalf("failed with %+v, %v", failure, err)
 				}
-				if command == "connect" || command == "EHLO" { // the server's words may name us
+				if command == "connect" || command == "EHLO" { // the server's text may name the worker
 					answer = answer[:3]
 				}
 				if answer[0] <= '9' && !strings.Contains(failure.Message, answer) {
 					t.Errorf("returned %q", failure.Message)
 				}
-				if heard := server.lines(); command != "." && slices.Contains(heard, ".") {
-					t.Errorf("sent the message: %q", heard)
+				if received := server.lines(); command != "." && slices.Contains(received, ".") {
+					t.Errorf("sent the message: %q", received)
 				}
 			})
 		}
 	}
-	t.Run("nobody there", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		t.Parallel()
 		cfg := script{}.open(t).cfg
 		cfg.Host, cfg.Port = "nowhere.invalid", 25
@@ -100,13 +100,13 @@ func TestWhatIsSaidWithA4IsTriedAgainAndWithA5IsNot(t *testing.T) {
 	})
 }
 
-func TestAllRecipientsGetItOrNone(t *testing.T) {
+func TestAllRecipientsReceiveAMessageOrNone(t *testing.T) {
 	t.Parallel()
 	to := []string{"a@example.org", "b@example.org", "c@example.org"}
 	for _, c := range []struct {
 		name, answers string
 		retryable     bool
-		says          []string
+		messages      []string
 	}{
 		{"one is refused", "250 ok|550 5.1.1 unknown|250 ok", false, []string{"1 of 3", "b@example.org: 550 5.1.1 unknown"}},
 		{"one is greylisted", "250 ok|250 ok|451 4.7.1 greylisted", true, []string{"1 of 3", "c@example.org: 451 4.7.1"}},
@@ -129,23 +129,23 @@ func TestAllRecipientsGetItOrNone(t *testing.T) {
 			if failure == nil || failure.Retryable != c.retryable {
 				t.Fatalf("failed with %+v, %v", failure, err)
 			}
-			for _, part := range c.says {
+			for _, part := range c.messages {
 				if !strings.Contains(failure.Message, part) {
 					t.Errorf("returned %q, not %s", failure.Message, part)
 				}
 			}
-			heard := server.lines()
-			if slices.Contains(heard, "DATA") {
-				t.Errorf("somebody got it: %q", heard)
+			received := server.lines()
+			if slices.Contains(received, "DATA") {
+				t.Errorf("a recipient received it: %q", received)
 			}
-			if last := heard[len(heard)-1]; last != "QUIT" && !strings.Contains(c.answers, "close") {
+			if last := received[len(received)-1]; last != "QUIT" && !strings.Contains(c.answers, "close") {
 				t.Errorf("left without a word after %q", last)
 			}
 		})
 	}
 }
 
-func TestAServerThatHangsHoldsNobodyBeyondTheAttemptsEnd(t *testing.T) {
+func TestAHangingServerDoesNotOutlastTheAttempt(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"connect", "EHLO", "STARTTLS", "MAIL", "RCPT", "DATA", "body", "."} {
 		t.Run(command, func(t *testing.T) {
@@ -171,14 +171,14 @@ func TestAServerThatHangsHoldsNobodyBeyondTheAttemptsEnd(t *testing.T) {
 			if !errors.Is(err, handlers.ErrCancelled) {
 				t.Errorf("ended with %v", err)
 			}
-			if heard := server.lines(); slices.Contains(heard, ".") != (command == ".") {
-				t.Errorf("sent half a message: %q", heard)
+			if received := server.lines(); slices.Contains(received, ".") != (command == ".") {
+				t.Errorf("sent half a message: %q", received)
 			}
 		})
 	}
 }
 
-// certified is a TLS configuration for 127.0.0.1, and who trusts it.
+// certified returns a TLS configuration for 127.0.0.1, and a pool that trusts it.
 func certified(t *testing.T) (*tls.Config, *x509.CertPool) {
 	server := httptest.NewTLSServer(nil)
 	t.Cleanup(server.Close)
@@ -187,7 +187,7 @@ func certified(t *testing.T) (*tls.Config, *x509.CertPool) {
 	return &tls.Config{Certificates: server.TLS.Certificates}, pool
 }
 
-func TestTLSIsNeverGoneWithout(t *testing.T) {
+func TestMailIsNeverSentWithoutTheConfiguredTLS(t *testing.T) {
 	t.Parallel()
 	secure, trusted := certified(t)
 	offer := func(s *smtp.Server) { s.TLSConfig = secure }
@@ -200,7 +200,7 @@ func TestTLSIsNeverGoneWithout(t *testing.T) {
 		sent          bool
 	}{
 		{"STARTTLS", "starttls", offer, nil, trusted, true},
-		{"STARTTLS is what happens unless told otherwise", "", offer, nil, trusted, true},
+		{"STARTTLS is the default", "", offer, nil, trusted, true},
 		{"TLS from the first byte", "tls", nil, wrap, trusted, true},
 		{"none, though it is offered", "none", offer, nil, trusted, true},
 		{"STARTTLS is not offered", "starttls", nil, nil, trusted, false},
@@ -231,7 +231,7 @@ func TestTLSIsNeverGoneWithout(t *testing.T) {
 	}
 }
 
-func TestLoggingIn(t *testing.T) {
+func TestLoginUsesTheBestMechanism(t *testing.T) {
 	t.Parallel()
 	secure, trusted := certified(t)
 	for _, c := range []struct {
@@ -265,13 +265,13 @@ func TestLoggingIn(t *testing.T) {
 			case c.code != "" && (failure == nil || failure.Code != c.code || len(got) != 0):
 				t.Errorf("ended with %v, the server got %+v", err, got)
 			case err != nil && strings.Contains(err.Error(), "right"):
-				t.Errorf("tells the password: %v", err)
+				t.Errorf("shows the password: %v", err)
 			}
 		})
 	}
 }
 
-func TestAddressesOfTheWholeWorld(t *testing.T) {
+func TestInternationalAddressesAreSupported(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, to, path string
@@ -301,7 +301,7 @@ func TestAddressesOfTheWholeWorld(t *testing.T) {
 	}
 }
 
-func TestWithoutItsSettingsAMailFailsForGood(t *testing.T) {
+func TestAMailWithoutAConfiguredServerFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		cfg  handlers.EmailConfig

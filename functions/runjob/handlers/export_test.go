@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// ReadAnswer is what becomes of an answer.
+// ReadAnswer returns the result of an answer.
 func ReadAnswer(status int, header http.Header, body []byte) (json.RawMessage, *Failure) {
 	answer := &outbound.Answer{Status: status, Header: header, Body: body}
 	if status/100 != 2 {
@@ -18,7 +18,7 @@ func ReadAnswer(status int, header http.Header, body []byte) (json.RawMessage, *
 	return outputOf(answer)
 }
 
-// ReadCall reads a payload of EXTERNAL or FUNCTION, as far as the two have it in common.
+// ReadCall reads the common fields of a payload of EXTERNAL or FUNCTION.
 func ReadCall(payload []byte) (url string, headers map[string]string, wait time.Duration, wrong *Failure) {
 	p, wrong := readCall(payload)
 	return p.URL, p.Headers, p.wait(), wrong

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// External runs jobs of type EXTERNAL: it hands them to an outside system, which calls back when it is done.
+// External runs jobs of type EXTERNAL: it sends them to an outside system, which calls back when it has finished.
 type External struct {
 	caller *Caller
 }
@@ -22,7 +22,7 @@ const typeExternalCall = "io.jobweaver.external.call.v1"
 
 // order is the body of the request.
 type order struct {
-	Type     string          `json:"type"` // headers are not signed, the body is
+	Type     string          `json:"type"` // in the body, because headers are not signed
 	OwnerID  string          `json:"ownerId,omitempty"`
 	JobID    uuid.UUID       `json:"jobId"`
 	Attempt  int             `json:"attempt"`
@@ -31,7 +31,7 @@ type order struct {
 	Callback *callback       `json:"callback"`
 }
 
-// Run is the Handler. What the outside system answers beside 2xx is nobody's business.
+// Run implements Handler. The body of a 2xx answer is ignored.
 func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
 	p, wrong := readCall(a.Payload)
 	if wrong != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 )
 
-func TestAnExternalJobIsHandedOverAndWaits(t *testing.T) {
+func TestAnExternalJobIsSentAndWaits(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 201, 202, 204, 299} {
-		server := newReceiver(t, says(status, "", ""))
+		server := newReceiver(t, answerWith(status, "", ""))
 		c := newCalls(t, "EXTERNAL", callConfig())
 		a := newAttempt(3, `{"url": "`+server.URL+`/in?x=1", "data": {"a": "<&>", "n": 12345678901234567890}, "headers": {"Authorization": "Bearer x"}, "callbackTimeoutMs": 600000}`)
 		result, err := c.handler(t.Context(), a)
@@ -25,7 +25,7 @@ func TestAnExternalJobIsHandedOverAndWaits(t *testing.T) {
 		got := server.only(t)
 		got.wantSigned(t, a, 10*time.Minute)
 		want := fmt.Sprintf(`{"type":"io.jobweaver.external.call.v1","ownerId":"acme","jobId":%q,"attempt":3,"jobType":"EXTERNAL","data":{"a":"<&>","n":12345678901234567890},"callback":{"url":%q,"secret":%q,"deadlineAt":%q}}`,
-			a.JobID, door, got.Header.Get("X-Callback-Secret"), got.Header.Get("X-Callback-Deadline"))
+			a.JobID, callbackURL, got.Header.Get("X-Callback-Secret"), got.Header.Get("X-Callback-Deadline"))
 		if string(got.body) != want {
 			t.Errorf("sent %s, not %s", got.body, want)
 		}
@@ -37,7 +37,7 @@ func TestAnExternalJobIsHandedOverAndWaits(t *testing.T) {
 
 func TestEachAttemptHasASecretOfItsOwn(t *testing.T) {
 	t.Parallel()
-	server := newReceiver(t, says(200, "", ""))
+	server := newReceiver(t, answerWith(200, "", ""))
 	c := newCalls(t, "EXTERNAL", callConfig())
 	secrets := map[string]bool{}
 	for number := range 3 {
@@ -60,14 +60,14 @@ func TestEachAttemptHasASecretOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestTheWaitIsCountedFromTheMomentThatWasTold(t *testing.T) {
+func TestTheWaitEndsAtTheDeadlineThatWasSent(t *testing.T) {
 	t.Parallel()
 	server := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) {
-		told, err := time.Parse(time.RFC3339, r.Header.Get("X-Callback-Deadline"))
+		deadline, err := time.Parse(time.RFC3339, r.Header.Get("X-Callback-Deadline"))
 		if err != nil {
 			t.Error(err)
 		}
-		<-time.After(time.Until(told)) // it thinks until it is too late
+		<-time.After(time.Until(deadline)) // it answers too late
 	})
 	c := newCalls(t, "EXTERNAL", callConfig())
 	result, err := c.run(`{"url": "` + server.URL + `", "callbackTimeoutMs": 50}`)
@@ -79,9 +79,9 @@ func TestTheWaitIsCountedFromTheMomentThatWasTold(t *testing.T) {
 	}
 }
 
-func TestWithoutCallbacksAnExternalJobCallsNobody(t *testing.T) {
+func TestWithoutCallbacksAnExternalJobCallsNoSystem(t *testing.T) {
 	t.Parallel()
-	server := newReceiver(t, says(200, "", ""))
+	server := newReceiver(t, answerWith(200, "", ""))
 	for name, without := range map[string]func(*handlers.Config){
 		"CALLBACK_URL":     func(c *handlers.Config) { c.Calls.CallbackURL = "" },
 		"CALLBACK_SECRETS": func(c *handlers.Config) { c.Callback.Secrets = nil },
@@ -100,7 +100,7 @@ func TestWithoutCallbacksAnExternalJobCallsNobody(t *testing.T) {
 
 func TestWithoutSigningSecretsNothingIsSigned(t *testing.T) {
 	t.Parallel()
-	server := newReceiver(t, says(200, "", ""))
+	server := newReceiver(t, answerWith(200, "", ""))
 	cfg := callConfig()
 	cfg.Webhook.Secrets = nil
 	if _, err := newCalls(t, "EXTERNAL", cfg).run(`{"url": "` + server.URL + `"}`); err != nil {

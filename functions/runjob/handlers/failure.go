@@ -17,16 +17,16 @@ type Failure struct {
 	Code       string // namespaced, as in DEMO.NO_SUCH_FILE
 	Message    string
 	Retryable  bool
-	RetryAfter time.Duration // 0: the job's policy decides
-	Private    bool          // the message has the words of others: it stands with the job, not in the worker's own log
-	Cause      error         // for the worker's log only: it may name our hosts, users and paths
+	RetryAfter time.Duration // 0: as the job's retry policy has it
+	Private    bool          // the message quotes an outside system: it is not for the worker's own log
+	Cause      error         // for the worker's log only: it may name hosts, users and paths of the installation
 }
 
-// Error is the code and the message.
+// Error returns the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// invalidPayload lists all that is wrong; trying again would not help. It is private: a decoder's error may quote the
-// payload.
+// invalidPayload returns a permanent failure with all errors of the payload. It is private: a decoder's error may quote
+// the payload.
 func invalidPayload(err error) *Failure {
 	message := err.Error()
 	var refused *apierror.Error
@@ -40,12 +40,12 @@ func invalidPayload(err error) *Failure {
 	return &Failure{Code: string(apierror.InvalidPayload), Message: message, Private: true}
 }
 
-// notConfigured is the failure of a job type that its operator has not set up; the jobs of others go on.
+// notConfigured returns the failure of a job type that the operator has not configured; other types work.
 func notConfigured(setting string) *Failure {
 	return &Failure{Code: string(apierror.NotConfigured), Message: setting + " is not set for this worker"}
 }
 
-// reason is for a job's owner: why something of the installation could not be used. The error itself names addresses
+// reason returns for a job's owner why a part of the installation could not be used. The error itself names addresses
 // and paths.
 func reason(err error) string {
 	var (

@@ -16,11 +16,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// TypeFunctionCall is the type of the event that FUNCTION sends where its payload names none.
+// TypeFunctionCall is the type of the event that FUNCTION sends if the payload names none.
 const TypeFunctionCall = "io.jobweaver.function.call.v1"
 
-// Function runs jobs of type FUNCTION: it sends an event to the service that does the work, and its answer is the
-// output.
+// Function runs jobs of type FUNCTION: it sends an event to a service, whose answer is the output.
 type Function struct {
 	caller *Caller
 }
@@ -28,7 +27,7 @@ type Function struct {
 // NewFunction returns the handler.
 func NewFunction(caller *Caller) *Function { return &Function{caller} }
 
-// Run is the Handler.
+// Run implements Handler.
 func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	p, wrong := readCall(a.Payload)
 	if wrong != nil {
@@ -38,7 +37,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if err != nil {
 		return Result{}, invalidPayload(err)
 	}
-	back, noCallback := f.caller.callback(a, p.wait()) // a service that answers at once needs none
+	back, noCallback := f.caller.callback(a, p.wait()) // a service that answers at once needs no callback
 	request, wrong := f.caller.request(ctx, a, p, back)
 	if wrong != nil {
 		return Result{}, wrong
@@ -67,11 +66,11 @@ var (
 	errReserved     = errors.New("payload.type: io.jobweaver. is for events of JobWeaver, except " + TypeFunctionCall)
 	errType         = errors.New(`payload.type: must be 1 to 255 of ASCII's visible characters, without " and %`)
 
-	// typeOfCall leaves out what would have to be escaped in a header, which few receivers undo.
+	// typeOfCall excludes characters that must be escaped in a header: few receivers unescape them.
 	typeOfCall = regexp.MustCompile(`^[!#$&-~]{1,255}$`)
 )
 
-// callEvent is the event of an attempt: the same id, should it be sent twice.
+// callEvent returns the event of an attempt. If it is sent twice, the id is the same.
 func callEvent(ctx context.Context, a *Attempt, p callPayload) (event.Event, error) {
 	typ := TypeFunctionCall
 	if p.Type != nil {
@@ -83,7 +82,7 @@ func callEvent(ctx context.Context, a *Attempt, p callPayload) (event.Event, err
 	if typ != TypeFunctionCall && strings.HasPrefix(strings.ToLower(typ), "io.jobweaver.") {
 		return event.Event{}, errReserved
 	}
-	var data any // none, where the payload has none
+	var data any // nil if the payload has none
 	if p.Data != nil {
 		data = p.Data
 	}

@@ -26,9 +26,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-func TestAFunctionIsSentAnEvent(t *testing.T) {
+func TestAFunctionSendsAnEvent(t *testing.T) {
 	t.Parallel()
-	server := newReceiver(t, says(204, "", ""))
+	server := newReceiver(t, answerWith(204, "", ""))
 	c := newCalls(t, "FUNCTION", callConfig())
 	a := newAttempt(2, `{"url": "`+server.URL+`/f?x=1", "data": {"a": "<&>ü", "n": 12345678901234567890}, "type": "com.example.resize", "headers": {"Authorization": "Bearer x"}}`)
 	result, err := c.handler(t.Context(), a)
@@ -59,14 +59,14 @@ func TestAFunctionIsSentAnEvent(t *testing.T) {
 	}
 }
 
-func TestAFunctionWithoutDataIsSentNone(t *testing.T) {
+func TestAFunctionWithoutDataSendsAnEventWithoutData(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ data, contentType, body string }{
 		{``, "", ""},
 		{`, "data": null`, "application/json", "null"},
 		{`, "data": ""`, "application/json", `""`},
 	} {
-		server := newReceiver(t, says(200, "", ""))
+		server := newReceiver(t, answerWith(200, "", ""))
 		if _, err := newCalls(t, "FUNCTION", callConfig()).run(`{"url": "` + server.URL + `"` + c.data + `}`); err != nil {
 			t.Fatal(err)
 		}
@@ -78,11 +78,12 @@ func TestAFunctionWithoutDataIsSentNone(t *testing.T) {
 	}
 }
 
-// security H1, script P1: whoever submits a FUNCTION chooses its body, and so could write the end of somebody's job.
-func TestAFunctionsRequestDoesNotVerifyAsAnEnd(t *testing.T) {
+// A client chooses the body of a FUNCTION, and so could write a delivery about another owner's job: its signature must
+// not verify as that of a delivery.
+func TestAFunctionsRequestDoesNotVerifyAsAStatus(t *testing.T) {
 	t.Parallel()
 	const forged = `{"type":"io.jobweaver.job.status.v1","ownerId":"victim","jobId":"019aa5d0-8f5e-7cc0-8000-000000000001","version":99,"status":"COMPLETED"}`
-	server := newReceiver(t, says(200, "", ""))
+	server := newReceiver(t, answerWith(200, "", ""))
 	c := newCalls(t, "FUNCTION", callConfig())
 	if _, err := c.run(`{"url": "` + server.URL + `", "type": "com.example.done", "data": ` + forged + `}`); err != nil {
 		t.Fatal(err)
@@ -116,10 +117,10 @@ func TestAFunctionsRequestDoesNotVerifyAsAnEnd(t *testing.T) {
 
 const eventHeader = `Ce-Specversion: 1.0, Ce-Id: 1, Ce-Source: /f, Ce-Type: done`
 
-// answers are good ones, by their content type, other headers and body.
+// answers has good answers, by their content type, other headers and body.
 var answers = map[string]struct {
 	contentType, header, body string
-	output                    string // or the code of a failure
+	output                    string // or a failure's code
 }{
 	"JSON":                       {"application/json", "", ` {"a": [1, "ü"]} `, `{"a": [1, "ü"]}`},
 	"JSON in other letters":      {"Application/JSON; charset=UTF-8", "", `true`, `true`},
@@ -183,7 +184,7 @@ func TestAGoodAnswerIsTheOutput(t *testing.T) {
 						header = append(header, name, value)
 					}
 				}
-				server := newReceiver(t, says(status, want.contentType, want.body, header...))
+				server := newReceiver(t, answerWith(status, want.contentType, want.body, header...))
 				result, err := c.handler(t.Context(), newAttempt(1, `{"url": "`+server.URL+`"}`))
 				if strings.HasPrefix(want.output, "WORKER.") {
 					if got := asFailure(t, result, err); got.Code != want.output || got.Retryable || len(got.Message) > 1200 {
@@ -201,7 +202,7 @@ func TestAGoodAnswerIsTheOutput(t *testing.T) {
 
 func TestAFunctionThatAcceptsIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := newReceiver(t, says(202, "application/json", `{"broken`)) // nobody reads it
+	server := newReceiver(t, answerWith(202, "application/json", `{"broken`)) // the handler does not read it
 	c := newCalls(t, "FUNCTION", callConfig())
 	result, err := c.run(`{"url": "` + server.URL + `", "callbackTimeoutMs": 60000}`)
 	if err != nil || result.Output != nil || result.WaitFor > time.Minute || result.WaitFor < 30*time.Second {
@@ -218,22 +219,22 @@ func TestWithoutCallbacksAFunctionMustAnswerAtOnce(t *testing.T) {
 	cfg := callConfig()
 	cfg.Callback.Secrets = nil
 	c := newCalls(t, "FUNCTION", cfg)
-	server := newReceiver(t, says(200, "", "7"))
+	server := newReceiver(t, answerWith(200, "", "7"))
 	if result, err := c.run(`{"url": "` + server.URL + `"}`); err != nil || string(result.Output) != "7" {
 		t.Errorf("%+v, %v", result, err)
 	}
 	for name := range server.only(t).Header {
 		if strings.HasPrefix(name, "X-Callback") {
-			t.Errorf("is told %s", name)
+			t.Errorf("receives %s", name)
 		}
 	}
-	server = newReceiver(t, says(202, "", ""))
+	server = newReceiver(t, answerWith(202, "", ""))
 	if got := c.failure(`{"url": "` + server.URL + `"}`); got.Code != "WORKER.NOT_CONFIGURED" || got.Retryable {
 		t.Errorf("%+v", got)
 	}
 }
 
-// The SDK's own receiver reads our events, and we its answers.
+// The SDK's receiver reads the handler's events, and the handler reads its answers.
 func TestTheCloudEventsSDKAnswers(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -286,8 +287,8 @@ func TestTheCloudEventsSDKAnswers(t *testing.T) {
 	}
 }
 
-// A function that answers with the SDK's writer, structured or binary.
-func TestTheSDKsEventsAreRead(t *testing.T) {
+// A function answers with the SDK's writer, in structured or binary mode.
+func TestEventsOfTheSDKAreRead(t *testing.T) {
 	t.Parallel()
 	for name, encoding := range map[string]func(context.Context) context.Context{
 		"binary": binding.WithForceBinary, "structured": binding.WithForceStructured,
@@ -308,7 +309,7 @@ func TestTheSDKsEventsAreRead(t *testing.T) {
 				if err := e.SetData(contentType, c.data); err != nil {
 					t.Error(err)
 				}
-				recorder := httptest.NewRecorder() // the SDK does not escape: it is done here
+				recorder := httptest.NewRecorder() // the test escapes the headers, because the SDK does not
 				if err := cehttp.WriteResponseWriter(encoding(r.Context()), binding.ToMessage(&e), 200, recorder); err != nil {
 					t.Error(err)
 				}

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func TestARegistryKnowsItsTypes(t *testing.T) {
+func TestARegistryHasItsTypes(t *testing.T) {
 	t.Parallel()
 	r, err := handlers.Builtin(handlers.Config{})
 	if err != nil {

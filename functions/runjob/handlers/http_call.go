@@ -11,11 +11,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// maxAnswer bounds what is read of an answer, which is not used.
+// maxAnswer is how many bytes of an answer are read. They are not used.
 const maxAnswer = 64 << 10
 
-// httpCall makes the call of a step. It fails when the answer is 400 or above, or does not come. The
-// attempt's context bounds it. Who answers that it is too busy may say for how long.
+// httpCall makes the call of a step. It fails if the status is 400 or above, or without an answer. The attempt's
+// context bounds it. A service that is too busy may set the delay before the retry.
 func (s *Simulation) httpCall(ctx context.Context, step jobspec.HTTPCall) error {
 	request, err := http.NewRequestWithContext(ctx, step.Method, step.URL, http.NoBody)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Simulation) httpCall(ctx context.Context, step jobspec.HTTPCall) error 
 	return failure
 }
 
-// mayGetBetter reports whether a call that was answered so, 400 or above, is worth another try: those that
-// Knative tries again.
+// mayGetBetter reports whether a call with this status, 400 or above, is worth a retry: the statuses that Knative
+// retries.
 func mayGetBetter(status int) bool {
 	switch status {
 	case http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:

@@ -11,11 +11,11 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 )
 
-func TestWhatAnAnswerAsksFor(t *testing.T) {
+func TestRetryAfterSetsTheDelay(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * time.Hour
-	said := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC) // its clock need not be ours
-	in := func(d time.Duration) string { return said.Add(d).Format(http.TimeFormat) }
+	date := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC) // its clock may differ from this process's
+	in := func(d time.Duration) string { return date.Add(d).Format(http.TimeFormat) }
 	for i, c := range []struct {
 		status    int
 		after     string
@@ -48,7 +48,7 @@ func TestWhatAnAnswerAsksFor(t *testing.T) {
 		t.Run(fmt.Sprint(i, " ", c.status, " ", c.after), func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Date", said.Format(http.TimeFormat))
+				w.Header().Set("Date", date.Format(http.TimeFormat))
 				if c.after != "" {
 					w.Header().Set("Retry-After", c.after)
 				}
@@ -65,10 +65,10 @@ func TestWhatAnAnswerAsksFor(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatTellsNoTimeIsTakenByOurs(t *testing.T) {
+func TestRetryAfterWithoutADateUsesTheWorkersClock(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Date"] = nil // or the server would add one
+		w.Header()["Date"] = nil // otherwise the server would add one
 		w.Header().Set("Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))

@@ -13,11 +13,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// What a failure says stands with its job, for those who may read the job. The worker's own log has other readers, and
-// gets nothing of a payload or of what others answered.
-func TestWhatAFailureTellsOfAPayloadIsNotForTheLog(t *testing.T) {
+// A failure's message is stored with its job, for the job's readers. The worker's own log has other readers, so it must
+// not quote payloads or answers.
+func TestFailuresThatQuoteAPayloadAreNotLogged(t *testing.T) {
 	t.Parallel()
-	refuses := newReceiver(t, says(404, "text/plain", "no"))
+	refuses := newReceiver(t, answerWith(404, "text/plain", "no"))
 	cfg := callConfig()
 	cfg.Email = handlers.EmailConfig{Host: "127.0.0.1", From: "a@b.example"}
 	cfg.Report = handlers.ReportConfig{Bucket: "file://" + t.TempDir()}
@@ -42,8 +42,8 @@ func TestWhatAFailureTellsOfAPayloadIsNotForTheLog(t *testing.T) {
 	}
 }
 
-// The gateway's own check comes first, so only a payload that came past it is quoted.
-func TestWhatADecoderQuotesOfAPayloadIsNotForTheLog(t *testing.T) {
+// The gateway checks payloads first, so this happens only with a payload that the gateway did not check.
+func TestADecodersErrorIsNotLogged(t *testing.T) {
 	t.Parallel()
 	registry, err := handlers.Builtin(callConfig())
 	if err != nil {

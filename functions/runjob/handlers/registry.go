@@ -14,10 +14,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )
 
-// MaxSchemas is how many bytes of schemas a worker advertises: its heartbeats carry them.
+// MaxSchemas is the most bytes of schemas that a worker advertises, in its heartbeats.
 const MaxSchemas = 64 << 10
 
-// Registry knows the handler of each job type. Who makes one closes it when no handler runs any more.
+// Registry has the handler of each job type. Close it when no handler runs any more.
 type Registry struct {
 	types   map[string]entry
 	others  Handler
@@ -32,19 +32,19 @@ type entry struct {
 // NewRegistry returns an empty registry. Fill it before the worker starts.
 func NewRegistry() *Registry { return &Registry{types: map[string]entry{}} }
 
-// Register adds a job type. schema is the JSON Schema (draft 2020-12) of its payload; it may be nil. The
-// gateway refuses a job whose payload it does not allow, and the worker fails one that came past the
-// gateway, WORKER.INVALID_PAYLOAD, without calling the handler. It stands at GET /api/job-types for people and
-// forms. A built-in type has the schema of jobspec, whatever is given. A type can be registered once.
+// Register adds a job type. schema is the JSON Schema (draft 2020-12) of its payload; it may be nil. The gateway
+// refuses a job whose payload does not match it. If such a payload reaches the worker, the worker fails the attempt
+// with WORKER.INVALID_PAYLOAD without calling the handler. GET /api/job-types returns the schema for people and forms.
+// A built-in type has the schema of jobspec, whatever schema is. A type can be registered once.
 func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) error {
 	switch {
 	case jobType == "" || h == nil:
 		return errors.New("register job type: it needs a name and a handler")
 	case r.Has(jobType):
-		return fmt.Errorf("register job type %s: it is there already", jobType)
+		return fmt.Errorf("register job type %s: it is registered already", jobType)
 	}
 	if isBuiltin(jobType) {
-		if schema = jobspec.PayloadSchema(jobType); schema == nil { // or any payload would be accepted
+		if schema = jobspec.PayloadSchema(jobType); schema == nil { // without it any payload would be accepted
 			return fmt.Errorf("register job type %s: it has no file in shared/jobspec/schemas", jobType)
 		}
 	}
@@ -64,9 +64,9 @@ func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) e
 	return nil
 }
 
-// check calls a handler only with what its type's schema allows.
+// check returns a handler that is called only with payloads that match the type's schema.
 func check(jobType string, schema json.RawMessage, h Handler) (Handler, error) {
-	if jobType == jobspec.Simulation { // its handler reads the payload as strictly, and faster
+	if jobType == jobspec.Simulation { // its handler checks the payload as strictly, and faster
 		return h, nil
 	}
 	compiled, err := payloadschema.Compile(schema)
@@ -83,10 +83,10 @@ func check(jobType string, schema json.RawMessage, h Handler) (Handler, error) {
 
 func isBuiltin(jobType string) bool { return slices.Contains(jobspec.Builtin(), jobType) }
 
-// OnClose has something let go of by Close, the last added first.
+// OnClose registers a function for Close to call, the last one first.
 func (r *Registry) OnClose(closing func()) { r.closing = append(r.closing, closing) }
 
-// Close lets go of what the handlers hold.
+// Close releases what the handlers hold.
 func (r *Registry) Close() {
 	for _, closing := range slices.Backward(r.closing) {
 		closing()
@@ -94,10 +94,10 @@ func (r *Registry) Close() {
 	r.closing = nil
 }
 
-// RegisterOthers has a handler run every job type that is not registered.
+// RegisterOthers sets the handler for all job types that are not registered.
 func (r *Registry) RegisterOthers(h Handler) { r.others = h }
 
-// Find returns the handler of a job type; nil when there is none.
+// Find returns the handler of a job type; nil if there is none.
 func (r *Registry) Find(jobType string) Handler {
 	if r.Has(jobType) {
 		return r.types[jobType].handler
@@ -108,8 +108,8 @@ func (r *Registry) Find(jobType string) Handler {
 // Has reports whether a job type is registered by its name.
 func (r *Registry) Has(jobType string) bool { return r.types[jobType].handler != nil }
 
-// JobTypes lists what is registered, by name. The gateway has the schemas of built-in types; of the others those
-// are advertised, in this order, that have room within MaxSchemas.
+// JobTypes returns the registered types, sorted by name. The gateway has the schemas of built-in types. Of the others,
+// those are advertised that fit into MaxSchemas, in this order.
 func (r *Registry) JobTypes() []jobevent.JobType {
 	types := []jobevent.JobType{}
 	room := MaxSchemas

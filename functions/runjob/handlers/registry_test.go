@@ -53,7 +53,7 @@ func TestPayloadIsCheckedBeforeTheHandlerIsCalled(t *testing.T) {
 	}
 }
 
-func TestBeatsHaveRoomForSomeSchemas(t *testing.T) {
+func TestHeartbeatsHaveABoundedSizeOfSchemas(t *testing.T) {
 	t.Parallel()
 	r := handlers.NewRegistry()
 	for _, name := range []string{"A", "B", "C"} {
@@ -86,7 +86,7 @@ func shout(_ context.Context, _ *handlers.Attempt, in words) (shouted, error) {
 	return shouted{strings.Repeat(strings.ToUpper(in.Text), max(in.Times, 1))}, nil
 }
 
-func TestTypedHandlerTakesAndGivesGoValues(t *testing.T) {
+func TestATypedHandlerUsesGoValues(t *testing.T) {
 	t.Parallel()
 	r := handlers.NewRegistry()
 	if err := handlers.RegisterTyped(r, "SHOUT", shout); err != nil {

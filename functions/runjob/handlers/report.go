@@ -16,23 +16,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// ReportConfig is where REPORT finds rows and leaves files.
+// ReportConfig has the settings of where REPORT reads rows and stores files.
 type ReportConfig struct {
 	Bucket      string      `envconfig:"REPORT_BUCKET" desc:"where reports are stored: file:///folder or s3://bucket?region=…; without it, REPORT fails"`
 	Queries     string      `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, with the queries that a report may use"`
 	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" desc:"database for these queries; use a role that can only read"`
 }
 
-// progressEvery is how often a report has its progress reported.
+// progressEvery is how often a report reports its progress.
 const progressEvery = 400 * time.Millisecond
 
 // Report runs jobs of type REPORT: rows, given or read by a named query, rendered and stored.
 type Report struct {
-	store *reportstore.Store // nil: nowhere
+	store *reportstore.Store // nil: not configured
 	rows  *reportdb.Store    // nil: no database
 }
 
-// NewReport returns the handler. An error begins with the setting that is wrong. Close it when no attempt runs.
+// NewReport returns the handler. An error begins with the setting's name. Close it when no attempt runs.
 func NewReport(cfg ReportConfig) (_ *Report, err error) {
 	r := &Report{}
 	defer func() {
@@ -59,7 +59,7 @@ func NewReport(cfg ReportConfig) (_ *Report, err error) {
 	return r, nil
 }
 
-// Close lets go of the store and the database.
+// Close closes the store and the database.
 func (r *Report) Close() {
 	if r.rows != nil {
 		r.rows.Close()
@@ -69,7 +69,7 @@ func (r *Report) Close() {
 	}
 }
 
-// Run is the Handler.
+// Run implements Handler.
 func (r *Report) Run(ctx context.Context, a *Attempt) (Result, error) {
 	p, err := parseReport(a.Payload)
 	if err == nil {
@@ -105,7 +105,7 @@ func (r *Report) configured(p *reportPayload) error {
 	return nil
 }
 
-// reportFailure makes a failure of an error, retryable where another try may help.
+// reportFailure returns the failure for an error, retryable if another attempt may help.
 func reportFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -113,7 +113,7 @@ func reportFailure(ctx context.Context, err error) error {
 	failure, problem, invalid := new(Failure), new(reportProblem), new(reportdb.InvalidError)
 	broken := new(reportdb.ConnectionError)
 	fail := func(code apierror.Code, retryable bool) error {
-		return &Failure{Code: string(code), Message: err.Error(), Retryable: retryable, Private: true} // it quotes rows
+		return &Failure{Code: string(code), Message: err.Error(), Retryable: retryable, Private: true} // it may quote rows
 	}
 	switch {
 	case errors.As(err, &failure):
@@ -136,7 +136,7 @@ func reportFailure(ctx context.Context, err error) error {
 		return fail(apierror.ReportQueryFailed, false)
 	case errors.Is(err, reportdb.ErrUnavailable):
 		return fail(apierror.ReportQueryFailed, true)
-	default: // a full disk, a bucket that is away or not allowed: an operator can mend all of it
+	default: // a full disk, an unavailable bucket, a missing right: an operator can repair all of them
 		return &Failure{
 			Code: string(apierror.ReportNotStored), Retryable: true, Cause: err,
 			Message: "the report could not be stored: " + cmp.Or(reportstore.Refusal(err), reason(err)),
@@ -153,7 +153,7 @@ type reportOutput struct {
 	Rows        int    `json:"rows"`
 }
 
-// reportRun is one report on its way.
+// reportRun is one report in progress.
 type reportRun struct {
 	ctx     context.Context
 	attempt *Attempt
@@ -164,10 +164,10 @@ type reportRun struct {
 	report     *reportfile.File  // nil: not begun
 	done       reportOutput
 	total      int       // rows; 0: not known
-	reportedAt time.Time // of the progress
+	reportedAt time.Time // when the progress was last reported
 }
 
-// begin makes the file, once the columns are known.
+// begin creates the file, once the columns are known.
 func (r *reportRun) begin(columns []reportColumn) (err error) {
 	format := r.payload.Format
 	r.file, err = r.store.Create(r.ctx, r.attempt.JobID.String(),
@@ -196,7 +196,7 @@ func (r *reportRun) inline() error {
 	return rows.render(r.report, r.progress)
 }
 
-// progress is reported a few times a second. That is also where a report notices that its attempt has ended.
+// progress reports the progress a few times a second. It also returns an error if the attempt has ended.
 func (r *reportRun) progress(rows int) error {
 	if now := time.Now(); now.Sub(r.reportedAt) >= progressEvery {
 		r.reportedAt = now
@@ -210,7 +210,7 @@ func (r *reportRun) progress(rows int) error {
 	return context.Cause(r.ctx)
 }
 
-// commit ends the report and has its file be there.
+// commit ends the report and stores its file.
 func (r *reportRun) commit() error {
 	if err := r.report.End(); err != nil {
 		return err
@@ -224,10 +224,10 @@ func (r *reportRun) commit() error {
 	return err
 }
 
-// abort leaves nothing behind of what was not committed.
+// abort removes everything that was not committed.
 func (r *reportRun) abort() {
 	if r.report != nil {
-		_ = r.report.Close() // a temporary file at most
+		_ = r.report.Close() // at most removes a temporary file
 	}
 	if r.file != nil {
 		r.file.Abort()

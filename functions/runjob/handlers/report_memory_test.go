@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// peak samples the heap until it is stopped, and gives the most that it saw.
+// peak samples the size of the heap until it is stopped, and returns the maximum.
 func peak() (most func() uint64) {
 	var seen atomic.Uint64
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -36,13 +36,13 @@ func peak() (most func() uint64) {
 	}
 }
 
-// Not parallel: others would need memory too.
+// Not parallel: other tests would use memory too.
 func TestAMillionRowsTakeLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector takes memory of its own")
 	}
 	r, _ := dated(t)
-	if _, err := r.run(t.Context(), ask("many", `{"n": 1000}`, "")); err != nil { // all is loaded
+	if _, err := r.run(t.Context(), ask("many", `{"n": 1000}`, "")); err != nil { // so that everything is loaded
 		t.Fatal(err)
 	}
 	for format, c := range map[string]struct {

@@ -16,9 +16,9 @@ import (
 
 // Limits of a REPORT.
 const (
-	maxReportTitle = 200       // characters, also of a column's
-	maxReportCells = 5_000_000 // of rows in the payload: few bytes can be many, where rows have other keys each
-	maxReportText  = 32 << 20  // bytes of their cells: the same one stands in each column of its name
+	maxReportTitle = 200       // characters, also of a column's title
+	maxReportCells = 5_000_000 // of rows in the payload: a few bytes can be many cells if each row has other keys
+	maxReportText  = 32 << 20  // bytes of all cells: a value is repeated in each column of its name
 )
 
 type reportPayload struct {
@@ -36,7 +36,7 @@ type reportColumn struct {
 	Total reportfile.Total `json:"total"`
 }
 
-// file is the column as it is rendered.
+// file returns the column as it is rendered.
 func (c reportColumn) file() reportfile.Column {
 	title := c.Title
 	if title == "" {
@@ -45,7 +45,7 @@ func (c reportColumn) file() reportfile.Column {
 	return reportfile.Column{Title: title, Total: c.Total}
 }
 
-// payloadError is about a place in the payload.
+// payloadError is an error at a place in the payload.
 func payloadError(path, format string, args ...any) error {
 	return &reportProblem{"payload." + path + ": " + fmt.Sprintf(format, args...)}
 }
@@ -97,17 +97,17 @@ func (p *reportPayload) checkColumns() error {
 	return nil
 }
 
-// inlineRows are rows of a payload: lists, or objects whose keys name the columns.
+// inlineRows has the rows of a payload: lists, or objects whose keys name the columns.
 type inlineRows struct {
 	text    []byte
-	named   bool           // they are objects
-	names   []string       // keys in the order in which they first appear, or of the columns that are asked for
-	index   map[string]int // in names
-	columns []reportColumn // nil: all that there are
+	named   bool           // the rows are objects
+	names   []string       // keys in the order in which they first appear, or those of the requested columns
+	index   map[string]int // of each key in names
+	columns []reportColumn // nil: all
 	count   int
 }
 
-// newInlineRows looks through all rows once.
+// newInlineRows reads all rows once.
 func newInlineRows(rows []byte, columns []reportColumn) (*inlineRows, error) {
 	r := &inlineRows{text: rows, columns: columns, index: map[string]int{}}
 	width := 0
@@ -146,7 +146,7 @@ func newInlineRows(rows []byte, columns []reportColumn) (*inlineRows, error) {
 	return r, nil
 }
 
-// nameColumns makes the columns that the payload does not name.
+// nameColumns adds the columns that the payload does not name.
 func (r *inlineRows) nameColumns(width int) {
 	if r.columns != nil {
 		for i := range r.columns {
@@ -203,7 +203,7 @@ func (r *inlineRows) each(
 	return nil
 }
 
-// cellOf keeps a number's digits as they are. Lists and objects are their JSON.
+// cellOf returns the cell of a value. A number keeps its digits; a list or an object is shown as JSON.
 func cellOf(value jsontext.Value) reportfile.Cell {
 	switch kind := value.Kind(); {
 	case kind == 'n':
@@ -214,7 +214,7 @@ func cellOf(value jsontext.Value) reportfile.Cell {
 		return reportfile.Cell{Kind: reportfile.Number, Text: string(value)}
 	case kind == '"':
 		var text string
-		_ = json.Unmarshal(value, &text) // it was read before
+		_ = json.Unmarshal(value, &text) // it was parsed before
 		return reportfile.Cell{Kind: reportfile.Text, Text: text}
 	default:
 		compact := value.Clone()
@@ -223,11 +223,11 @@ func cellOf(value jsontext.Value) reportfile.Cell {
 	}
 }
 
-// render gives all rows to the file, and reports before each how many there were.
+// render writes all rows to the file, and reports the progress before each.
 func (r *inlineRows) render(file *reportfile.File, report func(rows int) error) error {
 	cells := make([]reportfile.Cell, len(r.columns))
 	text := 0
-	places := map[string][]int{} // a name may head more than one column
+	places := map[string][]int{} // more than one column may have the same name
 	for i, name := range r.names {
 		places[name] = append(places[name], i)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportfile"
 )
 
-// query has the rows come from a named query.
+// query renders the rows of a named query.
 func (r *reportRun) query(db *reportdb.Store) error {
 	var kinds []reportfile.Kind // of the report's columns
-	var from []int              // the result's column that each of them shows
+	var from []int              // the column of the result that each of them shows
 	var cells []reportfile.Cell
 	given := map[string]json.RawMessage{}
 	for name, value := range r.payload.Parameters {
@@ -42,7 +42,7 @@ func (r *reportRun) query(db *reportdb.Store) error {
 	})
 }
 
-// choose finds the columns that are asked for in the result; all, where none are.
+// choose finds the requested columns in the result; all if none is requested.
 func (r *reportRun) choose(columns []reportdb.Column) (shown []reportColumn, from []int, err error) {
 	if r.payload.Columns == nil {
 		for i, c := range columns {
@@ -71,7 +71,8 @@ var kindsOf = map[reportdb.Kind]reportfile.Kind{
 	reportdb.Date: reportfile.Date, reportdb.DateTime: reportfile.DateTime, reportdb.Instant: reportfile.Instant,
 }
 
-// queryCell is a value of the database. What other formats have no word for is text: NaN, infinity, the year 44 BC.
+// queryCell returns the cell of a database value. Values that other formats cannot express become text: NaN, infinity,
+// the year 44 BC.
 func queryCell(kind reportfile.Kind, value reportdb.Value) reportfile.Cell {
 	layout := ""
 	switch kind {

@@ -48,7 +48,7 @@ owned:
   parameters: {most: integer}
 `
 
-// dated is a reporter with queries on a database of its own.
+// dated returns a reporter with queries and a database of its own.
 func dated(t *testing.T) (*reporter, *pgxpool.Pool) {
 	t.Helper()
 	url := pgtest.Database(t, migrations.Worker)
@@ -91,7 +91,7 @@ func TestAReportOfANamedQuery(t *testing.T) {
 	}
 }
 
-func TestAQueryThatCannotBe(t *testing.T) {
+func TestInvalidQueriesAreRefused(t *testing.T) {
 	t.Parallel()
 	r, _ := dated(t)
 	good := map[string]string{
@@ -142,7 +142,7 @@ func TestAQueryThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsAwayIsTriedAgain(t *testing.T) {
+func TestAnUnavailableDatabaseIsRetried(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "queries.json")
 	if err := os.WriteFile(file, []byte(`{"one": {"sql": "select 1"}}`), 0o600); err != nil {
@@ -155,14 +155,14 @@ func TestADatabaseThatIsAwayIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestACancelledReportEndsAtOnceAndLeavesNothing(t *testing.T) {
+func TestACancelledReportEndsAtOnceAndLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	r, pool := dated(t)
 	why := errors.New("because")
 	for _, format := range []string{"csv", "xlsx", "pdf", "html"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var at time.Time
-		r.onSaid = func() {
+		r.onProgress = func() {
 			if at.IsZero() {
 				at = time.Now()
 				cancel(why)
@@ -204,8 +204,8 @@ func TestAQueryEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
-// All owners may run all queries, and a query that compares with @owner shows each its own rows.
-func TestAQueryKnowsTheOwnerOfItsJob(t *testing.T) {
+// All owners may run all queries. A query that compares with @owner shows each owner its own rows.
+func TestAQueryHasTheOwnerOfItsJob(t *testing.T) {
 	t.Parallel()
 	r, _ := dated(t)
 	for owner, want := range map[string]string{"acme": "amount\n1\n", "other": "amount\n2\n", "'' or true": "amount\n", "": "amount\n"} {

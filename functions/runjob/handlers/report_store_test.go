@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 )
 
-// bucket is one of a server that speaks S3.
+// bucket is a bucket of a test server for S3.
 type bucket struct {
 	url    string // of the bucket
 	server *httptest.Server
@@ -31,7 +31,7 @@ type bucket struct {
 	mu      sync.Mutex
 	aborted int
 
-	onPart func() // called for each part that comes
+	onPart func() // called for each uploaded part
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -61,7 +61,7 @@ func (b *bucket) at(name string) string {
 	return "s3://" + name + "?region=eu-central-1&use_path_style=true&endpoint=" + url.QueryEscape(b.server.URL)
 }
 
-// Keys are taken from the environment, of the whole process.
+// Not parallel: credentials come from the environment of the process.
 func init() {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true",
@@ -71,7 +71,7 @@ func init() {
 	}
 }
 
-// noise is rows that do not get smaller, of about so many bytes.
+// noise returns rows of about this many bytes that do not compress.
 func noise(bytes int) string {
 	row := fmt.Sprintf(`[%q],`, randomText(8<<10))
 	return strings.TrimSuffix(strings.Repeat(row, bytes/len(row)+1), ",")
@@ -85,7 +85,7 @@ func randomText(bytes int) string {
 	return text.String()
 }
 
-func TestReportsInABucket(t *testing.T) {
+func TestReportsAreStoredInABucket(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
 	r := newReporter(t, handlers.ReportConfig{Bucket: b.url + "&prefix=of%20mine/"})
@@ -109,7 +109,7 @@ func TestReportsInABucket(t *testing.T) {
 	}
 }
 
-func TestACancelledUploadLeavesNothing(t *testing.T) {
+func TestACancelledUploadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
 	r := newReporter(t, handlers.ReportConfig{Bucket: b.url})
@@ -131,7 +131,7 @@ func TestACancelledUploadLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestABucketThatIsNotThereOrRefuses(t *testing.T) {
+func TestAMissingOrRefusingBucketFailsTheReport(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
 	forbids := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -148,7 +148,7 @@ func TestABucketThatIsNotThereOrRefuses(t *testing.T) {
 		r := newReporter(t, handlers.ReportConfig{Bucket: at})
 		for _, size := range []int{100, 17 << 20} { // at once, and in parts
 			if size > 100 && at != b.at("none") {
-				continue // it takes the same way, and time
+				continue // it takes the same path, and long
 			}
 			failure := r.failure(`{"title": "T", "format": "csv", "rows": [` + noise(size) + `]}`)
 			if failure.Code != "WORKER.REPORT_NOT_STORED" || !failure.Retryable || !strings.Contains(failure.Message, want) {
@@ -158,7 +158,7 @@ func TestABucketThatIsNotThereOrRefuses(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsTriedAgain(t *testing.T) {
+func TestAFullDiskIsRetried(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "small")
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -186,13 +186,13 @@ func TestAFullDiskIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAFolderThatRefusesIsTriedAgain(t *testing.T) {
+func TestAnUnwritableFolderIsRetried(t *testing.T) {
 	t.Parallel()
 	r := newReporter(t, handlers.ReportConfig{})
 	if err := os.RemoveAll(r.folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(r.folder, nil, 0o600); err != nil { // as good as one that nobody may enter, for root too
+	if err := os.WriteFile(r.folder, nil, 0o600); err != nil { // like a folder that even root cannot enter
 		t.Fatal(err)
 	}
 	failure := r.failure(`{"title": "T", "format": "csv", "rows": []}`)

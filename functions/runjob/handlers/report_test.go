@@ -34,17 +34,17 @@ type reportOutput struct {
 // reporter writes reports into a folder.
 type reporter struct {
 	*testing.T
-	folder   string
-	report   *handlers.Report
-	progress []jobevent.Progress
-	onSaid   func()
-	timeout  time.Duration
-	owner    string // of the jobs
+	folder     string
+	report     *handlers.Report
+	progress   []jobevent.Progress
+	onProgress func()
+	timeout    time.Duration
+	owner      string // of the jobs
 }
 
 func newReporter(t *testing.T, cfg handlers.ReportConfig) *reporter {
 	t.Helper()
-	r := &reporter{T: t, folder: filepath.Join(t.TempDir(), "a folder"), onSaid: func() {}, timeout: 10 * time.Minute}
+	r := &reporter{T: t, folder: filepath.Join(t.TempDir(), "a folder"), onProgress: func() {}, timeout: 10 * time.Minute}
 	if cfg.Bucket == "" {
 		cfg.Bucket = (&url.URL{Scheme: "file", Path: r.folder}).String()
 	}
@@ -61,7 +61,7 @@ func (r *reporter) run(ctx context.Context, payload string) (reportOutput, error
 	run := jobevent.Run{JobID: uuid.New(), OwnerID: r.owner, Attempt: 2, Payload: json.RawMessage(payload), TimeoutMs: r.timeout.Milliseconds()}
 	a := handlers.NewAttempt(run, uuid.New(), func(slog.Level, string) {}, func(p jobevent.Progress) {
 		r.progress = append(r.progress, p)
-		r.onSaid()
+		r.onProgress()
 	})
 	result, err := r.report.Run(ctx, a)
 	var out reportOutput
@@ -83,7 +83,7 @@ func (r *reporter) run(ctx context.Context, payload string) (reportOutput, error
 
 func extension(location string) string { return location[strings.LastIndex(location, ".")+1:] }
 
-// text is the file, which is as the output says.
+// text returns the contents of the file, which must match the output.
 func (r *reporter) text(out reportOutput) []byte {
 	r.Helper()
 	u, err := url.Parse(out.Location)
@@ -96,7 +96,7 @@ func (r *reporter) text(out reportOutput) []byte {
 	}
 	sum := sha256.Sum256(text)
 	if int64(len(text)) != out.Size || hex.EncodeToString(sum[:]) != out.SHA256 {
-		r.Errorf("%d bytes, the output says %+v", len(text), out)
+		r.Errorf("%d bytes, but the output is %+v", len(text), out)
 	}
 	return text
 }
@@ -111,7 +111,7 @@ func (r *reporter) failure(payload string) *handlers.Failure {
 	return failure
 }
 
-// files are all that are in the folder, folders too.
+// files returns all files and folders in the folder.
 func (r *reporter) files() (names []string) {
 	r.Helper()
 	err := filepath.WalkDir(r.folder, func(path string, _ fs.DirEntry, err error) error {
@@ -170,7 +170,7 @@ func TestAReportOfGivenRows(t *testing.T) {
 	}
 }
 
-func TestAReportThatCannotBe(t *testing.T) {
+func TestInvalidReportsAreRefused(t *testing.T) {
 	t.Parallel()
 	wide := func(n int) string { return `[` + strings.TrimSuffix(strings.Repeat("1,", n), ",") + `]` }
 	var keys []string
@@ -219,7 +219,7 @@ func TestAReportThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestAReportGoesNowhereWithoutABucket(t *testing.T) {
+func TestAReportWithoutABucketFails(t *testing.T) {
 	t.Parallel()
 	report, err := handlers.NewReport(handlers.ReportConfig{})
 	if err != nil {
@@ -234,7 +234,7 @@ func TestAReportGoesNowhereWithoutABucket(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetWrongStopsTheStart(t *testing.T) {
+func TestInvalidReportSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.yaml")
@@ -263,7 +263,7 @@ func TestWhatIsSetWrongStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestAReportIsNobodyElsesBusiness(t *testing.T) {
+func TestAReportIsReadableByItsUserOnly(t *testing.T) {
 	t.Parallel()
 	r := newReporter(t, handlers.ReportConfig{})
 	if _, err := r.run(t.Context(), `{"title": "T", "format": "csv", "rows": [[1]]}`); err != nil {
@@ -280,11 +280,11 @@ func TestAReportIsNobodyElsesBusiness(t *testing.T) {
 	}
 }
 
-// What a payload says never fails in another way than a *Failure, and what a CSV file has is read again as it was.
+// Any payload either fails with a *Failure or gives a report, and a CSV file has the cells of the payload.
 func FuzzReport(f *testing.F) {
 	f.Add(`{"title": "T", "format": "csv", "rows": [{"a": 1.5, "b": "x\"y,\nz"}, {"c": [true, null]}], "columns": [{"name": "a", "total": "avg"}]}`)
 	f.Add(`{"title": "../../etc/passwd", "format": "csv", "rows": [["=cmd", "\r", ""], [" ", "\u0000"]]}`)
-	f.Add(`{"title": "T", "format": "csv", "rows": [["a;=1|+'\n-x"]]}`) // security L2
+	f.Add(`{"title": "T", "format": "csv", "rows": [["a;=1|+'\n-x"]]}`) // formulas
 	f.Add(`{"title": "T", "format": "html", "rows": [["<script>"]]}`)
 	f.Add(`{"title": "T", "format": "csv", "rows": [[1e5, -1E-5]], "columns": [{"name": "a", "total": "avg"}, {"name": "b", "total": "max"}]}`)
 	f.Fuzz(func(t *testing.T, payload string) {
@@ -303,7 +303,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// sameCells reads a CSV file again: each cell has the payload's value, but for the quotes before formulas.
+// sameCells reads a CSV file: each cell must have the payload's value, except for the quotes before formulas.
 func sameCells(t *testing.T, payload string, text []byte, count int) {
 	t.Helper()
 	var given struct {
@@ -319,7 +319,7 @@ func sameCells(t *testing.T, payload string, text []byte, count int) {
 		t.Fatalf("%v in %q", err, text)
 	}
 	if count != len(given.Rows) || len(lines) == 0 || len(lines[0]) == 0 {
-		return // of no columns
+		return // without columns
 	}
 	for i, row := range given.Rows {
 		var cells []any
@@ -333,7 +333,7 @@ func sameCells(t *testing.T, payload string, text []byte, count int) {
 			if number, ok := cell.(json.Number); ok {
 				want, isText = number.String(), true
 			}
-			want = strings.ReplaceAll(want, "\r\n", "\n") // so the reader has it
+			want = strings.ReplaceAll(want, "\r\n", "\n") // as the reader returns it
 			got := lines[i+1][at]
 			if isText && (strings.ReplaceAll(got, "'", "") != strings.ReplaceAll(want, "'", "") || len(got) < len(want)) {
 				t.Errorf("row %d cell %d: %q, given %q", i, at, got, want)

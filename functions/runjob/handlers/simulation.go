@@ -19,10 +19,10 @@ type Simulation struct {
 	calls *outbound.Client
 }
 
-// NewSimulation returns the handler. HTTP_CALL calls by the client.
+// NewSimulation returns the handler. HTTP_CALL uses the client.
 func NewSimulation(calls *outbound.Client) *Simulation { return &Simulation{calls} }
 
-// Run is the Handler.
+// Run implements Handler.
 func (s *Simulation) Run(ctx context.Context, a *Attempt) (Result, error) {
 	steps, err := jobspec.ParseSimulation(a.Payload)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Simulation) step(ctx context.Context, a *Attempt, step jobspec.Step) er
 	}
 }
 
-// wait ends with the context, whose cause it returns then.
+// wait returns after a time, or with the cause when the context ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if !retry.Pause(ctx, d) {
 		return context.Cause(ctx)
@@ -71,7 +71,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// compute keeps a core busy, and looks at its context about every millisecond.
+// compute keeps a core busy, and checks its context about every millisecond.
 func compute(ctx context.Context, iterations int64) error {
 	const chunk = 1 << 20
 	x := uint64(88172645463325252)
@@ -87,7 +87,7 @@ func compute(ctx context.Context, iterations int64) error {
 		}
 		iterations -= n
 	}
-	if x == 0 { // xorshift never gets there, but the compiler must not know that nobody needs x
+	if x == 0 { // xorshift never reaches zero, but without a use of x the compiler could remove the loop
 		return errors.New("compute: reached zero")
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// witness keeps what an attempt logs and reports.
+// witness keeps an attempt's log lines and progress.
 type witness struct {
 	lines    []string
 	progress []int
@@ -33,7 +33,7 @@ func (w *witness) attempt(number int, steps string) *handlers.Attempt {
 		func(p jobevent.Progress) { w.progress = append(w.progress, p.Percent) })
 }
 
-// simulation is the handler, whose calls reach what is named beside public addresses.
+// simulation returns the handler, whose calls reach public addresses and the given ones.
 func simulation(t *testing.T, allow ...string) *handlers.Simulation {
 	t.Helper()
 	client, err := outbound.New(outbound.Config{Allow: allow})

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// RegisterTyped adds a job type whose handler takes its payload and gives its output as Go values. The
-// payload's schema is that of In.
+// RegisterTyped adds a job type whose handler has a Go value as its payload and one as its output. The payload's schema
+// is that of In.
 func RegisterTyped[In, Out any](
 	r *Registry, jobType string, run func(ctx context.Context, a *Attempt, in In) (Out, error),
 ) error {
@@ -23,8 +23,8 @@ func RegisterTyped[In, Out any](
 	return r.Register(jobType, schema, Typed(run))
 }
 
-// Typed makes a Handler of a function of Go values. A payload that is not In, or has fields that In has not,
-// fails the attempt for good.
+// Typed returns a Handler that calls a function with Go values. A payload that does not decode as In, or has other
+// fields, fails the attempt permanently.
 func Typed[In, Out any](run func(ctx context.Context, a *Attempt, in In) (Out, error)) Handler {
 	return func(ctx context.Context, a *Attempt) (Result, error) {
 		var in In
@@ -45,8 +45,8 @@ func Typed[In, Out any](run func(ctx context.Context, a *Attempt, in In) (Out, e
 	}
 }
 
-// SchemaOf is the JSON Schema of a Go type: its fields by their json tags, required unless omitempty or
-// omitzero, described by their jsonschema tags; no others are allowed.
+// SchemaOf returns the JSON Schema of a Go type. It has the fields by their json tags, required unless omitempty or
+// omitzero, described by their jsonschema tags, and allows no others.
 func SchemaOf[T any]() (json.RawMessage, error) {
 	inferred, err := jsonschema.For[T](nil)
 	if err != nil {

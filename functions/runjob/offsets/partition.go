@@ -1,4 +1,5 @@
-// Package offsets knows which records of a partition are done, in any order, and how far it may be committed.
+// Package offsets tracks which records of a partition are done, in any order, and up to which offset it may be
+// committed.
 package offsets
 
 import (
@@ -8,14 +9,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// Partition is one that this worker holds, for as long as it does.
+// Partition is a partition while this worker holds it.
 type Partition struct {
 	*kafkaevent.Partition
 	Queue   string
 	Tracker Tracker
 }
 
-// Record is where an attempt came from: a record, or an item of the event in one.
+// Record is the origin of an attempt: a record, or an item of its event.
 type Record struct {
 	Partition *Partition
 	Offset    int64
@@ -23,19 +24,19 @@ type Record struct {
 	Item      int
 }
 
-// ItemTracker knows which items of a record's event are done.
+// ItemTracker tracks which items of a record's event are done.
 type ItemTracker struct {
 	mu   sync.Mutex
 	done []bool
 	left int
 }
 
-// NewItemTracker makes one for so many items.
+// NewItemTracker returns a tracker of n items.
 func NewItemTracker(items int) *ItemTracker {
 	return &ItemTracker{done: make([]bool, items), left: items}
 }
 
-// Done notes that an item needs nothing more, and returns whether none does.
+// Done notes that an item is done, and reports whether all are.
 func (t *ItemTracker) Done(item int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +47,7 @@ func (t *ItemTracker) Done(item int) bool {
 	return t.left == 0
 }
 
-// Done notes that records need nothing more, and marks what may be committed now.
+// Done notes that records are done, and marks the offsets that may be committed now.
 func Done(records []Record) {
 	var touched []*Partition // few
 	for _, r := range records {

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Tracker knows how far one partition may be committed while its records finish in any order.
-// Use a new one for each claim of a partition: what an earlier claim still finishes then counts for nothing here.
-// The zero value is ready, and safe for concurrent use.
+// Tracker tracks up to which offset a partition may be committed while its records are done in any order. Use a new one
+// each time the partition is assigned: records of an earlier assignment must not count. The zero value is ready to use,
+// and safe for concurrent use.
 type Tracker struct {
 	mu sync.Mutex
-	// records[head:] are the delivered ones from the lowest that is not done, in the order of their offsets;
-	// what was delivered is kept, not counted, because offsets have gaps (compaction, transactions).
+	// records[head:] are the delivered records from the lowest that is not done, in the order of their offsets. They are
+	// kept and not only counted because offsets have gaps (compaction, transactions).
 	records []trackedRecord
 	head    int
 	next    int64 // one past the last delivered offset; 0 before the first
 	gap     int   // records in records[head:] that are done
 }
 
-// trackedRecord holds no pointer, so that a hundred thousand of them cost the garbage collector nothing.
+// trackedRecord has no pointer, so that the garbage collector does not scan a hundred thousand of them.
 type trackedRecord struct {
 	offset      int64
 	deliveredAt int64 // Unix nanoseconds; 0 once it is done
 }
 
-// Deliver notes that the record at offset was taken from the partition. Offsets rise; one that does not means that
-// reading went back (to an older commit, or to the start of a topic that was made anew), and whatever is there from
-// offset on will be delivered again, so it is forgotten here.
+// Deliver notes that the record at offset was read from the partition. Offsets rise. A lower one means that reading
+// went back, to an older commit or to the start of a topic that was created anew: then all records from offset on will
+// be delivered again, and Deliver forgets them.
 func (t *Tracker) Deliver(offset int64) { t.DeliverAt(offset, time.Now()) }
 
 // DeliverAt is Deliver at an instant.
@@ -42,7 +42,7 @@ func (t *Tracker) DeliverAt(offset int64, now time.Time) {
 	t.next = offset + 1
 }
 
-// Done notes that the record at offset needs nothing more. An offset that is not waited for changes nothing.
+// Done notes that the record at offset is done. An unknown offset changes nothing.
 func (t *Tracker) Done(offset int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,8 +55,8 @@ func (t *Tracker) Done(offset int64) {
 	t.advance()
 }
 
-// Committable returns the offset to commit: that of the lowest record not done, or one past the last delivered when
-// all are. It is false before the first delivery.
+// Committable returns the committable offset: that of the lowest record that is not done, or one past the last
+// delivered if all are done. It returns false before the first delivery.
 func (t *Tracker) Committable() (offset int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,14 +66,14 @@ func (t *Tracker) Committable() (offset int64, ok bool) {
 	return t.next, t.next > 0
 }
 
-// Gap returns how many records are done and not committable, because one before them is not done.
+// Gap returns how many done records cannot be committed because a record before them is not done.
 func (t *Tracker) Gap() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.gap
 }
 
-// Oldest returns the lowest record that is not done, and since when it is here. It is false when all are done.
+// Oldest returns the lowest record that is not done, and when it was delivered. It returns false if all are done.
 func (t *Tracker) Oldest() (offset int64, since time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *Tracker) Oldest() (offset int64, since time.Time, ok bool) {
 	return oldest.offset, time.Unix(0, oldest.deliveredAt), true
 }
 
-// find returns where in records offset is, or would be.
+// find returns the index at which records have offset, or would have it.
 func (t *Tracker) find(offset int64) (int, bool) {
 	i, found := slices.BinarySearchFunc(t.records[t.head:], offset, func(r trackedRecord, offset int64) int {
 		return cmp.Compare(r.offset, offset)
@@ -92,8 +92,8 @@ func (t *Tracker) find(offset int64) (int, bool) {
 	return t.head + i, found
 }
 
-// advance moves head past what is done. The room before head is taken back when it is half of all, so that a record
-// is moved once on average.
+// advance moves head past done records. When the space before head is half of all, it is freed, so that a record is
+// copied once on average.
 func (t *Tracker) advance() {
 	for t.head < len(t.records) && t.records[t.head].deliveredAt == 0 {
 		t.head++

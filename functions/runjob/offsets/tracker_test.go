@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainTracker says in the slowest and plainest way what an OffsetTracker has to say.
+// plainTracker is a slow and simple Tracker, for comparison.
 type plainTracker struct {
 	delivered []int64
 	done      map[int64]bool
@@ -74,7 +74,7 @@ func likeThePlainTracker(t *rapid.T) {
 		},
 		"finish one": func(t *rapid.T) {
 			if len(plain.delivered) == 0 {
-				return // not Skip: where all actions of an input skip, rapid calls the input a failure
+				return // not Skip: rapid fails an input whose actions all skip
 			}
 			offset := rapid.SampledFrom(plain.delivered).Draw(t, "offset")
 			tracker.Done(offset)
@@ -108,13 +108,13 @@ func compareTrackers(t *rapid.T, tracker *Tracker, plain *plainTracker) {
 	}
 }
 
-func TestOffsetTrackerIsLikeAPlainOne(t *testing.T) {
+func TestOffsetTrackerAgreesWithAPlainOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, likeThePlainTracker)
 }
 
 func FuzzOffsetTracker(f *testing.F) {
-	for b := range 256 { // among them one that only ever wants to finish what is not there
+	for b := range 256 { // one of them only finishes records that do not exist
 		f.Add(bytes.Repeat([]byte{byte(b)}, 8000))
 	}
 	f.Fuzz(rapid.MakeFuzz(likeThePlainTracker))
@@ -132,7 +132,7 @@ func TestOffsetTrackerBeforeTheFirstRecordCommitsNothing(t *testing.T) {
 	}
 }
 
-func TestOffsetTrackerTellsSinceWhenTheOldestWaits(t *testing.T) {
+func TestOffsetTrackerReturnsTheOldestRecordAndItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var tracker Tracker

@@ -16,58 +16,58 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// Attempt is one that this worker has claimed, until its outcome is in the store.
+// Attempt is an attempt that this worker has claimed, until its outcome is in the store.
 type Attempt struct {
 	Run     jobevent.Run
 	Queue   string
 	TraceID uuid.UUID
-	Order   trace.SpanContext // where it was ordered; invalid: there is no tracing
-	From    offsets.Record    // done once the outcome is published
+	Order   trace.SpanContext // the span of its run order; invalid: without tracing
+	From    offsets.Record    // its record, done once the outcome is published
 
 	sealer   *sealing.Sealer
 	Log      AttemptLog
 	Progress atomic.Pointer[jobevent.Progress]
-	Private  atomic.Bool // its message is not for the log
+	Private  atomic.Bool // its message must not be logged
 	Settled  atomic.Pointer[func(jobevent.Kind)]
 
 	// Guarded by the pool's mutex.
-	place     int // in the heap of held ones; -1: not there
+	place     int // in the heap of held attempts; -1: not held
 	claimedAt time.Time
-	ExpiresAt time.Time               // by this process's clock: not to be started from then on; zero: never
+	ExpiresAt time.Time               // by this process's clock: it must not start from then on; zero: never
 	StartedAt time.Time               // zero: not started
-	dueAt     time.Time               // when its timeout is over, once it has started
+	dueAt     time.Time               // when it times out, once it has started
 	end       context.CancelCauseFunc // ends the handler's context; nil: not started
-	cancelled bool                    // end was called for a cancel
-	decided   bool                    // it has its outcome, whatever its handler still does
-	reported  reported                // the progress that heartbeats have
-	passed    bool                    // its record is done with, although it runs
+	cancelled bool                    // end was called because of a cancel
+	decided   bool                    // it has its outcome, even if its handler still runs
+	reported  reported                // the progress as heartbeats report it
+	passed    bool                    // its record counts as done, although it runs
 }
 
-// Key names the attempt.
+// Key returns the attempt's key.
 func (a *Attempt) Key() workerdb.Key {
 	return workerdb.Key{JobID: a.Run.JobID, Attempt: a.Run.Attempt}
 }
 
-// compare puts the better rank first.
+// compare orders attempts by rank, the best first.
 func (a *Attempt) compare(b *Attempt) int {
 	return cmp.Or(a.Run.Rank.Compare(b.Run.Rank), a.Key().Compare(b.Key()))
 }
 
-// LogFields are those of every line that its handler logs.
+// LogFields returns the fields of every line that the handler logs.
 func (a *Attempt) LogFields() []any {
 	return []any{
 		telemetry.FieldJobID, a.Run.JobID.String(), telemetry.FieldTraceID, a.TraceID.String(), "attempt", a.Run.Attempt,
 	}
 }
 
-// Expired reports whether it is too late to start it.
+// Expired reports whether the attempt must not start any more.
 func (a *Attempt) Expired(now time.Time) bool {
 	return !a.ExpiresAt.IsZero() && !now.Before(a.ExpiresAt)
 }
 
 func (a *Attempt) timeout() time.Duration { return time.Duration(a.Run.TimeoutMs) * time.Millisecond }
 
-// held are the attempts that wait for a slot: a container/heap, the best rank first.
+// held has the attempts that wait for a slot: a container/heap, the best rank first.
 type held []*Attempt
 
 func (h held) Len() int { return len(h) }
@@ -79,14 +79,14 @@ func (h held) Swap(i, j int) {
 	h[i].place, h[j].place = i, j
 }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (h *held) Push(x any) {
 	a := x.(*Attempt)
 	a.place = len(*h)
 	*h = append(*h, a)
 }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (h *held) Pop() any {
 	last := len(*h) - 1
 	a := (*h)[last]
@@ -96,17 +96,17 @@ func (h *held) Pop() any {
 	return a
 }
 
-// Finished is an attempt on its way from its outcome to being done with.
+// Finished is an attempt that has an outcome, until the outcome is settled and published.
 type Finished struct {
-	Attempt *Attempt // nil: not an attempt of this worker, only to be published
+	Attempt *Attempt // nil: an outcome that is only to be published, not of an attempt of this pool
 	Outcome workerdb.Outcome
 	Settled bool            // the outcome is in the store already
-	From    offsets.Record  // without a partition: from none
-	Bytes   int64           // its weight when it was decided
+	From    offsets.Record  // without a partition: not from a record
+	Bytes   int64           // Weight when it was decided
 	Events  []jobevent.Item // published beside or instead of the outcome
 }
 
-// Weight is about what it takes in memory.
+// Weight returns about how many bytes it takes in memory.
 func (f Finished) Weight() int64 {
 	n := len(f.Outcome.Output) + len(f.Outcome.Message)
 	for _, e := range f.Events {

@@ -9,23 +9,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// MaxLogLines is how many lines of an attempt are kept, the last of them LogIsFull.
+// MaxLogLines is how many log lines of an attempt are kept, the last of which is LogIsFull.
 const MaxLogLines = 200
 
-// LogIsFull is the last line of a log of which the rest is left out.
+// LogIsFull is the last line of a log that was cut off.
 const LogIsFull = "truncated: an attempt's log holds 200 lines and 64 KiB"
 
-// AttemptLog collects an attempt's lines until they are published. Its zero value is ready.
+// AttemptLog collects an attempt's log lines until they are published. Its zero value is ready to use.
 type AttemptLog struct {
 	mu    sync.Mutex
-	lines []jobevent.LogLine // not yet drained
+	lines []jobevent.LogLine // not drained yet
 	first int                // number of lines[0]
-	bytes int                // of all lines so far
+	bytes int                // of all lines so far, drained ones too
 	full  bool
 	seal  func(text string) string // nil: lines are kept as they are
 }
 
-// Add keeps a line as long as the attempt's log is within its limits, and then one that it is not.
+// Add adds a line while the log is within its limits, and then LogIsFull.
 func (l *AttemptLog) Add(level slog.Level, text string) {
 	now := time.Now().UTC()
 	l.mu.Lock()
@@ -41,14 +41,14 @@ func (l *AttemptLog) Add(level slog.Level, text string) {
 		text = l.seal(text)
 	}
 	l.lines = append(l.lines, jobevent.LogLine{At: now, Level: strings.ToLower(level.String()), Text: text})
-	// The last line is kept for LogIsFull.
+	// The last line is reserved for LogIsFull.
 	if l.first+len(l.lines) == MaxLogLines-1 || room < len(more) {
 		l.full = true
 		l.lines = append(l.lines, jobevent.LogLine{At: now, Level: "warn", Text: LogIsFull})
 	}
 }
 
-// Drain returns the lines that it has not returned before, and the number of the first of them.
+// Drain returns the lines since its last call, and the number of the first of them.
 func (l *AttemptLog) Drain() (lines []jobevent.LogLine, first int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,11 +58,11 @@ func (l *AttemptLog) Drain() (lines []jobevent.LogLine, first int) {
 	return lines, first
 }
 
-// more ends a text that was cut.
+// more is the end of a text that was cut.
 const more = "…"
 
-// Clean makes text storable and short: valid UTF-8, no NUL (PostgreSQL's text takes neither), at most limit
-// bytes, which are enough for more.
+// Clean makes text storable and short: valid UTF-8 without NUL, since PostgreSQL's text allows nothing else, and at
+// most limit bytes. limit must have room for more.
 func Clean(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit-len(more)] + more

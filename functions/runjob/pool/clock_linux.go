@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is CLOCK_BOOTTIME; zero where the kernel has none.
+// sinceBoot returns CLOCK_BOOTTIME; zero if the kernel does not have it.
 func sinceBoot() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {

@@ -4,5 +4,5 @@ package pool
 
 import "time"
 
-// sinceBoot is not known here: the wall clock has to do.
+// sinceBoot returns zero, because this system has no such clock: the wall clock has to suffice.
 func sinceBoot() time.Duration { return 0 }

@@ -14,8 +14,8 @@ func (p *Pool) decideNow(a *Attempt, outcome workerdb.Outcome) {
 	p.decide(a, outcome)
 }
 
-// Cancel ends an attempt that is here, and reports whether it is. One that has not started is settled at
-// once, a running one when its handler returns, or after patience.
+// Cancel cancels an attempt, and reports whether the pool has it. An attempt that has not started is decided at once; a
+// running one when its handler returns, or after patience.
 func (p *Pool) Cancel(key workerdb.Key, patience time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,8 +36,8 @@ func (p *Pool) Cancel(key workerdb.Key, patience time.Duration) bool {
 	return true
 }
 
-// timeOut settles what has run for longer than it may, and ends its context. It comes by one timer for
-// all that runs, which is set when something starts that is due before the others.
+// timeOut decides attempts that have run past their timeout, and ends their contexts. One timer calls it for all
+// running attempts; a start with an earlier timeout sets the timer anew.
 func (p *Pool) timeOut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Pool) timeOut() {
 	}
 }
 
-// watch has timeOut called then, or before. The caller holds the mutex.
+// watch makes sure that timeOut is called at an instant or earlier. The caller holds the mutex.
 func (p *Pool) watch(due, now time.Time) {
 	if !p.nextDue.IsZero() && !due.Before(p.nextDue) {
 		return
@@ -75,7 +75,7 @@ func (p *Pool) Taken(outcome workerdb.Outcome) {
 	defer p.mu.Unlock()
 	a := p.mine[outcome.Key]
 	if a == nil || a.decided {
-		return // then it is our own outcome that is in the store
+		return // the outcome in the store is our own
 	}
 	if a.end != nil {
 		a.end(handlers.ErrLost)
@@ -83,7 +83,7 @@ func (p *Pool) Taken(outcome workerdb.Outcome) {
 	p.finish(a, Finished{Outcome: outcome, Settled: true})
 }
 
-// HandBack gives up attempts of a queue that have waited too long, up to limit of them, the worst rank first.
+// HandBack gives up to limit attempts of a queue back that have waited too long for a slot, the worst rank first.
 func (p *Pool) HandBack(queue string, limit int, heldAtMost time.Duration) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Pool) HandBack(queue string, limit int, heldAtMost time.Duration) int {
 	return n
 }
 
-// GiveUp settles attempts that have waited for a slot until after their expiresAt.
+// GiveUp decides attempts that still waited for a slot when they expired.
 func (p *Pool) GiveUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *Pool) GiveUp() {
 	}
 }
 
-// overdueHeld are the held attempts, the worst rank first, that were claimed longer ago than atMost.
+// overdueHeld returns the held attempts that were claimed longer ago than atMost, the worst rank first.
 func (p *Pool) overdueHeld(atMost time.Duration) []*Attempt {
 	var late held
 	for _, a := range p.held {
@@ -125,7 +125,7 @@ func (p *Pool) overdueHeld(atMost time.Duration) []*Attempt {
 	return late
 }
 
-// Stop hands back what waits for a slot and starts nothing more.
+// Stop gives back the attempts that wait for a slot. No attempt starts afterwards.
 func (p *Pool) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func (p *Pool) Stop() {
 	p.work.Broadcast()
 }
 
-// EndRunning ends the contexts of what runs.
+// EndRunning ends the contexts of running attempts.
 func (p *Pool) EndRunning() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *Pool) EndRunning() {
 	}
 }
 
-// DecideRunning settles what still runs as interrupted, and returns how many handlers that leaves behind.
+// DecideRunning decides attempts that still run as interrupted, and returns how many handlers it leaves running.
 func (p *Pool) DecideRunning() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

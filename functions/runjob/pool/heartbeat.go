@@ -8,13 +8,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Figures count what a pool has at one moment.
+// Figures has the numbers of a pool's attempts at one moment.
 type Figures struct {
 	Running, Overdue, Held int
 	Stopping               bool
 }
 
-// Figures returns how many attempts run, wait, and are settled while their handlers go on.
+// Figures returns how many attempts run, how many wait for a slot, and how many are decided although their handlers
+// still run.
 func (p *Pool) Figures() Figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +28,7 @@ func (p *Pool) Figures() Figures {
 	return f
 }
 
-// Outstayed is since when every slot has a handler that ignores its timeout; zero: not every one has.
+// Outstayed returns since when the handlers in all slots have ignored their timeouts; zero: not all do.
 func (p *Pool) Outstayed(now time.Time) (since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +43,7 @@ func (p *Pool) Outstayed(now time.Time) (since time.Time) {
 	return since
 }
 
-// Free is how many more attempts would start at once.
+// Free returns how many more attempts would start at once.
 func (p *Pool) Free() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +57,7 @@ func (p *Pool) freeSlots() int {
 	return max(0, p.slotsNow()-p.busy-len(p.held))
 }
 
-// slotsNow is how many attempts could run at once.
+// slotsNow returns how many attempts could run at once.
 func (p *Pool) slotsNow() int {
 	if p.Demand == nil {
 		return p.slots
@@ -71,7 +72,7 @@ type Listed struct {
 	Cancelled bool
 }
 
-// List gives all attempts whose outcome is not yet in the store.
+// List returns all attempts whose outcome is not in the store yet.
 func (p *Pool) List() []Listed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +83,8 @@ func (p *Pool) List() []Listed {
 	return all
 }
 
-// Heartbeat is the pool's part of a beat. What came just now is left to the next beat, which is then due
-// soon: the scheduler writes a row for each attempt that is listed, and most would be over by then.
+// Heartbeat returns the pool's part of a heartbeat. Attempts that were claimed just now are left to the next heartbeat,
+// which is then due soon: the scheduler writes a row for each listed attempt, and most attempts end before that.
 func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,14 +114,14 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 	return h
 }
 
-// left is an attempt that waits for a callback since an instant.
+// left is an attempt that has waited for a callback since an instant.
 type left struct {
 	at      time.Time
 	attempt jobevent.HeldAttempt
 }
 
-// Leave has the next beats repeat the progress of an attempt that was settled as waiting. Its handler may have
-// reported it right before it returned, after the last beat that listed the attempt.
+// Leave makes the next heartbeats repeat the progress of an attempt that was settled as waiting. The handler may have
+// reported the progress right before it returned, after the last heartbeat that listed the attempt.
 func (p *Pool) Leave(a *Attempt, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +134,7 @@ func (p *Pool) Leave(a *Attempt, now time.Time) {
 	p.changed(0)
 }
 
-// HeldTooLong counts, by queue, the attempts that have waited for a slot for longer than atMost.
+// HeldTooLong returns the number of attempts that have waited for a slot for longer than atMost, by queue.
 func (p *Pool) HeldTooLong(atMost time.Duration) map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,11 +145,12 @@ func (p *Pool) HeldTooLong(atMost time.Duration) map[string]int {
 	return queues
 }
 
-// Pass gives the records of attempts that hold back the commit of more than limit others, if they were claimed that
-// long ago. Their rows keep them from starting again, so the records need not come again: should this worker be killed
-// before it has published what became of them, the watchdog asks, and the rows answer. The others stay, also where
-// they share a record: what is not committed shows a scaler how much its workers have to do, and should all of a
-// record come again, the rows of its done attempts only have their outcomes published once more.
+// Pass returns the records of attempts that were claimed long ago and hold back the commit of more than limit other
+// records. These records may be committed although the attempts still run. Their rows keep the attempts from starting
+// again, and if this worker is killed before it has published their outcomes, the watchdog asks about them and a worker
+// answers from the rows. Other records stay uncommitted, even if only some of their attempts run: the lag shows a
+// scaler how much work there is, and a redelivered record only makes a worker publish the outcomes of its done attempts
+// again.
 func (p *Pool) Pass(age time.Duration, limit int) []offsets.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

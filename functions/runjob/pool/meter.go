@@ -2,16 +2,16 @@ package pool
 
 import "time"
 
-// meter measures how many attempts a second the pool would finish with all its slots busy, by what it
-// finished in the last while and the slot-seconds that went into it. Long attempts that still run count
-// with the time they have had, so they bring the rate down to nothing.
+// meter measures how many attempts a second the pool would finish with all slots busy: the attempts that it has
+// finished recently, divided by the slot-seconds that it spent. Long attempts that still run count with the time spent
+// so far, so that they lower the rate towards zero.
 type meter struct {
 	runs     int
-	starts   int64         // sum of the starts of what runs, in nanoseconds since zero
-	zero     time.Time     // of starts; the meter's first start
-	busy     time.Duration // of all that has finished
+	starts   int64         // the sum of the starts of running attempts, in nanoseconds since zero
+	zero     time.Time     // the origin of starts: the meter's first start
+	busy     time.Duration // of all finished attempts
 	finished int
-	past     []reading // at beats, oldest first
+	past     []reading // at heartbeats, oldest first
 }
 
 type reading struct {
@@ -35,7 +35,7 @@ func (m *meter) finish(started, at time.Time) {
 	m.finished++
 }
 
-// rate looks back to the newest reading that is at least a window old, or to the oldest there is.
+// rate returns the rate since the newest reading that is at least a window old, or since the oldest reading.
 func (m *meter) rate(now time.Time, slots int) float64 {
 	busy := m.busy
 	if m.runs > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTheRateOfAPool(t *testing.T) {
+func TestAMeterMeasuresTheRateOfAPool(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	at := start.Add
@@ -24,7 +24,7 @@ func TestTheRateOfAPool(t *testing.T) {
 	for range 12 {
 		m.start(at(time.Second))
 	}
-	for i, most := range []float64{92.4, 48.1, 0, 0} { // long ones weigh as much as they have run
+	for i, most := range []float64{92.4, 48.1, 0, 0} { // long attempts count with the time that they have run
 		if got := m.rate(at(time.Duration(i+2)*time.Second), 12); got > most {
 			t.Errorf("%d s of long attempts: %v, want at most %v", i+1, got, most)
 		}

@@ -19,14 +19,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// ended is what an attempt's outcome has in common, whatever it is.
+// ended returns the fields that all outcomes of an attempt have.
 func ended(a *Attempt, kind jobevent.Kind) workerdb.Outcome {
 	return workerdb.Outcome{
 		Key: a.Key(), TraceID: a.TraceID, Kind: kind, StartedAt: a.StartedAt, FinishedAt: time.Now(),
 	}
 }
 
-// ResultOutcome is that of a handler that returned no error.
+// ResultOutcome returns the outcome of a handler that returned no error.
 func ResultOutcome(a *Attempt, r handlers.Result) workerdb.Outcome {
 	switch {
 	case r.WaitFor > 0:
@@ -62,23 +62,22 @@ func checkOutput(output json.RawMessage) *handlers.Failure {
 	return nil
 }
 
-// around is how deep an output may stand in events and answers, amply.
+// around is more than the depth at which events and answers contain an output.
 const around = 100
 
-// isSound reports whether an output is JSON that all its readers can read. A service that a FUNCTION calls writes it:
-// a name that is there twice, half a surrogate pair or the last level of nesting would have the whole list of jobs
-// fail.
+// isSound reports whether an output is JSON that all its readers can read. A service that a FUNCTION calls may have
+// written it: a duplicate name, half a surrogate pair or too deep nesting would make the whole list of jobs fail.
 func isSound(output json.RawMessage) bool {
 	if !jsontext.Value(output).IsValid() {
 		return false
 	}
-	const deep = 10_000 // bytes; what is shorter is not
+	const deep = 10_000 // bytes; a shorter output cannot be nested too deep
 	return len(output) < deep || jsontext.Value(slices.Concat(
 		bytes.Repeat([]byte("["), around), output, bytes.Repeat([]byte("]"), around))).IsValid()
 }
 
-// ErrorOutcome is that of a handler that returned an error. One whose context was ended for it is taken
-// to have failed for that reason.
+// ErrorOutcome returns the outcome of a handler that returned an error. If the handler's context had ended, the outcome
+// is that of the reason.
 func ErrorOutcome(ctx context.Context, a *Attempt, err error) workerdb.Outcome {
 	if cause := context.Cause(ctx); isEnd(cause) {
 		return endedOutcome(a, cause)
@@ -99,7 +98,7 @@ func ErrorOutcome(ctx context.Context, a *Attempt, err error) workerdb.Outcome {
 	return FailedOutcome(a, failure)
 }
 
-// FailedOutcome is that of an attempt that failed.
+// FailedOutcome returns the outcome of an attempt that failed.
 func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 	o := ended(a, jobevent.KindFailed)
 	o.ErrorCode, o.Message = Clean(f.Code, maxCode), a.sealMessage(Clean(f.Message, jobevent.MaxMessage))
@@ -109,12 +108,12 @@ func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 	o.Retryable = f.Retryable
 	a.Private.Store(f.Private)
 	if f.RetryAfter > 0 {
-		o.RetryAfter = max(f.RetryAfter, time.Millisecond) // stored in milliseconds, and 0 is for the policy
+		o.RetryAfter = max(f.RetryAfter, time.Millisecond) // stored in milliseconds; 0 would mean the retry policy
 	}
 	return o
 }
 
-// endedOutcome is that of an attempt whose context was ended, for the reason of its ending.
+// endedOutcome returns the outcome of an attempt whose context ended for a reason.
 func endedOutcome(a *Attempt, cause error) workerdb.Outcome {
 	switch {
 	case errors.Is(cause, handlers.ErrTimeout):
@@ -130,14 +129,14 @@ func endedOutcome(a *Attempt, cause error) workerdb.Outcome {
 	}
 }
 
-// expiredOutcome is that of an attempt for whose start it is too late.
+// expiredOutcome returns the outcome of an attempt that must not start any more.
 func expiredOutcome(a *Attempt) workerdb.Outcome {
 	o := ended(a, jobevent.KindCancelled)
 	o.ErrorCode, o.Message = string(apierror.Expired), "not started before its expiresAt"
 	return o
 }
 
-// lostOutcome is that of an attempt that ran elsewhere, and nothing came back.
+// lostOutcome returns the outcome of an attempt that ran in another process, which did not report.
 func lostOutcome(a *Attempt, err error) workerdb.Outcome {
 	o := ended(a, jobevent.KindLost)
 	o.ErrorCode, o.Retryable = string(apierror.Lost), true
@@ -145,7 +144,7 @@ func lostOutcome(a *Attempt, err error) workerdb.Outcome {
 	return o
 }
 
-// interrupted ends an attempt through no fault of its job, which is attempted again.
+// interrupted returns the outcome of an attempt that ended through no fault of its job: the job is attempted again.
 func interrupted(a *Attempt, why string) workerdb.Outcome {
 	o := ended(a, jobevent.KindInterrupted)
 	o.Message, o.Retryable = why, true

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The answer of whoever a FUNCTION calls is a job's output. What the gateway could not read again would have it answer
-// 500 for every list in which the job stands; what the scheduler could not read would leave the job running for ever.
-func TestAnOutputThatOthersCouldNotReadIsRefused(t *testing.T) {
+// The answer of a service that a FUNCTION calls is a job's output. If the gateway could not read it, every list with
+// the job would fail with status 500. If the scheduler could not read it, the job would run for ever.
+func TestAnOutputThatReadersWouldRefuseIsRefused(t *testing.T) {
 	t.Parallel()
 	nested := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 	for output, right := range map[string]bool{

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	maxAhead      = 1000 // attempts held beyond the places
+	maxAhead      = 1000 // attempts that are held beyond the places
 	aheadFor      = 100 * time.Millisecond
-	maxAheadBytes = 8 << 20                // of payloads held; above it nothing is held beyond the places
-	leftFor       = 5 * time.Second        // several beats, which repeat the progress of an attempt that waits
+	maxAheadBytes = 8 << 20                // bytes of held payloads; with more, no attempt is held beyond the places
+	leftFor       = 5 * time.Second        // several heartbeats, which repeat the progress of a waiting attempt
 	maxLeft       = 5_000                  // attempts whose progress is repeated
-	justNow       = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
+	justNow       = 100 * time.Millisecond // heartbeats leave out attempts that were claimed less long ago
 	rateCap       = 20_000
 	rateWindow    = 2 * time.Second
 	maxLogBytes   = 64 << 10
@@ -28,34 +28,34 @@ const (
 // Pool owns the attempts that a worker has claimed: those that wait for a slot, those that run, and those whose
 // outcome is not yet in the store. Only handlers run in its goroutines.
 type Pool struct {
-	Silence time.Duration // how old the last heartbeat is when the pool closes; set before it is used
-	Demand  func() int    // returns how many of the slots count at the moment; nil: all; set before it is used
+	Silence time.Duration // the age of the last heartbeat at which the pool closes; set before use
+	Demand  func() int    // returns how many of the slots count now; nil: all; set before use
 
 	slots, places int
 	clock         clock
-	decidedTo     func(Finished) // takes each attempt's outcome, once
+	decidedTo     func(Finished) // receives each attempt's outcome, once
 	changed       func(room int) // called when a heartbeat would differ from the last one
 
 	mu       sync.Mutex
-	work     sync.Cond // something may start, or the pool is stopping
+	work     sync.Cond // an attempt may start, or the pool is stopping
 	mine     map[workerdb.Key]*Attempt
-	left     []left // settled lately as waiting, with the progress that may be in no beat yet
+	left     []left // settled as waiting a short time ago, whose progress may be in no heartbeat yet
 	held     held
 	weight   int        // bytes of the payloads in held
-	ahead    int        // attempts that may be held beyond the places, because they will be run in no time
-	running  []*Attempt // by slot, until the handler returns, even if its attempt is decided
+	ahead    int        // attempts that may be held beyond the places, because they are expected to run very soon
+	running  []*Attempt // by slot, until the handler returns, even if the attempt is decided
 	busy     int        // slots
 	timer    *time.Timer
 	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat Moment
 	openedBy atomic.Pointer[Moment] // lastBeat, for Fresh
-	epoch    int                    // rises with the end of each silence: others may have settled what was claimed before
+	epoch    int                    // rises with the end of each silence: others may have settled earlier claims
 	ending   bool                   // a heartbeat has got through after a silence; the next one opens the pool
 	stopping bool
 	meter    meter
 }
 
-// New makes a pool with so many slots, and places for as many attempts that wait for one. It begins silent.
+// New returns a pool with a number of slots and of places for attempts that wait for a slot. It begins silent.
 func New(slots, places int, silence time.Duration, decidedTo func(Finished), changed func(int)) *Pool {
 	p := &Pool{
 		slots: slots, places: places, Silence: silence, clock: clock{sinceBoot}, decidedTo: decidedTo, changed: changed,
@@ -76,7 +76,7 @@ func (p *Pool) Room() int {
 	return p.roomNow()
 }
 
-// roomNow is room while there is no silence. The caller holds the mutex.
+// roomNow returns the room of a pool that is not silent. The caller holds the mutex.
 func (p *Pool) roomNow() int {
 	places := p.places
 	if p.weight < maxAheadBytes {
@@ -88,22 +88,22 @@ func (p *Pool) roomNow() int {
 	return p.slots - p.busy + places - len(p.held)
 }
 
-// silent reports whether other workers may by now have settled the attempts of this one as lost.
+// silent reports whether other workers may have settled the attempts of this one as lost by now.
 func (p *Pool) silent() bool { return p.silentAt(time.Now()) }
 
 func (p *Pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.Silence }
 
-// Fresh reports whether at least half a silence is left until other workers may settle attempts of this one as lost.
-// What it reports holds for a handler that has another process start its attempt, and that process needs time, too. It
-// takes no lock, so it may be called under any.
+// Fresh reports whether at least half a silence is left until other workers may settle attempts of this one as lost. It
+// is for a handler that lets another process start its attempt, and that process needs some of the time. Fresh takes no
+// lock, so it may be called under any.
 func (p *Pool) Fresh() bool {
 	last := p.openedBy.Load()
 	return last != nil && p.clock.since(*last, time.Now()) < p.Silence/2
 }
 
-// Beaten notes that a heartbeat which began at a moment has got through, and keeps the pool open for another while.
-// After a silence, or if the database has not seen the worker for half of one, it reports that another heartbeat has
-// to follow.
+// Beaten notes that a heartbeat that began at a moment has got through, and keeps the pool open for another silence. It
+// reports whether another heartbeat must follow: after a silence, or if the database has not seen the worker for half a
+// silence.
 func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
 	return false
 }
 
-// Now is the moment at which a heartbeat begins.
+// Now returns the moment at which a heartbeat begins.
 func (p *Pool) Now() Moment { return p.clock.now() }
 
 // Epoch returns the epoch in which a claim begins.
@@ -128,7 +128,7 @@ func (p *Pool) Epoch() int {
 	return p.epoch
 }
 
-// Known reports of each key whether its attempt is here.
+// Known reports for each key whether the pool has its attempt.
 func (p *Pool) Known(keys []workerdb.Key) []bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *Pool) Known(keys []workerdb.Key) []bool {
 	return known
 }
 
-// Add takes attempts that were claimed in an epoch, all or none. It refuses those of an earlier epoch: their rows have
-// to be read again.
+// Add adds attempts that were claimed in an epoch, all or none. It refuses those of an earlier epoch: their rows must
+// be read again.
 func (p *Pool) Add(claimed []*Attempt, epoch int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *Pool) Add(claimed []*Attempt, epoch int) bool {
 	return true
 }
 
-// take holds an attempt. One that must not start is decided at once. The caller holds the mutex.
+// take adds an attempt. If it must not start, it is decided at once. The caller holds the mutex.
 func (p *Pool) take(a *Attempt, now time.Time) {
 	a.claimedAt, a.place = now, -1
 	p.mine[a.Key()] = a
@@ -175,9 +175,9 @@ func (p *Pool) take(a *Attempt, now time.Time) {
 	p.work.Signal()
 }
 
-// Next frees a slot of the attempt whose handler has come back, if any, with the outcome that this
-// gives it, waits for another one to run there, and gives that with its context; none when the pool
-// stops. It is one step, so that a small attempt costs the mutex once.
+// Next ends the attempt of a slot with its outcome, if there is one, waits for the next attempt of the slot, and
+// returns that with its context; none when the pool stops. Both are one step, so that a short attempt takes the mutex
+// once.
 func (p *Pool) Next(
 	ctx context.Context, slot int, last *Attempt, outcome workerdb.Outcome,
 ) (*Attempt, context.Context) {
@@ -214,8 +214,8 @@ func (p *Pool) Next(
 	return a, ctx
 }
 
-// ready reports whether an attempt may start now, and settles those before it for which it is too late. The
-// caller holds the mutex.
+// ready reports whether an attempt may start now, after it has decided expired attempts in front of it. The caller
+// holds the mutex.
 func (p *Pool) ready(now time.Time) bool {
 	if p.silentAt(now) {
 		return false
@@ -226,7 +226,7 @@ func (p *Pool) ready(now time.Time) bool {
 	return len(p.held) > 0
 }
 
-// decide gives an attempt its outcome; only the first counts. The caller holds the mutex.
+// decide sets the outcome of an attempt; only the first one counts. The caller holds the mutex.
 func (p *Pool) decide(a *Attempt, outcome workerdb.Outcome) {
 	if a.decided {
 		return
@@ -245,7 +245,7 @@ func (p *Pool) finish(a *Attempt, f Finished) {
 	p.changed(p.roomNow())
 }
 
-// Settled forgets attempts whose outcome is in the store, where later requests find it.
+// Settled removes attempts whose outcome is in the store, where later orders find it.
 func (p *Pool) Settled(keys []workerdb.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-func TestAQuickPoolMayHoldMore(t *testing.T) {
+func TestAFastPoolHoldsMoreAttempts(t *testing.T) {
 	t.Parallel()
 	p := New(12, 100, time.Hour, func(Finished) {}, func(int) {})
 	p.Beaten(p.Now(), 0)
@@ -65,7 +65,7 @@ func TestAQuickPoolMayHoldMore(t *testing.T) {
 	}
 }
 
-func TestOneTimerEndsWhatIsOverdue(t *testing.T) {
+func TestOneTimerEndsOverdueAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		after := map[int64]time.Duration{} // by timeout
@@ -116,7 +116,7 @@ func TestOneTimerEndsWhatIsOverdue(t *testing.T) {
 	})
 }
 
-func TestBeatsRepeatTheProgressOfAnAttemptThatWaitsForAWhile(t *testing.T) {
+func TestHeartbeatsRepeatTheProgressOfAWaitingAttemptForAWhile(t *testing.T) {
 	t.Parallel()
 	p := New(1, 0, time.Second, nil, func(int) {})
 	now := time.Now()

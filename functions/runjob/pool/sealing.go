@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// SealWith seals all that the attempt's handler reports and returns. A nil sealer changes nothing.
+// SealWith seals everything that the attempt's handler reports and returns. A nil sealer changes nothing.
 func (a *Attempt) SealWith(sealer *sealing.Sealer) {
 	if a.sealer = sealer; sealer != nil {
 		a.Log.seal = func(text string) string { return sealer.SealText(a.spot(sealing.LogLine), text) }
@@ -18,8 +18,8 @@ func (a *Attempt) spot(field sealing.Field) sealing.Place {
 	return sealing.OfAttempt(a.Run.JobID, a.Run.Attempt, field)
 }
 
-// Open is the order with its payload as the handler is to have it. One that does not open is worth another attempt:
-// its key may be on its way to this worker.
+// Open returns the run order with its payload opened. The failure to open it is retryable: this worker may get the key
+// later.
 func (a *Attempt) Open() (jobevent.Run, *handlers.Failure) {
 	run := a.Run
 	payload, err := a.sealer.Open(sealing.OfJob(run.JobID, sealing.Payload), run.Payload)
@@ -32,7 +32,7 @@ func (a *Attempt) Open() (jobevent.Run, *handlers.Failure) {
 	return run, nil
 }
 
-// sealMessage seals a failure's message, cut to the size at which no later code cuts it.
+// sealMessage seals a failure's message, which it cuts first: later code cannot cut a sealed one.
 func (a *Attempt) sealMessage(text string) string {
 	if a.sealer == nil {
 		return text
@@ -40,7 +40,7 @@ func (a *Attempt) sealMessage(text string) string {
 	return a.sealer.SealText(sealing.OfJob(a.Run.JobID, sealing.Message), jobevent.CleanMessage(text))
 }
 
-// ForLog is a text of the handler's, as the worker's own log may have it.
+// ForLog returns a text of the handler as the worker's own log may contain it.
 func (a *Attempt) ForLog(text string) string {
 	if a.sealer != nil {
 		return "[sealed]"
@@ -48,10 +48,11 @@ func (a *Attempt) ForLog(text string) string {
 	return text
 }
 
-// reported is a progress as heartbeats have it: sealed once, or each heartbeat would differ from the last one.
+// reported is a progress as heartbeats contain it. It is sealed once: sealed anew, each heartbeat would differ from the
+// last one.
 type reported struct{ of, sealed *jobevent.Progress }
 
-// ReportedProgress is the attempt's progress for a beat. The caller holds the pool's mutex.
+// ReportedProgress returns the attempt's progress for a heartbeat. The caller holds the pool's mutex.
 func (a *Attempt) ReportedProgress() *jobevent.Progress {
 	p := a.Progress.Load()
 	if p == nil || a.sealer == nil {

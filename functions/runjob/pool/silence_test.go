@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
+func TestAClaimOfAnEarlierEpochIsRefused(t *testing.T) {
 	t.Parallel()
 	p := New(1, 1, time.Hour, func(Finished) {}, func(int) {})
 	claimed := []*Attempt{{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}}
@@ -19,7 +19,7 @@ func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
 		t.Fatal("taken before the first beat")
 	}
 	if !p.Beaten(p.Now(), 0) || p.Beaten(p.Now(), 0) {
-		t.Fatal("the first beat asks for another one, and that opens the pool")
+		t.Fatal("want the first heartbeat to ask for another one, which opens the pool")
 	}
 	before := p.Epoch()
 	p.mu.Lock()
@@ -31,29 +31,29 @@ func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
 	p.Beaten(p.Now(), 0)
 	p.Beaten(p.Now(), 0)
 	if p.Add(claimed, before) {
-		t.Fatal("taken although its row may have been judged")
+		t.Fatal("taken although its row may have been settled")
 	}
 	if !p.Add(claimed, p.Epoch()) || !p.Known([]workerdb.Key{claimed[0].Key()})[0] {
-		t.Fatal("not taken when asked again")
+		t.Fatal("not taken in the new epoch")
 	}
 }
 
-// protocol #6
-func TestNothingStartsAfterTheMachineStoodStill(t *testing.T) {
+// The monotonic clock does not run while a machine is suspended.
+func TestNoAttemptStartsAfterTheMachineWasSuspended(t *testing.T) {
 	t.Parallel()
 	for name, stands := range map[string]func(*Pool, time.Duration){
-		"asleep": func(p *Pool, d time.Duration) {
+		"suspended": func(p *Pool, d time.Duration) {
 			woken := sinceBoot() + d
 			p.clock.sinceBoot = func() time.Duration { return woken }
 		},
-		"its wall clock put right": func(p *Pool, d time.Duration) { p.lastBeat.At = p.lastBeat.At.Round(0).Add(-d) },
+		"its wall clock put forward": func(p *Pool, d time.Duration) { p.lastBeat.At = p.lastBeat.At.Round(0).Add(-d) },
 	} {
 		p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})
 		p.Beaten(p.Now(), 0)
 		p.Beaten(p.Now(), 0)
 		held := &Attempt{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
 		if !p.Add([]*Attempt{held}, p.Epoch()) || !p.ready(time.Now()) {
-			t.Fatalf("%s: what is held may not start", name)
+			t.Fatalf("%s: a held attempt may not start", name)
 		}
 		stands(p, 5*time.Second)
 		if !p.ready(time.Now()) {
@@ -61,15 +61,14 @@ func TestNothingStartsAfterTheMachineStoodStill(t *testing.T) {
 		}
 		stands(p, 10*time.Second)
 		if p.ready(time.Now()) || p.Room() != 0 {
-			t.Errorf("%s: what is held starts, or more is taken", name)
+			t.Errorf("%s: a held attempt starts, or there is room", name)
 		}
 		if !p.Beaten(p.Now(), 0) || p.Beaten(p.Now(), 0) || !p.ready(time.Now()) {
-			t.Errorf("%s: two beats do not end it", name)
+			t.Errorf("%s: two heartbeats do not end the silence", name)
 		}
 	}
 }
 
-// protocol #6
 func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
 	t.Parallel()
 	p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})

@@ -15,10 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// parameterType is what a request may give for a parameter, and what the database is told that it is.
+// parameterType is the type of a parameter: the values that a request may have for it, and its type in the database.
 type parameterType struct {
 	oid  uint32
-	read func(value json.RawMessage) (text string, err error) // in the database's form
+	read func(value json.RawMessage) (text string, err error) // text is in the database's format
 }
 
 var types = map[string]parameterType{
@@ -32,11 +32,11 @@ var types = map[string]parameterType{
 	"uuid":        {pgtype.UUIDOID, readUUID},
 }
 
-// Types lists those of parameters.
+// Types returns the names of the types that a parameter may have.
 func Types() []string { return slices.Sorted(maps.Keys(types)) }
 
-// bind turns what a request gives, and the owner of its job, into what the database is sent: texts, nil for null, and
-// their types. A job without an owner has null, which equals no row's.
+// bind converts the parameters of a request and the owner of its job to texts for the database, nil for null, with
+// their types. The owner of a job without one is null, which equals no row's owner.
 func (q *Query) bind(owner string, given map[string]json.RawMessage) (texts [][]byte, oids []uint32, err error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, known := q.Parameters[name]; !known {
@@ -94,7 +94,7 @@ var decimal = regexp.MustCompile(`^-?[0-9]{1,1000}(\.[0-9]{1,1000})?([eE][+-]?[0
 func readNumeric(value json.RawMessage) (string, error) {
 	text := string(value)
 	if strings.HasPrefix(text, `"`) {
-		_ = json.Unmarshal(value, &text) // or it is no number
+		_ = json.Unmarshal(value, &text) // a string without a number fails below
 	}
 	if !decimal.MatchString(text) {
 		return "", errors.New("must be a number")

@@ -13,17 +13,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Query is one that a report may name.
+// Query is a query that a report may name.
 type Query struct {
 	SQL         string            `yaml:"sql"` // one statement, with parameters as @name and the job's owner as @owner
 	Description string            `yaml:"description"`
-	Parameters  map[string]string `yaml:"parameters"` // the type of each: see Types
+	Parameters  map[string]string `yaml:"parameters"` // the type of each parameter: see Types
 
-	text  string   // of SQL, with parameters by number
-	names []string // of these, in order
+	text  string   // SQL with numbered parameters
+	names []string // of the parameters, by number
 }
 
-// ownerName is the parameter that no request gives: the owner of its job.
+// ownerName is the parameter for the job's owner, which a request cannot set.
 const ownerName = "owner"
 
 var (
@@ -31,7 +31,7 @@ var (
 	parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 )
 
-// ReadQueries reads the file of queries, which is YAML or JSON: each under its name.
+// ReadQueries reads the file of queries, in YAML or JSON: each under its name.
 func ReadQueries(path string) (map[string]*Query, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func ReadQueries(path string) (map[string]*Query, error) {
 	return parseQueries(text)
 }
 
-// parseQueries is ReadQueries, of the file's text.
+// parseQueries parses the text of that file.
 func parseQueries(text []byte) (map[string]*Query, error) {
 	var queries map[string]*Query
 	if err := yaml.UnmarshalWithOptions(text, &queries, yaml.Strict()); err != nil {
@@ -48,7 +48,7 @@ func parseQueries(text []byte) (map[string]*Query, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(queries)) {
 		if !queryName.MatchString(name) {
-			return nil, fmt.Errorf("%q is no name for a query: letters, digits, dots, - and _", name)
+			return nil, fmt.Errorf("%q is not a query's name: letters, digits, dots, - and _", name)
 		}
 		if err := queries[name].prepare(); err != nil {
 			return nil, fmt.Errorf("query %s: %w", name, err)
@@ -57,7 +57,7 @@ func parseQueries(text []byte) (map[string]*Query, error) {
 	return queries, nil
 }
 
-// prepare finds the parameters in the SQL. All of them must be known, and all that are known be there.
+// prepare finds the parameters in the SQL. The SQL must use all declared parameters and no others.
 func (q *Query) prepare() error {
 	if q == nil || q.SQL == "" {
 		return errors.New("it has no sql")
@@ -68,7 +68,7 @@ func (q *Query) prepare() error {
 			return errors.New("parameter owner: @owner is the job's owner and must not be declared")
 		}
 		if !parameterName.MatchString(name) {
-			return fmt.Errorf("%q is no name for a parameter", name)
+			return fmt.Errorf("%q is not a parameter's name", name)
 		}
 		if _, known := types[kind]; !known {
 			return fmt.Errorf("parameter %s: there is no type %q, only %v", name, kind, Types())
@@ -79,7 +79,7 @@ func (q *Query) prepare() error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(used, any(ownerName)) { // strict ones that the SQL lacks are an error
+	if slices.Contains(used, any(ownerName)) { // a strict named argument that the SQL lacks is an error
 		places[ownerName] = ownerName
 	}
 	text, names, err := places.RewriteQuery(context.Background(), nil, q.SQL, nil)

@@ -17,14 +17,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// What became of a query that was put to the database.
+// The errors of a query.
 var (
-	ErrUnavailable = errors.New("the report database is unavailable") // for now, or it had no time
-	ErrFailed      = errors.New("the report's query failed")          // and would fail again
+	ErrUnavailable = errors.New("the report database is unavailable") // temporary, also if the query took too long
+	ErrFailed      = errors.New("the report's query failed")          // permanent
 )
 
-// ConnectionError is ErrUnavailable or ErrFailed of a connection that could not be made or broke. Its text leaves out
-// what Cause has: the database's host and name, and the user.
+// ConnectionError is ErrUnavailable or ErrFailed because a connection could not be made or broke. Its text does not
+// have what Cause has: the database's host and name, and the user.
 type ConnectionError struct {
 	kind  error
 	Cause error
@@ -32,10 +32,10 @@ type ConnectionError struct {
 
 func (e *ConnectionError) Error() string { return e.kind.Error() }
 
-// Unwrap is for errors.Is.
+// Unwrap lets errors.Is find ErrUnavailable or ErrFailed.
 func (e *ConnectionError) Unwrap() error { return e.kind }
 
-// InvalidError is about what a request names or gives.
+// InvalidError is an error in a request.
 type InvalidError struct {
 	Path   string // in the payload
 	Reason string
@@ -45,13 +45,13 @@ func (e *InvalidError) Error() string { return e.Path + ": " + e.Reason }
 
 func invalid(path, reason string) error { return &InvalidError{path, reason} }
 
-// Store is the database, and the queries that may be put to it.
+// Store is the database and the queries that a report may run.
 type Store struct {
 	pool    *pgxpool.Pool
 	queries map[string]*Query
 }
 
-// Open checks the address, but does not look for the database: a worker starts without it.
+// Open checks the address, but does not connect: a worker starts without the database.
 func Open(url string, queries map[string]*Query) (*Store, error) {
 	pool, err := pgpool.Lazy(context.Background(), url, pgpool.ApplicationName("jobweaver-report"), pgpool.ReadOnly())
 	if err != nil {
@@ -63,10 +63,10 @@ func Open(url string, queries map[string]*Query) (*Store, error) {
 // Close ends all connections.
 func (s *Store) Close() { s.pool.Close() }
 
-// Kind is what the values of a column are.
+// Kind is the kind of a column's values.
 type Kind uint8
 
-// The kinds of columns. The texts of Date, DateTime and Instant are of ISO 8601: 2026-11-22T08:00:00Z.
+// The kinds of columns. The texts of Date, DateTime and Instant have the form of ISO 8601: 2026-11-22T08:00:00Z.
 const (
 	Text Kind = iota
 	Number
@@ -76,26 +76,26 @@ const (
 	Instant
 )
 
-// Column is one of a result.
+// Column is a column of a result.
 type Column struct {
 	Name string
 	Kind Kind
 }
 
-// Value is one of a row.
+// Value is a value of a row.
 type Value struct {
 	Text string
 	Null bool
 }
 
-// Rows takes a result: first its columns, then its rows. The values of a row are gone when Row returns.
+// Rows receives a result: first its columns, then its rows. The values of a row are invalid after Row returns.
 type Rows struct {
 	Columns func([]Column) error
 	Row     func([]Value) error
 }
 
-// Run puts a query to the database, for no longer than ctx and atMost (0: no limit), and gives its rows as they come.
-// The query's @owner is the job's. An error of rows ends it, and comes back as it is; so does the cause of ctx.
+// Run runs a query for the owner of a job, for no longer than ctx and atMost (0: no limit), and passes its rows on as
+// they arrive. If rows returns an error, or ctx ends, Run ends and returns that error or the cause of ctx.
 func (s *Store) Run(
 	ctx context.Context, name, owner string, parameters map[string]json.RawMessage, atMost time.Duration, rows Rows,
 ) error {
@@ -107,7 +107,7 @@ func (s *Store) Run(
 	if err != nil {
 		return err
 	}
-	// A result that is not read to its end has to be broken off.
+	// The query ends with this context, even if its result is not read to its end.
 	broken, breakOff := context.WithCancel(ctx)
 	defer breakOff()
 	conn, err := s.pool.Acquire(broken)
@@ -121,34 +121,34 @@ func (s *Store) Run(
 		return classify(ctx, err)
 	}
 	defer rollback(tx)
-	result := conn.Conn().PgConn().ExecParams(broken, q.text, texts, oids, nil, nil) // in and out as text
+	result := conn.Conn().PgConn().ExecParams(broken, q.text, texts, oids, nil, nil) // parameters and results as text
 	if err := read(result, rows); err != nil {
 		breakOff()
 		_, _ = result.Close()
 		return err
 	}
-	told := result.FieldDescriptions() != nil
+	hasRows := result.FieldDescriptions() != nil
 	if _, err := result.Close(); err != nil {
 		return classify(ctx, err)
 	}
-	if !told {
-		return fmt.Errorf("%w: it has no rows to give, being no select", ErrFailed)
+	if !hasRows {
+		return fmt.Errorf("%w: it returns no rows, because it is not a select", ErrFailed)
 	}
 	return nil
 }
 
-// rollback ends a transaction that has changed nothing. Where its connection has gone, it is over.
+// rollback ends a transaction that has changed nothing. If the connection is gone, the transaction has ended too.
 func rollback(tx pgx.Tx) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = tx.Rollback(ctx)
 }
 
-// read gives the result to rows, and returns their error.
+// read passes the result to rows, and returns their error.
 func read(result *pgconn.ResultReader, rows Rows) error {
 	fields := result.FieldDescriptions()
 	if fields == nil {
-		return nil // Run says why
+		return nil // Run returns the reason
 	}
 	columns := make([]Column, len(fields))
 	for i, field := range fields {
@@ -175,7 +175,7 @@ var kinds = map[uint32]Kind{
 	pgtype.BoolOID: Bool, pgtype.DateOID: Date, pgtype.TimestampOID: DateTime, pgtype.TimestamptzOID: Instant,
 }
 
-// valueText is the value as all formats write it. The connection's time zone is UTC.
+// valueText returns the value in the form of all report formats. The connection's time zone is UTC.
 func valueText(kind Kind, text []byte) string {
 	switch kind {
 	case Bool:
@@ -194,7 +194,7 @@ func valueText(kind Kind, text []byte) string {
 	return string(text)
 }
 
-// classify returns what may go away by itself from what does not.
+// classify returns ErrUnavailable for a temporary error, and ErrFailed for a permanent one.
 func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -207,7 +207,7 @@ func classify(ctx context.Context, err error) error {
 	if !errors.As(err, &answer) || errors.As(err, &refused) {
 		return &ConnectionError{kind, err}
 	}
-	const readOnly = "25006" // it is the query that would write
+	const readOnly = "25006" // the query would have written
 	if answer.Code == readOnly {
 		kind = ErrFailed
 	}

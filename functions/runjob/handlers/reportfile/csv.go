@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// csvFile has a line of titles, the rows and, where one was asked for, a line of totals.
+// csvFile writes a line of titles, the rows and, if requested, a line of totals.
 type csvFile struct {
 	w      *csv.Writer
-	buf    *bufio.Writer // that of w, which has no other
+	buf    *bufio.Writer // the buffer of w, which has no other
 	fields []string
 }
 
@@ -37,8 +37,7 @@ func (f *csvFile) row(cells []Cell) error {
 	return f.line()
 }
 
-// line writes the fields. An empty line would be none for who reads the file: a row of one cell, without
-// anything in it, needs quotes.
+// line writes the fields. A row with a single empty cell needs quotes: readers of CSV skip an empty line.
 func (f *csvFile) line() error {
 	if len(f.fields) == 1 && f.fields[0] == "" {
 		_, err := f.buf.WriteString("\"\"\n")
@@ -56,10 +55,10 @@ func (f *csvFile) end() error {
 
 func (f *csvFile) close() error { return nil }
 
-// byteOrderMark is taken for none of the text where a file begins with it.
+// byteOrderMark at the beginning of a file is not part of the text.
 const byteOrderMark = "\ufeff"
 
-// harmless is text that no spreadsheet takes for a formula. Only text is changed: -1 is a number.
+// harmless returns the cell as text that no spreadsheet treats as a formula. Numbers stay as they are: -1 is a number.
 func harmless(text string) string {
 	if text == "" || IsDecimal(text) {
 		return text
@@ -73,5 +72,6 @@ func harmless(text string) string {
 
 const formulas = "=+-@＝＋－＠"
 
-// afterSeparator is where a spreadsheet that splits by another separator than ours would begin a cell with a formula.
+// afterSeparator matches a formula behind a separator: a spreadsheet that splits lines at another separator than this
+// file's would begin a cell there.
 var afterSeparator = regexp.MustCompile("([;\\t\\n\\r|][ \"']*)([" + formulas[:2] + "\\-" + formulas[3:] + "])")

@@ -2,8 +2,8 @@ package reportfile
 
 import "testing"
 
-// A spreadsheet of another language splits by another separator.
-func TestNoFormulaStandsBehindASeparator(t *testing.T) {
+// A spreadsheet in another language splits lines at another separator.
+func TestNoCellBehindAnotherSeparatorIsAFormula(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"=1": "'=1", "a;=1": "a;'=1", "a\t+1": "a\t'+1", "a\n@x": "a\n'@x", "a\r-x": "a\r'-x", "a|=1": "a|'=1", "a; =1;-b": "a; '=1;'-b",

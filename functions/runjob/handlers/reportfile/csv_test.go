@@ -7,7 +7,7 @@ import (
 	rf "github.com/jobweaver/jobweaver/functions/runjob/handlers/reportfile"
 )
 
-// Where a file begins with a byte order mark, a spreadsheet takes what follows for the beginning.
+// A spreadsheet skips a byte order mark at the beginning of a file, and then reads what follows it as the first cell.
 func TestAByteOrderMarkHidesNoFormula(t *testing.T) {
 	t.Parallel()
 	page := render(t, rf.CSV, "Report", []rf.Column{{Title: "\ufeff=1+1"}}, []rf.Cell{text("\ufeff\ufeff@SUM(A1)")}, []rf.Cell{text("\ufeffplain")})

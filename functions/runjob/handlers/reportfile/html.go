@@ -10,10 +10,10 @@ import (
 //go:embed page.html
 var pageText string
 
-// page is what stands around the rows: the templates head and foot.
+// page has the templates around the rows: head and foot.
 var page = template.Must(template.New("page").Parse(pageText))
 
-// htmlFile is one page that needs nothing beside it, and runs nothing.
+// htmlFile is one self-contained page without scripts.
 type htmlFile struct {
 	w       *bufio.Writer
 	columns int
@@ -22,7 +22,7 @@ type htmlFile struct {
 }
 
 type footCell struct {
-	Of     string // what kind of total it is, where that is to be said
+	Of     string // the kind of total, if the page shows it
 	Text   string
 	Number bool
 }
@@ -36,10 +36,10 @@ func newHTML(w io.Writer, title string, columns []Column) (*htmlFile, error) {
 	return f, page.ExecuteTemplate(f.w, "head", map[string]any{"Title": printable(title), "Columns": titles})
 }
 
-// row is written without a template, which would take most of the time: a cell is nothing but escaped text.
+// row writes a row without a template, which would take most of the time: a cell is only escaped text.
 func (f *htmlFile) row(cells []Cell) error {
 	f.rows++
-	_, _ = f.w.WriteString("<tr>") // the writer keeps its error for the end of the row
+	_, _ = f.w.WriteString("<tr>") // the writer returns its error at the end of the row
 	for i := range f.columns {
 		if i >= len(cells) || cells[i].Kind == Null {
 			_, _ = f.w.WriteString("<td>")

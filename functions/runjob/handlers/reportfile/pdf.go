@@ -12,27 +12,27 @@ import (
 	"github.com/go-fonts/dejavu/dejavusanscondensedbold"
 )
 
-// A PDF is put together in memory: these bound it.
+// A PDF is built in memory, which these limits bound.
 const (
 	MaxPDFRows    = 50_000
 	MaxPDFCells   = 300_000
 	MaxPDFColumns = 40
 )
 
-// In millimetres, but for sizes of type, which are in points.
+// In millimetres, except font sizes, which are in points.
 const (
 	pdfFont    = "dejavu"
 	pdfMargin  = 12.0
 	pdfPad     = 1.5
 	pdfSize    = 8.5
-	pdfSmall   = 6.5 // where the columns do not find room
+	pdfSmall   = 6.5 // if the columns do not fit
 	pdfWidest  = 75.0
-	pdfWord    = 30.0 // of the longest word that is not broken where there is little room
+	pdfWord    = 30.0 // of the longest word that is not broken if there is little room
 	pdfLines   = 6    // of one cell
-	pdfLongest = 600  // characters of a cell that are looked at
+	pdfLongest = 600  // characters of a cell that are measured
 )
 
-// pdfFile is a table on A4, upright or, where its columns do not find room so, across.
+// pdfFile is a table on A4 in portrait format, or in landscape format if the columns need it.
 type pdfFile struct {
 	w      io.Writer
 	doc    *fpdf.Fpdf
@@ -40,13 +40,13 @@ type pdfFile struct {
 	titles []string
 	rows   int
 
-	sample [][]Cell // rows that wait for the widths; nil: these are chosen
+	sample [][]Cell // rows that wait until the widths are chosen; nil: they are chosen
 	widths []float64
-	right  []bool   // columns with numbers
-	named  []string // what stands before the total of a column
+	right  []bool   // whether each column has numbers
+	named  []string // the text before the total of each column
 	height float64  // of a line
 	size   float64
-	lines  [][]string // of each cell of the row that is drawn
+	lines  [][]string // of each cell of the current row
 }
 
 func newPDF(w io.Writer, title string, columns []Column) (*pdfFile, error) {
@@ -93,7 +93,7 @@ func (f *pdfFile) begin() {
 	}
 }
 
-// layOut reports whether the page lies across.
+// layOut chooses the widths of the columns, and reports whether the page is in landscape format.
 func (f *pdfFile) layOut(rows [][]Cell) bool {
 	f.open(false) // to measure
 	f.size = pdfSize
@@ -113,7 +113,7 @@ func (f *pdfFile) layOut(rows [][]Cell) bool {
 	return across
 }
 
-// wanted is how wide each column would like to be, and how wide it must be lest words are broken.
+// wanted returns the width that each column needs for its text, and the least width at which no word is broken.
 func (f *pdfFile) wanted(rows [][]Cell) (wanted, least []float64) {
 	wanted, least = make([]float64, len(f.titles)), make([]float64, len(f.titles))
 	measure := func(i int, text string) {
@@ -139,8 +139,8 @@ func (f *pdfFile) wanted(rows [][]Cell) (wanted, least []float64) {
 	return wanted, least
 }
 
-// fit narrows the widest columns until all have room, and breaks words only where it must. Where there is
-// more room than wanted, all get a little.
+// fit narrows the widest columns until all fit, and breaks words only if it must. If there is more room than needed,
+// all columns get some of it.
 func fit(wanted, least []float64, room float64) []float64 {
 	widths := append([]float64(nil), wanted...)
 	if all := sum(widths); all <= room {
@@ -152,7 +152,7 @@ func fit(wanted, least []float64, room float64) []float64 {
 	return scale(widths, min(room/sum(widths), 1))
 }
 
-// shrink narrows the widest, but none below its least, until all find room.
+// shrink narrows the widest columns until all fit, but none below its least width.
 func shrink(widths, least []float64, widest, room float64) {
 	for ; sum(widths) > room && widest > 1; widest *= 0.97 {
 		for i := range widths {
@@ -187,7 +187,7 @@ func (f *pdfFile) open(across bool) {
 	}
 	doc := fpdf.New(orientation, "mm", "A4", "")
 	f.doc = doc
-	doc.AddUTF8FontFromBytes(pdfFont, "", slices.Clone(dejavusanscondensed.TTF)) // or others could see what becomes of it
+	doc.AddUTF8FontFromBytes(pdfFont, "", slices.Clone(dejavusanscondensed.TTF)) // a clone, because the library changes it
 	doc.AddUTF8FontFromBytes(pdfFont, "B", slices.Clone(dejavusanscondensedbold.TTF))
 	doc.SetTitle(f.title, true)
 	doc.SetProducer("JobWeaver", true)
@@ -210,7 +210,7 @@ func (f *pdfFile) open(across bool) {
 	}
 }
 
-// head is the title and the titles of the columns, on every page.
+// head draws the title and the titles of the columns, on every page.
 func (f *pdfFile) head() {
 	size, space := 9.0, 5.0
 	if f.doc.PageNo() == 1 {
@@ -245,8 +245,7 @@ func (f *pdfFile) draw(cells []Cell) {
 	f.put(cells, lines, false)
 }
 
-// look is how rows look, with lines of the given colour. Text in the colour that things are filled with is
-// written in fewer bytes.
+// look sets the style of rows, with lines of the given colour. Text in the fill colour takes fewer bytes.
 func (f *pdfFile) look(style string, red, green, blue int) {
 	f.doc.SetFont(pdfFont, style, f.size)
 	f.doc.SetTextColor(25, 35, 45)
@@ -254,7 +253,7 @@ func (f *pdfFile) look(style string, red, green, blue int) {
 	f.doc.SetDrawColor(red, green, blue)
 }
 
-// pageFor begins a page where a row has no room on this one, and reports whether it did.
+// pageFor begins a new page if the row does not fit on this one, and reports whether it did.
 func (f *pdfFile) pageFor(lines int) bool {
 	_, height := f.doc.GetPageSize()
 	if f.doc.GetY()+f.rowHeight(lines) <= height-pdfMargin-2 {
@@ -269,7 +268,7 @@ func (f *pdfFile) pageFor(lines int) bool {
 
 func (f *pdfFile) rowHeight(lines int) float64 { return float64(lines)*f.height + 1.4 }
 
-// breakLines fills f.lines, and says how many the row has.
+// breakLines fills f.lines, and returns the number of lines of the row.
 func (f *pdfFile) breakLines(cells []Cell) int {
 	most := 1
 	for i := range f.lines {
@@ -282,7 +281,7 @@ func (f *pdfFile) breakLines(cells []Cell) int {
 	return most
 }
 
-// put draws f.lines with a line below.
+// put draws f.lines with a rule below.
 func (f *pdfFile) put(cells []Cell, lines int, filled bool) {
 	x, y := pdfMargin, f.doc.GetY()
 	height := f.rowHeight(lines)

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// paper is text as the font can show it, which knows the first 65,536 characters only.
+// paper returns text as the font can show it: the font has only the first 65,536 characters.
 func paper(text string) string {
 	text = strings.ReplaceAll(printable(text), "\t", "    ")
 	return strings.Map(func(r rune) rune {
@@ -16,7 +16,7 @@ func paper(text string) string {
 	}, text)
 }
 
-// cut is the beginning of a long text.
+// cut returns the beginning of a long text.
 func cut(text string) string {
 	if len(text) <= pdfLongest {
 		return text
@@ -27,8 +27,8 @@ func cut(text string) string {
 	return text
 }
 
-// wrap breaks text into at most so many lines of a width, between words where it can. What is left out is
-// shown by an ellipsis.
+// wrap breaks text into a bounded number of lines of a width, between words if it can. An ellipsis shows that text was
+// left out.
 func (f *pdfFile) wrap(text string, width float64, most int) []string {
 	text = cut(text)
 	if !strings.Contains(text, "\n") && f.doc.GetStringWidth(text) <= width {
@@ -49,7 +49,7 @@ func (f *pdfFile) wrap(text string, width float64, most int) []string {
 	return lines
 }
 
-// fits is how much of the text a line takes, at least a character, and where the next line begins.
+// fits returns how much of the text fits on a line, at least one character, and where the next line begins.
 func (f *pdfFile) fits(text []rune, width float64) (n, next int) {
 	used, blank := 0.0, -1
 	for i, r := range text {
@@ -68,7 +68,7 @@ func (f *pdfFile) fits(text []rune, width float64) (n, next int) {
 	return len(text), len(text)
 }
 
-// ellipsis ends the last line with three dots.
+// ellipsis lets the last line end with three dots.
 func (f *pdfFile) ellipsis(lines []string, width float64) []string {
 	last := []rune(lines[len(lines)-1])
 	for len(last) > 0 && f.doc.GetStringWidth(string(last)+"…") > width {

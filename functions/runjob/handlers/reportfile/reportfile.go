@@ -1,5 +1,5 @@
-// Package reportfile writes rows as a report: CSV, XLSX, PDF or HTML, a file each. What comes is written as
-// it comes, so that a report of any length takes little memory; only a PDF is held, and it has a limit.
+// Package reportfile writes rows as a report in CSV, XLSX, PDF or HTML, a source file each. It writes rows as they
+// arrive, so that a report of any length takes little memory. Only a PDF is built in memory, and its size is bounded.
 package reportfile
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Format is what a report is written as. It is also its file's extension.
+// Format is the format of a report, and the extension of its file.
 type Format string
 
 // The formats.
@@ -22,7 +22,7 @@ const (
 	HTML Format = "html"
 )
 
-// ContentType is the media type of the format; empty when there is no such format.
+// ContentType returns the media type of the format; empty if there is no such format.
 func (f Format) ContentType() string {
 	switch f {
 	case CSV:
@@ -41,20 +41,20 @@ func (f Format) ContentType() string {
 // MaxColumns is how many columns a report may have.
 const MaxColumns = 1000
 
-// ErrLimit is in the error about a report that is larger than its format can be.
+// ErrLimit is wrapped by the error about a report that is too large for its format.
 var ErrLimit = errors.New("the report is too large")
 
-// Kind is what a cell's text is.
+// Kind is the kind of a cell's text.
 type Kind uint8
 
 // The kinds of cells.
 const (
 	Null     Kind = iota
 	Text          // anything
-	Number        // decimal digits, as they were given
+	Number        // decimal digits, unchanged
 	Bool          // true or false
 	Date          // 2026-11-22
-	DateTime      // 2026-11-22T08:00:00, of no time zone
+	DateTime      // 2026-11-22T08:00:00, without a time zone
 	Instant       // 2026-11-22T08:00:00Z
 )
 
@@ -64,7 +64,7 @@ type Cell struct {
 	Text string
 }
 
-// Column is how one column is headed, and what stands below it.
+// Column has the title of a column, and its total.
 type Column struct {
 	Title string
 	Total Total
@@ -77,15 +77,15 @@ type File struct {
 	rows   int
 }
 
-// renderer is a format. After an error only close is called.
+// renderer writes one format. After an error only close is called.
 type renderer interface {
 	row(cells []Cell) error
 	total(cells []Cell, of []Total) error
-	end() error   // writes what is still to be written
-	close() error // lets go of what it holds
+	end() error   // writes the rest
+	close() error // releases what it holds
 }
 
-// New begins a report. It writes to w until Close, and no longer than ctx lasts.
+// New begins a report. It writes to w until Close or until ctx ends.
 func New(ctx context.Context, w io.Writer, format Format, title string, columns []Column) (*File, error) {
 	if len(columns) > MaxColumns {
 		return nil, fmt.Errorf("%w: it has %d columns, %d are allowed", ErrLimit, len(columns), MaxColumns)
@@ -123,10 +123,10 @@ func (f *File) Row(cells []Cell) error {
 	return f.out.row(cells)
 }
 
-// Rows is how many there are by now.
+// Rows returns the number of rows so far.
 func (f *File) Rows() int { return f.rows }
 
-// End writes the totals and what is still to be written.
+// End writes the totals and the rest of the file.
 func (f *File) End() error {
 	cells, of, err := totals(f.totals)
 	if err != nil {
@@ -140,10 +140,10 @@ func (f *File) End() error {
 	return f.out.end()
 }
 
-// Close lets go of what the report holds. Without End before, what was written is not a whole report.
+// Close releases what the report holds. Without End before, the file is incomplete.
 func (f *File) Close() error { return f.out.close() }
 
-// until is a writer that a context ends.
+// until is a writer that returns an error once its context has ended.
 type until struct {
 	ctx context.Context
 	w   io.Writer
@@ -156,7 +156,7 @@ func (u until) Write(p []byte) (int, error) {
 	return u.w.Write(p)
 }
 
-// header is the titles, of which each is one line.
+// header returns the titles, each as one line.
 func header(columns []Column) []string {
 	titles := make([]string, len(columns))
 	for i, c := range columns {
@@ -165,13 +165,13 @@ func header(columns []Column) []string {
 	return titles
 }
 
-// oneLine has blanks for all that is not to be seen.
+// oneLine replaces invisible characters by blanks.
 func oneLine(text string) string {
 	blank := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
 	return strings.Join(strings.FieldsFunc(text, blank), " ")
 }
 
-// shown is a cell as people read it.
+// shown returns a cell as people read it.
 func (c Cell) shown() string {
 	if c.Kind == Instant || c.Kind == DateTime {
 		return strings.Replace(c.Text, "T", " ", 1)
@@ -179,7 +179,7 @@ func (c Cell) shown() string {
 	return c.Text
 }
 
-// printable is text without characters that make trouble on paper and on screens.
+// printable returns text without characters that cannot be shown safely on paper and screens.
 func printable(text string) string {
 	bad := func(r rune) bool {
 		return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\ufffe' || r == '\uffff'

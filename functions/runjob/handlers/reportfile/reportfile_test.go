@@ -102,7 +102,7 @@ func TestAWorkbookHasTypedCells(t *testing.T) {
 	}
 }
 
-// What is on a page: its elements, and its text.
+// The elements and the text of a page.
 func read(t *testing.T, page []byte) (elements map[string]int, words string) {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(page))
@@ -121,7 +121,7 @@ func read(t *testing.T, page []byte) (elements map[string]int, words string) {
 	return elements, b.String()
 }
 
-func TestAPageShowsWhatIsGivenAndRunsNothing(t *testing.T) {
+func TestAnHTMLReportEscapesItsCells(t *testing.T) {
 	t.Parallel()
 	hostile := `</td></title></style><script>alert(1)</script><img src=x onerror=alert(1)>&lt;`
 	page := render(t, rf.HTML, hostile, []rf.Column{{Title: hostile}, {Title: "n", Total: rf.Sum}},
@@ -136,7 +136,7 @@ func TestAPageShowsWhatIsGivenAndRunsNothing(t *testing.T) {
 	}
 }
 
-// pdf is what pdftotext reads, and pdfinfo says.
+// pdf has the output of pdftotext and pdfinfo.
 func pdf(t *testing.T, page []byte) (words, info string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.pdf")
@@ -154,7 +154,7 @@ func pdf(t *testing.T, page []byte) (words, info string) {
 	return string(text), string(about)
 }
 
-func TestADocumentHasPagesWithHeads(t *testing.T) {
+func TestAPDFHasTitlesOnEachPage(t *testing.T) {
 	t.Parallel()
 	columns := []rf.Column{{Title: "Kunde"}, {Title: "Betrag", Total: rf.Sum}, {Title: "Wann", Total: rf.Min}}
 	rows := make([][]rf.Cell, 300)
@@ -162,7 +162,7 @@ func TestADocumentHasPagesWithHeads(t *testing.T) {
 		rows[i] = []rf.Cell{text(fmt.Sprint("Zoë Ωμέγα Привет ", i)), number("0.1"), {Kind: rf.Date, Text: "2026-11-22"}}
 	}
 	words, info := pdf(t, render(t, rf.PDF, "Umsätze – Übersicht", columns, rows...))
-	words = strings.ReplaceAll(words, " / ", "/") // readers differ
+	words = strings.ReplaceAll(words, " / ", "/") // versions of pdftotext differ
 	for want, times := range map[string]int{
 		"Umsätze – Übersicht": 7, "Betrag": 7, "Zoë Ωμέγα Привет 299": 1, "30.0": 1, "min 2026-11-22": 1, "7/7": 1,
 	} {
@@ -175,7 +175,7 @@ func TestADocumentHasPagesWithHeads(t *testing.T) {
 	}
 }
 
-func TestADocumentOfManyColumnsLiesAcross(t *testing.T) {
+func TestAPDFWithManyColumnsIsInLandscape(t *testing.T) {
 	t.Parallel()
 	columns, row := make([]rf.Column, 40), make([]rf.Cell, 40)
 	for i := range columns {
@@ -187,8 +187,8 @@ func TestADocumentOfManyColumnsLiesAcross(t *testing.T) {
 	}
 }
 
-// Whatever comes, every format takes it; many at once, since fonts and templates are shared.
-func TestHostileReports(t *testing.T) {
+// Every format accepts any text, in many reports at once, since fonts and templates are shared.
+func TestEveryFormatAcceptsAnyText(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100_000)
 	var all sync.WaitGroup

@@ -8,10 +8,10 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// Total is what stands below a column.
+// Total is the kind of total of a column.
 type Total string
 
-// The totals. Sum and Avg take numbers; Min and Max numbers, or dates and times; Count all that is not null.
+// The totals. Sum and Avg need numbers; Min and Max numbers, or dates and times; Count counts cells that are not null.
 const (
 	Sum   Total = "sum"
 	Count Total = "count"
@@ -20,22 +20,22 @@ const (
 	Max   Total = "max"
 )
 
-// maxDigits bounds a number of which there is a total, written out: 1e999999999 is short, its digits are not.
+// maxDigits bounds the digits of a number in a total: 1e999999999 is short, but its digits are not.
 const maxDigits = 1000
 
-// ErrTotal is in the error about a cell of which there is no such total.
+// ErrTotal is wrapped by the error about a cell that the total cannot include.
 var ErrTotal = errors.New("cannot be totalled")
 
-// exact adds without rounding; division has a precision of its own.
+// exact adds without rounding; a division has its own precision.
 var exact = apd.Context{MaxExponent: 100_000, MinExponent: -100_000, Traps: apd.DefaultTraps}
 
-// tally is the total of one column while it grows.
+// tally is the total of one column so far.
 type tally struct {
 	of    Total
 	title string
 	count int64
 	sum   apd.Decimal
-	best  Cell // the least or the greatest by now
+	best  Cell // the least or the greatest so far
 	bestN apd.Decimal
 }
 
@@ -76,7 +76,7 @@ func (t *tally) addBest(c Cell) error {
 	var order int
 	var n apd.Decimal
 	if c.Kind == Date || c.Kind == DateTime || c.Kind == Instant {
-		// Those of the years 1 to 9999 are in the order of their texts.
+		// The texts of the years 1 to 9999 sort like their instants.
 		order = strings.Compare(strings.TrimSuffix(c.Text, "Z"), strings.TrimSuffix(t.best.Text, "Z"))
 	} else {
 		var err error
@@ -91,7 +91,7 @@ func (t *tally) addBest(c Cell) error {
 	return nil
 }
 
-// isNumber reports whether a total can be made of the cell. Decimal numbers often come as text, for their digits.
+// isNumber reports whether the cell counts as a number. Decimal numbers often come as text, to keep their digits.
 func isNumber(c Cell) bool { return c.Kind == Number || c.Kind == Text && IsDecimal(c.Text) }
 
 func (t *tally) number(c Cell) (n apd.Decimal, err error) {
@@ -115,7 +115,7 @@ func (t *tally) refuse(c Cell, why string) error {
 	return fmt.Errorf("column %q, %s: %w: %q %s", t.title, t.of, ErrTotal, string(text), why)
 }
 
-// result is the total; null where there is none, of no rows.
+// result returns the total; null without rows.
 func (t *tally) result() (Cell, error) {
 	switch {
 	case t.of == Count:
@@ -131,7 +131,7 @@ func (t *tally) result() (Cell, error) {
 	}
 }
 
-// average has six digits more behind the point than the numbers of which it is, without zeros at its end.
+// average returns the average with six digits more after the point than its numbers have, without trailing zeros.
 func (t *tally) average() (Cell, error) {
 	var q apd.Decimal
 	division := exact.WithPrecision(uint32(max(t.sum.NumDigits(), 1)) + 40)
@@ -150,7 +150,7 @@ func (t *tally) average() (Cell, error) {
 	return Cell{Number, text}, nil
 }
 
-// totals is the last row, and what each of its cells is; nil when there is no total.
+// totals returns the last row, and the kind of each of its cells; nil if there is no total.
 func totals(tallies []tally) (cells []Cell, of []Total, err error) {
 	any := false
 	cells, of = make([]Cell, len(tallies)), make([]Total, len(tallies))
@@ -199,7 +199,7 @@ func IsDecimal(text string) bool {
 	return rest == ""
 }
 
-// digits is what follows the digits that text begins with, and how many they are.
+// digits returns the rest of text after its leading digits, and how many digits there are.
 func digits(text string) (rest string, n int) {
 	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
 		n++

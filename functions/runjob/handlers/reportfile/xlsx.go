@@ -15,13 +15,13 @@ import (
 
 const (
 	sheet       = "Report"
-	maxXLSXRows = 1_048_576 // of a sheet, with its head
-	sampled     = 200       // rows by which the widths of columns are chosen
+	maxXLSXRows = 1_048_576 // of a sheet, including its head
+	sampled     = 200       // rows that determine the widths of columns
 	maxDigits64 = 15        // digits that a spreadsheet's numbers keep
 )
 
-// xlsxFile is a sheet of typed cells. Its rows go to a temporary file, since a workbook is put together
-// at its end.
+// xlsxFile is a sheet of typed cells. Its rows are written to a temporary file, since the workbook is assembled at the
+// end.
 type xlsxFile struct {
 	w       io.Writer
 	book    *excelize.File
@@ -30,9 +30,9 @@ type xlsxFile struct {
 	titles  []string
 	columns int
 	title   string
-	line    int // that is written next
+	line    int // the number of the next line
 
-	sample [][]Cell // rows that wait for the widths; nil: these are chosen
+	sample [][]Cell // rows that wait until the widths are chosen; nil: they are chosen
 	values []any
 }
 
@@ -52,7 +52,7 @@ func newXLSX(w io.Writer, title string, columns []Column) (_ *xlsxFile, err erro
 			err = errors.Join(err, f.close())
 		}
 	}()
-	// The workbook is written as it is put together, not into memory first.
+	// The workbook is written while it is assembled, not into memory first.
 	f.book.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(f.w) })
 	if err := f.book.SetSheetName("Sheet1", sheet); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (f *xlsxFile) row(cells []Cell) error {
 	return f.write(cells, 0)
 }
 
-// begin writes all that stands above the rows, and the rows of the sample.
+// begin writes the lines above the rows, and the rows of the sample.
 func (f *xlsxFile) begin() error {
 	rows := f.sample
 	f.sample = nil
@@ -168,7 +168,7 @@ func (f *xlsxFile) write(cells []Cell, style int) error {
 	return err
 }
 
-// value is the cell with its type, where a spreadsheet has one that keeps all of it; else it is text.
+// value returns the cell with a type of the spreadsheet that keeps its whole value, or as text.
 func (f *xlsxFile) value(c Cell, style int) any {
 	dated := func(layout string, own int) any {
 		at, err := time.Parse(layout, c.Text)
@@ -197,7 +197,7 @@ func (f *xlsxFile) value(c Cell, style int) any {
 	return excelize.Cell{StyleID: style, Value: printable(c.Text)}
 }
 
-// significant is how many digits a number has that say something.
+// significant returns the number of significant digits.
 func significant(number string) int {
 	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
 	mantissa = strings.TrimLeft(strings.Replace(strings.TrimLeft(mantissa, "+-"), ".", "", 1), "0")
@@ -236,7 +236,7 @@ func (f *xlsxFile) end() error {
 	if err := f.stream.Flush(); err != nil {
 		return err
 	}
-	_, err := f.book.WriteToBuffer() // which stays empty: see newXLSX
+	_, err := f.book.WriteToBuffer() // the buffer stays empty: see newXLSX
 	return err
 }
 

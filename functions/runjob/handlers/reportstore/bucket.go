@@ -14,23 +14,23 @@ import (
 const (
 	partSize    = 5 << 20
 	partsAtOnce = 2
-	patience    = 3 * time.Second // for a store to end an upload that is not wanted any more
+	patience    = 3 * time.Second // for a store to end an aborted upload
 )
 
-var errAborted = errors.New("the upload is not wanted any more")
+var errAborted = errors.New("the upload was aborted")
 
-// upload is a file in a bucket. What is written goes through a pipe to the uploader.
+// upload is a file in a bucket. A pipe passes what is written on to the uploader.
 type upload struct {
-	ctx    context.Context // of who writes
+	ctx    context.Context // the writer's
 	pipe   *io.PipeWriter
 	unhook func() bool
-	cancel context.CancelFunc // of the uploader's own context
-	done   chan struct{}      // closed: the uploader has ended, with err
+	cancel context.CancelFunc // ends the uploader's own context
+	done   chan struct{}      // closed when the uploader has ended with err
 	err    error
 }
 
-// beginUpload starts the uploader. It has a context of its own, since it must hear of the end of ctx by its pipe, and
-// call its parts off, rather than be cut off.
+// beginUpload starts the uploader. The uploader has a context of its own: when ctx ends, it must not be cut off, but
+// learn of it through the pipe and abort the parts that it has uploaded.
 func (b *bucket) beginUpload(ctx context.Context, key, contentType string) *upload {
 	from, pipe := io.Pipe()
 	u := &upload{ctx: ctx, pipe: pipe, done: make(chan struct{})}
@@ -39,19 +39,19 @@ func (b *bucket) beginUpload(ctx context.Context, key, contentType string) *uplo
 	go func() {
 		defer close(u.done)
 		u.err = b.put(own, key, contentType, from)
-		_ = from.CloseWithError(errors.Join(u.err, io.ErrClosedPipe)) // who writes hears of it
+		_ = from.CloseWithError(errors.Join(u.err, io.ErrClosedPipe)) // the writer gets this error
 	}()
 	u.unhook = context.AfterFunc(ctx, func() { _ = pipe.CloseWithError(context.Cause(ctx)) })
 	return u
 }
 
-// put sends what fits into one part at once, and else part by part.
+// put uploads a file in one request if it fits into one part, and part by part otherwise.
 func (b *bucket) put(ctx context.Context, key, contentType string, from io.Reader) error {
 	first, err := io.ReadAll(io.LimitReader(from, partSize))
 	if err != nil {
 		return err
 	}
-	// Not every store understands bodies that are signed piece by piece; a checksum goes along all the same.
+	// Some stores do not support bodies that are signed chunk by chunk. A checksum is sent all the same.
 	options := minio.PutObjectOptions{ContentType: contentType, ServerSideEncryption: b.sealed, DisableContentSha256: true}
 	body, size := io.Reader(bytes.NewReader(first)), int64(len(first))
 	if size == partSize {
@@ -59,13 +59,13 @@ func (b *bucket) put(ctx context.Context, key, contentType string, from io.Reade
 		options.PartSize, options.NumThreads, options.ConcurrentStreamParts = partSize, partsAtOnce, true
 	}
 	_, err = b.client.PutObject(ctx, b.name, b.prefix+key, body, size, options)
-	if code := minio.ToErrorResponse(err).Code; code != "" { // the error itself has only the store's sentence
+	if code := minio.ToErrorResponse(err).Code; code != "" { // the error's text has only the store's message
 		return fmt.Errorf("%s: %w", code, err)
 	}
 	return err
 }
 
-// Refusal is the code of a bucket's answer, as NoSuchBucket; empty: err is no such answer.
+// Refusal returns the error code of a bucket's answer, such as NoSuchBucket; empty if err is not such an answer.
 func Refusal(err error) string {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
@@ -77,7 +77,7 @@ func Refusal(err error) string {
 func (u *upload) Write(p []byte) (int, error) { return u.pipe.Write(p) }
 
 func (u *upload) commit() error {
-	if !u.unhook() { // or half a file would pass for a whole one
+	if !u.unhook() { // otherwise half a file could be stored as a whole one
 		u.abort()
 		return context.Cause(u.ctx)
 	}
@@ -97,7 +97,7 @@ func (u *upload) abort() {
 	u.await()
 }
 
-// await gives the uploader some time to end by itself, and call its parts off.
+// await gives the uploader some time to abort its parts and end by itself.
 func (u *upload) await() {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

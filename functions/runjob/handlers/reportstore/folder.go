@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// file is one in a folder, under another name until it is whole.
+// file is a file in a folder, with another name until it is complete.
 type file struct {
-	ctx    context.Context // of who writes
+	ctx    context.Context // the writer's
 	temp   *os.File
 	folder string
 	name   string
@@ -22,7 +22,7 @@ func beginFile(ctx context.Context, folder, name string) (*file, error) {
 	}
 	temp, err := os.CreateTemp(folder, name+".*.tmp")
 	if err != nil {
-		_ = os.Remove(folder) // where it would have been the only file
+		_ = os.Remove(folder) // if it would have been the only file
 		return nil, err
 	}
 	return &file{ctx: ctx, temp: temp, folder: folder, name: name}, nil
@@ -30,7 +30,7 @@ func beginFile(ctx context.Context, folder, name string) (*file, error) {
 
 // removeTemporary removes files that were never finished.
 func removeTemporary(folder string) {
-	left, _ := filepath.Glob(filepath.Join(folder, "*.tmp")) // the pattern is a good one
+	left, _ := filepath.Glob(filepath.Join(folder, "*.tmp")) // the pattern is valid
 	for _, name := range left {
 		_ = os.Remove(name)
 	}
@@ -43,7 +43,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return f.temp.Write(p)
 }
 
-// commit makes the file be there also after a loss of power.
+// commit stores the file so that it survives a loss of power.
 func (f *file) commit() error {
 	if f.ctx.Err() != nil {
 		f.abort()
@@ -73,7 +73,7 @@ func (f *file) abort() {
 	f.forget()
 }
 
-// forget removes what is left of a file that could not become whole, and the folder where it was the only one.
+// forget removes an incomplete file, and its folder if it was the only file there.
 func (f *file) forget() {
 	_ = os.Remove(f.temp.Name())
 	_ = os.Remove(f.folder)

@@ -1,5 +1,5 @@
-// Package reportstore keeps the files of reports in a folder or in a bucket of S3. A file is there when it is
-// whole, and not before.
+// Package reportstore stores the files of reports in a folder or in an S3 bucket. A file appears only when it is
+// complete.
 package reportstore
 
 import (
@@ -15,22 +15,22 @@ import (
 	"path/filepath"
 )
 
-// folderRights: reports are nobody else's business.
+// folderRights let only the worker's user read reports.
 const folderRights = 0o700
 
-// Store is where the files are kept.
+// Store is a folder or a bucket with files.
 type Store struct {
-	base   *url.URL // of locations
-	bucket *bucket  // nil: in folder
+	base   *url.URL // of the files' locations
+	bucket *bucket  // nil: in the folder
 	folder string
 }
 
-// Open takes the address of a folder, file:///var/reports, which is made where there is none, or of a bucket,
-// s3://name?region=…; docs/job-types.md lists the parameters. Nobody asks yet whether the bucket is there.
+// Open takes the address of a folder, file:///var/reports, which it creates if it does not exist, or of a bucket,
+// s3://name?region=…; docs/job-types.md lists the parameters. Open does not check whether the bucket exists.
 func Open(address string) (*Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("it is not a URL") // err has all of it
+		return nil, errors.New("it is not a URL") // err quotes the whole URL
 	}
 	switch {
 	case u.Scheme == "file" && u.Host == "" && u.RawQuery == "" && path.IsAbs(u.Path):
@@ -50,31 +50,31 @@ func Open(address string) (*Store, error) {
 	}
 }
 
-// Close lets go of the store.
+// Close closes the store.
 func (s *Store) Close() {
 	if s.bucket != nil {
 		s.bucket.close()
 	}
 }
 
-// File is one that is being written. It ends with Commit or Abort.
+// File is a file that is being written. It ends with Commit or Abort.
 type File struct {
-	Location string // of the file once it is committed
+	Location string // of the committed file
 	Size     int64
 
 	to   target
 	hash hash.Hash
 }
 
-// target is a file in a folder, or one in a bucket.
+// target is a file in a folder or in a bucket.
 type target interface {
 	Write(p []byte) (int, error)
-	commit() error // after an error there is no file
+	commit() error // after an error the file does not exist
 	abort()
 }
 
-// Create begins the file <folder>/<name>. Writing ends with ctx. In a store that is a folder it first removes what
-// writers of the same folder have left behind that were killed.
+// Create begins the file <folder>/<name>. Writing fails once ctx has ended. In a folder, Create first removes the files
+// that killed writers of the same folder have left.
 func (s *Store) Create(ctx context.Context, folder, name, contentType string) (f *File, err error) {
 	f = &File{hash: sha256.New(), Location: s.base.JoinPath(folder, name).String()}
 	if s.bucket == nil {
@@ -96,10 +96,10 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SHA256 is that of all that was written, in hexadecimal digits.
+// SHA256 returns the hash of everything that was written, in hexadecimal digits.
 func (f *File) SHA256() string { return hex.EncodeToString(f.hash.Sum(nil)) }
 
-// Commit makes the file be there. When it fails there is none.
+// Commit stores the file. If it fails, the file does not exist.
 func (f *File) Commit() error {
 	if err := f.to.commit(); err != nil {
 		return fmt.Errorf("store %s: %w", f.Location, err)
@@ -107,5 +107,5 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// Abort leaves nothing of the file behind.
+// Abort removes what was written.
 func (f *File) Abort() { f.to.abort() }

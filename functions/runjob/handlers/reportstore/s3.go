@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	amazon = "s3.amazonaws.com" // the client asks the endpoint of the region in its place
-	tries  = 3                  // of each request
+	amazon = "s3.amazonaws.com" // the client uses the endpoint of the region instead
+	tries  = 3                  // for each request
 )
 
-// bucket is one of Amazon's S3 or of another store that speaks its protocol.
+// bucket is a bucket of Amazon S3 or of another store with the same protocol.
 type bucket struct {
 	client    *minio.Client
 	transport *http.Transport
 	name      string
 	prefix    string
-	sealed    encrypt.ServerSide // nil: as the bucket has it
+	sealed    encrypt.ServerSide // nil: the bucket's default
 }
 
-// parameters are those of a bucket's address.
+// parameters are the parameters of a bucket's address.
 type parameters struct {
 	values url.Values
 	err    error
@@ -53,7 +53,7 @@ func (p *parameters) flag(name string) bool {
 	return set
 }
 
-// end returns what was wrong, or is not known.
+// end returns the error of an invalid or unknown parameter.
 func (p *parameters) end() error {
 	for name := range p.values {
 		return fmt.Errorf("it has no parameter %q", name)
@@ -107,7 +107,7 @@ func openBucket(u *url.URL) (*bucket, error) {
 	return b, nil
 }
 
-// endpointOf is the host of an endpoint, given as a URL or as host and port, and whether it is without TLS.
+// endpointOf returns the host of an endpoint, which is a URL or a host and port, and whether it is without TLS.
 func endpointOf(address string) (host string, plain bool, err error) {
 	switch {
 	case address == "":
@@ -122,15 +122,15 @@ func endpointOf(address string) (host string, plain bool, err error) {
 	return u.Host, u.Scheme == "http", nil
 }
 
-// keys are looked for as Amazon's own programs do: in the environment, in their files (single sign-on too), and with
-// the role of the pod, the task or the machine.
+// keys returns the credentials that Amazon's own programs would use: from the environment, from their files (with
+// single sign-on), or by the role of the pod, the task or the machine.
 func keys(profile string, anonymous bool) *credentials.Credentials {
 	if anonymous {
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 	}
 	from := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{Profile: profile}}
 	if profile != "" {
-		from = from[1:] // who names one means it
+		from = from[1:] // a profile that is named must be used
 	}
 	if off, _ := strconv.ParseBool(os.Getenv("AWS_EC2_METADATA_DISABLED")); !off {
 		from = append(from, &credentials.IAM{})
@@ -138,7 +138,7 @@ func keys(profile string, anonymous bool) *credentials.Credentials {
 	return credentials.NewChainCredentials(from)
 }
 
-// sealing is how the store is asked to encrypt what it keeps.
+// sealing returns how the store shall encrypt the files.
 func sealing(kind, key string) (encrypt.ServerSide, error) {
 	switch {
 	case kind == "" && key == "":
