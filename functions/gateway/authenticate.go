@@ -20,8 +20,8 @@ const (
 	AuthOff = "off"
 )
 
-// authenticated calls handle only for requests that have what a route needs. Before that it reads nothing of a request
-// but its headers.
+// authenticated calls handle only for requests that have what a route needs. Until then it reads only the headers of a
+// request.
 func (f *Function) authenticated(needs access.Role, handle func(*gin.Context) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		if needs == access.Public {
@@ -32,7 +32,8 @@ func (f *Function) authenticated(needs access.Role, handle func(*gin.Context) er
 			return f.limits.CountFailure(c, err)
 		}
 		ctx := access.With(c.Request.Context(), p)
-		if needs != access.Submit && !p.Everyone { // single jobs of all owners go in one statement
+		// Single submits of all owners share a statement, so they do not count against one owner's share of connections.
+		if needs != access.Submit && !p.Everyone {
 			ctx = apidb.WithCaller(ctx, edge.OwnerCaller(p))
 		}
 		c.Request = c.Request.WithContext(ctx)
@@ -56,12 +57,12 @@ func (f *Function) limited(handle func(*gin.Context) error) func(*gin.Context) e
 	}
 }
 
-// refuseForeignPages refuses requests that a page of another site makes with its user's browser.
+// refuseForeignPages refuses requests that a page of another site makes through its user's browser.
 func (f *Function) refuseForeignPages(c *gin.Context) {
 	switch {
 	case f.cfg.Auth == AuthOff && !isLoopback(c.Request.Host):
-		// DNS rebinding: a foreign name that resolves to this server makes a foreign page pass for one of its own.
-		f.fail(c, apierror.New(apierror.Forbidden, "with AUTH=off this is %q to nobody; ask for localhost", c.Request.Host))
+		// DNS rebinding: a foreign name that resolves to this server lets a foreign page pass as a page of this server.
+		f.fail(c, apierror.New(apierror.Forbidden, "with AUTH=off the host must be localhost, not %q", c.Request.Host))
 	case crossOrigin.Check(c.Request) != nil:
 		f.fail(c, apierror.New(apierror.Forbidden, "this request is from a page of another site"))
 	}
@@ -69,7 +70,7 @@ func (f *Function) refuseForeignPages(c *gin.Context) {
 
 var crossOrigin http.CrossOriginProtection
 
-// isLoopback reports whether a Host names the client's own machine.
+// isLoopback reports whether a Host header names the client's own machine.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

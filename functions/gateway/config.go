@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// Config is the settings of the gateway, and what its host provides.
+// Config has the settings of the gateway, and the functions that its host provides.
 type Config struct {
 	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication; allowed only if HTTP listens on a loopback address"`
 
@@ -32,14 +32,14 @@ type Config struct {
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
-	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
+	Callbacks webhook.CallbackConfig `ignored:"true"` // read as separate parts
 	Webhook   webhook.Config         `ignored:"true"`
 	Limits    edge.LimitsConfig      `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
 	OIDC      access.OIDCConfig      `ignored:"true"`
 	Pull      pullworkers.Config     `ignored:"true"`
 
-	// Broker reports whether events can be published at the moment; for the health page only.
+	// Broker reports whether events can be published at the moment. Only the health endpoint uses it.
 	Broker func(context.Context) error `ignored:"true"`
 	// Redrive publishes a rejected record on its topic again.
 	Redrive funchost.Redrive `ignored:"true"`

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// fail answers a request with an error, and logs it when it is ours.
+// fail answers a request with an error, and logs it if it is an error of the installation.
 func (f *Function) fail(c *gin.Context, err error) {
 	body := edge.NewErrorBody(c, err)
 	var slow edge.SlowDownError
@@ -32,7 +32,7 @@ func (f *Function) fail(c *gin.Context, err error) {
 		telemetry.Logger(c.Request.Context()).With("error", err).Error("cannot serve request", failureFields(c, body)...)
 	}
 	answer := func() { edge.AnswerError(c, body) }
-	if body.Status == http.StatusRequestTimeout { // nothing came for long enough
+	if body.Status == http.StatusRequestTimeout { // the body did not arrive in time
 		answer()
 		return
 	}

@@ -1,6 +1,6 @@
-// Package gateway serves the API: REST and CloudEvents in, the state of jobs out. Everything that it answers with a 2xx
-// is committed in the api database. It publishes the events of a request once; if that fails, projection republishes
-// them.
+// Package gateway serves the API: it accepts jobs over REST and CloudEvents, and reports their states. Every request
+// that it answers with a 2xx is committed in the api database. It tries once to publish the events of a request; if
+// that fails, projection republishes them.
 package gateway
 
 import (
@@ -29,14 +29,14 @@ import (
 // Name is the function's name.
 const Name = "gateway"
 
-// Function serves HTTP and publishes the events of what it has accepted.
+// Function serves HTTP and publishes the events of accepted requests.
 type Function struct {
 	cfg      Config
 	store    stores
 	auth     *edge.Authenticator
 	limits   *edge.Limits
 	auditLog *audit.Log
-	unserved telemetry.Trouble // of requests that are answered 503; ready notes its end
+	unserved telemetry.Trouble // of requests that are answered with 503; ready notes its end
 	api      endpoints
 	page     dashboard.Page
 	http     http.Handler
@@ -50,7 +50,7 @@ type Function struct {
 	served    chan struct{} // closed when the last request has been answered
 }
 
-// New makes the function on the api database. An error begins with the setting that is wrong.
+// New makes the function on the api database. An error begins with the name of the wrong setting.
 func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if cfg.Auth == "" {
 		cfg.Auth = AuthOn
@@ -91,7 +91,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	return f, err
 }
 
-// Host is how the function is hosted.
+// Host returns how the function is hosted.
 func (f *Function) Host() funchost.Function {
 	host := funchost.Function{
 		Name: Name, HTTP: f.http, HTTPMetrics: true, HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
@@ -103,8 +103,8 @@ func (f *Function) Host() funchost.Function {
 	return host
 }
 
-// ready: the database answers, and BOOTSTRAP_API_KEY is stored. Otherwise the first client of a new installation, which
-// calls as soon as the gateway reports that it is ready, would get a 401.
+// ready reports whether the database answers and BOOTSTRAP_API_KEY is stored. If it did not wait for the key, the first
+// client of a new installation, which sends requests as soon as the gateway is ready, would get a 401.
 func (f *Function) ready(ctx context.Context) error {
 	select {
 	case <-f.bootstrap.Done():
@@ -114,12 +114,12 @@ func (f *Function) ready(ctx context.Context) error {
 		}
 		return err
 	case <-ctx.Done():
-		return errors.New("BOOTSTRAP_API_KEY is not kept yet")
+		return errors.New("BOOTSTRAP_API_KEY is not stored yet")
 	}
 }
 
-// Run publishes the events of what was accepted, and wakes requests that wait for an end. When ctx ends it wakes all
-// waiting requests at once, and goes on publishing until HTTP has ended, too: then no request is left that could add
+// Run publishes the events of accepted requests, and wakes requests that wait for an end. When ctx ends it wakes all
+// waiting requests at once, and continues to publish until HTTP has ended, too: then no request is left that could add
 // events.
 func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	if f.api.callbacks.Keys.Empty() {

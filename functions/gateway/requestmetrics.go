@@ -13,13 +13,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// dashboardKey marks requests for parts of the dashboard in the request's context: they do not count as unknown paths.
+// dashboardKey marks requests for files of the dashboard in the request's context, so that they do not count as unknown
+// paths.
 const dashboardKey = "dashboard"
 
-// routeParam is gin's way to write a parameter.
+// routeParam matches a parameter in gin's notation.
 var routeParam = regexp.MustCompile(`:(\w+)`)
 
-// measured counts requests by their routes, as the contract writes them.
+// measured counts requests by route, in the notation of the contract.
 func (f *Function) measured() gin.HandlerFunc {
 	meter, labels := telemetry.NewMeter(Name), map[string]string{}
 	for _, r := range f.routes() {
@@ -40,7 +41,7 @@ func (f *Function) measured() gin.HandlerFunc {
 				route = telemetry.RouteUnknown
 			}
 			status := c.Writer.Status()
-			if !finished { // a panic that nobody turned into an answer
+			if !finished { // a panic that Recover did not turn into a response
 				status = http.StatusInternalServerError
 			}
 			_, preferred := edge.Preference(c.Request.Header, "wait")
@@ -52,10 +53,10 @@ func (f *Function) measured() gin.HandlerFunc {
 	}
 }
 
-// metrics is GET /metrics. The metrics count the jobs of all owners.
+// metrics is GET /metrics. The metrics cover the jobs of all owners.
 func (f *Function) metrics(c *gin.Context) error {
 	if p := access.Of(c.Request.Context()); !p.Everyone && p.Owner != "" {
-		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which tell of all owners")
+		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which cover all owners")
 	}
 	telemetry.MetricsHandler().ServeHTTP(c.Writer, c.Request)
 	return nil

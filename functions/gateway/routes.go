@@ -16,10 +16,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// noQuery and noBody keep the table of routes to one line an endpoint.
+// noQuery and noBody keep the table of routes to one line for each endpoint.
 var noQuery, noBody = edge.WithoutQuery, edge.WithoutBody
 
-// Paths that other files name, too. hookPath takes signed requests of other systems, each of which has a hook.
+// Paths that other files name, too. hookPath takes signed requests of other systems; each system has a hook.
 const (
 	streamPath = "/api/stream"
 	claimPath  = "/api/workers/claim"
@@ -32,7 +32,7 @@ type route struct {
 	handle       func(*gin.Context) error
 }
 
-// routes is every endpoint, each of which stands in openapi.yaml, and who may come in there.
+// routes returns every endpoint, each of which is in openapi.yaml, with the role that it needs.
 func (f *Function) routes() []route {
 	return []route{
 		{http.MethodPost, "/api/jobs", access.Submit, f.api.submit.Submit},
@@ -111,17 +111,17 @@ func (f *Function) routes() []route {
 func (f *Function) Handler() http.Handler {
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
-	engine.RedirectTrailingSlash = false // an unknown path is 404, with our body
-	// A name in a path may have any character, a slash too. gin itself would take a + for a space.
+	engine.RedirectTrailingSlash = false // an unknown path is a 404 with the body of this API
+	// A name in a path may have any character, even a slash. gin itself would decode a + as a space.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	_ = engine.SetTrustedProxies(f.cfg.Limits.TrustedProxies) // New has tried
+	_ = engine.SetTrustedProxies(f.cfg.Limits.TrustedProxies) // New has checked them
 	engine.Use(f.measured(), f.tracing, edge.Recover, f.refuseForeignPages, f.checkTrace)
 	for _, r := range f.routes() {
 		handle := f.answering(f.authenticated(r.needs, r.handle))
 		engine.Handle(r.method, r.path, handle)
 		if r.method == http.MethodGet {
-			engine.Handle(http.MethodHead, r.path, handle) // net/http leaves the body out
+			engine.Handle(http.MethodHead, r.path, handle) // net/http leaves out the body
 		}
 	}
 	engine.NoRoute(f.answering(f.elsewhere))
@@ -132,7 +132,7 @@ func (f *Function) Handler() http.Handler {
 	return aliases.Handler(engine, func(r *http.Request) bool { return f.page.At(r) != nil })
 }
 
-// elsewhere answers at an address that is no endpoint: with a part of the dashboard, or that there is nothing.
+// elsewhere answers at an address without an endpoint: with a file or page of the dashboard, or with a 404.
 func (f *Function) elsewhere(c *gin.Context) error {
 	at := c.Request.URL.Path
 	if plain := path.Clean(at); plain != at {
@@ -146,7 +146,8 @@ func (f *Function) elsewhere(c *gin.Context) error {
 }
 
 // refuseMethods answers 405 with the methods that a path does take. gin counts those of every pattern that matches a
-// path, and prefers a pattern with the method to the path itself: DELETE /api/jobs/dead would be /api/jobs/:jobId's.
+// path, and prefers a pattern with the method to the path itself: DELETE /api/jobs/dead would be handled by
+// /api/jobs/:jobId.
 func (f *Function) refuseMethods(engine *gin.Engine) {
 	allow, used := map[string][]string{}, []string{http.MethodHead}
 	for _, r := range f.routes() {
@@ -158,7 +159,7 @@ func (f *Function) refuseMethods(engine *gin.Engine) {
 			used = append(used, r.method)
 		}
 	}
-	patterns := http.NewServeMux() // which finds the pattern of a path, whatever the method
+	patterns := http.NewServeMux() // finds the pattern of a path for any method
 	refuse := f.answering(func(c *gin.Context) error {
 		_, pattern := patterns.Handler(c.Request)
 		c.Header("Allow", strings.Join(allow[ginPath(pattern)], ", "))
@@ -173,10 +174,10 @@ func (f *Function) refuseMethods(engine *gin.Engine) {
 			}
 		}
 	}
-	engine.NoMethod(refuse) // of a method that no path takes
+	engine.NoMethod(refuse) // for a method that no path takes
 }
 
-// muxPath is a path of gin in net/http's form, ginPath the way back.
+// muxPath converts a path from gin's notation to that of net/http, ginPath converts it back.
 func muxPath(path string) string {
 	if path == "/" {
 		return "/{$}"
@@ -193,11 +194,11 @@ func ginPath(pattern string) string {
 
 var ginParam, muxParam = regexp.MustCompile(`:(\w+)`), regexp.MustCompile(`\{(\w+)\}`)
 
-// answering turns a handler's error into the answer.
+// answering turns the error of a handler into a response.
 func (f *Function) answering(handle func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		for i, param := range c.Params {
-			if plain, err := url.PathUnescape(param.Value); err == nil { // net/http has refused what is broken
+			if plain, err := url.PathUnescape(param.Value); err == nil { // net/http has refused invalid escapes
 				c.Params[i].Value = plain
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// settings are what New reads of the Config before it touches the database.
+// settings are the parts of the Config that New parses before it uses the database.
 type settings struct {
 	limits       *edge.Limits
 	rules        jobspec.Rules
@@ -30,7 +30,7 @@ type settings struct {
 	pull         *pullworkers.Instances
 }
 
-// readSettings checks a Config. An error begins with the setting that is wrong.
+// readSettings checks a Config. An error begins with the name of the wrong setting.
 func readSettings(cfg Config) (s settings, err error) {
 	if cfg.Auth != AuthOn && cfg.Auth != AuthOff {
 		return s, fmt.Errorf("AUTH: %q is neither on nor off", cfg.Auth)

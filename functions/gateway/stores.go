@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
-// stores are what the gateway uses of the API's database.
+// stores are the parts of the api database that the gateway uses.
 type stores struct {
 	*apidb.Store
 	jobs       *jobstore.Store

@@ -15,16 +15,16 @@ const (
 	badTraceKey = "badTrace"
 )
 
-// checkTrace refuses an X-Trace-Id that cannot be kept. To replace it in silence would have a client look for its jobs
-// by an id that none of them has; to keep any text needs another type of column in three databases.
+// checkTrace refuses an X-Trace-Id that is not a UUID. If it were replaced silently, the client would search for its
+// jobs by an id that none of them has; to store any text would need another type of column in three databases.
 func (f *Function) checkTrace(c *gin.Context) {
 	if _, bad := c.Get(badTraceKey); bad {
 		f.fail(c, edge.Invalid(traceHeader, "must be a UUID, as 0af76519-16cd-43dd-8448-eb211c80319c"))
 	}
 }
 
-// tracing gives each request a trace id, and each answer the same: the one of a valid traceparent, else the UUID in
-// X-Trace-Id, else a new one. By the time in a new one the list finds its jobs: they need no entry in an index.
+// tracing gives each request a trace id, and returns it in each response: that of a valid traceparent, else the UUID in
+// X-Trace-Id, else a new one. A new id contains the time, by which the list finds its jobs without an index entry.
 func (f *Function) tracing(c *gin.Context) {
 	id, ok := telemetry.TraceID(c.GetHeader("Traceparent"))
 	if given := c.GetHeader(traceHeader); !ok && given != "" {
@@ -48,5 +48,5 @@ func (f *Function) tracing(c *gin.Context) {
 	c.Next()
 }
 
-// untraced are asked for by machines, again and again, or last for hours.
+// untraced are routes that machines call again and again, or whose requests last for hours.
 var untraced = []string{"/api/health", "/metrics", streamPath}

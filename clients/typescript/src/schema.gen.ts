@@ -13,13 +13,13 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description Newest first. Filters that are combined must all hold. nextCursor of a page is the cursor of the next request; a page whose filter is too wide has what was found so far.
+         * @description Newest first. A job must match all filters. The nextCursor of a page is the cursor of the next request. A page has fewer jobs than the limit if the search for matches takes too long.
          */
         get: operations["listJobs"];
         put?: never;
         /**
          * Submit a job
-         * @description A 202 means that the job is stored and reaches exactly one final status. The same idempotencyKey again gives the job of before. With wait, a job that ends in that time is answered with 200 and the whole job; else the answer is 202.
+         * @description A 202 means that the job is stored and reaches exactly one terminal state. A second request with the same idempotencyKey returns the first job. With wait, a job that ends in that time is returned whole, with 200; otherwise the response is 202.
          */
         post: operations["submitJob"];
         delete?: never;
@@ -39,7 +39,7 @@ export interface paths {
         put?: never;
         /**
          * Submit up to 1,000 jobs
-         * @description The good ones are accepted, the bad ones are not; results are in the order of the jobs.
+         * @description Valid jobs are accepted even if others are refused. The results are in the order of the jobs.
          */
         post: operations["submitJobs"];
         delete?: never;
@@ -57,7 +57,7 @@ export interface paths {
         };
         /**
          * List FAILED jobs, newest first
-         * @description By cursor, as all lists; or by page and size, which find any page among the first 100,000.
+         * @description By cursor, like all lists, or by page and size, which reach any page among the first 100,000 jobs.
          */
         get: operations["listDeadJobs"];
         put?: never;
@@ -76,22 +76,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See a job
-         * @description With wait, the answer comes when the job has ended or the time is over, whichever is first.
+         * Read a job
+         * @description With wait, the response comes when the job has ended or the time is over, whichever is first.
          */
         get: operations["getJob"];
         put?: never;
         post?: never;
         /**
          * Delete a job that has ended
-         * @description A COMPLETED, FAILED or CANCELLED job is deleted with its log. It is shown until the command is confirmed; after that it is 404, and its idempotency key is free. While the command is unconfirmed, the same command again gives the same number.
+         * @description A COMPLETED, FAILED or CANCELLED job is deleted with its log. It is shown until the command is confirmed; after that it is a 404, and its idempotency key can be used again. While the command is unconfirmed, the same request returns the same command number.
          */
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
         /**
          * Change a job that has not started
-         * @description A SCHEDULED or PENDING job of which no attempt has been made; else 409. The body is a JSON Merge Patch (RFC 7396): an object such as the payload is merged into the old one, and null brings back the default; null as runAt means now. The request that comes of it is checked as a new one. The job shows the new values, all at once, when the scheduler has applied them; if it started before, its history has why not. While the command is unconfirmed, the same body again gives the same number, and another one is a conflict.
+         * @description Changes a SCHEDULED or PENDING job that has had no attempt; any other job is a 409. The body is a JSON Merge Patch (RFC 7396): an object such as the payload is merged into the old one, and null restores the default; a runAt of null means now. The changed request is checked like a new one. The job shows all new values at once when the scheduler has applied them. If the job started first, its history has the reason why they were not applied. While the command is unconfirmed, the same body returns the same command number, and a different body is a conflict.
          */
         patch: operations["changeJob"];
         trace?: never;
@@ -105,7 +105,7 @@ export interface paths {
         };
         /**
          * Read a job's log
-         * @description The newest lines, of all attempts or of one; nextCursor leads to the lines before them.
+         * @description The newest lines of all attempts, or of one. nextCursor leads to older lines.
          */
         get: operations["getLogs"];
         put?: never;
@@ -127,7 +127,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a job
-         * @description A job that waits is CANCELLED at once. One that runs is asked to end: it shows cancelRequestedAt until it is CANCELLED, or what it ended as instead. While the command is unconfirmed, the same command again gives the same number.
+         * @description A job that waits is CANCELLED at once. A job that runs is asked to stop; it shows cancelRequestedAt until it is CANCELLED, or COMPLETED or FAILED if it ended first. While the command is unconfirmed, the same request returns the same command number.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -147,7 +147,7 @@ export interface paths {
         put?: never;
         /**
          * Run a FAILED or CANCELLED job again
-         * @description Its retryCount starts from 0, its attempt goes on counting. While the command is unconfirmed, the same command again gives the same number.
+         * @description retryCount starts again from 0; attempt continues. While the command is unconfirmed, the same request returns the same command number.
          */
         post: operations["retryJob"];
         delete?: never;
@@ -166,8 +166,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Put off a job that waits, or have it run sooner
-         * @description A SCHEDULED, PENDING or RETRYING job, and not until its expiresAt or later (409). While the command is unconfirmed, the same runAt again gives the same number; another one is a conflict, and so is delayMs at any time, as it is a new instant whenever it is asked.
+         * Move the time of a job that waits
+         * @description For a SCHEDULED, PENDING or RETRYING job. The new time must be before its expiresAt (else 409). While the command is unconfirmed, the same runAt returns the same command number, and a different one is a conflict. A delayMs is always a conflict then, because it names a new instant with each request.
          */
         post: operations["rescheduleJob"];
         delete?: never;
@@ -187,7 +187,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a job once more, with changes
-         * @description A new job that asks for what this one asked for, whatever its state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null leaves a member out, so that its default holds. Limits and checks are those of a submit. Not taken over are idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: the new job runs at once unless the body says otherwise. The orderingKey is: the new job is the last of its key. The new job shows the old one as runAgainOf, and the old one the newest of its like as runAgainAs. It needs the role read, too.
+         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. It does take over the orderingKey, and is the last job with that key. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
          */
         post: operations["runJobAgain"];
         delete?: never;
@@ -204,8 +204,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See how the ends of a job are delivered to its callbackUrl, newest first
-         * @description Each of its ends is a delivery; the last 200. They are there for as long as the job is, and for 30 days after they were finished at most; one that is still to be delivered outlives its job.
+         * List the deliveries of a job to its callbackUrl, newest first
+         * @description Each time the job ends there is a delivery; the list has the last 200. A finished delivery is kept as long as the job, for at most 30 days. A delivery that is not finished is kept even if the job is deleted.
          */
         get: operations["listJobDeliveries"];
         put?: never;
@@ -226,8 +226,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have the end of a job delivered anew
-         * @description With the same id, from the first try on, whatever came of it before. One that is being tried at this moment may come twice.
+         * Repeat a delivery
+         * @description The delivery keeps its id and starts again from its first try, whatever its result was. If a try is in progress, the message may arrive twice.
          */
         post: operations["retryDelivery"];
         delete?: never;
@@ -244,8 +244,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the deliveries to callbackUrls, those of the newest jobs first
-         * @description Newest first. A delivery is one message about the end of one job to its callbackUrl.
+         * List the deliveries to callbackUrls, newest jobs first
+         * @description Newest first. A delivery is one message about the end of one job, sent to its callbackUrl.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -264,10 +264,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List who did what, the latest first
-         * @description Entries are written while authentication is on, in the transaction of what they tell, one a request, and never
-         *     changed. A request that was refused has none. An owner's admin sees what was done to the owner's things, an
-         *     admin of the installation what was done to all.
+         * List the entries of the audit log, newest first
+         * @description While authentication is on, each request that changes something writes one entry, in the transaction of the
+         *     change. Entries are never changed. A refused request has no entry. An owner's admin sees the entries about that
+         *     owner, an admin of the installation all entries.
          */
         get: operations["listAudit"];
         put?: never;
@@ -288,17 +288,19 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say what became of an attempt that an outside system works on
-         * @description Who says so proves it by the attempt's secret, which the outside system was given with the attempt, or by one of
-         *     CALLBACK_SECRETS: either itself in X-Callback-Secret, or by a signature as Standard Webhooks has it, of a message
-         *     that is at most 5 minutes old. Without proof the answer is 401, whatever jobs there are.
+         * Report the outcome or the progress of an attempt that an outside system works on
+         * @description The sender proves that it may report on the attempt: by the attempt's secret, which the outside system received
+         *     with the attempt, or by one of CALLBACK_SECRETS. It sends the secret in X-Callback-Secret, or signs the message
+         *     with it as in Standard Webhooks; a signed message may be at most 5 minutes old. Without a valid proof the
+         *     response is 401, whether or not the job exists.
          *
-         *     COMPLETED and FAILED end the attempt, once: what is answered with 200 is kept and counts, unless the attempt was
-         *     over before. The same again is answered with 200 and changes nothing, also when the job has ended; anything else
-         *     about the attempt is 409 then. So is a callback for an attempt that is over, after its deadline
-         *     (API.CALLBACK_EXPIRED), or while the job is being cancelled. One for an attempt that the API has not heard of
-         *     yet is kept. FAILED counts a retry, as any failed attempt does, and with retryable false it is the last.
-         *     PROGRESS shows how far the attempt has come; a signed message counts once.
+         *     COMPLETED and FAILED end the attempt, once: a callback that was answered with 200 is stored, and it counts
+         *     unless the attempt had ended by then. The same callback again is answered with 200 and changes nothing, even
+         *     after the job has ended; a different one for that attempt is a 409. A 409 is also the answer to a callback for
+         *     an attempt that has ended, after the deadline of the attempt (API.CALLBACK_EXPIRED), and while the job is being
+         *     cancelled. A callback for an attempt that the API does not know yet is stored. FAILED counts as a retry, like
+         *     any failed attempt; with retryable false, the job fails for good. PROGRESS shows how far the attempt has come; a
+         *     signed PROGRESS message counts once.
          */
         post: operations["callback"];
         delete?: never;
@@ -316,7 +318,7 @@ export interface paths {
         };
         /**
          * List all controls
-         * @description By kind and name, at most 10,000. One that holds nothing any more is there until the scheduler knows. An owner sees its own; those of queues, job types and other owners are the installation's.
+         * @description By kind and name, at most 10,000. A control without a pause and without limits is listed until the scheduler has applied the change. An owner sees its own control. The controls of queues, job types and other owners are for the installation.
          */
         get: operations["listControls"];
         put?: never;
@@ -335,23 +337,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See what holds for a queue, a job type or an owner
-         * @description Where nobody has asked for anything, the answer says that nothing holds, with version 0.
+         * Read the control of a queue, a job type or an owner
+         * @description If no control was ever set, the response has neither a pause nor limits, and version 0.
          */
         get: operations["getControl"];
         /**
-         * Say what holds for a queue, a job type or an owner
-         * @description The whole of it: what is left out or null does not hold any more. The change is kept before the
-         *     answer, and the answer waits up to 5 s until the scheduler goes by it, which `applied` tells; if it
-         *     does not yet, it will. Jobs that are out go on running. Equal values are no change. Queues, job types and other
-         *     owners are controlled by an admin of the installation. What that one asks for of an owner, the owner itself can
-         *     only make stricter: of two limits the lower one holds, and the answer shows it.
+         * Set the control of a queue, a job type or an owner
+         * @description The body is the whole control: a member that is left out or null is no longer limited. The change is stored
+         *     first. Then the response waits up to 5 s for the scheduler to apply it, and `applied` shows whether it has; if
+         *     not, it will. Attempts that were dispatched before keep running. Equal values change nothing. Only an admin of
+         *     the installation can control queues, job types and other owners. An owner can make the installation's control of
+         *     it stricter, never looser: of two limits the lower one applies, and the response shows it.
          */
         put: operations["putControl"];
         post?: never;
         /**
-         * Let a queue, a job type or an owner go
-         * @description No pause and no limits any more. It answers as a PUT.
+         * Remove the control of a queue, a job type or an owner
+         * @description Removes the pause and the limits. The response is that of a PUT.
          */
         delete: operations["deleteControl"];
         options?: never;
@@ -369,8 +371,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start no more jobs of a queue, a job type or an owner
-         * @description Its limits stay. It answers as a PUT.
+         * Pause a queue, a job type or an owner
+         * @description No new attempts start. The limits stay. The response is that of a PUT.
          */
         post: operations["pauseControl"];
         delete?: never;
@@ -389,8 +391,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start jobs of a queue, a job type or an owner again
-         * @description Its limits stay. It answers as a PUT. An owner stays paused as long as the installation wants it so.
+         * Resume a queue, a job type or an owner
+         * @description The limits stay. The response is that of a PUT. An owner stays paused as long as the installation has paused it.
          */
         post: operations["resumeControl"];
         delete?: never;
@@ -408,13 +410,13 @@ export interface paths {
         };
         /**
          * List operations, newest first
-         * @description Those that have ended are kept for 30 days.
+         * @description Operations that have ended are kept for 30 days.
          */
         get: operations["listOperations"];
         put?: never;
         /**
-         * Give a command to many jobs
-         * @description To those of a list, or to all that match a filter and were accepted before. Each gets it once, in the order of acceptance; a job whose state does not allow it, or that has an unconfirmed command, is skipped.
+         * Send a command to many jobs
+         * @description The operation covers the jobs of a list, or all jobs that match a filter and were accepted before it. Each job gets the command once, in the order in which the jobs were accepted. A job whose state does not allow the command, or that has an unconfirmed command, is skipped.
          */
         post: operations["startOperation"];
         delete?: never;
@@ -431,8 +433,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See an operation
-         * @description With wait, the answer comes when the operation has ended or the time is over.
+         * Read an operation
+         * @description With wait, the response comes when the operation has ended or the time is over, whichever is first.
          */
         get: operations["getOperation"];
         put?: never;
@@ -453,8 +455,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have an operation come to no more jobs
-         * @description What was asked stays asked. The operation is ABORTING until that is answered, then ABORTED; or COMPLETED, if it had come to all of its jobs before. To abort it again changes nothing.
+         * Stop an operation before it reaches more jobs
+         * @description Commands that were given stay in force. The operation is ABORTING until they are confirmed, then ABORTED; or COMPLETED, if it had reached all of its jobs before. A second abort changes nothing.
          */
         post: operations["abortOperation"];
         delete?: never;
@@ -471,14 +473,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List schedules, in the order of their names
-         * @description An owner's own, or with an installation's key all of them.
+         * List schedules, by name
+         * @description Of the owner; with a key of the installation, of all owners.
          */
         get: operations["listSchedules"];
         put?: never;
         /**
-         * Have a job come again and again
-         * @description A schedule submits its job at each time of its cron expression. Names are unique among the schedules of an owner.
+         * Create a schedule
+         * @description A schedule submits its job at each time of its cron expression. Names are unique within an owner.
          */
         post: operations["createSchedule"];
         delete?: never;
@@ -496,17 +498,17 @@ export interface paths {
         };
         /**
          * Read a schedule
-         * @description With its next times, and the job of its last one.
+         * @description With the next ticks, and the job of the last one.
          */
         get: operations["getSchedule"];
         /**
          * Create or replace a schedule
-         * @description With the same cron and time zone it goes on where it was, and ticks that are due fire; else its ticks begin anew from now. What has been recorded, and its jobs, stay.
+         * @description With the same cron expression and time zone, the schedule continues: ticks that are due fire. With others, its ticks begin anew from now. The recorded ticks and the jobs stay.
          */
         put: operations["putSchedule"];
         post?: never;
         /**
-         * Forget a schedule
+         * Delete a schedule
          * @description Its jobs stay.
          */
         delete: operations["deleteSchedule"];
@@ -525,8 +527,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a schedule fire no more until it is resumed
-         * @description Nothing more is submitted by it until it is resumed. Jobs that exist are not touched.
+         * Pause a schedule
+         * @description The schedule submits no jobs until it is resumed. Existing jobs are not changed.
          */
         post: operations["pauseSchedule"];
         delete?: never;
@@ -545,8 +547,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a schedule fire again
-         * @description The ticks of the pause are recorded as skipped.
+         * Resume a schedule
+         * @description The ticks that fell into the pause are recorded as skipped.
          */
         post: operations["resumeSchedule"];
         delete?: never;
@@ -565,8 +567,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a job of a schedule now
-         * @description Whatever its cron, its overlap and a pause say.
+         * Submit a job of a schedule now
+         * @description This ignores the cron expression, the overlap policy and a pause.
          */
         post: operations["runSchedule"];
         delete?: never;
@@ -583,8 +585,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See what became of a schedule's ticks, newest first
-         * @description The last 1,000 of them are kept, for 30 days.
+         * List the ticks of a schedule, newest first
+         * @description The last 1,000 are kept, for 30 days.
          */
         get: operations["listTicks"];
         put?: never;
@@ -605,11 +607,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Submit a job by a CloudEvent
-         * @description Binary (ce- headers), structured or batched. An event of type `io.jobweaver.job.submit.v1`
-         *     carries a JobRequest and takes no query parameters. Any other type needs `jobType`: its data
-         *     is the payload, and the query parameters say the rest. The same (source, id) of an owner is the same job,
-         *     whatever the body. One bad event in a batch refuses them all.
+         * Submit a job as a CloudEvent
+         * @description Binary (ce- headers), structured or batched. An event of type `io.jobweaver.job.submit.v1` carries a JobRequest
+         *     and takes no query parameters. An event of any other type needs `jobType`: its data is the payload, and the
+         *     query parameters are the rest of the request. Events of an owner with the same source and id make one job,
+         *     whatever their bodies. One bad event in a batch refuses the whole batch.
          */
         post: operations["receiveEvent"];
         delete?: never;
@@ -629,7 +631,7 @@ export interface paths {
         put?: never;
         /**
          * Receive a signed request of another system
-         * @description A hook of HOOKS_FILE verifies the signature of the request and makes a job of it. The same message again is the same job, and is answered with 200. A request that only tries the connection (a ping of GitHub, a challenge of Slack) is answered with 200 and text.
+         * @description A hook of HOOKS_FILE verifies the signature of the request and makes a job of it. The same message again is the same job, and is answered with 200. A request that only tests the connection (GitHub's ping, Slack's challenge) is answered with 200 and a text.
          */
         post: operations["receiveHook"];
         delete?: never;
@@ -647,7 +649,7 @@ export interface paths {
         };
         /**
          * List the hooks
-         * @description The hooks whose jobs belong to the owner of the key; an administrator of the installation sees all. The counts are those of the gateway that answers, since it started.
+         * @description The hooks whose jobs belong to the owner of the key; an admin of the installation sees all. The counts are those of the gateway that responds, since it started.
          */
         get: operations["listHooks"];
         put?: never;
@@ -666,8 +668,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See the workers and what they do
-         * @description As their latest heartbeats say, by id. One that has been silent for an hour is forgotten. An owner sees all workers, but neither how busy they are nor attempts of others' jobs.
+         * List the workers and the attempts that they run
+         * @description By id, as of their latest heartbeats. A worker that has been silent for an hour is no longer listed. An owner sees all workers, but neither how busy they are nor the attempts of other owners' jobs.
          */
         get: operations["listWorkers"];
         put?: never;
@@ -688,11 +690,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask for attempts to run
-         * @description Holds the answer until there are attempts of one of the types, or until wait is over. An attempt is handed out once.
-         *     From then on it is the pull worker's while it is named in a beat, or settled, every 15 s; else it is lost and runs
-         *     again. A key with workTypes or workQueues covers only those: others are refused with 403. An owner's key gets
-         *     attempts of that owner's jobs, a key of the installation those of all owners.
+         * Claim attempts
+         * @description Holds the response until there are attempts of one of the types, or until wait is over. Each attempt is handed
+         *     out once. The pull worker then has to name it in a heartbeat, or settle it, at least every 15 s; otherwise the
+         *     attempt is lost and the job runs again. A key with workTypes or workQueues covers only those; a claim of others
+         *     is refused with 403. An owner's key gets attempts of that owner's jobs, a key of the installation those of all
+         *     owners.
          */
         post: operations["claimAttempts"];
         delete?: never;
@@ -711,10 +714,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep attempts, and report progress and log lines
-         * @description Send it for all attempts in hand every few seconds: the answer names those that the pull worker should end. A
-         *     cancelled attempt may still be settled for 5 s; a lost one is over. Of a token that the answer does not name nothing
-         *     has changed. Log lines are kept once for each beat that arrives.
+         * Send a heartbeat with progress and log lines
+         * @description A pull worker sends one every few seconds, with all attempts that it has. The response names those that it
+         *     should end. A cancelled attempt can still be settled for 5 s; a lost one has ended. For a token that the
+         *     response does not name, nothing has changed. Log lines are stored once for each heartbeat that arrives.
          */
         post: operations["beatAttempts"];
         delete?: never;
@@ -733,10 +736,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tell what became of attempts
-         * @description Each result has an answer in its place. 200: it is stored. 409 with API.ATTEMPT_OVER: the attempt is over, and the
-         *     result changes nothing. 503: it is not known; send the same result again, which is safe. 400: the result cannot be
-         *     used, and the attempt is still in hand. After a WAITING result the outside system ends the attempt by a callback.
+         * Settle attempts
+         * @description Each result has a response at the same index. 200: the result is stored. 409 with API.ATTEMPT_OVER: the attempt
+         *     has ended, and the result changes nothing. 503: it is not known whether the result is stored; send it again,
+         *     which is safe. 400: the result is invalid, and the pull worker still has the attempt. After a WAITING result the
+         *     outside system ends the attempt by a callback.
          */
         post: operations["settleAttempts"];
         delete?: never;
@@ -753,9 +757,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See which job types there are, and what their payloads must be
-         * @description The built-in ones, then by name those that JOB_TYPES lists and those that live workers tell of. A few seconds old
-         *     at most.
+         * List the job types, with the schemas of their payloads
+         * @description The built-in ones, then by name those that JOB_TYPES lists and those that live workers advertise. The list is at
+         *     most a few seconds old.
          */
         get: operations["listJobTypes"];
         put?: never;
@@ -774,8 +778,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See one job type
-         * @description With the JSON Schema of its payload, where its workers state one.
+         * Read a job type
+         * @description With the JSON Schema of its payload, if its workers advertise one.
          */
         get: operations["getJobType"];
         put?: never;
@@ -794,13 +798,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many jobs there are, how fast they go and how long they take
+         * Read statistics: how many jobs there are, how many end, and how long they take
          * @description At most a second old, and cheap however many jobs there are. All counts of jobs are of the instant `asOf`, so
-         *     they add up: up to 5,000 jobs that have not ended are counted for the answer, more of them every 10 s or,
-         *     of millions, less often; of millions, a job that changes meanwhile may be counted twice or not at all.
-         *     Accepted jobs are counted where they are accepted and entered every 5 s: a process that is killed takes up to
-         *     so much of the count along.
-         *     An owner sees the numbers of its own jobs, an admin of the installation those of all.
+         *     they add up. Up to 5,000 jobs that have not ended are counted for each response, and more of them every 10 s, or
+         *     less often when there are millions. With millions, a job that changes during the count may be counted twice or
+         *     not at all.
+         *
+         *     Each gateway stores its count of accepted jobs every 5 s; if a gateway is killed, up to 5 s of the count are
+         *     lost.
+         *
+         *     An owner sees the numbers of its own jobs, an admin of the installation those of all jobs.
          */
         get: operations["getStats"];
         put?: never;
@@ -819,11 +826,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How far functions lag behind their topics
-         * @description Of each topic, how many records a function has not yet committed, and how many processes read for it. At most 5 s old:
-         *     the gateway asks the brokers once for all who ask. `topics` is null when they do not answer, and where events go through
-         *     a sink, such as a Knative Broker, whose consumer groups are its own. A gateway that has no right to describe the groups
-         *     `jobweaver-*` gets an empty list.
+         * Read how far functions lag behind their topics
+         * @description For each topic: how many records a function has not committed, and how many processes consume it. At most 5 s
+         *     old: the gateway asks the brokers once for all clients. `topics` is null when the brokers do not respond, and
+         *     where events go through a sink, such as a Knative Broker, which has consumer groups of its own. A gateway
+         *     without the right to describe the groups `jobweaver-*` gets an empty list.
          */
         get: operations["getLag"];
         put?: never;
@@ -843,23 +850,23 @@ export interface paths {
         };
         /**
          * Follow changes of jobs as they happen
-         * @description Server-Sent Events, each with a name and one line of JSON, until the client goes. `curl -N
-         *     'http://localhost:8080/api/stream?status=FAILED'` prints them as they come; with a key, add `-H "Authorization: Bearer
-         *     $JOBWEAVER_API_KEY"`.
+         * @description Server-Sent Events, each with a name and one line of JSON, until the client disconnects. `curl -N
+         *     'http://localhost:8080/api/stream?status=FAILED'` prints them as they arrive; with a key, add `-H
+         *     "Authorization: Bearer $JOBWEAVER_API_KEY"`.
          *
-         *     - `job`: a job that is new or has changed, as GET /api/jobs shows it. It fits the filters, or did until this change:
-         *       a stream of a list also sends the job that leaves it. With jobId, the first event is the job as it is.
-         *     - `progress`: how far an attempt has come, where nothing else has changed.
-         *     - `log`: new lines of the job's log, as GET /api/jobs/{jobId}/logs shows them. Only with jobId.
-         *     - `stats`: what GET /api/stats answers, at first and as it changes, every few seconds. Only without jobId.
-         *     - `reload`: something was missed; read again what you show. More has changed than the stream sends one by one, the gateway
-         *       could not read its database for a while, or Last-Event-ID is too old or another gateway's. It often comes once,
-         *       soon after the beginning.
+         *     - `job`: a new or changed job, as in GET /api/jobs. It matches the filters, or did until this change: a stream
+         *       of a list also sends the job that leaves the list. With jobId, the first event is the job as it is.
+         *     - `progress`: how far an attempt has come, when nothing else has changed.
+         *     - `log`: new lines of the job's log, as in GET /api/jobs/{jobId}/logs. Only with jobId.
+         *     - `stats`: the statistics of GET /api/stats, at first and as they change, every few seconds. Only without jobId.
+         *     - `reload`: changes were missed; read again what you show. More jobs have changed than the stream sends one by
+         *       one, the gateway could not read its database for a while, or Last-Event-ID is too old or of another gateway.
+         *       There is often one soon after the stream begins.
          *
-         *     An event is how things are when it is sent: of several changes in a tenth of a second it has the last. Payloads are
-         *     never sent. Where nothing happens, a comment comes every 15 s. A stream ends when its key is revoked, and when the
-         *     gateway stops; come back with Last-Event-ID, which EventSource does by itself. Open the stream first and read the
-         *     list then: the stream sends what changes after its answer has begun.
+         *     An event shows the state at the time when it is sent: of several changes within a tenth of a second it has the
+         *     last. Payloads are never sent. A quiet stream sends a comment every 15 s. A stream ends when its key is revoked,
+         *     and when the gateway stops; connect again with Last-Event-ID, which EventSource does by itself. Open the stream
+         *     first and read the list then: the stream sends every change after the start of its response.
          */
         get: operations["streamChanges"];
         put?: never;
@@ -878,14 +885,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List API keys, the revoked ones too
-         * @description An owner's; to an admin of the installation those of all, owner by owner.
+         * List API keys, including revoked ones
+         * @description Those of the owner; an admin of the installation sees those of all owners, sorted by owner.
          */
         get: operations["listKeys"];
         put?: never;
         /**
-         * Make an API key
-         * @description Only this answer shows the key. The key belongs to the owner of the request; an admin of the installation may name another.
+         * Create an API key
+         * @description Only this response shows the key. The key belongs to the owner of the request; an admin of the installation may name another owner.
          */
         post: operations["createKey"];
         delete?: never;
@@ -902,15 +909,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See what is stored of an API key
-         * @description The key itself is shown only once, when it is made.
+         * Read what is stored of an API key
+         * @description The secret of the key is shown only when the key is made.
          */
         get: operations["getKey"];
         put?: never;
         post?: never;
         /**
          * Revoke an API key
-         * @description Within 10 s it lets nobody in any more, whatever is away. It stays in the list.
+         * @description Within 10 s every gateway refuses the key, even if databases or other functions are away. The key stays in the list.
          */
         delete: operations["revokeKey"];
         options?: never;
@@ -928,8 +935,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a new API key take the place of one
-         * @description The new key has another id and secret, and allows the same. The old one expires after overlapSeconds, a day where nothing is said, unless it does so before. A key that is over cannot be replaced.
+         * Replace an API key by a new one
+         * @description The new key has another id and secret, and the same rights. The old one expires after overlapSeconds, by default a day, unless it expires before. A key that is expired or revoked cannot be replaced.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -946,11 +953,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List records that a function could not use, the latest first
-         * @description A record on a topic that a function can never use, because it cannot be read, is signed by no key or asks for what
-         *     cannot be, is passed by, so that those behind it go on, and is kept here: the newest 10,000 and no more than 256 MiB,
-         *     for RETAIN_REJECTED. Once what was wrong is mended, redrive it, or delete it. The same record comes once, however
-         *     often it is rejected; one that several functions read is there once for each that rejected it.
+         * List rejected records, newest first
+         * @description A function rejects a record that it can never use: one that cannot be read, has no valid signature, or is
+         *     invalid. The function skips it, so that the records behind it are handled, and the record is stored here. The
+         *     newest 10,000 records and at most 256 MiB are kept, for RETAIN_REJECTED. When the cause is fixed, redrive the
+         *     record or delete it. A record is listed once for each function that rejected it, however often that function
+         *     did.
          */
         get: operations["listRejected"];
         put?: never;
@@ -969,15 +977,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See a rejected record with its key, headers and value
-         * @description Key, value and the values of headers are text where they are UTF-8, and base64 where they are not. With AUDIT_READS the audit log has who read it.
+         * Read a rejected record with its key, headers and value
+         * @description Key, value and the values of headers are text if they are UTF-8, and base64 otherwise. With AUDIT_READS, the audit log records the read.
          */
         get: operations["getRejected"];
         put?: never;
         post?: never;
         /**
          * Discard a rejected record
-         * @description It is deleted here. What is on the topic of the dead letters stays for as long as that keeps its records.
+         * @description The stored record is deleted. The record on the dead-letter topic stays until the topic's retention removes it.
          */
         delete: operations["discardRejected"];
         options?: never;
@@ -995,13 +1003,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Put a rejected record on its topic again, exactly as it was
-         * @description With its key, headers, value and time, and the signature that it had: what nobody has signed is not signed now. It
-         *     comes to every function that reads the topic. A function that cannot use it now either rejects it anew, as another
-         *     record. Once it is there, the answer is 200; a record is redriven once.
+         * Redrive a rejected record: publish it again on its topic
+         * @description The record is published with its key, headers, value, time and signature unchanged; one without a signature is
+         *     not signed now. Every function that consumes the topic receives it. A function that cannot use it now either
+         *     rejects it again, as another record. The response is 200 once the record is published. A record can be redriven
+         *     once.
          *
-         *     409 says why one is not: redriveRefusal has the same text beforehand. Where functions publish to a Broker (K_SINK), the
-         *     record goes there as the event that it is; one that is no CloudEvent is refused.
+         *     The message of a 409 has the reason why the record cannot be redriven; its redriveRefusal has the same text. Where
+         *     functions publish to a Broker (K_SINK), the record is sent there as the event that it holds; a record that holds
+         *     no CloudEvent is refused.
          */
         post: operations["redriveRejected"];
         delete?: never;
@@ -1018,8 +1028,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See the keys by which your receivers verify what JobWeaver sends them
-         * @description Each owner has its own keys, one for the ends of its jobs and another for the requests of its EXTERNAL and FUNCTION jobs. While WEBHOOK_SECRETS is being changed there is one for each secret, the newest first. The lists are empty where WEBHOOK_SECRETS is not set. Who reads them is entered in the audit log.
+         * Read the keys by which your receivers verify messages of JobWeaver
+         * @description Each owner has its own keys: one for messages about the ends of its jobs, another for the requests of its EXTERNAL and FUNCTION jobs. While WEBHOOK_SECRETS is being changed there is a key for each secret, newest first. The lists are empty if WEBHOOK_SECRETS is not set. Each read is recorded in the audit log.
          */
         get: operations["getWebhookSecrets"];
         put?: never;
@@ -1038,8 +1048,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ask who this key or token makes me
-         * @description Whose key or token the request came with, and what it may do.
+         * Read the identity of this request
+         * @description Returns the owner, the actor and the roles of the key or token of the request.
          */
         get: operations["getMe"];
         put?: never;
@@ -1058,8 +1068,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ask how people log in
-         * @description How somebody without a key or token gets in. The dashboard asks it before it shows a form.
+         * Read how users log in
+         * @description How a user without a key or token can log in. The dashboard reads it before it shows a form.
          */
         get: operations["getLogin"];
         put?: never;
@@ -1078,8 +1088,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ask how the service is
-         * @description For everybody. The figures in it are for an admin of the installation, or for all without authentication.
+         * Read the health of the service
+         * @description Public. The counts are only for an admin of the installation, or for all requests if authentication is off.
          */
         get: operations["getHealth"];
         put?: never;
@@ -1099,7 +1109,7 @@ export interface paths {
         };
         /**
          * Read this document
-         * @description As a document of OpenAPI 3.1.
+         * @description An OpenAPI 3.1 document in YAML.
          */
         get: operations["getContract"];
         put?: never;
@@ -1119,7 +1129,7 @@ export interface paths {
         };
         /**
          * Read this document as JSON
-         * @description The same document of OpenAPI 3.1 as JSON.
+         * @description The same OpenAPI 3.1 document as JSON.
          */
         get: operations["getContractAsJson"];
         put?: never;
@@ -1138,8 +1148,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read this document as a page
-         * @description This document as a page for people, which needs no other server.
+         * Read this document as an HTML page
+         * @description This document as an HTML page, which needs no other server.
          */
         get: operations["getReference"];
         put?: never;
@@ -1158,8 +1168,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page for people
-         * @description The dashboard. A GET that accepts text/html gets it at every address outside /api, /events, /health, /metrics and /assets, because each of its pages has an address of its own; /assets has its files.
+         * The dashboard
+         * @description The dashboard. A GET that accepts text/html gets it at every address outside /api, /events, /health, /metrics and /assets, because each of its pages has its own address. /assets has its files.
          */
         get: operations["getHome"];
         put?: never;
@@ -1178,8 +1188,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Is the process alive?
-         * @description 503 only where the process is better started again.
+         * Liveness
+         * @description 503 only if a restart would help.
          */
         get: operations["getLiveness"];
         put?: never;
@@ -1198,8 +1208,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Should requests be sent here?
-         * @description Depends on the database. It says nothing about the broker, without which jobs are accepted all the same.
+         * Readiness
+         * @description Depends on the database, not on the broker: jobs are accepted without the broker, too.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -1241,22 +1251,22 @@ export interface components {
         KeyRole: "submit" | "read" | "operate" | "work" | "admin";
         WorkTypes: components["schemas"]["JobType"][];
         WorkQueues: components["schemas"]["Queue"][];
-        /** @description Names the pull worker; a process of several has one name each. */
+        /** @description The name of the pull worker. A process with several pull workers has a name for each. */
         WorkerName: string;
-        /** @description Names an attempt to its pull worker only. */
+        /** @description The secret name of an attempt */
         WorkToken: string;
         WorkClaim: {
             worker: components["schemas"]["WorkerName"];
             types: components["schemas"]["JobType"][];
-            /** @description Null, absent or empty, any. */
+            /** @description Null, absent or empty means any. */
             queues?: components["schemas"]["WorkQueues"] | null;
             /**
-             * @description The most attempts to answer with.
+             * @description The most attempts that the response may have.
              * @default 1
              */
             slots: number;
             /**
-             * @description A duration from 0s to 1m, as 30s or 500ms.
+             * @description A duration from 0s to 1m, such as 30s or 500ms.
              * @default 30s
              */
             wait: string;
@@ -1274,13 +1284,13 @@ export interface components {
             ownerId: string | null;
             /** Format: uuid */
             traceId: string;
-            /** @description The job's tags; null where they could not be read at the moment. */
+            /** @description The job's tags; null if they could not be read. */
             tags: string[] | null;
             /** @description The job's payload. */
             payload: unknown;
-            /** @description When timeoutMs is over: the attempt has failed then. */
+            /** @description When timeoutMs ends and the attempt fails. */
             deadline: components["schemas"]["Instant"];
-            /** @description With which an outside system ends an attempt that was settled as WAITING; null where none can. */
+            /** @description The secret with which an outside system ends an attempt that was settled as WAITING; null if no outside system can. */
             callback: {
                 url: string;
                 secret: string;
@@ -1310,29 +1320,29 @@ export interface components {
         };
         WorkSettle: {
             worker: components["schemas"]["WorkerName"];
-            /** @description What is wrong with one result is answered in its place. */
+            /** @description An invalid result gets a 400 at its index. */
             results: unknown[];
         };
         WorkResult: {
             token: components["schemas"]["WorkToken"];
             /** @enum {string} */
             status: "COMPLETED" | "FAILED" | "SNOOZED" | "WAITING";
-            /** @description Of COMPLETED: any JSON of at most 256 KiB. */
+            /** @description For COMPLETED: any JSON of at most 256 KiB. */
             output?: unknown;
-            /** @description Of FAILED; absent, WORKER.HANDLER_FAILED. */
+            /** @description For FAILED; if absent, WORKER.HANDLER_FAILED. */
             errorCode?: string | null;
-            /** @description Of FAILED. */
+            /** @description For FAILED. */
             message?: string | null;
             /**
-             * @description Of FAILED.
+             * @description For FAILED.
              * @default true
              */
             retryable: boolean | null;
-            /** @description Of FAILED; absent, as the retryPolicy has it. */
+            /** @description For FAILED; if absent, the retryPolicy decides. */
             retryAfterMs?: number | null;
-            /** @description Of SNOOZED, which needs it: when it runs again. No retry is counted. */
+            /** @description Required for SNOOZED: when the job runs again. It costs no retry. */
             delayMs?: number | null;
-            /** @description Of WAITING, which needs it. */
+            /** @description Required for WAITING. */
             callbackTimeoutMs?: number | null;
         };
         WorkSettled: {
@@ -1353,15 +1363,15 @@ export interface components {
         KeyRequest: {
             name: components["schemas"]["Key"];
             roles: components["schemas"]["KeyRole"][];
-            /** @description With the role work, the job types of which it may have attempts; null, absent or empty, any. */
+            /** @description The job types of which a key with the role work may claim attempts; null, absent or empty means any. */
             workTypes?: components["schemas"]["WorkTypes"] | null;
-            /** @description With the role work, the queues of which it may have attempts; null, absent or empty, any. */
+            /** @description The queues from which a key with the role work may claim attempts; null, absent or empty means any. */
             workQueues?: components["schemas"]["WorkQueues"] | null;
-            /** @description Null or absent stands for the owner of the request. */
+            /** @description Null or absent means the owner of the request. */
             ownerId?: components["schemas"]["Key"] | null;
             /**
              * Format: date-time
-             * @description Null or absent, never.
+             * @description Null or absent means never.
              */
             expiresAt?: string | null;
         };
@@ -1371,13 +1381,13 @@ export interface components {
         };
         KeyFields: {
             keyId: components["schemas"]["KeyId"];
-            /** @description Whose; null: the installation's own. */
+            /** @description The owner of the key; null for the installation's own. */
             ownerId: string | null;
             name: string;
             roles: components["schemas"]["KeyRole"][];
-            /** @description Of which the role work gives attempts; empty, any. */
+            /** @description The job types of which the key may claim attempts; empty means any. */
             workTypes: components["schemas"]["WorkTypes"];
-            /** @description Of which the role work gives attempts; empty, any. */
+            /** @description The queues from which the key may claim attempts; empty means any. */
             workQueues: components["schemas"]["WorkQueues"];
             createdAt: components["schemas"]["Instant"];
             /** @description key:<keyId>, oidc:<subject>, bootstrap or anonymous. */
@@ -1396,31 +1406,31 @@ export interface components {
             nextCursor: string | null;
         };
         WebhookSecrets: {
-            /** @description Whose keys they are; null: of jobs without an owner. */
+            /** @description The owner of the keys; null for jobs without an owner. */
             ownerId: string | null;
-            /** @description They verify the ends of jobs, at a callbackUrl. */
+            /** @description The keys that verify messages about the ends of jobs, at a callbackUrl. */
             end: string[];
-            /** @description They verify the requests of EXTERNAL and FUNCTION jobs. */
+            /** @description The keys that verify the requests of EXTERNAL and FUNCTION jobs. */
             call: string[];
         };
         Me: {
-            /** @description key:<keyId>, oidc:<subject>, or anonymous where authentication is off. */
+            /** @description key:<keyId>, oidc:<subject>, or anonymous if authentication is off. */
             actor: string;
-            /** @description Whose things are seen; null for the installation's own. */
+            /** @description The owner whose jobs and settings the request can reach; null for the installation's own. */
             ownerId: string | null;
             roles: components["schemas"]["KeyRole"][];
-            /** @description May all that an admin of the installation may. */
+            /** @description Whether the request has the rights of an admin of the installation. */
             installation: boolean;
-            /** @description The address of a trace in the installation's trace UI, with {traceId} in place of the 32 hexadecimal digits of a trace id; null where TRACE_URL is not set. */
+            /** @description The address of a trace in the installation's trace UI, with {traceId} for the 32 hexadecimal digits of a trace id; null if TRACE_URL is not set. */
             traceUrl: string | null;
         };
         LoginMethods: {
             /**
-             * @description Where it is off nobody logs in. Where it is on, an API key always works.
+             * @description If false, no login is needed. If true, an API key always works.
              * @enum {string}
              */
             auth: "on" | "off";
-            /** @description How to log in at an issuer of OpenID Connect; null where OIDC_CLIENT_ID is not set. */
+            /** @description How to log in at an OpenID Connect issuer; null if OIDC_CLIENT_ID is not set. */
             oidc: components["schemas"]["OidcLogin"] | null;
         };
         /** @description What a page needs for the authorization code flow with PKCE (S256), with the path /login as its redirect URL. */
@@ -1434,7 +1444,7 @@ export interface components {
             tokenEndpoint: string;
             scopes: string[];
             /**
-             * @description Which of the tokens this API takes; id_token where OIDC_AUDIENCE is the client id.
+             * @description The token that this API accepts; id_token if OIDC_AUDIENCE is the client id.
              * @enum {string}
              */
             token: "access_token" | "id_token";
@@ -1451,30 +1461,30 @@ export interface components {
         IdOrNull: string | null;
         /** @enum {string} */
         Status: "SCHEDULED" | "PENDING" | "QUEUED" | "RUNNING" | "WAITING" | "RETRYING" | "COMPLETED" | "FAILED" | "CANCELLED";
-        /** @description SIMULATION, or what the installation lists in JOB_TYPES. */
+        /** @description SIMULATION, or a type that the installation lists in JOB_TYPES. */
         JobType: string;
         /**
-         * @description One of those that the installation lists in QUEUES.
+         * @description One of the queues that the installation lists in QUEUES.
          * @default default
          */
         Queue: string;
         /**
-         * @description The higher the sooner.
+         * @description A higher priority goes first.
          * @default 0
          */
         Priority: number;
         /**
-         * @description The installation may have another default for a job type.
+         * @description The installation may have a different default for a job type.
          * @default 3
          */
         MaxRetryCount: number;
         /**
-         * @description How long one attempt may run. The installation may have another default for a job type.
+         * @description How long one attempt may run. The installation may have a different default for a job type.
          * @default 600000
          */
         TimeoutMs: number;
         /**
-         * @description What becomes of a job when one that it comes after ends FAILED or CANCELLED.
+         * @description What happens to a job if one of its dependencies ends FAILED or CANCELLED.
          * @default cancel
          * @enum {string}
          */
@@ -1487,7 +1497,7 @@ export interface components {
         Tag: string;
         /** @description No control characters. */
         Key: string;
-        /** @description Absolute, http or https, without credentials and fragment, at most 2,000 bytes. When the job has ended, a CloudEvent of type io.jobweaver.job.status.v1 whose data is the job (JobSummary) is POSTed to it, signed by Standard Webhooks, until it answers 2xx: at once, and 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other. 410 ends that. */
+        /** @description An absolute http or https URL without credentials and fragment, at most 2,000 bytes. When the job has ended, JobWeaver POSTs a CloudEvent of type io.jobweaver.job.status.v1 to it, whose data is the job (JobSummary), signed as in Standard Webhooks, until the response is a 2xx. The tries follow at once, and then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other. A 410 ends the tries. */
         CallbackUrl: string;
         JobRequest: {
             jobType: components["schemas"]["JobType"];
@@ -1497,27 +1507,27 @@ export interface components {
             retryPolicy?: components["schemas"]["RetryPolicy"];
             queue?: components["schemas"]["Queue"];
             priority?: components["schemas"]["Priority"];
-            /** @description Not before this instant; the past is now. At most ten years ahead. */
+            /** @description Not before this instant; an instant in the past means now. At most ten years ahead. */
             runAt?: components["schemas"]["Instant"];
-            /** @description Instead of runAt; not before so long from now. */
+            /** @description Instead of runAt: not before this many milliseconds from now. */
             delayMs?: components["schemas"]["DelayMs"];
-            /** @description A job that has not started by then is CANCELLED. Later than now and than the time from which it may run, by at most ten years. */
+            /** @description A job that has not started by then is CANCELLED. It must be later than now and than the time from which the job may run, by at most ten years. */
             expiresAt?: components["schemas"]["Instant"];
             timeoutMs?: components["schemas"]["TimeoutMs"];
-            /** @description The same key again gives the same job, or 409 if the rest of the request differs. */
+            /** @description The same key again returns the same job, or 409 if the rest of the request differs. */
             idempotencyKey?: components["schemas"]["Key"];
-            /** @description The id that the job is to have, made by the client: a UUID of version 7, at most a day ahead of time. It is the idempotencyKey, too, so that the same request again gives the same job; 409 where another job has the id. The job's trace is kept only where the last bit is set. */
+            /** @description The id for the job, made by the client: a UUID of version 7, at most a day ahead of time. It is also the idempotencyKey, so that the same request again returns the same job; 409 if another job has the id. The job's trace is sampled only if the last bit is set. */
             jobId?: components["schemas"]["GivenId"];
-            /** @description The owner's jobs of one key run one after another in the order in which they were accepted; the next starts when the one before has ended, its retries included. */
+            /** @description The owner's jobs with the same key run one after another, in the order in which they were accepted. The next starts when the one before has ended, including its retries. */
             orderingKey?: components["schemas"]["Key"];
-            /** @description Jobs of the same owner that have to be COMPLETED before this one runs. */
+            /** @description Jobs of the same owner that must be COMPLETED before this one runs. */
             after?: components["schemas"]["Id"][];
             onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
             tags?: components["schemas"]["Tag"][];
             ownerId?: components["schemas"]["Key"];
             callbackUrl?: components["schemas"]["CallbackUrl"];
         };
-        /** @description A JSON Merge Patch of a JobRequest, whose members have the limits of that; null leaves a member out. */
+        /** @description A JSON Merge Patch of a JobRequest, whose limits apply; null removes a member. */
         RunAgainRequest: {
             jobType?: components["schemas"]["JobType"];
             /** @description An object is merged into the old payload; any other JSON but null replaces it. */
@@ -1540,7 +1550,7 @@ export interface components {
             ownerId?: string | null;
             callbackUrl?: string | null;
         };
-        /** @description A JSON Merge Patch of what can be changed of a JobRequest, with the limits of that; null brings back the default. */
+        /** @description A JSON Merge Patch of the members of a JobRequest that can be changed, whose limits apply; null restores the default. */
         JobChange: {
             /** @description An object is merged into the old payload; any other JSON but null replaces it. */
             payload?: unknown;
@@ -1555,12 +1565,12 @@ export interface components {
             timeoutMs?: number | null;
             tags?: components["schemas"]["Tag"][] | null;
         };
-        /** @description Is merged into the old policy; one of another type replaces it. */
+        /** @description It is merged into the old policy; one of another type replaces the old policy. */
         RetryPolicyPatch: Record<string, never> | null;
-        /** @description When a failed attempt runs again; without it as the installation has it for the job type, or exponential, with its defaults. */
+        /** @description When a failed attempt runs again. Without it, the policy that the installation has for the job type applies, or else exponential with its defaults. */
         RetryPolicy: components["schemas"]["RetryExponential"] | components["schemas"]["RetryFixed"] | components["schemas"]["RetryList"];
         /**
-         * @description The share of each delay that is left to chance; it only makes delays shorter.
+         * @description The share of each delay that is random. It only makes delays shorter.
          * @default 0
          */
         Jitter: number;
@@ -1568,16 +1578,16 @@ export interface components {
             steps: components["schemas"]["Step"][];
         };
         Step: components["schemas"]["SleepStep"] | components["schemas"]["LogStep"] | components["schemas"]["ComputeStep"] | components["schemas"]["HttpCallStep"] | components["schemas"]["HttpLatencyStep"] | components["schemas"]["FailStep"];
-        /** @description Of each owner's schedules one. */
+        /** @description Unique among the schedules of an owner. */
         ScheduleName: string;
-        /** @description Five fields (minute, hour, day of month, month, day of week), or six with seconds in front, of values, names (MON, JAN), ranges, lists and steps; or @hourly, @daily, @weekly, @monthly, @yearly; or @every with a duration, as @every 90s, counted from startAt, else from when it was created. Where both days are restricted, one that fits is enough. Where clocks are put forward, a time that does not exist fires at the first instant after the gap; where they are put back, a time that comes twice fires once. An hour field of every hour goes by the clock as it is instead. */
+        /** @description Five fields (minute, hour, day of month, month, day of week), or six with seconds first, of values, names (MON, JAN), ranges, lists and steps; or @hourly, @daily, @weekly, @monthly, @yearly; or @every with a duration, such as @every 90s, counted from startAt, or else from the creation of the schedule. If both day fields are restricted, a day that matches one of them is enough. When clocks are put forward, a time that does not exist fires at the first instant after the gap; when they are put back, a time that occurs twice fires once. An hour field that covers every hour follows the clock as it is. */
         Cron: string;
         ScheduleRequest: {
-            /** @description Required in a POST; in a PUT the path has it. */
+            /** @description Required in a POST; a PUT has it in the path. */
             name?: components["schemas"]["ScheduleName"];
             cron: components["schemas"]["Cron"];
             /**
-             * @description A name of the IANA, as Europe/Berlin.
+             * @description A name of the IANA database, such as Europe/Berlin.
              * @default UTC
              */
             timeZone: string;
@@ -1586,20 +1596,20 @@ export interface components {
             missed?: components["schemas"]["Missed"];
             /** @default false */
             paused: boolean;
-            /** @description It does not fire before. At most ten years ahead. */
+            /** @description The schedule does not fire before. At most ten years ahead. */
             startAt?: components["schemas"]["Instant"];
-            /** @description It does not fire after. */
+            /** @description The schedule does not fire after. */
             endAt?: components["schemas"]["Instant"];
         };
         ScheduledJob: components["schemas"]["JobRequest"] & unknown;
         /**
-         * @description When a job of the schedule has not ended: start another, skip the tick, or start another and cancel the old one.
+         * @description If a job of the schedule has not ended: start another, skip the tick, or start another and cancel the old one.
          * @default allow
          * @enum {string}
          */
         Overlap: "allow" | "skip" | "cancel";
         /**
-         * @description What becomes of ticks that are over 30 s late: none of them fires, the last one, or the last 1,000. Of a pause, none does.
+         * @description Which of the ticks that are more than 30 s late fire: none, the last one, or the last 1,000. Ticks that fell into a pause never fire.
          * @default one
          * @enum {string}
          */
@@ -1609,14 +1619,14 @@ export interface components {
             ownerId: string | null;
             cron: components["schemas"]["Cron"];
             timeZone: string;
-            /** @description As it was sent; without its ownerId, where that was not the owner of the key. Null where it cannot be shown. */
+            /** @description As it was submitted, without its ownerId if that was not the owner of the key. Null if it cannot be shown. */
             job: Record<string, never> | null;
             overlap: components["schemas"]["Overlap"];
             missed: components["schemas"]["Missed"];
             paused: boolean;
             startAt: components["schemas"]["InstantOrNull"];
             endAt: components["schemas"]["InstantOrNull"];
-            /** @description Null while it is paused */
+            /** @description Null while the schedule is paused */
             nextAt: components["schemas"]["InstantOrNull"];
             upcoming: components["schemas"]["Instant"][];
             /** @description The last tick that fired. */
@@ -1631,7 +1641,7 @@ export interface components {
             at: components["schemas"]["Instant"];
             /** @enum {string} */
             outcome: "fired" | "skipped";
-            /** @description Why it was skipped; manual: somebody had it run. */
+            /** @description Why the tick was skipped; manual: a request ran the schedule. */
             reason: string | null;
             /** Format: uuid */
             jobId: string | null;
@@ -1642,39 +1652,39 @@ export interface components {
             traceId: components["schemas"]["Id"];
             status: components["schemas"]["Status"];
         };
-        /** @description The whole job to a request with wait, else what was accepted before. */
+        /** @description For a request with wait, the whole job; otherwise the accepted job. */
         JobOrAccepted: components["schemas"]["Job"] | components["schemas"]["Accepted"];
         /** @description One of the two. */
         When: components["schemas"]["AtInstant"] | components["schemas"]["AfterDelay"];
         CommandAccepted: {
             jobId: components["schemas"]["Id"];
-            /** @description The command's number; each job counts its own. */
+            /** @description The number of the command; each job has its own count. */
             command: number;
         };
         /** @enum {string} */
         Command: "cancel" | "retry" | "reschedule" | "delete";
         OperationRequest: {
             command: components["schemas"]["Command"];
-            /** @description For reschedule. The past is now. At most ten years ahead. */
+            /** @description For reschedule. An instant in the past means now. At most ten years ahead. */
             runAt?: components["schemas"]["Instant"];
             /**
              * Format: int64
-             * @description For reschedule instead of runAt, so long from now.
+             * @description For reschedule, instead of runAt, as milliseconds from now.
              */
             delayMs?: number;
             jobIds?: string[];
             filter?: components["schemas"]["OperationFilter"];
-            /** @description The same key again gives the same operation, or 409 if the rest of the request differs. */
+            /** @description The same key again returns the same operation, or 409 if the rest of the request differs. */
             idempotencyKey?: components["schemas"]["Key"];
         };
-        /** @description All that it names has to hold. It names something, or says that it means all jobs. */
+        /** @description A job must match all members. There is at least one, or `all` is true. */
         OperationFilter: {
             /**
-             * @description Alone.
+             * @description All jobs; it cannot be combined with other members.
              * @constant
              */
             all?: true;
-            /** @description One of these; without it, one that allows the command. */
+            /** @description One of these; without it, every state that allows the command. */
             status?: components["schemas"]["Status"][];
             type?: components["schemas"]["JobType"];
             queue?: string;
@@ -1684,19 +1694,19 @@ export interface components {
             /** @description Created before this instant. */
             until?: components["schemas"]["Instant"];
             orderingKey?: components["schemas"]["Key"];
-            /** @description Of the last failure. */
+            /** @description The error code of the last failure. */
             errorCode?: components["schemas"]["Key"];
             /**
-             * @description Failed without an error code, or not at all. Not together with errorCode.
+             * @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode.
              * @constant
              */
             noErrorCode?: true;
             traceId?: string;
             idempotencyKey?: components["schemas"]["Key"];
             ownerId?: components["schemas"]["Key"];
-            /** @description They name this job in their own after. */
+            /** @description Jobs that name this job in their own after. */
             after?: string;
-            /** @description As the q of a list, which shows beforehand what it finds. Whether it is searched as a name or in tags and messages is decided once, when the operation is accepted. It goes through all jobs, however long that takes. */
+            /** @description The same as q of a list, which shows beforehand what it finds. Whether the text is searched as a name or in tags and messages is decided once, when the operation is accepted. The operation goes through all jobs, however long that takes. */
             q?: components["schemas"]["Key"];
         };
         OperationPage: {
@@ -1704,23 +1714,23 @@ export interface components {
             /** @description Null on the last page. */
             nextCursor: string | null;
         };
-        /** @description An operation with the jobs that were left out. */
+        /** @description An operation, with the jobs that were skipped or refused. */
         Operation: components["schemas"]["OperationFields"] & {
-            /** @description The first 1,000 that were skipped or refused, in the order of their ids. */
+            /** @description The first 1,000 jobs that were skipped or refused, by id. */
             skippedJobs: components["schemas"]["SkippedJob"][];
         };
         OperationFields: {
             operationId: components["schemas"]["Id"];
             command: components["schemas"]["Command"];
-            /** @description Of a reschedule. */
+            /** @description For a reschedule. */
             runAt: components["schemas"]["InstantOrNull"];
             filter: components["schemas"]["OperationFilter"] | null;
-            /** @description How many jobs are on the list; null: it has a filter. */
+            /** @description How many jobs are on the list; null for an operation with a filter. */
             jobs: number | null;
-            /** @description The key or token that asked for it. */
+            /** @description The key or token of the request. */
             by: string;
             /**
-             * @description It ends when it has come to all of its jobs and all that it asked is answered.
+             * @description An operation ends when it has reached all of its jobs and all of its commands are confirmed.
              * @enum {string}
              */
             status: "RUNNING" | "ABORTING" | "ABORTED" | "COMPLETED";
@@ -1728,13 +1738,13 @@ export interface components {
             updatedAt: components["schemas"]["Instant"];
             finishedAt: components["schemas"]["InstantOrNull"];
             progress: components["schemas"]["OperationProgress"];
-            /** @description Why jobs were skipped or refused, the most frequent first. */
+            /** @description Why jobs were skipped or refused, the most frequent reason first. */
             reasons: components["schemas"]["RefusalReason"][];
         };
         BatchResults: {
             results: components["schemas"]["BatchResult"][];
         };
-        /** @description A job with all that is known of it. */
+        /** @description A job with all its details. */
         Job: components["schemas"]["JobFields"] & components["schemas"]["JobDetails"];
         JobPage: {
             jobs: components["schemas"]["JobSummary"][];
@@ -1757,35 +1767,35 @@ export interface components {
             maxRetryCount: components["schemas"]["MaxRetryCount"];
             createdAt: components["schemas"]["Instant"];
             updatedAt: components["schemas"]["Instant"];
-            /** @description As asked for. */
+            /** @description As requested. */
             runAt: components["schemas"]["InstantOrNull"];
             /** @description When the next attempt is due. */
             nextRunAt: components["schemas"]["InstantOrNull"];
             startedAt: components["schemas"]["InstantOrNull"];
             finishedAt: components["schemas"]["InstantOrNull"];
             progress: components["schemas"]["ProgressOrNull"];
-            /** @description What the handler gave, any JSON; null: nothing, or not yet. */
+            /** @description The output of the handler, any JSON; null if there is none, or none yet. */
             output: unknown;
             lastError: components["schemas"]["LastErrorOrNull"];
             traceId: components["schemas"]["Id"];
             tags: components["schemas"]["Tag"][];
-            /** @description What a SCHEDULED or PENDING job waits for, beside its time and a worker: a dependency, which is a job's id (at most 20 of them are named), the order of its orderingKey, or, when PENDING, a pause or a limit of a control that it is under, as queue:default. */
+            /** @description What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey; or, if PENDING, the pause or the limit of a control, such as queue:default. */
             blockedBy: components["schemas"]["Blocker"][];
             /**
              * Format: int64
-             * @description Rises with each change; 0: not yet scheduled.
+             * @description Rises with each transition; 0: not yet scheduled.
              */
             version: number;
-            /** @description Of a WAITING job; else null. */
+            /** @description Of a WAITING job; otherwise null. */
             callbackDeadlineAt: components["schemas"]["InstantOrNull"];
-            /** @description While a cancel is under way; else null. */
+            /** @description While a cancel is not finished; otherwise null. */
             cancelRequestedAt: components["schemas"]["InstantOrNull"];
-            /** @description As asked for. */
+            /** @description As requested. */
             expiresAt: components["schemas"]["InstantOrNull"];
             orderingKey: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
-        /** @description Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent: all are shown. */
+        /** @description Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown. */
         Sealed: string[];
         ProgressOrNull: {
             percent: number;
@@ -1798,32 +1808,32 @@ export interface components {
             text: string;
         };
         /**
-         * @description FAILED after the last try, after a 410, or where the address is not allowed to be called.
+         * @description FAILED after the last try, after a 410, or if the address may not be called.
          * @enum {string}
          */
         DeliveryStatus: "PENDING" | "DELIVERED" | "FAILED";
         Delivery: {
-            /** @description Of the CloudEvent, and webhook-id: the same at each try. */
+            /** @description The id of the CloudEvent, and the webhook-id; the same at each try. */
             id: string;
             jobId: components["schemas"]["Id"];
             /**
              * Format: int64
-             * @description The job's when it ended.
+             * @description The version of the job when it ended.
              */
             version: number;
             ownerId: string | null;
             /**
-             * @description As which it ended.
+             * @description The terminal state of the job.
              * @enum {string}
              */
             jobStatus: "COMPLETED" | "FAILED" | "CANCELLED";
             url: string;
             status: components["schemas"]["DeliveryStatus"];
             tries: number;
-            /** @description Of a PENDING one, when it is tried again; while it is being tried, when at the latest. */
+            /** @description Of a PENDING delivery, when it is tried next; during a try, when the next one is at the latest. */
             nextAt: components["schemas"]["InstantOrNull"];
             lastTryAt: components["schemas"]["InstantOrNull"];
-            /** @description HTTP status; null: there was none. */
+            /** @description The HTTP status of the last response; null if there was none. */
             lastAnswer: number | null;
             lastError: string | null;
             createdAt: components["schemas"]["Instant"];
@@ -1832,7 +1842,7 @@ export interface components {
         RejectedFields: {
             id: components["schemas"]["Id"];
             /**
-             * @description Which could not use it.
+             * @description The function that rejected the record.
              * @example ingest
              */
             function: string;
@@ -1840,30 +1850,30 @@ export interface components {
             topic: string;
             /**
              * Format: int32
-             * @description Null, as offset: it came over HTTP.
+             * @description Null, like offset, for a record that arrived over HTTP.
              */
             partition: number | null;
             /** Format: int64 */
             offset: number | null;
-            /** @description undecodable, unsigned, invalid or panic, and what exactly. */
+            /** @description undecodable, unsigned, invalid or panic, with the details. */
             reason: string;
-            /** @description Of key, headers and value. */
+            /** @description The size of key, headers and value. */
             bytes: number;
-            /** @description Key, headers or value were too large, and are cut. */
+            /** @description Key, headers or value were too large and have been truncated. */
             truncated: boolean;
             /** Format: uuid */
             traceId: string | null;
             recordedAt: components["schemas"]["InstantOrNull"];
             rejectedAt: components["schemas"]["Instant"];
-            /** @description Why it is not redriven; null: it can be. */
+            /** @description Why the record cannot be redriven; null if it can. */
             redriveRefusal: string | null;
             redrivenAt: components["schemas"]["InstantOrNull"];
-            /** @description Who redrove it. */
+            /** @description The key or token that redrove the record. */
             redrivenBy: string | null;
         };
         /** @description A record that a function could not use. */
         RejectedRecord: components["schemas"]["RejectedFields"];
-        /** @description A rejected record with all that it has. */
+        /** @description A rejected record with all its details. */
         WholeRejectedRecord: {
             key: components["schemas"]["RecordBytesOrNull"];
             headers: components["schemas"]["RecordHeader"][];
@@ -1884,12 +1894,12 @@ export interface components {
             nextCursor: string | null;
         };
         AuditEntry: {
-            /** @description Entries are numbered as they come. */
+            /** @description The number of the entry. */
             id: string;
             at: components["schemas"]["Instant"];
-            /** @description Whose things were touched; null: the installation's own. */
+            /** @description The owner whose jobs or settings were changed; null for the installation's own. */
             ownerId: string | null;
-            /** @description key:<id> or oidc:<subject>; bootstrap: keys bootstrap or BOOTSTRAP_API_KEY. */
+            /** @description key:<id> or oidc:<subject>; bootstrap for jobweaver keys bootstrap and BOOTSTRAP_API_KEY. */
             actor: string;
             /**
              * @example job.submit
@@ -1901,23 +1911,23 @@ export interface components {
              */
             action: string;
             /**
-             * @description What it was done to beside jobs.
+             * @description The changed resource if it is not a job.
              * @example schedule/nightly
              */
             resource: string | null;
             jobIds: components["schemas"]["Id"][];
             remoteAddr: string;
-            /** @description At most 200 bytes of it. */
+            /** @description The first 200 bytes of the header. */
             userAgent: string | null;
             traceId: components["schemas"]["Id"];
-            /** @description What else was asked for; never a payload. */
+            /** @description Other parts of the request; never a payload. */
             details: Record<string, never> | null;
         };
         /** @enum {string} */
         ControlKind: "queue" | "type" | "owner";
-        /** @description How many may run at once, 0: none; null: any number. */
+        /** @description How many attempts may run at once; 0: none; null: any number. */
         MaxRunning: number | null;
-        /** @description How many may start a second, 0.1: one in ten seconds; null: any number. */
+        /** @description How many attempts may start in a second; 0.1: one in ten seconds; null: any number. */
         StartsPerSecond: number | null;
         ControlRequest: {
             /** @default false */
@@ -1928,16 +1938,16 @@ export interface components {
         Control: {
             kind: components["schemas"]["ControlKind"];
             name: components["schemas"]["Key"];
-            /** @description None is started. */
+            /** @description No attempts start. */
             paused: boolean;
             maxRunning: components["schemas"]["MaxRunning"];
             startsPerSecond: components["schemas"]["StartsPerSecond"];
             /**
              * Format: int64
-             * @description Rises with each change; 0: nothing was asked for.
+             * @description Rises with each change; 0 if the control was never set.
              */
             version: number;
-            /** @description The scheduler goes by this version. */
+            /** @description Whether the scheduler has applied this version. */
             applied: boolean;
             updatedAt: components["schemas"]["InstantOrNull"];
             updatedBy: string | null;
@@ -1977,17 +1987,17 @@ export interface components {
             data?: unknown;
             data_base64?: string;
         };
-        /** @description To one event. */
+        /** @description The answer to one event. */
         EventAccepted: {
             jobId: components["schemas"]["Id"];
         };
-        /** @description To a batch, in its order. */
+        /** @description The answer to a batch, in its order. */
         EventsAccepted: {
             jobs: components["schemas"]["EventJob"][];
         };
         Stats: {
             at: components["schemas"]["Instant"];
-            /** @description When the jobs were counted; null when those that have not ended are many and not yet counted. */
+            /** @description When the jobs were counted; null if there are many jobs that have not ended and they are not yet counted. */
             asOf: components["schemas"]["InstantOrNull"];
             jobs: components["schemas"]["JobCounts"];
             types: components["schemas"]["TypeStats"][];
@@ -2002,12 +2012,12 @@ export interface components {
             topics: components["schemas"]["TopicLag"][] | null;
         };
         TopicLag: {
-            /** @description The consumer group without `jobweaver-`. */
+            /** @description The name of the consumer group without `jobweaver-`. */
             function: string;
             topic: string;
-            /** @description Records that are not yet committed; of the compacted topic job-status at most so many. */
+            /** @description Records that are not yet committed; for the compacted topic job-status, an upper bound. */
             records: number;
-            /** @description Processes that read for the function. */
+            /** @description How many processes consume the topic for the function. */
             members: number;
         };
         JobCounts: {
@@ -2035,13 +2045,13 @@ export interface components {
             failed: number;
             cancelled: number;
         };
-        /** @description Jobs that asked for a later time count in run only, and those whose first attempt failed not in acceptToStart. Run is of the last attempt. */
+        /** @description Jobs with a later start time count only in run; jobs whose first attempt failed do not count in acceptToStart. run is the duration of the last attempt. */
         Latency: {
             acceptToStart: components["schemas"]["Percentiles"];
             run: components["schemas"]["Percentiles"];
             acceptToEnd: components["schemas"]["Percentiles"];
         };
-        /** @description Right to a tenth; null of none. */
+        /** @description Accurate to a tenth; null if there were no jobs. */
         Percentiles: {
             count: number;
             p50Ms: number | null;
@@ -2051,14 +2061,15 @@ export interface components {
         JobTypeInfo: {
             name: string;
             builtin: boolean;
-            /** @description Whether jobs of this type are taken. Not those of a type that only workers tell of; JOB_TYPES would have to list it. */
+            /** @description Whether jobs of this type are accepted. False for a type that only workers advertise; JOB_TYPES would have to list it. */
             accepted: boolean;
             title: string | null;
             description: string | null;
             /**
-             * @description The JSON Schema (draft 2020-12) of the payload; null where a payload may be anything. A job whose payload it refuses
-             *     is answered 400. While workers of one type tell of several schemas, a payload has to fit one of them, and that of
-             *     most workers stands here. The schemas true and false are shown as {} and {"not": {}}.
+             * @description The JSON Schema (draft 2020-12) of the payload; null if any payload is allowed. A job whose payload does not
+             *     match is answered with 400. While the workers of a type advertise several schemas, a payload has to match
+             *     one of them, and this is the schema of most workers. The schemas true and false are shown as {} and {"not":
+             *     {}}.
              */
             schema: Record<string, never> | null;
             /** @description How many live workers run it. */
@@ -2072,7 +2083,7 @@ export interface components {
             version: string;
             /** @description Seen within the last 10 s. */
             live: boolean;
-            /** @description It finishes what it has and takes nothing more. */
+            /** @description It finishes its attempts and claims no new ones. */
             stopping: boolean;
             seenAt: components["schemas"]["Instant"];
             queues: string[];
@@ -2083,13 +2094,13 @@ export interface components {
             };
             /** @description How many attempts it can run at once. */
             slots: number;
-            /** @description Null for an owner: it tells of the jobs of others. */
+            /** @description Null for an owner, because it depends on the jobs of others. */
             free: number | null;
-            /** @description Likewise. */
+            /** @description Null for an owner. */
             busy: number | null;
-            /** @description Attempts a second that it would finish with all slots busy. Likewise. */
+            /** @description How many attempts a second it would finish with all slots busy. Null for an owner. */
             rate: number | null;
-            /** @description What it has claimed and not settled; what came within 100 ms is left out. For an owner, of its own jobs. */
+            /** @description The attempts that it has claimed and not settled, without those claimed in the last 100 ms. For an owner, those of its own jobs. */
             attempts: components["schemas"]["WorkerAttempt"][];
         };
         Hooks: {
@@ -2101,7 +2112,7 @@ export interface components {
             ownerId: string | null;
             /** @enum {string} */
             signature: "standard-webhooks" | "github" | "stripe" | "slack" | "header";
-            /** @description Null where each request decides. */
+            /** @description Null if each request decides. */
             jobType: string | null;
             /**
              * Format: int64
@@ -2110,12 +2121,12 @@ export interface components {
             accepted: number;
             /**
              * Format: int64
-             * @description Requests whose message had come before.
+             * @description Requests whose message had arrived before.
              */
             replayed: number;
             /**
              * Format: int64
-             * @description Requests that were answered with 400 to 499, a wrong signature among them.
+             * @description Requests that were answered with 400 to 499, including those with a wrong signature.
              */
             rejected: number;
             lastRejection: components["schemas"]["HookRejection"] | null;
@@ -2137,9 +2148,9 @@ export interface components {
         };
         /** @description Null, or left out. */
         Nothing: unknown;
-        /** @description Members of another status are refused unless they are null, so that a client may send null for what it does not use. */
+        /** @description Members of another status are refused unless they are null, so that a client may send null for members that it does not use. */
         Callback: components["schemas"]["CallbackCompleted"] | components["schemas"]["CallbackFailed"] | components["schemas"]["CallbackProgress"];
-        /** @description To a request that accepts application/problem+json it also has the members of RFC 9457, which are type (about:blank), title (the phrase of the HTTP status), detail (the message) and instance (the traceId as a URN, urn:uuid:…). */
+        /** @description For a request that accepts application/problem+json it also has the members of RFC 9457: type (about:blank), title (the phrase of the HTTP status), detail (the message) and instance (the traceId as a URN, urn:uuid:…). */
         Error: {
             timestamp: components["schemas"]["Instant"];
             status: number;
@@ -2161,11 +2172,11 @@ export interface components {
         LogPage: {
             jobId: components["schemas"]["Id"];
             logs: components["schemas"]["LogLine"][];
-            /** @description Names the page before this one, of older lines; null where there is none. */
+            /** @description The cursor of the page with older lines; null if there is none. */
             nextCursor: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
-        /** @description Events in the format of the HTML standard, each with the lines id, event and data. What data is JSON of follows from the name of the event. */
+        /** @description Events in the format of the HTML standard, each with the lines id, event and data. The name of the event determines the schema of its data. */
         StreamEvents: string;
         StreamProgress: {
             jobId: components["schemas"]["Id"];
@@ -2179,7 +2190,7 @@ export interface components {
             sealed?: components["schemas"]["Sealed"];
         };
         StreamReload: {
-            /** @description Why something was missed. For people. */
+            /** @description Why changes were missed. For people. */
             reason: string;
         };
         JobDeliveries: {
@@ -2220,7 +2231,7 @@ export interface components {
         };
         JobTypes: {
             jobTypes: components["schemas"]["JobTypeInfo"][];
-            /** @description Jobs of any other type are taken, too. */
+            /** @description Jobs of any other type are accepted, too. */
             acceptsAny: boolean;
         };
         SkippedJob: {
@@ -2228,17 +2239,17 @@ export interface components {
             reason: string;
         };
         OperationProgress: {
-            /** @description Jobs that it has come to. */
+            /** @description Jobs that the operation has reached. */
             matched: number;
-            /** @description Of those, how many got the command. */
+            /** @description Jobs that got the command. */
             asked: number;
-            /** @description Of those, how many it was carried out for. */
+            /** @description Jobs for which the command was carried out. */
             applied: number;
-            /** @description And how many not: it came too late. */
+            /** @description Jobs for which the command came too late. */
             refused: number;
-            /** @description Matched and not asked. */
+            /** @description Jobs that were reached but did not get the command. */
             skipped: number;
-            /** @description It has come to all of its jobs. */
+            /** @description Whether the operation has reached all of its jobs. */
             walked: boolean;
         };
         RefusalReason: {
@@ -2246,7 +2257,7 @@ export interface components {
             jobs: number;
         };
         BatchResult: components["schemas"]["BatchAccepted"] | components["schemas"]["BatchRefused"];
-        /** @description The job is kept; 200 where its idempotency key was used before. */
+        /** @description The job is stored; 200 if its idempotency key was used before. */
         BatchAccepted: {
             /** @enum {integer} */
             status: 200 | 202;
@@ -2267,7 +2278,7 @@ export interface components {
             from: components["schemas"]["Status"] | null;
             to: components["schemas"]["Status"];
             attempt: number;
-            /** @description The function that did it; for a command, the key or token that asked for it. */
+            /** @description The function that made the transition; for a command, the key or token of the request. */
             by: string;
             reason: string | null;
         };
@@ -2277,7 +2288,7 @@ export interface components {
             startedAt: components["schemas"]["InstantOrNull"];
             finishedAt: components["schemas"]["InstantOrNull"];
             /**
-             * @description Null while it is under way.
+             * @description Null until it ends.
              * @enum {string|null}
              */
             outcome: "completed" | "failed" | "waiting" | "lost" | "interrupted" | "cancelled" | "snoozed" | null;
@@ -2285,38 +2296,38 @@ export interface components {
             message: string | null;
         };
         JobDetails: {
-            /** @description As it was sent. */
+            /** @description As it was submitted. */
             payload: unknown;
-            /** @description The schedule's tick that it was made of; null where it was asked for by itself. */
+            /** @description The tick of the schedule that made the job; null for a job that was submitted by a request. */
             schedule: null | components["schemas"]["JobTick"];
-            /** @description As asked for. */
+            /** @description As requested. */
             callbackUrl: string | null;
-            /** @description The job that this one does once more; null for most. */
+            /** @description The job that this one runs again; null for most. */
             runAgainOf: components["schemas"]["IdOrNull"];
-            /** @description The newest job that does this one once more; null where none does. */
+            /** @description The newest job that runs this one again; null if there is none. */
             runAgainAs: components["schemas"]["IdOrNull"];
-            /** @description The jobs that have to end first. */
+            /** @description The jobs that must end first. */
             after: components["schemas"]["Id"][];
             /**
-             * @description Null where it comes after none.
+             * @description Null if the job has no dependencies.
              * @enum {string|null}
              */
             onDependencyFailure: "cancel" | "run" | null;
-            /** @description The last 100 moves, oldest first. */
+            /** @description The last 100 transitions, oldest first. */
             history: components["schemas"]["HistoryEntry"][];
-            /** @description Those of the history, oldest first. */
+            /** @description The attempts in the history, oldest first. */
             attempts: components["schemas"]["AttemptSummary"][];
-            /** @description The last 200 lines of all attempts, oldest first, or fewer where these have 256 KiB. */
+            /** @description The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB. */
             logs: components["schemas"]["LogLine"][];
         };
-        /** @description To a request by page or size. */
+        /** @description The response to a request by page or size. */
         DeadPageByNumber: {
             jobs: components["schemas"]["JobSummary"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
             page: number;
             size: number;
-            /** @description How many jobs fit; null where more than 100,000 dead jobs would have to be looked at. */
+            /** @description How many jobs match; null if more than 100,000 dead jobs would have to be searched. */
             totalElements: number | null;
         };
         LastErrorOrNull: {
@@ -2329,7 +2340,7 @@ export interface components {
             id: string;
         };
         EventJob: {
-            /** @description The event's id. */
+            /** @description The id of the event. */
             id: string;
             jobId: components["schemas"]["Id"];
         };
@@ -2345,7 +2356,7 @@ export interface components {
         OldestWaiting: {
             jobId: components["schemas"]["Id"];
             createdAt: components["schemas"]["Instant"];
-            /** @description At asOf. */
+            /** @description The age at asOf. */
             ageMs: number;
         } | null;
         /** @description Over the last minute, five minutes and hour. */
@@ -2356,30 +2367,30 @@ export interface components {
         };
         Throughput: {
             perSecond: components["schemas"]["RatesPerSecond"];
-            /** @description The last 60, oldest first; the last is under way. */
+            /** @description The last 60, oldest first; the last one is not over. */
             minutes: components["schemas"]["Flow"][];
             /** @description The last 24, likewise. */
             hours: components["schemas"]["Flow"][];
             /** @description The last 30 (UTC), likewise. */
             days: components["schemas"]["Flow"][];
         };
-        /** @description Of jobs that ended in the last 5 minutes, and in the minutes, the hours and the days of throughput. What is older than an hour may lag a minute behind. */
+        /** @description For jobs that ended in the last 5 minutes, and in the minutes, hours and days of throughput. Values older than an hour may lag by a minute. */
         LatencyByWindow: {
             "5m": components["schemas"]["Latency"];
             "1h": components["schemas"]["Latency"];
             "24h": components["schemas"]["Latency"];
             "30d": components["schemas"]["Latency"];
         };
-        /** @description What failed most in the minutes, the hours and the days of throughput. A job that is retried by hand and fails again is counted twice. */
+        /** @description The most frequent failures in the minutes, hours and days of throughput. A job that is retried by hand and fails again is counted twice. */
         FailuresByWindow: {
             "1h": components["schemas"]["Failures"];
             "24h": components["schemas"]["Failures"];
             "30d": components["schemas"]["Failures"];
         };
         Failures: {
-            /** @description The ten job types of which most jobs failed, the worst first. */
+            /** @description The ten job types with the most failed jobs, most failures first. */
             jobTypes: components["schemas"]["FailedJobType"][];
-            /** @description The ten error codes with which most jobs failed, the worst first. Of each queue and job type, the 20 most frequent codes of a minute, an hour or a day are told apart. */
+            /** @description The ten error codes with the most failed jobs, most failures first. For each queue and job type, the 20 most frequent codes of a minute, an hour or a day are counted separately. */
             errorCodes: components["schemas"]["FailedErrorCode"][];
         };
         FailedJobType: {
@@ -2389,18 +2400,18 @@ export interface components {
             ended: number;
         };
         FailedErrorCode: {
-            /** @description Null of those without a code and of those that are too rare to be told apart. */
+            /** @description Null for failures without a code and for codes too rare to be counted separately. */
             errorCode: string | null;
             failed: number;
         };
         WorkerAttempt: {
             jobId: components["schemas"]["Id"];
             attempt: number;
-            /** @description Null: it waits for a slot. */
+            /** @description Null while it waits for a slot. */
             startedAt: components["schemas"]["InstantOrNull"];
             progress: components["schemas"]["ProgressOrNull"];
         };
-        /** @description Null where the database, which knows them, is away, and for who may not see them. */
+        /** @description Null if the database, which has them, is away, or if the client may not see them. */
         JobHealthDetailsOrNull: {
             pendingJobs: number;
             deadJobs: number;
@@ -2439,10 +2450,10 @@ export interface components {
             attempt: number;
             /** @constant */
             status: "FAILED";
-            /** @description Left out, it is WORKER.CALLBACK_FAILED. */
+            /** @description If left out, WORKER.CALLBACK_FAILED. */
             errorCode?: string | null;
             message?: string | null;
-            /** @description Left out, it is true. */
+            /** @description If left out, true. */
             retryable?: boolean | null;
             output?: components["schemas"]["Nothing"];
             progress?: components["schemas"]["Nothing"];
@@ -2460,7 +2471,7 @@ export interface components {
             retryable?: components["schemas"]["Nothing"];
         };
         Detail: {
-            /** @description As in payload.steps[3].durationMs; empty: the whole body. */
+            /** @description Such as payload.steps[3].durationMs; empty for the whole body. */
             path: string;
             message: string;
         };
@@ -2507,14 +2518,14 @@ export interface components {
             type: "LOG";
             message: string;
         };
-        /** @description Keeps a core busy for so many rounds of a loop. */
+        /** @description Keeps a core busy for this many iterations. */
         ComputeStep: {
             /** @constant */
             type: "COMPUTE";
             /** Format: int64 */
             iterations: number;
         };
-        /** @description Calls the URL, after the latency if there is one, and fails where the answer is 400 or above. Tried again is what may get better: 404, 408, 409, 429 and 500 or above; after a 429 or 503 with Retry-After then, and at most a year later. */
+        /** @description Calls the URL, after the latency if there is one, and fails if the response is 400 or above. 404, 408, 409, 429 and 500 or above are retried; after a 429 or 503 with Retry-After, not before that time, and at most a year later. */
         HttpCallStep: {
             /** @constant */
             type: "HTTP_CALL";
@@ -2527,7 +2538,7 @@ export interface components {
             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
             latencyMs?: number;
         };
-        /** @description Waits as long as such a call would take, and calls nothing. */
+        /** @description Waits as long as such a call would take, without making it. */
         HttpLatencyStep: {
             /** @constant */
             type: "HTTP_CALL";
@@ -2547,23 +2558,23 @@ export interface components {
             errorCode: string;
             /** @default true */
             retryable: boolean;
-            /** @description How many attempts fail; without it all of them. */
+            /** @description How many attempts fail; without it, all of them. */
             failAttempts?: number;
         };
         AtInstant: {
-            /** @description The past is now. At most ten years ahead. */
+            /** @description An instant in the past means now. At most ten years ahead. */
             runAt: components["schemas"]["Instant"];
         };
         AfterDelay: {
             /**
              * Format: int64
-             * @description So long from now.
+             * @description Milliseconds from now.
              */
             delayMs: number;
         };
     };
     responses: {
-        /** @description Something in the request is wrong; details say what and where. */
+        /** @description The request is invalid; details has what is wrong, and where. */
         BadRequest: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2589,7 +2600,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is neither an API key nor a token, or it is not a valid one. Nothing says what is wrong with it. */
+        /** @description The request has no API key or token, or an invalid one. The response does not reveal which of these it is. */
         Unauthorized: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2611,7 +2622,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The key or token does not have the role, or is of another owner; or a browser sent this for a page of another site. With AUTH=off whatever does not ask for localhost is answered so. */
+        /** @description The key or token does not have the role, or belongs to another owner; or a browser sent the request for a page of another site. With AUTH=off, every request for a host other than localhost is refused. */
         Forbidden: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2632,7 +2643,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Neither the secret nor the signature is that of the attempt, or of the installation. */
+        /** @description Neither the secret nor the signature is that of the attempt or of the installation. */
         NoCallbackSecret: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2653,7 +2664,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such job, or schedule. */
+        /** @description No such job or schedule. */
         NotFound: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2674,7 +2685,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such API key. */
+        /** @description No such API key. */
         NoKey: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2695,7 +2706,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such operation. */
+        /** @description No such operation. */
         NoOperation: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2716,7 +2727,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such delivery. */
+        /** @description No such delivery. */
         NoDelivery: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2737,7 +2748,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such rejected record. */
+        /** @description No such rejected record. */
         NoRejected: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2758,7 +2769,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The record is not put on its topic again; the message says why. */
+        /** @description The record cannot be redriven; the message has the reason. */
         NotRedriven: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2779,7 +2790,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The idempotency key is taken by another request; or the state, which the message names, or an unconfirmed command or callback does not allow this. */
+        /** @description The idempotency key belongs to another request; or the state, which the message names, or an unconfirmed command or callback does not allow this. */
         Conflict: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2791,7 +2802,7 @@ export interface components {
                  *       "timestamp": "2026-11-21T08:00:00.123Z",
                  *       "status": 409,
                  *       "errorCode": "API.IDEMPOTENCY_CONFLICT",
-                 *       "message": "the idempotency key was used before, for a job that asked for something else",
+                 *       "message": "the idempotency key was used before, for a different request",
                  *       "jobId": null,
                  *       "traceId": "0af76519-16cd-43dd-8448-eb211c80319c",
                  *       "details": []
@@ -2800,7 +2811,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Nothing has changed since the answer with this ETag. */
+        /** @description Nothing has changed since the response with this ETag. */
         NotModified: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2809,7 +2820,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The body did not come in time. Send the request again. */
+        /** @description The body did not arrive in time. Send the request again. */
         RequestTimeout: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2821,7 +2832,7 @@ export interface components {
                  *       "timestamp": "2026-11-21T08:00:00.123Z",
                  *       "status": 408,
                  *       "errorCode": "API.REQUEST_TIMEOUT",
-                 *       "message": "the body did not come in time: 1024 bytes did",
+                 *       "message": "the body did not arrive in time: only 1024 bytes did",
                  *       "jobId": null,
                  *       "traceId": "0af76519-16cd-43dd-8448-eb211c80319c",
                  *       "details": []
@@ -2851,7 +2862,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The Content-Type is not one that is listed here. */
+        /** @description The Content-Type is not one of those listed here. */
         UnsupportedMediaType: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -2920,108 +2931,109 @@ export interface components {
         };
     };
     parameters: {
-        /** @description The same as idempotencyKey in the body; where both are given they must not differ. May stand in double quotes. */
+        /** @description The same as idempotencyKey in the body; if both are given they must be equal. It may stand in double quotes. */
         IdempotencyKeyHeader: string;
         /**
-         * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds, and the parameter wins. Preference-Applied tells that it counted. Other preferences are ignored.
+         * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds; the parameter takes precedence. Preference-Applied confirms the preference. Other preferences are ignored.
          * @example wait=30
          */
         Prefer: string;
-        /** @description The ETag of an answer that the client has; the answer is 304 if nothing has changed since. */
+        /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
         IfNoneMatch: string;
-        /** @description What does not have the form of one is no key's id, which is 404. */
+        /** @description An id that does not have the form of a key id is a 404. */
         KeyIdInPath: string;
-        /** @description What is no UUID is no job's id, which is 404. */
+        /** @description An id that is not a UUID is a 404. */
         JobId: string;
-        /** @description Of what the name is. */
+        /** @description Whether the name is that of a queue, a job type or an owner. */
         ControlKindInPath: components["schemas"]["ControlKind"];
-        /** @description A queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId, as the kind says; percent-encoded where needed. The controls of a former queue can still be deleted. */
+        /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
         ControlName: components["schemas"]["Key"];
-        /** @description What is no UUID is no operation's id, which is 404. */
+        /** @description An id that is not a UUID is a 404. */
         OperationId: string;
-        /** @description What is no UUID is no rejected record's id, which is 404. */
+        /** @description An id that is not a UUID is a 404. */
         RejectedId: string;
         ScheduleNameInPath: string;
-        /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+        /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
         ScheduleOwner: components["schemas"]["Key"];
         /**
-         * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+         * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
          * @example 0af76519-16cd-43dd-8448-eb211c80319c
          */
         TraceIdHeader: string;
-        /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+        /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
         TraceParent: string;
         TypeQuery: components["schemas"]["JobType"];
         QueueQuery: components["schemas"]["Queue"];
         TagQuery: components["schemas"]["Tag"];
         OrderingKeyQuery: components["schemas"]["Key"];
         /**
-         * @description The last failure has this error code, also where a later attempt completed.
+         * @description The last failure has this error code, even if a later attempt completed.
          * @example WORKER.TIMEOUT
          */
         ErrorCodeQuery: components["schemas"]["Key"];
-        /** @description Failed without an error code, or not at all. Not together with errorCode. */
+        /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
         NoErrorCodeQuery: true;
-        /** @description Names this job in its own after: the jobs that wait for it, or did. None where the job is deleted. */
+        /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
         AfterQuery: components["schemas"]["Id"];
-        /** @description Accepted by a request with this trace id, as in X-Trace-Id and traceparent. */
+        /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
         TraceIdQuery: components["schemas"]["Id"];
         /** @description Submitted with this key; each owner has at most one such job. */
         IdempotencyKeyQuery: components["schemas"]["Key"];
         /**
-         * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Another text finds the jobs of which it is the idempotencyKey or the error code of the last failure; where there is none, those of which it is a tag, or whose last failure has it in its message, in small or capital letters. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, also after a page without jobs. Sealed messages are not searched.
+         * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
          * @example connection refused
          */
         SearchQuery: components["schemas"]["Key"];
-        /** @description Of this owner. A key that sees the jobs of one owner finds none of another. */
+        /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
         OwnerIdQuery: components["schemas"]["Key"];
         /** @description Created at this instant or later. */
         Since: components["schemas"]["Instant"];
         /** @description Created before this instant. */
         Until: components["schemas"]["Instant"];
-        /** @description The most that a page has; it has fewer where outputs are large. */
+        /** @description The most entries that a page has; it has fewer if outputs are large. */
         Limit: number;
-        /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         Cursor: components["schemas"]["Id"];
-        /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         NumberCursor: string;
-        /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         DeliveryCursor: string;
-        /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         TickCursor: components["schemas"]["Instant"];
-        /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         ScheduleCursor: string;
-        /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         KeyCursor: components["schemas"]["KeyId"];
     };
     requestBodies: never;
     headers: {
         /** @description A UUID whose 32 hexadecimal digits are the W3C trace id. */
         TraceId: components["schemas"]["Id"];
-        /** @description The job's own path. */
+        /** @description The path of the job. */
         Location: string;
-        /** @description The key's own path. */
+        /** @description The path of the key. */
         KeyLocation: string;
-        /** @description The operation's own path. */
+        /** @description The path of the operation. */
         OperationLocation: string;
         /** @description A weak tag, for If-None-Match. A job's begins with its version. */
         ETag: string;
-        /** @description Of the whole job. */
+        /** @description The ETag of the whole job. */
         MaybeETag: string;
-        /** @description That Prefer counted, and for how many seconds. */
+        /** @description Confirms the preference of the header Prefer, with its number of seconds. */
         PreferenceApplied: string;
-        /** @description Where the idempotency key was used before. */
+        /** @description Present if the idempotency key was used before. */
         MaybeReplayed: "true";
         IdempotentReplayed: "true";
         WWWAuthenticate: "Bearer";
         /** @description Seconds. */
         RetryAfter: string;
         /**
-         * @description What the installation allows, where it limits anything: of each policy the quota q in a window of w seconds. `requests` is of
-         *     requests, `jobs` of submitted jobs. As in draft-ietf-httpapi-ratelimit-headers-11; each answer that is counted has it.
+         * @description The quotas of the installation, if it has any: each policy allows a quota of q in a window of w seconds. The
+         *     policy `requests` counts requests, `jobs` submitted jobs. As in draft-ietf-httpapi-ratelimit-headers-11; each
+         *     response to a counted request has it.
          */
         RateLimitPolicy: string;
-        /** @description What is left now: of a policy r for the next t seconds. Each answer that is counted has it. */
+        /** @description The rest of each quota: r for the next t seconds. Each response to a counted request has it. */
         RateLimit: string;
     };
     pathItems: never;
@@ -3031,48 +3043,48 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
-                /** @description In this state; given more than once, in one of these. */
+                /** @description In this state; if given several times, in one of these. */
                 status?: components["schemas"]["Status"][];
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
-                 * @description The last failure has this error code, also where a later attempt completed.
+                 * @description The last failure has this error code, even if a later attempt completed.
                  * @example WORKER.TIMEOUT
                  */
                 errorCode?: components["parameters"]["ErrorCodeQuery"];
-                /** @description Failed without an error code, or not at all. Not together with errorCode. */
+                /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
                 noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
-                /** @description Accepted by a request with this trace id, as in X-Trace-Id and traceparent. */
+                /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
-                /** @description Names this job in its own after: the jobs that wait for it, or did. None where the job is deleted. */
+                /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
                 after?: components["parameters"]["AfterQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Another text finds the jobs of which it is the idempotencyKey or the error code of the last failure; where there is none, those of which it is a tag, or whose last failure has it in its message, in small or capital letters. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, also after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
-                /** @description Of this owner. A key that sees the jobs of one owner finds none of another. */
+                /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
                 ownerId?: components["parameters"]["OwnerIdQuery"];
                 /** @description Created at this instant or later. */
                 since?: components["parameters"]["Since"];
                 /** @description Created before this instant. */
                 until?: components["parameters"]["Until"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3101,25 +3113,25 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Hold the answer until the job is COMPLETED, FAILED or CANCELLED, at most this long. It needs the role read, too.
+                 * @description Hold the response until the job is COMPLETED, FAILED or CANCELLED, for at most this long. This also needs the role read.
                  * @example 30s
                  */
                 wait?: components["schemas"]["Wait"];
             };
             header?: {
                 /**
-                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds, and the parameter wins. Preference-Applied tells that it counted. Other preferences are ignored.
+                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds; the parameter takes precedence. Preference-Applied confirms the preference. Other preferences are ignored.
                  * @example wait=30
                  */
                 Prefer?: components["parameters"]["Prefer"];
-                /** @description The same as idempotencyKey in the body; where both are given they must not differ. May stand in double quotes. */
+                /** @description The same as idempotencyKey in the body; if both are given they must be equal. It may stand in double quotes. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKeyHeader"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3132,10 +3144,7 @@ export interface operations {
             };
         };
         responses: {
-            /**
-             * @description With wait: the job, which has ended. Without: the idempotency key was used before, for the same job, and this is
-             *     that job.
-             */
+            /** @description With wait: the job, which has ended. Without: the idempotency key was used before, for this job. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3149,7 +3158,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobOrAccepted"];
                 };
             };
-            /** @description The job is kept and will run. */
+            /** @description The job is stored and will run. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3178,11 +3187,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3223,7 +3232,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One result a job. */
+            /** @description One result for each job. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3251,45 +3260,45 @@ export interface operations {
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
-                 * @description The last failure has this error code, also where a later attempt completed.
+                 * @description The last failure has this error code, even if a later attempt completed.
                  * @example WORKER.TIMEOUT
                  */
                 errorCode?: components["parameters"]["ErrorCodeQuery"];
-                /** @description Failed without an error code, or not at all. Not together with errorCode. */
+                /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
                 noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
-                /** @description Accepted by a request with this trace id, as in X-Trace-Id and traceparent. */
+                /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
-                /** @description Names this job in its own after: the jobs that wait for it, or did. None where the job is deleted. */
+                /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
                 after?: components["parameters"]["AfterQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Another text finds the jobs of which it is the idempotencyKey or the error code of the last failure; where there is none, those of which it is a tag, or whose last failure has it in its message, in small or capital letters. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, also after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
-                /** @description Of this owner. A key that sees the jobs of one owner finds none of another. */
+                /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
                 ownerId?: components["parameters"]["OwnerIdQuery"];
                 /** @description Created at this instant or later. */
                 since?: components["parameters"]["Since"];
                 /** @description Created before this instant. */
                 until?: components["parameters"]["Until"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["Cursor"];
-                /** @description The page's number, from 0; not together with limit and cursor. */
+                /** @description The page's number, from 0. It cannot be combined with limit and cursor. */
                 page?: number;
-                /** @description How many jobs are on a page. */
+                /** @description How many jobs a page has. */
                 size?: number;
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3318,29 +3327,29 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Hold the answer until the job is COMPLETED, FAILED or CANCELLED, at most this long.
+                 * @description Hold the response until the job is COMPLETED, FAILED or CANCELLED, for at most this long.
                  * @example 30s
                  */
                 wait?: components["schemas"]["Wait"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
                 /**
-                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds, and the parameter wins. Preference-Applied tells that it counted. Other preferences are ignored.
+                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds; the parameter takes precedence. Preference-Applied confirms the preference. Other preferences are ignored.
                  * @example wait=30
                  */
                 Prefer?: components["parameters"]["Prefer"];
-                /** @description The ETag of an answer that the client has; the answer is 304 if nothing has changed since. */
+                /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
@@ -3373,22 +3382,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The command is kept and will be carried out. The job shows what became of it. */
+            /** @description The command is stored and will be carried out. The job shows its result. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3413,20 +3422,20 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
         };
-        /** @description At most 512 KiB, and so has the request that comes of it. */
+        /** @description At most 512 KiB. The same limit applies to the changed request. */
         requestBody: {
             content: {
                 /**
@@ -3444,7 +3453,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The command is kept and will be carried out. The job shows what became of it. */
+            /** @description The command is stored and will be carried out. The job shows its result. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3470,22 +3479,22 @@ export interface operations {
     getLogs: {
         parameters: {
             query?: {
-                /** @description Only this attempt; without it all of them. */
+                /** @description Only this attempt; without it, all attempts. */
                 attempt?: number;
-                /** @description The nextCursor of a page; this one has the lines before those. */
+                /** @description The nextCursor of the page before; this page has older lines. */
                 cursor?: string;
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
@@ -3515,22 +3524,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The command is kept and will be carried out. The job shows what became of it. */
+            /** @description The command is stored and will be carried out. The job shows its result. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3555,22 +3564,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The command is kept and will be carried out. The job shows what became of it. */
+            /** @description The command is stored and will be carried out. The job shows its result. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3595,15 +3604,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
@@ -3619,7 +3628,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The command is kept and will be carried out. The job shows what became of it. */
+            /** @description The command is stored and will be carried out. The job shows its result. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3646,30 +3655,30 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same as idempotencyKey in the body; where both are given they must not differ. May stand in double quotes. */
+                /** @description The same as idempotencyKey in the body; if both are given they must be equal. It may stand in double quotes. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKeyHeader"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
         };
-        /** @description At most 512 KiB, and so has the request that comes of it. */
+        /** @description At most 512 KiB. The same limit applies to the changed request. */
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["RunAgainRequest"];
             };
         };
         responses: {
-            /** @description The idempotency key was used before, to run the same job again with the same changes, and this is the job of then. */
+            /** @description The idempotency key was used before to run this job again with the same changes; this is the job that was made then. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3681,7 +3690,7 @@ export interface operations {
                     "application/json": components["schemas"]["Accepted"];
                 };
             };
-            /** @description The new job is kept and will run. */
+            /** @description The new job is stored and will run. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3709,22 +3718,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, none where the job has no callbackUrl or has not ended. */
+            /** @description All deliveries; none if the job has no callbackUrl or has not ended. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3747,24 +3756,24 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no job's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 jobId: components["parameters"]["JobId"];
-                /** @description The job's when it ended. What is no number is no delivery's, which is 404. */
+                /** @description The version of the job when it ended. A version that is not a number is a 404. */
                 version: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is due. */
+            /** @description The delivery is due. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3786,18 +3795,18 @@ export interface operations {
         parameters: {
             query?: {
                 status?: components["schemas"]["DeliveryStatus"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["DeliveryCursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3825,27 +3834,27 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
-                /** @description Only what was done to this owner's things. */
+                /** @description Only entries about this owner. */
                 ownerId?: string;
-                /** @description Only what was done to this job. */
+                /** @description Only entries about this job. */
                 jobId?: components["schemas"]["Id"];
                 /** @description key:<id>, oidc:<subject> or bootstrap */
                 actor?: string;
                 action?: string;
                 since?: components["schemas"]["Instant"];
                 until?: components["schemas"]["Instant"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["NumberCursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3879,11 +3888,11 @@ export interface operations {
                 "webhook-timestamp"?: string;
                 "webhook-signature"?: string;
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3897,7 +3906,7 @@ export interface operations {
                  *       "attempt": 1,
                  *       "status": "COMPLETED",
                  *       "output": {
-                 *         "parcel": 17
+                 *         "shipment": 17
                  *       }
                  *     }
                  */
@@ -3905,7 +3914,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is kept, or was before, which Idempotent-Replayed says. */
+            /** @description The callback is stored. Idempotent-Replayed shows that it was stored before. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3933,11 +3942,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -3945,7 +3954,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All controls. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3967,24 +3976,24 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description Of what the name is. */
+                /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description A queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId, as the kind says; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What holds. */
+            /** @description The control. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4007,17 +4016,17 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description Of what the name is. */
+                /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description A queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId, as the kind says; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
@@ -4035,7 +4044,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What holds now. */
+            /** @description The control as it is now. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4061,24 +4070,24 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description Of what the name is. */
+                /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description A queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId, as the kind says; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What holds. */
+            /** @description The control. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4101,24 +4110,24 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description Of what the name is. */
+                /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description A queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId, as the kind says; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What holds. */
+            /** @description The control. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4141,24 +4150,24 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description Of what the name is. */
+                /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description A queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId, as the kind says; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What holds. */
+            /** @description The control. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4179,18 +4188,18 @@ export interface operations {
     listOperations: {
         parameters: {
             query?: {
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -4219,14 +4228,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same as idempotencyKey in the body; where both are given they must not differ. May stand in double quotes. */
+                /** @description The same as idempotencyKey in the body; if both are given they must be equal. It may stand in double quotes. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKeyHeader"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -4251,7 +4260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Operation"];
                 };
             };
-            /** @description The operation is kept and will be done. */
+            /** @description The operation is stored and will be carried out. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4277,27 +4286,27 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Hold the answer until the operation has ended, at most this long.
+                 * @description Hold the response until the operation has ended, for at most this long.
                  * @example 30s
                  */
                 wait?: components["schemas"]["Wait"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
                 /**
-                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds, and the parameter wins. Preference-Applied tells that it counted. Other preferences are ignored.
+                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds; the parameter takes precedence. Preference-Applied confirms the preference. Other preferences are ignored.
                  * @example wait=30
                  */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path: {
-                /** @description What is no UUID is no operation's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 operationId: components["parameters"]["OperationId"];
             };
             cookie?: never;
@@ -4328,15 +4337,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no operation's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 operationId: components["parameters"]["OperationId"];
             };
             cookie?: never;
@@ -4365,20 +4374,20 @@ export interface operations {
     listSchedules: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["ScheduleCursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -4408,11 +4417,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -4425,7 +4434,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The schedule is kept and will fire. */
+            /** @description The schedule is stored and will fire. */
             201: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4440,7 +4449,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             408: components["responses"]["RequestTimeout"];
-            /** @description There is a schedule of this name already; PUT replaces it. */
+            /** @description A schedule of this name exists already; PUT replaces it. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4459,16 +4468,16 @@ export interface operations {
     getSchedule: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4499,16 +4508,16 @@ export interface operations {
     putSchedule: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4523,7 +4532,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The schedule that was there is replaced. */
+            /** @description The existing schedule is replaced. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4533,7 +4542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description The schedule is kept and will fire. */
+            /** @description The schedule is stored and will fire. */
             201: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4559,16 +4568,16 @@ export interface operations {
     deleteSchedule: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4578,7 +4587,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description The schedule is deleted. */
             204: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4597,16 +4606,16 @@ export interface operations {
     pauseSchedule: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4637,16 +4646,16 @@ export interface operations {
     resumeSchedule: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4677,16 +4686,16 @@ export interface operations {
     runSchedule: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4696,7 +4705,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The job is kept and will run. */
+            /** @description The job is stored and will run. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4718,20 +4727,20 @@ export interface operations {
     listTicks: {
         parameters: {
             query?: {
-                /** @description Whose; needed where several owners have a schedule of one name, and none is nobody's. With authentication on it is the key's owner; schedules of others are not there. */
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
                 ownerId?: components["parameters"]["ScheduleOwner"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["TickCursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4775,19 +4784,19 @@ export interface operations {
                 orderingKey?: components["schemas"]["Key"];
                 /** @description Ids of jobs, separated by commas, or repeated. */
                 after?: string;
-                /** @description Only with after. */
+                /** @description Only together with after. */
                 onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
                 callbackUrl?: components["schemas"]["CallbackUrl"];
             };
             header?: {
-                /** @description With `reply`, as Knative's brokers send it, the answer is an empty 202. */
+                /** @description With `reply`, which Knative's brokers send, the response is an empty 202. */
                 Prefer?: string;
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -4856,7 +4865,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The jobs are kept and will run; of an event that came before, the job that it made. */
+            /** @description The jobs are stored and will run. An event that arrived before is answered with the job that it made. */
             202: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4882,11 +4891,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -4898,7 +4907,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Whatever JSON the other system sends. */
+        /** @description Any JSON that the other system sends. */
         requestBody: {
             content: {
                 /**
@@ -4913,7 +4922,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The message has come before, or the request only tried the connection. */
+            /** @description The message arrived before, or the request only tested the connection. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4951,11 +4960,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -4963,7 +4972,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, by name. */
+            /** @description All hooks, by name. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -4985,11 +4994,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5019,11 +5028,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5048,7 +5057,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description From one to slots attempts. */
+            /** @description At least one attempt, at most as many as slots. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5058,7 +5067,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkAttempts"];
                 };
             };
-            /** @description Nothing came. */
+            /** @description There was no attempt in time. */
             204: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5081,11 +5090,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5117,7 +5126,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What has become of them. */
+            /** @description The attempts that should end. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5142,11 +5151,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5172,7 +5181,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description An answer for each result, in their order. */
+            /** @description A response for each result, in the order of the results. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5197,11 +5206,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5209,7 +5218,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All job types that are known. */
+            /** @description All known job types. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5231,11 +5240,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
@@ -5282,11 +5291,11 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5316,11 +5325,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5348,33 +5357,33 @@ export interface operations {
     streamChanges: {
         parameters: {
             query?: {
-                /** @description Only this job, with its log. It goes with no other filter. */
+                /** @description Only this job, with its log. It cannot be combined with other filters. */
                 jobId?: components["schemas"]["Id"];
-                /** @description In this state, or leaving it; given more than once, one of these. */
+                /** @description In this state, or leaving it; if given several times, one of these. */
                 status?: components["schemas"]["Status"][];
                 type?: components["parameters"]["TypeQuery"];
                 queue?: components["parameters"]["QueueQuery"];
                 tag?: components["parameters"]["TagQuery"];
                 orderingKey?: components["parameters"]["OrderingKeyQuery"];
                 /**
-                 * @description The last failure has this error code, also where a later attempt completed.
+                 * @description The last failure has this error code, even if a later attempt completed.
                  * @example WORKER.TIMEOUT
                  */
                 errorCode?: components["parameters"]["ErrorCodeQuery"];
-                /** @description Failed without an error code, or not at all. Not together with errorCode. */
+                /** @description The last failure has no error code, or there was no failure. It cannot be combined with errorCode. */
                 noErrorCode?: components["parameters"]["NoErrorCodeQuery"];
-                /** @description Accepted by a request with this trace id, as in X-Trace-Id and traceparent. */
+                /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
-                /** @description Names this job in its own after: the jobs that wait for it, or did. None where the job is deleted. */
+                /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
                 after?: components["parameters"]["AfterQuery"];
                 /**
-                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Another text finds the jobs of which it is the idempotencyKey or the error code of the last failure; where there is none, those of which it is a tag, or whose last failure has it in its message, in small or capital letters. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, also after a page without jobs. Sealed messages are not searched.
+                 * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
                  */
                 q?: components["parameters"]["SearchQuery"];
-                /** @description Of this owner. A key that sees the jobs of one owner finds none of another. */
+                /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
                 ownerId?: components["parameters"]["OwnerIdQuery"];
                 /** @description Created at this instant or later. */
                 since?: components["parameters"]["Since"];
@@ -5382,14 +5391,14 @@ export interface operations {
                 until?: components["parameters"]["Until"];
             };
             header?: {
-                /** @description The id of the last event that was read, to go on after it. */
+                /** @description The id of the last event that the client read; the stream continues after it. */
                 "Last-Event-ID"?: string;
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5397,7 +5406,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The events, until the client goes. */
+            /** @description The events, until the client disconnects. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5419,18 +5428,18 @@ export interface operations {
         parameters: {
             query?: {
                 ownerId?: components["schemas"]["Key"];
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["KeyCursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5460,11 +5469,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5511,15 +5520,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What does not have the form of one is no key's id, which is 404. */
+                /** @description An id that does not have the form of a key id is a 404. */
                 keyId: components["parameters"]["KeyIdInPath"];
             };
             cookie?: never;
@@ -5549,22 +5558,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What does not have the form of one is no key's id, which is 404. */
+                /** @description An id that does not have the form of a key id is a 404. */
                 keyId: components["parameters"]["KeyIdInPath"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is revoked. */
+            /** @description The key is revoked. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5587,15 +5596,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What does not have the form of one is no key's id, which is 404. */
+                /** @description An id that does not have the form of a key id is a 404. */
                 keyId: components["parameters"]["KeyIdInPath"];
             };
             cookie?: never;
@@ -5638,12 +5647,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only what this function rejected.
+                 * @description Only records that this function rejected.
                  * @example ingest
                  */
                 function?: string;
                 /**
-                 * @description Only what was on this topic.
+                 * @description Only records of this topic.
                  * @example job-created
                  */
                 topic?: string;
@@ -5651,20 +5660,20 @@ export interface operations {
                 since?: components["schemas"]["Instant"];
                 /** @description Rejected before this instant. */
                 until?: components["schemas"]["Instant"];
-                /** @description Only those that were redriven, or only those that were not. */
+                /** @description Only records that were redriven, or only those that were not. */
                 redriven?: "true" | "false";
-                /** @description The most that a page has; it has fewer where outputs are large. */
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters stay as they were. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
                 cursor?: components["parameters"]["NumberCursor"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5694,15 +5703,15 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no rejected record's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 rejectedId: components["parameters"]["RejectedId"];
             };
             cookie?: never;
@@ -5732,22 +5741,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no rejected record's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 rejectedId: components["parameters"]["RejectedId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. This is what it was. */
+            /** @description The discarded record. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5771,22 +5780,22 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path: {
-                /** @description What is no UUID is no rejected record's id, which is 404. */
+                /** @description An id that is not a UUID is a 404. */
                 rejectedId: components["parameters"]["RejectedId"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is on its topic again. */
+            /** @description The record is on its topic again. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5809,16 +5818,16 @@ export interface operations {
     getWebhookSecrets: {
         parameters: {
             query?: {
-                /** @description Whose; for an admin of the installation. Absent, yours; for the installation, those of jobs without an owner. */
+                /** @description The owner, for an admin of the installation. Absent, your own; for the installation, the keys for jobs without an owner. */
                 ownerId?: components["schemas"]["Key"];
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5848,11 +5857,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5860,7 +5869,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who you are. */
+            /** @description The identity of the request. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5882,11 +5891,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5894,7 +5903,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What there is to log in by. */
+            /** @description The ways to log in. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -5929,11 +5938,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -5969,14 +5978,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an answer that the client has; the answer is 304 if nothing has changed since. */
+                /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -6004,14 +6013,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an answer that the client has; the answer is 304 if nothing has changed since. */
+                /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -6039,14 +6048,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an answer that the client has; the answer is 304 if nothing has changed since. */
+                /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -6074,14 +6083,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of an answer that the client has; the answer is 304 if nothing has changed since. */
+                /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header there is a new one.
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
                 "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context; where it is valid it wins over X-Trace-Id. */
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
                 traceparent?: components["parameters"]["TraceParent"];
             };
             path?: never;
@@ -6114,7 +6123,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6139,7 +6148,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description They should. */
+            /** @description The gateway is ready for requests. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6153,7 +6162,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: the database is away, or the process is stopping. */
+            /** @description The database is away */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6171,7 +6180,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The metrics, in the format that was asked for. */
+            /** @description The metrics, in the requested format. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Role is what a key or token allows. Admin has all of operate and work, operate all of read and submit.
+// Role is a right that a key or token gives. Admin includes Operate and Work, Operate includes Read and Submit.
 type Role string
 
 // The roles.
@@ -19,36 +19,36 @@ const (
 	Admin   Role = "admin"
 )
 
-// What a route may need beside a role. No key has one of these.
+// Needs of routes that are not roles: no key has one of these.
 const (
 	Public       Role = "public"       // no authentication is needed
 	Known        Role = "known"        // any valid key or token, whatever its roles
-	Installation Role = "installation" // admin, of a key that is no owner's
+	Installation Role = "installation" // Admin, with a key that belongs to no owner
 )
 
-// given are the roles that a key or token may have.
+// given are the roles that a key or token can have.
 var given = []Role{Submit, Read, Operate, Work, Admin}
 
-// ParseRoles reads roles as they are stored and asked for.
+// ParseRoles reads the names of roles, from the database or from a request.
 func ParseRoles(names []string) ([]Role, error) {
 	roles := make([]Role, len(names))
 	for i, name := range names {
 		roles[i] = Role(name)
 		if !slices.Contains(given, roles[i]) {
-			return nil, fmt.Errorf("%q is no role: submit, read, operate, work and admin are", name)
+			return nil, fmt.Errorf("%q is not a role: use submit, read, operate, work or admin", name)
 		}
 	}
 	return roles, nil
 }
 
-// Principal is the sender of a request. The zero value may do nothing.
+// Principal is the sender of a request. The zero value has no rights.
 type Principal struct {
-	Owner    string // whose things it sees; empty: the installation's own
-	Everyone bool   // it sees all owners' things: authentication is off
+	Owner    string // the owner whose jobs and settings it can reach; empty: the installation's own
+	Everyone bool   // authentication is off, and it can reach those of all owners
 	Actor    string // key:<id>, oidc:<subject> or anonymous
 	Roles    []Role
 
-	Types, Queues []string // of which it may have attempts, with the role work; empty: any
+	Types, Queues []string // with the role work, those of which it may claim attempts; empty: any
 }
 
 // Has reports whether the principal has the role, or one that includes it.
@@ -64,7 +64,7 @@ func (p Principal) Has(role Role) bool {
 	return false
 }
 
-// May reports whether the principal has what a route needs. It refuses a need that it does not know.
+// May reports whether the principal has what a route needs. It denies needs that it does not know.
 func (p Principal) May(need Role) bool {
 	switch need {
 	case Public:
@@ -81,7 +81,7 @@ func (p Principal) May(need Role) bool {
 
 type principalKey struct{}
 
-// With is a context of a request from p.
+// With returns a context for a request from p.
 func With(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }

@@ -17,18 +17,18 @@ const (
 	keyHeader   = "X-Api-Key"
 	ownerHeader = "X-Owner-Id"
 
-	// patience is how long a request waits for what is known of its key, or for the issuer's keys.
+	// patience is how long a request waits for the database to read its key, or for the issuer's keys.
 	patience = 5 * time.Second
 )
 
 // Gate authenticates requests.
 type Gate struct {
 	Keys   *Keyring
-	Tokens *Issuer // nil: none are taken
+	Tokens *Issuer // nil: tokens are not accepted
 }
 
-// Who returns the sender of a request, or the error to answer with. suspect is as for Keyring.Who.
-func (g *Gate) Who(r *http.Request, suspect func() bool) (Principal, error) {
+// Authenticate returns the sender of a request, or the error to answer with. suspect is as for Keyring.Authenticate.
+func (g *Gate) Authenticate(r *http.Request, suspect func() bool) (Principal, error) {
 	text, err := credential(r)
 	if err != nil {
 		return Principal{}, err
@@ -42,7 +42,7 @@ func (g *Gate) Who(r *http.Request, suspect func() bool) (Principal, error) {
 	case errors.Is(err, ErrNoOwner):
 		return Principal{}, apierror.New(apierror.Forbidden, "the token names no owner")
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrIssuerAway):
-		return Principal{}, apierror.New(apierror.Unavailable, "who you are cannot be found out at the moment")
+		return Principal{}, apierror.New(apierror.Unavailable, "the API key or token cannot be checked at the moment")
 	case err != nil:
 		return Principal{}, err
 	}
@@ -51,23 +51,23 @@ func (g *Gate) Who(r *http.Request, suspect func() bool) (Principal, error) {
 
 func (g *Gate) known(ctx context.Context, text string, suspect func() bool) (Principal, error) {
 	if key, ok := apikey.Parse(text); ok {
-		return g.Keys.Who(ctx, key, suspect)
+		return g.Keys.Authenticate(ctx, key, suspect)
 	}
 	if g.Tokens != nil {
-		return g.Tokens.Who(ctx, text)
+		return g.Tokens.Authenticate(ctx, text)
 	}
 	return Principal{}, ErrUnknown
 }
 
-// howTo is what a request without a usable key has to send.
+// howTo states which header a request without a usable key has to send.
 const howTo = "send the header 'Authorization: Bearer KEY_OR_TOKEN', or 'X-Api-Key: KEY'"
 
 func unauthorized() error {
 	return apierror.New(apierror.Unauthorized, "the API key or token is not valid; "+howTo)
 }
 
-// credential is the one thing by which a request says who it is from. A key in the address has been logged on its way
-// already, and is not for that.
+// credential returns the key or token of a request, which must have exactly one. A key in the URL does not count:
+// proxies on the way have logged it.
 func credential(r *http.Request) (string, error) {
 	if inAddress(r.URL) {
 		return "", apierror.New(apierror.Unauthorized,
@@ -101,7 +101,7 @@ func inAddress(u *url.URL) bool {
 	return false
 }
 
-// actingFor is the principal as X-Owner-Id has it: an admin of the installation may act as an owner's admin.
+// actingFor applies X-Owner-Id: an admin of the installation may act as the admin of one owner.
 func (p Principal) actingFor(owners []string) (Principal, error) {
 	if len(owners) == 0 || len(owners) == 1 && owners[0] == p.Owner {
 		return p, nil
@@ -110,7 +110,7 @@ func (p Principal) actingFor(owners []string) (Principal, error) {
 		return Principal{}, apierror.New(apierror.Forbidden, "only an admin of the installation acts for another owner")
 	}
 	if len(owners) > 1 || apibody.CheckOwner(owners[0]) != nil {
-		return Principal{}, apierror.New(apierror.Forbidden, "%s must be an ownerId, once", ownerHeader)
+		return Principal{}, apierror.New(apierror.Forbidden, "%s must be given once, with an ownerId", ownerHeader)
 	}
 	p.Owner = owners[0]
 	return p, nil

@@ -14,24 +14,25 @@ import (
 )
 
 const (
-	// keyAge is how old what is known of a key may be, whatever is away: a revoked one is good for no longer.
+	// keyAge is how old a cached key may be, even while the database is away: a revoked key works for no longer than
+	// this.
 	keyAge = 10 * time.Second
-	// keyAgain is the age at which it is read again, so that no request has to wait for it.
+	// keyAgain is the age at which a cached key is read again, so that no request has to wait for the read.
 	keyAgain = keyAge / 2
 
-	keysAtOnce  = 500                   // of one read
-	readPause   = 20 * time.Millisecond // between two reads: so many a second there are at most, whoever tries what
+	keysAtOnce  = 500                   // in one read
+	readPause   = 20 * time.Millisecond // between two reads, which limits their rate however many keys are tried
 	readTimeout = 2 * time.Second
 
-	maxStrangers = 5_000  // ids that nobody here has seen, waiting to be read
-	maxSuspects  = 500    // of those beside, from addresses of too many failures: they are read last
-	maxUnknown   = 10_000 // ids of which is known that they are none
+	maxStrangers = 5_000  // unread ids that wait for a read
+	maxSuspects  = 500    // those of them that only addresses with too many failures sent; they are read last
+	maxUnknown   = 10_000 // ids that are known not to exist
 
-	usedEvery = 10 * time.Second // how often the use of keys is entered
-	usedAge   = time.Minute      // how often that of one key
+	usedEvery = 10 * time.Second // how often the use of keys is stored
+	usedAge   = time.Minute      // how often the use of one key is stored
 )
 
-// What is wrong with a request that says who it is from. No answer says which it is, or who guesses would learn.
+// Why a request is not authenticated. No response distinguishes these, because that would help an attacker to guess.
 var (
 	ErrUnknown = errors.New("no valid API key or token")
 	ErrNoOwner = errors.New("the token names no owner")
@@ -40,51 +41,51 @@ var (
 	ErrIssuerAway = errors.New("the issuer of tokens cannot be reached")
 )
 
-// Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database:
-// Run does, for all of them at once, so that it makes no difference how many wrong keys somebody tries.
+// Keyring caches stored keys for at most keyAge. Requests never query the database: Run does, for all requests at once,
+// so that many wrong keys cause no more queries than a few.
 type Keyring struct {
 	store  *keystore.Store
 	stored func(context.Context, []string) ([]keystore.Key, error)
 
 	mu      sync.Mutex
-	forgot  int // how often: what was being read meanwhile may be what was there before
+	forgot  int // counts calls of Forget: a read that began before the last one may have returned the old row
 	known   map[string]*knownKey
 	unknown map[string]time.Time // when they were read
 	pending map[string]*answer
-	suspect int // of those pending
+	suspect int // how many of the pending ids are suspect
 	wake    chan struct{}
 
 	entering telemetry.Trouble
 }
 
-// knownKey is a key that there is.
+// knownKey is a key that exists.
 type knownKey struct {
 	stored    keystore.Key
 	readAt    time.Time
 	usedAt    time.Time
-	enteredAt time.Time // when its use was last entered
+	enteredAt time.Time // when its use was last stored
 }
 
-// answer comes when the database has been asked.
+// answer is a pending read of one id.
 type answer struct {
 	done    chan struct{}
-	suspect bool // only addresses of too many failures have asked
+	suspect bool // all requests for the id came from addresses with too many failures
 	err     error
 }
 
-// NewKeyring makes a keyring that knows no key yet.
+// NewKeyring makes an empty keyring.
 func NewKeyring(store *keystore.Store) *Keyring {
 	return &Keyring{
 		store: store, stored: store.ByID,
 		known: map[string]*knownKey{}, unknown: map[string]time.Time{}, pending: map[string]*answer{},
-		wake: make(chan struct{}, 1), entering: telemetry.Trouble{What: "enter the use of API keys"},
+		wake: make(chan struct{}, 1), entering: telemetry.Trouble{What: "store the use of API keys"},
 	}
 }
 
-// Who says who comes with a key. ErrUnknown: nobody; ErrBusy or the database's error: that could not be found out.
-// suspect reports whether too many wrong keys came from the same address; then a key that nobody here has seen is read
-// after those of others.
-func (k *Keyring) Who(ctx context.Context, key apikey.Key, suspect func() bool) (Principal, error) {
+// Authenticate returns the principal of a key. It returns ErrUnknown for an invalid key, and ErrBusy or the error of
+// the database if the key could not be read. suspect reports whether too many wrong keys came from the same address:
+// then a key that is not cached is read after those of other addresses.
+func (k *Keyring) Authenticate(ctx context.Context, key apikey.Key, suspect func() bool) (Principal, error) {
 	for {
 		now := time.Now()
 		stored, coming, err := k.look(key.ID(), now, suspect)
@@ -105,7 +106,8 @@ func (k *Keyring) Who(ctx context.Context, key apikey.Key, suspect func() bool) 
 	}
 }
 
-// check compares a key with what is stored under its id. Only who has the key uses it.
+// check compares a key with the stored hash. It records the use only after the hash matched: other requests must not
+// keep a key in the cache.
 func (k *Keyring) check(key apikey.Key, stored keystore.Key, now time.Time) (Principal, error) {
 	if !key.Matches(stored.Hash) || !stored.Live(now) {
 		return Principal{}, ErrUnknown
@@ -121,7 +123,8 @@ func (k *Keyring) check(key apikey.Key, stored keystore.Key, now time.Time) (Pri
 	}, err
 }
 
-// look gives what is known of a key, the zero one where it is known that there is none, or what to wait for.
+// look returns the cached key, or the zero key if it is known not to exist. Otherwise it returns the pending read to
+// wait for.
 func (k *Keyring) look(id string, now time.Time, suspect func() bool) (keystore.Key, *answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -146,7 +149,8 @@ func (k *Keyring) look(id string, now time.Time, suspect func() bool) (keystore.
 	return keystore.Key{}, k.ask(id, odd), nil
 }
 
-// ask has Run read about a key. One that somebody else asks about as well is no suspect's any more.
+// ask has Run read a key. If a request from an address without failures asks for a suspect id, the id is no longer
+// suspect.
 func (k *Keyring) ask(id string, suspect bool) *answer {
 	coming := k.pending[id]
 	switch {
@@ -171,7 +175,7 @@ func (k *Keyring) rouse() {
 	}
 }
 
-// Forget has the next request with a key wait until it has been read: it was changed here.
+// Forget makes the next request with a key wait until the key is read: this process has changed it.
 func (k *Keyring) Forget(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -180,7 +184,7 @@ func (k *Keyring) Forget(id string) {
 	k.forgot++
 }
 
-// Run reads what requests ask about, and enters when keys were used, until ctx ends. Requests that are still there
+// Run reads the keys that requests wait for, and stores when keys were used, until ctx ends. Requests that still wait
 // then get no answer.
 func (k *Keyring) Run(ctx context.Context) {
 	enter := time.NewTicker(usedEvery)
@@ -204,8 +208,7 @@ func (k *Keyring) Run(ctx context.Context) {
 	}
 }
 
-// read asks the database about some of those asked for: about those it knows first, so that no stranger keeps
-// them waiting.
+// read reads some of the pending keys, cached ones first, so that unknown senders cannot delay the others.
 func (k *Keyring) read(ctx context.Context) {
 	ids, answers, forgot := k.take()
 	if len(ids) == 0 {
@@ -217,7 +220,7 @@ func (k *Keyring) read(ctx context.Context) {
 	stored, err := k.stored(ctx, ids)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err == nil && forgot == k.forgot { // else those who wait ask again
+	if err == nil && forgot == k.forgot { // else the waiting requests ask again
 		k.note(ids, stored, at)
 	}
 	for i, id := range ids {
@@ -246,7 +249,7 @@ func (k *Keyring) take() (ids []string, answers []*answer, forgot int) {
 	return ids, answers, k.forgot
 }
 
-// turn is when a key is read: those that are known, those of strangers, those of suspects.
+// turn is the order of reads: keys that are cached, then unknown ones, then suspect ones.
 func (k *Keyring) turn(id string, coming *answer) int {
 	switch {
 	case k.known[id] != nil:
@@ -257,7 +260,7 @@ func (k *Keyring) turn(id string, coming *answer) int {
 	return 2
 }
 
-// note keeps what was read.
+// note caches the result of a read.
 func (k *Keyring) note(ids []string, stored []keystore.Key, at time.Time) {
 	if len(k.unknown)+len(ids) > maxUnknown {
 		clear(k.unknown)
@@ -281,7 +284,7 @@ func (k *Keyring) note(ids []string, stored []keystore.Key, at time.Time) {
 	}
 }
 
-// enterUse enters which keys were used, each once a minute, and forgets those that were not.
+// enterUse stores which keys were used, each at most once a minute, and drops those that were not used from the cache.
 func (k *Keyring) enterUse(ctx context.Context, now time.Time) {
 	used := map[string]time.Time{}
 	k.mu.Lock()

@@ -2,17 +2,18 @@ package access
 
 import "fmt"
 
-// Login is how a page in a browser gets a token of the issuer for its user: the code flow with PKCE.
+// Login has the parameters with which a page in a browser gets a token of the issuer for its user, by the code flow
+// with PKCE.
 type Login struct {
 	Issuer, ClientID           string
 	AuthorizationURL, TokenURL string
 	Scopes                     []string
-	// IDToken: the audience is the page's own client id, so of the two tokens the ID token is the one for it. Otherwise
-	// it is the access token.
+	// IDToken reports which of the two tokens this API accepts: the ID token if the audience is the client id of the
+	// page, otherwise the access token.
 	IDToken bool
 }
 
-// LoginIssuer is the address of the issuer where people log in; empty: they have API keys only.
+// LoginIssuer returns the address of the issuer at which users log in; empty: users have only API keys.
 func (i *Issuer) LoginIssuer() string {
 	if i == nil || i.cfg.ClientID == "" {
 		return ""
@@ -20,13 +21,15 @@ func (i *Issuer) LoginIssuer() string {
 	return i.cfg.Issuer
 }
 
-// Login returns how people log in, where LoginIssuer is not empty. ErrIssuerAway: the issuer does not say where.
+// Login returns how users log in. LoginIssuer must not be empty. It returns ErrIssuerAway while the issuer's endpoints
+// are not known.
 func (i *Issuer) Login() (Login, error) {
 	known, err := i.current()
 	if err != nil {
 		return Login{}, err
 	}
-	// A page goes there with what it has: an address that runs a script, or that others can change, is none.
+	// The page navigates to these addresses with its login parameters, so they must not be scripts, nor plain HTTP that
+	// others can change.
 	if !isSecure(known.AuthorizationURL) || !isSecure(known.TokenURL) {
 		return Login{}, fmt.Errorf("%w: its authorization and token endpoints are not https URLs", ErrIssuerAway)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 )
 
-// OIDCConfig says whose tokens are taken beside API keys, and what their claims mean.
+// OIDCConfig configures the issuer whose tokens are accepted beside API keys, and the meaning of their claims.
 type OIDCConfig struct {
 	Issuer     string   `envconfig:"OIDC_ISSUER" desc:"URL of the OpenID Connect issuer whose tokens are accepted; empty: none are"`
 	Audience   string   `envconfig:"OIDC_AUDIENCE" desc:"required audience of tokens; required with OIDC_ISSUER"`
@@ -33,32 +33,32 @@ type OIDCConfig struct {
 }
 
 const (
-	keysFresh   = 5 * time.Minute // after which the issuer is asked for its keys again
-	keysStale   = time.Hour       // after which old ones are good for nothing, should it be away
+	keysFresh   = 5 * time.Minute // the age at which the issuer's keys are read again
+	keysStale   = time.Hour       // the age from which they are not used any more, even while the issuer is away
 	issuerWaits = 3 * time.Second
 	maxKeysBody = 1 << 20
 )
 
-// algorithms are those whose keys can be public.
+// algorithms are the asymmetric ones, whose verification keys can be public.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// Issuer knows tokens of an OpenID Connect issuer. It may be away at the start, and for an hour later on.
+// Issuer verifies tokens of an OpenID Connect issuer. The issuer may be away at the start, and later for up to an hour.
 type Issuer struct {
 	cfg   OIDCConfig
 	roles []Role
-	waits time.Duration // for an answer of the issuer
+	waits time.Duration // for a response of the issuer
 
 	mu      sync.Mutex
 	found   *found
 	madeAt  time.Time
 	triedAt time.Time
 	asking  bool
-	flight  singleflight.Group // of those who ask
+	flight  singleflight.Group // one fetch of the keys for all requests
 }
 
-// found is what the issuer's own document leads to.
+// found is the result of the issuer's discovery document.
 type found struct {
 	*oidc.IDTokenVerifier
 	AuthorizationURL string `json:"authorization_endpoint"`
@@ -66,7 +66,7 @@ type found struct {
 	KeysURL          string `json:"jwks_uri"`
 }
 
-// NewIssuer checks the settings; nil: there is no issuer.
+// NewIssuer checks the settings. It returns nil if no issuer is configured.
 func NewIssuer(cfg OIDCConfig) (*Issuer, error) {
 	switch {
 	case cfg.Issuer == "" && cfg.Audience != "":
@@ -103,7 +103,8 @@ func NewIssuer(cfg OIDCConfig) (*Issuer, error) {
 	return &Issuer{cfg: cfg, roles: roles, waits: issuerWaits}, nil
 }
 
-// client is for one set of keys: who sends tokens with unknown keys uses up its calls, and not those of the next one.
+// client makes an HTTP client for one set of keys. Tokens with unknown key ids use up the calls of that client, and not
+// those of the next set.
 func (i *Issuer) client() *http.Client {
 	return &http.Client{
 		Transport:     &seldom{limit: rate.NewLimiter(rate.Every(2*time.Second), 4), next: http.DefaultTransport},
@@ -114,8 +115,8 @@ func (i *Issuer) client() *http.Client {
 
 const hostLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
 
-// isSecure reports whether nobody on the way can change what an address answers. Its host may stand in a header: a URL
-// could have a semicolon there.
+// isSecure reports whether the address uses HTTPS, or is on this machine, so that its responses cannot be changed on
+// the way. It also checks that the host can stand in a header: a URL could have a semicolon there.
 func isSecure(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || strings.Trim(strings.ToLower(u.Host), hostLetters) != "" {
@@ -129,9 +130,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Who says who comes with a token. ErrUnknown: nobody; ErrNoOwner: somebody who is no owner; another error: that could
-// not be found out.
-func (i *Issuer) Who(ctx context.Context, text string) (Principal, error) {
+// Authenticate returns the principal of a token. It returns ErrUnknown for an invalid token, ErrNoOwner for one that
+// names no owner, and another error if the token could not be verified.
+func (i *Issuer) Authenticate(ctx context.Context, text string) (Principal, error) {
 	if len(text) > maxToken || strings.Count(text, ".") != 2 {
 		return Principal{}, ErrUnknown
 	}
@@ -149,7 +150,7 @@ func (i *Issuer) Who(ctx context.Context, text string) (Principal, error) {
 		return Principal{}, ErrUnknown
 	}
 	owner, _ := claim(claims, i.cfg.OwnerClaim).(string)
-	if apibody.CheckOwner(owner) != nil { // an empty one would be the installation's
+	if apibody.CheckOwner(owner) != nil { // an empty one would mean the installation
 		return Principal{}, ErrNoOwner
 	}
 	return Principal{Owner: owner, Actor: "oidc:" + token.Subject, Roles: i.rolesOf(claim(claims, i.cfg.RolesClaim))}, nil
@@ -157,7 +158,8 @@ func (i *Issuer) Who(ctx context.Context, text string) (Principal, error) {
 
 const maxToken = 16 << 10
 
-// rolesOf reads a list of names, or names with spaces between. Without any claim the setting's roles count.
+// rolesOf reads a list of names, or a text of names separated by spaces. Without such a claim, the roles of the setting
+// apply.
 func (i *Issuer) rolesOf(value any) []Role {
 	var names []string
 	switch value := value.(type) {
@@ -181,7 +183,7 @@ func (i *Issuer) rolesOf(value any) []Role {
 	return roles
 }
 
-// claim is a claim by its name, or by the JSON pointer to it.
+// claim returns a claim by its name, or by a JSON pointer to it.
 func claim(claims map[string]any, name string) any {
 	if !strings.HasPrefix(name, "/") {
 		return claims[name]
@@ -194,11 +196,11 @@ func claim(claims map[string]any, name string) any {
 	return value
 }
 
-// current is what verifies tokens by the issuer's keys, which are asked for again from time to time: one that the
-// issuer has taken back is good for keysFresh at most while it answers.
+// current returns the verifier with the issuer's keys. While the issuer responds, its keys are at most keysFresh old,
+// so a withdrawn key works for no longer.
 //
-// Who finds that they are to be asked for does so; others go on with the old ones meanwhile, or wait for the answer
-// where there are none that are good.
+// The first request that finds the keys too old reads them again. The others continue with the old keys meanwhile, or
+// wait if there are no usable ones.
 func (i *Issuer) current() (*found, error) {
 	i.mu.Lock()
 	now := time.Now()
@@ -225,7 +227,7 @@ func (i *Issuer) current() (*found, error) {
 	return nil, fmt.Errorf("%w: %w", ErrIssuerAway, err)
 }
 
-// ask finds the issuer's keys, unless somebody has tried since.
+// ask reads the issuer's keys, unless another request has tried since.
 func (i *Issuer) ask(since time.Time) (*found, error) {
 	i.mu.Lock()
 	tried, made, known := i.triedAt, i.madeAt, i.found
@@ -246,7 +248,7 @@ func (i *Issuer) ask(since time.Time) (*found, error) {
 	return known, err
 }
 
-// find asks the issuer where its keys and its login are.
+// find reads from the issuer where its keys and its login are.
 func (i *Issuer) find() (*found, error) {
 	ctx := oidc.ClientContext(context.Background(), i.client()) // the keys are read for all requests
 	provider, err := oidc.NewProvider(ctx, i.cfg.Issuer)
@@ -265,7 +267,7 @@ func (i *Issuer) find() (*found, error) {
 
 type awayKey struct{}
 
-// keySet tells a token that is bad from keys that could not be read.
+// keySet distinguishes a bad token from keys that could not be read.
 type keySet struct{ *oidc.RemoteKeySet }
 
 func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
@@ -280,7 +282,8 @@ func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error)
 
 var errAskedAlready = errors.New("the issuer was asked just now")
 
-// seldom lets few calls out: each token with an unknown key would be one. Answers are bounded.
+// seldom limits the calls to the issuer, because each token with an unknown key id would cause one. It also bounds the
+// size of responses.
 type seldom struct {
 	limit *rate.Limiter
 	next  http.RoundTripper

@@ -38,7 +38,7 @@ func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
 	all.Go(func() { k.Run(ctx) })
 	defer all.Wait()
 	defer cancel()
-	if p, err := k.Who(ctx, key, func() bool { return false }); !errors.Is(err, ErrUnknown) {
+	if p, err := k.Authenticate(ctx, key, func() bool { return false }); !errors.Is(err, ErrUnknown) {
 		t.Errorf("it lets in %+v, %v", p, err)
 	}
 }
@@ -77,7 +77,7 @@ func TestTokensThatComeWhileTheIssuerHangsWaitForItOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := i.Who(t.Context(), "a.b.c"); !errors.Is(err, ErrIssuerAway) {
+			if _, err := i.Authenticate(t.Context(), "a.b.c"); !errors.Is(err, ErrIssuerAway) {
 				t.Errorf("answered %v", err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestTokensOfUnknownKeysDoNotKeepTheIssuerFromBeingAsked(t *testing.T) {
 	// {"alg":"RS256","kid":"none"}, and claims and a signature that are none.
 	const unknown = "eyJhbGciOiJSUzI1NiIsImtpZCI6Im5vbmUifQ.e30.AAAA"
 	for range 20 {
-		if _, err := i.Who(t.Context(), unknown); !errors.Is(err, ErrUnknown) {
+		if _, err := i.Authenticate(t.Context(), unknown); !errors.Is(err, ErrUnknown) {
 			t.Fatalf("answered %v", err)
 		}
 	}

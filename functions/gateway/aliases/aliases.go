@@ -10,12 +10,12 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// aliasKey marks the context of a request that came by a path of another system (docs/coming-from.md): its body may
-// have that system's names. Requests for the paths of this API are read as ever.
+// aliasKey marks the context of a request that used a path of another system (docs/coming-from.md): its body may have
+// the names of that system. Requests to the paths of this API are read as usual.
 type aliasKey struct{}
 
-// Handler serves the paths of the systems that clients come from as if they were this API's. A browser that asks for
-// a page gets the dashboard's, which has some of the same addresses.
+// Handler maps the paths of other job systems to those of this API. A browser that requests a page gets the dashboard,
+// which shares some of these addresses.
 func Handler(next http.Handler, isPage func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if to := aliasOf(r.URL); to != nil && !isPage(r) {
@@ -26,7 +26,7 @@ func Handler(next http.Handler, isPage func(*http.Request) bool) http.Handler {
 	})
 }
 
-// aliasOf is the address that another system's stands for; nil: it is none of theirs.
+// aliasOf returns the address of this API for an alias; nil: it is no alias.
 func aliasOf(at *url.URL) *url.URL {
 	to := *at
 	switch {
@@ -43,5 +43,5 @@ func aliasOf(at *url.URL) *url.URL {
 	return &to
 }
 
-// Used reports whether a request came by an alias.
+// Used reports whether a request used an alias.
 func Used(c *gin.Context) bool { return c.Request.Context().Value(aliasKey{}) != nil }

@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Job is a JobRequest made of one that came by an alias. What is no object, and what has both names of a member, is
-// left as it is: the decoder says what is wrong with it.
+// Job makes a JobRequest from the body of a request to an alias. It leaves a body that is no object, and a member that
+// has both names, as they are: the decoder returns the error.
 func Job(c *gin.Context, body []byte) []byte {
 	var job map[string]json.RawMessage
 	if !Used(c) || json.Unmarshal(body, &job) != nil || job == nil {
@@ -31,7 +31,7 @@ func Job(c *gin.Context, body []byte) []byte {
 	return body
 }
 
-// rename gives a member its name and value here. A value that change does not know stays as it is.
+// rename gives a member its name and value in this API. A value that change does not know stays as it is.
 func rename(job map[string]json.RawMessage, from, to string, change func(json.RawMessage) (json.RawMessage, bool)) {
 	value, given := job[from]
 	if _, taken := job[to]; !given || from != to && taken {
@@ -45,28 +45,29 @@ func rename(job map[string]json.RawMessage, from, to string, change func(json.Ra
 
 func same(value json.RawMessage) (json.RawMessage, bool) { return value, true }
 
-// retriesOf: of three attempts two are retries.
+// retriesOf converts a number of attempts: three attempts are two retries.
 func retriesOf(value json.RawMessage) (json.RawMessage, bool) {
 	n, err := strconv.ParseInt(string(value), 10, 32)
 	return strconv.AppendInt(nil, n-1, 10), err == nil
 }
 
-// instantOf reads seconds since 1970.
+// instantOf converts seconds since 1970.
 func instantOf(value json.RawMessage) (json.RawMessage, bool) {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	return json.RawMessage(`"` + time.Unix(n, 0).UTC().Format(time.RFC3339) + `"`), err == nil && n >= 0 && n < 1<<36
 }
 
-// levelOf keeps the priorities from 0 to 9. What is below is 0, what is above is 9.
+// levelOf limits a priority to 0 to 9.
 func levelOf(value json.RawMessage) (json.RawMessage, bool) {
 	n, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) { // of which ParseInt gives the nearest
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // of which ParseInt returns the nearest
 		return nil, false
 	}
 	return strconv.AppendInt(nil, min(max(n, 0), 9), 10), true
 }
 
-// mailOf gives a mail to one address the list that EMAIL takes, and one with a subject alone that as its text.
+// mailOf converts a mail to one address to the list that EMAIL takes, and uses the subject as the text if there is
+// none.
 func mailOf(value json.RawMessage) (json.RawMessage, bool) {
 	var mail map[string]json.RawMessage
 	if json.Unmarshal(value, &mail) != nil || mail == nil {

@@ -1,4 +1,5 @@
-// Package audit records in the audit log what requests change, and what they read if AUDIT_READS is true, and lists it.
+// Package audit records the changes that requests make in the audit log, also their reads if AUDIT_READS is true, and
+// lists its entries.
 package audit
 
 import (
@@ -12,13 +13,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 )
 
-// Log is the audit log as the endpoints use it.
+// Log gives the endpoints access to the audit log.
 type Log struct {
 	Store *auditstore.Store
 	Reads bool // record reads, too
 }
 
-// Show answers with what a request has read, after it has entered the reading.
+// Show answers with the data of a read, after it has recorded the read.
 func (l *Log) Show(c *gin.Context, body any) error {
 	if err := l.EnterReading(c); err != nil {
 		return err
@@ -27,7 +28,7 @@ func (l *Log) Show(c *gin.Context, body any) error {
 	return nil
 }
 
-// EnterReading enters the reading of a request, if readings are recorded and its route is one of them.
+// EnterReading records the read of a request, if reads are recorded and its route is one of them.
 func (l *Log) EnterReading(c *gin.Context) error {
 	if !l.Reads {
 		return nil
@@ -35,7 +36,7 @@ func (l *Log) EnterReading(c *gin.Context) error {
 	return l.enter(c, newEntry(c, reads[route(c)]))
 }
 
-// EnterReadingOfJob enters that the answer to a request that submitted a job also shows it.
+// EnterReadingOfJob records that the response to a submit also shows the job.
 func (l *Log) EnterReadingOfJob(c *gin.Context, id uuid.UUID) error {
 	if !l.Reads {
 		return nil
@@ -47,8 +48,8 @@ func (l *Log) EnterReadingOfJob(c *gin.Context, id uuid.UUID) error {
 	return l.enter(c, entry)
 }
 
-// EnterReadingOfSecrets enters that the keys of an owner's receivers were read, whatever AUDIT_READS is. The owner sees
-// it in its log.
+// EnterReadingOfSecrets records that the webhook keys of an owner were read, whatever AUDIT_READS is. The owner sees
+// the entry in its log.
 func (l *Log) EnterReadingOfSecrets(c *gin.Context, owner string) error {
 	entry := newEntry(c, "webhook-secrets.read")
 	if entry != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-const maxUserAgent = 200 // bytes; what is longer is cut
+const maxUserAgent = 200 // bytes; a longer one is truncated
 
-// Entry returns the entry of a request that changes something; nil: authentication is off. It takes the action from the
-// route, and the subject from the parameters of the path. A store completes the entry and enters it with the change.
+// Entry returns the entry of a request that changes something; nil: authentication is off. The action follows from the
+// route, the subject from the parameters of the path. A store completes the entry and inserts it with the change.
 func Entry(c *gin.Context) *apidb.Audit { return newEntry(c, actions[route(c)]) }
 
-// EntryOf is Entry about a resource that the path does not name, if resource is not empty, and with details of the
-// request, if these are not empty: never a payload.
+// EntryOf is Entry for a resource that the path does not name, unless resource is empty, and with details of the
+// request, unless they are empty. Details never hold a payload.
 func EntryOf(c *gin.Context, resource string, details json.RawMessage) (*apidb.Audit, error) {
 	entry := Entry(c)
 	if entry == nil {
@@ -74,7 +74,7 @@ func shorten(text string) string {
 	return text[:cut]
 }
 
-// Anyone is the actor of commands while there is no authentication.
+// Anyone is the actor of commands when authentication is off.
 const Anyone = "client"
 
 // Actor returns the author of a command as the history of a job shows it.

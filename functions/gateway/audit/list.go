@@ -36,8 +36,8 @@ type page struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// List is GET /api/audit: pages by key. The cursor is the number of the last entry. An owner's admin sees what was
-// done to the owner's things, the installation's what was done to all.
+// List is GET /api/audit: pages by key. The cursor is the number of the last entry. An admin of an owner sees the
+// entries about that owner, an admin of the installation all.
 func (l *Log) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := auditstore.Filter{
@@ -69,7 +69,7 @@ func (l *Log) List(c *gin.Context) error {
 	return nil
 }
 
-// auditOwner is whose entries are asked for. What is not the request's own owner's only the installation sees.
+// owner returns the owner whose entries are requested. Only the installation may read those of other owners.
 func (l *Log) owner(c *gin.Context, q *edge.Query) apidb.Owner {
 	asked := q.One("ownerId")
 	switch p := access.Of(c.Request.Context()); {

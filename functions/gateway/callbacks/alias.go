@@ -16,12 +16,12 @@ import (
 // openCallback reports whether a callback needs neither attempt nor secret.
 func (a *API) openCallback(c *gin.Context) bool { return aliases.Used(c) && a.OpenAliases }
 
-// withAttempt gives a callback without an attempt the last one of its job.
+// withAttempt adds the last attempt of the job to a callback without one.
 func (a *API) withAttempt(c *gin.Context, body []byte) ([]byte, error) {
-	var said map[string]json.RawMessage
+	var callback map[string]json.RawMessage
 	var id uuid.UUID
-	if !a.openCallback(c) || json.Unmarshal(body, &said) != nil || said["attempt"] != nil ||
-		json.Unmarshal(said["jobId"], &id) != nil {
+	if !a.openCallback(c) || json.Unmarshal(body, &callback) != nil || callback["attempt"] != nil ||
+		json.Unmarshal(callback["jobId"], &id) != nil {
 		return body, nil
 	}
 	ctx, cancel := edge.WithPatience(c)
@@ -30,10 +30,10 @@ func (a *API) withAttempt(c *gin.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, edge.OfJob(id, err)
 	}
-	said["attempt"] = strconv.AppendInt(nil, int64(max(job.Attempt, 1)), 10)
-	changed, err := json.Marshal(said)
+	callback["attempt"] = strconv.AppendInt(nil, int64(max(job.Attempt, 1)), 10)
+	changed, err := json.Marshal(callback)
 	if err != nil || len(changed) > apibody.MaxCallbackBytes {
-		return body, nil //nolint:nilerr // the decoder says what is wrong with it
+		return body, nil //nolint:nilerr // the decoder returns the error
 	}
 	return changed, nil
 }

@@ -1,4 +1,4 @@
-// Package callbacks serves POST /api/jobs/callback, by which outside systems report on waiting attempts.
+// Package callbacks serves POST /api/jobs/callback, by which outside systems report on attempts.
 package callbacks
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// API is the endpoint of callbacks.
+// API has the endpoint of callbacks.
 type API struct {
 	Store     *jobstore.Store
 	Callbacks *callbackstore.Store
@@ -33,7 +33,7 @@ type API struct {
 	Limits    *edge.Limits
 	Sealer    *sealing.Sealer
 
-	OpenAliases bool // a callback by an alias needs neither attempt nor secret
+	OpenAliases bool // a callback to an alias needs neither attempt nor secret
 }
 
 type callbackBody struct {
@@ -41,8 +41,8 @@ type callbackBody struct {
 	Attempt int       `json:"attempt"`
 }
 
-// Receive is POST /api/jobs/callback. Who cannot say whose word it is learns nothing of any job: whose secret it must
-// be follows from the body, and no row is read before.
+// Receive is POST /api/jobs/callback. A sender without a valid secret learns nothing about any job: the attempt's
+// secret is derived from the ids in the body, and no row is read before the secret is checked.
 func (a *API) Receive(c *gin.Context) error {
 	proved := c.GetHeader(edge.CallbackSecretHeader) != "" || c.GetHeader(edge.CallbackSignatureHeader) != ""
 	if !proved && !a.openCallback(c) {
@@ -59,8 +59,8 @@ func (a *API) Receive(c *gin.Context) error {
 	if body, err = a.withAttempt(c, body); err != nil {
 		return err
 	}
-	said, wrong := apibody.DecodeCallback(body)
-	signedID, known := a.knows(c.Request.Header, body, said)
+	callback, wrong := apibody.DecodeCallback(body)
+	signedID, known := a.verify(c.Request.Header, body, callback)
 	release()
 	if proved && !known {
 		return a.Limits.CountFailure(c, errNoCallbackSecret)
@@ -71,14 +71,14 @@ func (a *API) Receive(c *gin.Context) error {
 	if wrong != nil {
 		return wrong
 	}
-	if err := a.Limits.AllowProgress(said); err != nil {
-		return edge.OfJob(said.JobID, err)
+	if err := a.Limits.AllowProgress(callback); err != nil {
+		return edge.OfJob(callback.JobID, err)
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	taken, err := a.Callbacks.KeepAs(ctx, said, a.seal(said), signedID)
+	taken, err := a.Callbacks.KeepAs(ctx, callback, a.seal(callback), signedID)
 	if err != nil {
-		return edge.OfJob(said.JobID, err)
+		return edge.OfJob(callback.JobID, err)
 	}
 	if taken.Before {
 		c.Header("Idempotent-Replayed", "true")
@@ -88,23 +88,23 @@ func (a *API) Receive(c *gin.Context) error {
 		if err != nil {
 			return err
 		}
-		telemetry.SetHere(c.Request.Context(), &e, jobevent.SpanID(jobevent.AttemptToken(said.JobID, said.Attempt)))
+		telemetry.SetHere(c.Request.Context(), &e, jobevent.SpanID(jobevent.AttemptToken(callback.JobID, callback.Attempt)))
 		a.Outgoing.Add([]jobevent.Item{e})
 	}
-	if said.Status == apibody.CallbackProgress {
-		a.Hub.Announce(apidb.ChangeProgress, said.JobID)
+	if callback.Status == apibody.CallbackProgress {
+		a.Hub.Announce(apidb.ChangeProgress, callback.JobID)
 	}
-	c.JSON(http.StatusOK, callbackBody{JobID: said.JobID, Attempt: said.Attempt})
+	c.JSON(http.StatusOK, callbackBody{JobID: callback.JobID, Attempt: callback.Attempt})
 	return nil
 }
 
 var errNoCallbackSecret = apierror.New(apierror.Unauthorized,
 	"a callback needs the secret of its jobId and attempt in %s, or its signature", edge.CallbackSecretHeader)
 
-// knows reports whether a callback comes from somebody who has the secret of its attempt, or one of the installation's
-// own. signedID is the id of a message that is known by its signature.
-func (a *API) knows(h http.Header, body []byte, said apibody.Callback) (signedID string, known bool) {
-	token := jobevent.AttemptToken(said.JobID, said.Attempt)
+// verify reports whether a callback has the secret or a valid signature of its attempt, or of the installation.
+// signedID is the id of a signed message.
+func (a *API) verify(h http.Header, body []byte, callback apibody.Callback) (signedID string, known bool) {
+	token := jobevent.AttemptToken(callback.JobID, callback.Attempt)
 	if given := h.Get(edge.CallbackSecretHeader); given != "" && a.Keys.CheckSecret(token, given) {
 		return "", true
 	}
@@ -112,14 +112,14 @@ func (a *API) knows(h http.Header, body []byte, said apibody.Callback) (signedID
 	return id, err == nil
 }
 
-// seal returns what is kept of a callback, as a worker would have said it.
-func (a *API) seal(said apibody.Callback) apibody.Callback {
+// seal returns the callback in the form in which it is stored, sealed as a worker would seal an outcome.
+func (a *API) seal(callback apibody.Callback) apibody.Callback {
 	if a.Sealer == nil {
-		return said
+		return callback
 	}
-	said.Output = a.Sealer.Seal(sealing.OfAttempt(said.JobID, said.Attempt, sealing.Output), said.Output)
-	said.Message = a.Sealer.SealText(sealing.OfJob(said.JobID, sealing.Message), jobevent.CleanMessage(said.Message))
-	said.Progress.Message = a.Sealer.SealText(
-		sealing.OfAttempt(said.JobID, said.Attempt, sealing.Progress), said.Progress.Message)
-	return said
+	callback.Output = a.Sealer.Seal(sealing.OfAttempt(callback.JobID, callback.Attempt, sealing.Output), callback.Output)
+	callback.Message = a.Sealer.SealText(sealing.OfJob(callback.JobID, sealing.Message), jobevent.CleanMessage(callback.Message))
+	callback.Progress.Message = a.Sealer.SealText(
+		sealing.OfAttempt(callback.JobID, callback.Attempt, sealing.Progress), callback.Progress.Message)
+	return callback
 }

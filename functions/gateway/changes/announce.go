@@ -11,21 +11,21 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// Announce notes a job that was accepted here, or that a request has changed, for the next look at the jobs. It is
-// called after the commit. It costs nothing while no stream is open, and it never makes a request wait.
+// Announce queues a job that this process has accepted or changed for the next notification. It is called after the
+// commit. It does nothing while no stream is open at any gateway, and it never blocks a request.
 func (h *Hub) Announce(kind apidb.ChangeKind, id uuid.UUID) {
 	if !h.IsWatched() {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ids := h.accepted[kind]; len(ids) < mostAccepted { // the ids beyond this are not kept
+	if ids := h.accepted[kind]; len(ids) < mostAccepted { // ids beyond this are dropped
 		h.accepted[kind] = append(ids, id)
 	}
-	signal(h.toTell)
+	signal(h.toAnnounce)
 }
 
-// IsWatched reports whether accept does anything: somebody watches here, or at another gateway.
+// IsWatched reports whether Announce does anything: a stream is open here or at another gateway.
 func (h *Hub) IsWatched() bool {
 	if h.db.Watched() {
 		return true
@@ -35,19 +35,20 @@ func (h *Hub) IsWatched() bool {
 	return h.recording()
 }
 
-// RunAnnouncements tells of them, at its pace, streams of all gateways. When ctx ends, it tells what is left.
+// RunAnnouncements notifies the streams of all gateways of queued jobs, every announceEvery. When ctx ends, it sends
+// what is left.
 func (h *Hub) RunAnnouncements(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-		case <-h.toTell:
+		case <-h.toAnnounce:
 		}
 		h.announceAccepted(context.WithoutCancel(ctx))
 		select {
 		case <-ctx.Done():
 			h.announceAccepted(context.WithoutCancel(ctx))
 			return
-		case <-time.After(tellEvery):
+		case <-time.After(announceEvery):
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (h *Hub) announceAccepted(ctx context.Context) {
 	}
 }
 
-// countOn sends changed statistics to streams of lists.
+// countOn sends changed statistics to the streams of lists.
 func (h *Hub) countOn(ctx context.Context) {
 	tick := time.NewTicker(statsEvery)
 	defer tick.Stop()

@@ -20,35 +20,39 @@ import (
 )
 
 const (
-	// lookEvery is the pace at which changed jobs are read, at most mostLooked of them: nobody follows more by eye, and
-	// fifty dashboards cost what one does. Of more than mostBehind at once streams get a reload, one in reloadEvery.
+	// lookEvery is the interval between reads of changed jobs, each of at most mostLooked jobs: nobody could follow
+	// more on a screen, and fifty dashboards cost no more than one. If more than mostBehind jobs wait to be read,
+	// streams get a reload event instead, at most one in reloadEvery.
 	lookEvery   = 100 * time.Millisecond
 	mostLooked  = 50
 	mostBehind  = 300
 	reloadEvery = 3 * time.Second
 
-	// linger is how long the hub goes on after the last one has left: a stream that comes back misses nothing.
+	// linger is how long the hub continues after the last stream has left, so that a stream that reconnects misses
+	// nothing.
 	linger = 30 * time.Second
 
-	// beginPatience is how long streams that were there before the hub listened wait for their reload.
+	// beginPatience is how long streams that were open before the hub listened wait for their reload event.
 	beginPatience = 250 * time.Millisecond
 
-	tellEvery     = 50 * time.Millisecond // the pace at which jobs accepted here are told of
+	announceEvery = 50 * time.Millisecond // the interval between notifications of accepted jobs
 	statsEvery    = 5 * time.Second
-	hubPatience   = 5 * time.Second // of a statement
-	listenPause   = time.Second     // before it listens anew
-	eventLogBytes = 64 << 10        // of log lines in one event
-	mostAccepted  = 1_000           // jobs accepted here that are told of at once
+	hubPatience   = 5 * time.Second // for a statement
+	listenPause   = time.Second     // before it listens again
+	eventLogBytes = 64 << 10        // the log lines in one event
+	mostAccepted  = 1_000           // accepted jobs in one notification
 )
 
-// Hub follows changes for streams and waiting requests: one connection listens to the notifications of projections, and
-// one query reads what has changed, for all of them. It does nothing while there is no stream and no waiting request.
+// Hub follows changes for streams and waiting requests: one connection listens to the notifications of the projections,
+// and one query reads the changed jobs for all of them. The hub is idle while there is no stream and no waiting
+// request.
 //
 // RunAnnouncements, which runs beside it, announces accepted jobs, also while no stream is open here.
 //
-// Nothing is lost in silence. A stream has its place in the ring before it is answered, so what is committed after
-// the answer stands behind it. What the hub could not read, or was not told of, is a reload: while it did not listen,
-// before a projection began to tell (see apidb.ListenWatchers), and where more changed than it reads.
+// A stream never misses a change without an event that reports it. A stream takes its place in the ring before its
+// response starts, so every later commit has a later place. When changes may have been missed, the hub adds a reload
+// event: while it did not listen, before a projection began to notify (see apidb.ListenWatchers), and when more has
+// changed than it reads.
 type Hub struct {
 	db       *apidb.Store
 	jobs     *jobstore.Store
@@ -57,39 +61,39 @@ type Hub struct {
 
 	// Ends is notified of jobs that have ended. Like the functions below, it is set before Run.
 	Ends *waiters.Waiters
-	// ShowJob and ShowLines return the data of events about a job and its log. ReadStats returns that of an owner's
-	// statistics, and the part that shows whether they have changed.
+	// ShowJob and ShowLines return the data of events about a job and its log. ReadStats returns an owner's statistics,
+	// and the part of them that is compared to find out whether they have changed.
 	ShowJob   func(context.Context, *jobstore.Changed) ([]byte, error)
 	ShowLines func(context.Context, uuid.UUID, []logstore.Line) ([]byte, error)
 	ReadStats func(context.Context, apidb.Owner) (stats, compared []byte, err error)
 
 	mu        sync.Mutex
-	here      int       // streams and held answers
+	here      int       // streams and held responses
 	left      time.Time // when the last of them left
 	streams   int
 	streamed  time.Time           // when the last stream left
-	listening bool                // to what projections tell
-	answered  time.Time           // when a projection last said that it tells
-	lists     map[apidb.Owner]int // streams of lists, by whose statistics they show
+	listening bool                // to notifications of projections
+	answered  time.Time           // when a projection last confirmed that it sends notifications
+	lists     map[apidb.Owner]int // streams of lists, by the owner whose statistics they show
 	followed  map[uuid.UUID]*followed
 	after     map[uuid.UUID]*attended // jobs that filters of lists name as after
 	changed   map[uuid.UUID]changes
 	order     []uuid.UUID // the keys of changed, oldest first
-	reload    bool        // lists have missed something
-	over      bool        // so much changes that single jobs are not told of any more
+	reload    bool        // streams of lists have missed changes
+	over      bool        // too many jobs have changed; streams get a reload event
 	reloaded  time.Time
-	accepted  map[apidb.ChangeKind][]uuid.UUID // changed here, and told to nobody yet
+	accepted  map[apidb.ChangeKind][]uuid.UUID // accepted or changed here, not yet announced
 	ring      ring
 	stats     map[apidb.Owner]*statsFrame
-	grown     chan struct{} // closed when there is something new for streams
+	grown     chan struct{} // closed when there are new events
 
-	come, asked, marked, toTell, toCount chan struct{} // have one value when there is something to do
-	closing                              chan struct{} // closed when the process is about to end
+	come, asked, marked, toAnnounce, toCount chan struct{} // have one value when there is something to do
+	closing                                  chan struct{} // closed when the process is about to end
 
 	trouble, reading, telling, counting telemetry.Trouble
 }
 
-// changes are what has changed of a job.
+// changes are the parts of a job that have changed.
 type changes struct{ status, progress, log bool }
 
 // attended is a job that streams name.
@@ -100,17 +104,17 @@ type attended struct {
 
 func (a *attended) leave() { a.by, a.left = a.by-1, time.Now() }
 
-// isOver reports whether no stream names the job, and none that did can come back.
+// isOver reports whether no stream names the job, and none that did can resume.
 func (a *attended) isOver() bool { return a.by == 0 && time.Since(a.left) > linger }
 
-// followed is a job that streams are of.
+// followed is a job with streams of its own.
 type followed struct {
 	attended
 	place logstore.Place
-	shown string // digest of how it was last sent
+	shown string // digest of the last event
 }
 
-// statsFrame is the latest statistics of an owner.
+// statsFrame is an owner's latest statistics.
 type statsFrame struct {
 	frame, compared []byte
 	number          uint64
@@ -128,10 +132,10 @@ func New(
 		after:    map[uuid.UUID]*attended{},
 		accepted: map[apidb.ChangeKind][]uuid.UUID{},
 		stats:    map[apidb.Owner]*statsFrame{}, grown: make(chan struct{}),
-		come: one(), asked: one(), marked: one(), toTell: one(), toCount: one(), closing: make(chan struct{}),
+		come: one(), asked: one(), marked: one(), toAnnounce: one(), toCount: one(), closing: make(chan struct{}),
 		trouble:  telemetry.Trouble{What: "listen to changes of jobs for streams and held answers"},
 		reading:  telemetry.Trouble{What: "read changed jobs for streams"},
-		telling:  telemetry.Trouble{What: "tell of jobs that were accepted here"},
+		telling:  telemetry.Trouble{What: "announce accepted jobs"},
 		counting: telemetry.Trouble{What: "send statistics to streams"},
 	}
 }
@@ -220,7 +224,7 @@ func (h *Hub) announce(ctx context.Context) {
 	}
 }
 
-// tidy forgets jobs that no stream has followed for a while, and statistics that no stream shows.
+// tidy removes jobs that no stream has followed for a while, and statistics that no stream shows.
 func (h *Hub) tidy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -241,7 +245,8 @@ func (h *Hub) tidy() {
 	}
 }
 
-// listen receives the notifications of projections. Whenever it did not listen, all streams may have missed changes.
+// listen receives the notifications of projections. After any time without a connection, all streams may have missed
+// changes.
 func (h *Hub) listen(ctx context.Context) {
 	for first := true; ; first = false {
 		err := h.db.ListenChanges(ctx, func() {
@@ -249,7 +254,7 @@ func (h *Hub) listen(ctx context.Context) {
 			h.setListening(true)
 			h.announce(ctx)
 			h.miss(!first)
-		}, h.hear)
+		}, h.notified)
 		h.setListening(false)
 		if ctx.Err() != nil {
 			return
@@ -267,15 +272,15 @@ func (h *Hub) setListening(on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listening = on
-	if on { // projections that begin to tell are waited for: one reload is enough
+	if on { // wait for projections that begin to notify, so that one reload event is enough
 		h.reloaded = time.Now().Add(beginPatience - reloadEvery)
 	} else {
 		h.answered = time.Time{}
 	}
 }
 
-// hear handles a notification.
-func (h *Hub) hear(c apidb.Change) {
+// notified handles a notification.
+func (h *Hub) notified(c apidb.Change) {
 	switch c.Kind {
 	case apidb.ChangeBegins, apidb.ChangeHere:
 		h.mu.Lock()
@@ -308,8 +313,8 @@ func (h *Hub) hear(c apidb.Change) {
 	}
 }
 
-// miss has everything looked at again: something may have changed that nobody told. Streams of single jobs are told by
-// the hub itself, which reads their jobs, unless all are to be.
+// miss has the hub read all jobs again that streams name, because notifications may have been lost. Streams of lists
+// get a reload event. Streams of single jobs need none, because the hub reads their jobs, unless all is true.
 func (h *Hub) miss(all bool) {
 	h.Ends.NotifyAll()
 	h.mu.Lock()
@@ -327,7 +332,7 @@ func (h *Hub) miss(all bool) {
 	signal(h.marked)
 }
 
-// mark has changed jobs read.
+// mark queues changed jobs to be read.
 func (h *Hub) mark(ids []uuid.UUID, what changes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -365,10 +370,10 @@ func (h *Hub) note(id uuid.UUID, what changes) {
 	h.changed[id] = changes{was.status || what.status, was.progress || what.progress, was.log || what.log}
 }
 
-// recording: there is a stream, or one may come back. The caller holds the mutex.
+// recording reports whether there is a stream, or one may resume. The caller holds the mutex.
 func (h *Hub) recording() bool { return h.streams > 0 || time.Since(h.streamed) < linger }
 
-// addReload adds the event by which clients read again what they show. The caller holds the mutex.
+// addReload adds the event on which clients read again what they show. The caller holds the mutex.
 func (h *Hub) addReload(lists bool, why string) {
 	h.ring.add(EventReload, reloadData(why), &event{lists: lists})
 	h.reloaded, h.reload = time.Now(), false

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 )
 
-// lookOn reads what has changed, at its pace.
+// lookOn reads changed jobs, every lookEvery.
 func (h *Hub) lookOn(ctx context.Context) {
 	for {
 		select {
@@ -79,21 +79,22 @@ func (h *Hub) look(ctx context.Context) error {
 	return nil
 }
 
-// take returns the jobs to read next, those that changed first. If more have changed than can be read soon, streams of
-// lists get one reload event instead. A reload that is due for another reason does not hold back the events of jobs.
+// take returns the jobs to read next, in the order in which they changed. If more have changed than can be read soon,
+// streams of lists get one reload event instead. A reload event that is due for another reason does not hold back the
+// events of jobs.
 func (h *Hub) take() map[uuid.UUID]changes {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.listening { // all is looked at when it does
+	if !h.listening { // everything is read again once it listens
 		return nil
 	}
-	if h.over { // the reload has them, and what comes until then
+	if h.over { // the reload event covers them, and all changes until it is sent
 		h.dropOthers()
 		h.over = false
 	}
 	if h.reload {
 		if wait := reloadEvery - time.Since(h.reloaded); wait <= 0 {
-			h.addReload(true, "more has changed than is told one by one")
+			h.addReload(true, "more has changed than the stream sends one by one")
 		} else {
 			time.AfterFunc(wait, func() { signal(h.marked) })
 		}
@@ -112,14 +113,14 @@ func (h *Hub) take() map[uuid.UUID]changes {
 	return taken
 }
 
-// askedAfter are the jobs that filters name as after.
+// askedAfter returns the jobs that filters name as after.
 func (h *Hub) askedAfter() []uuid.UUID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.after))
 }
 
-// dropOthers forgets changes of jobs that no stream follows by id. The caller holds the mutex.
+// dropOthers drops the changes of jobs that no stream follows by id. The caller holds the mutex.
 func (h *Hub) dropOthers() {
 	kept := h.order[:0]
 	for _, id := range h.order {
@@ -132,7 +133,7 @@ func (h *Hub) dropOthers() {
 	h.order = kept
 }
 
-// again marks jobs that did not fit into this read.
+// again queues jobs that did not fit into this read.
 func (h *Hub) again(later []uuid.UUID, taken map[uuid.UUID]changes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,7 +144,8 @@ func (h *Hub) again(later []uuid.UUID, taken map[uuid.UUID]changes) {
 	}
 }
 
-// addJobs adds events of jobs. A job that was to be read and is not there is deleted: its followers get a reload.
+// addJobs adds the events of jobs. A job that was to be read and does not exist was deleted: its streams get a reload
+// event.
 func (h *Hub) addJobs(ctx context.Context, jobs []jobstore.Changed, taken map[uuid.UUID]changes) error {
 	shown := make([][]byte, len(jobs))
 	for i := range jobs {
@@ -172,7 +174,8 @@ func (h *Hub) addJobs(ctx context.Context, jobs []jobstore.Changed, taken map[uu
 	return nil
 }
 
-// unblock has jobs read that may wait for less, now that some have ended: no notification names them.
+// unblock queues jobs that waited for jobs that have now ended, because no notification names them: they may be ready
+// now.
 func (h *Hub) unblock(ctx context.Context, jobs []jobstore.Changed, taken map[uuid.UUID]changes) error {
 	var ended []uuid.UUID
 	for i := range jobs {
@@ -194,7 +197,7 @@ func (h *Hub) unblock(ctx context.Context, jobs []jobstore.Changed, taken map[uu
 	return nil
 }
 
-// addJob is addJobs for one. Of a job with followers, it adds no event that repeats the last one.
+// addJob adds the event of one job. If streams follow the job, it adds no event that repeats the last one.
 func (h *Hub) addJob(job *jobstore.Changed, shown []byte, what changes) {
 	if f := h.followed[job.JobID]; f != nil {
 		now := edge.Digest(shown)

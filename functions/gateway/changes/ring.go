@@ -12,8 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-// What a ring holds at most. A stream that reads more slowly than events come, and one that comes back after more of
-// them, has missed some.
+// The limits of a ring. A stream that reads more slowly than that, or resumes after that many events, has missed some.
 const (
 	ringEvents = 2_000
 	ringBytes  = 4 << 20
@@ -28,24 +27,24 @@ const (
 	EventReload   = "reload"
 )
 
-// event is an event as each stream that it is for sends it.
+// event is an event as it is sent to each of its streams.
 type event struct {
-	frame []byte            // as it is sent
-	jobID uuid.UUID         // uuid.Nil: of no job
-	job   *jobstore.Changed // whose filter decides; nil: it is for streams of the job alone, or for all
-	lists bool              // it is for streams of lists alone
+	frame []byte            // the text that is sent
+	jobID uuid.UUID         // uuid.Nil: the event is about no single job
+	job   *jobstore.Changed // matched against filters; nil: for streams of jobID alone, or for all
+	lists bool              // only for streams of lists
 }
 
-// ring is the latest events of a hub, for all of its streams: each has only a place in it, the number of the last event
-// that it has seen. The ring so is the bounded buffer of each of them.
+// ring holds the latest events of a hub for all of its streams: a stream has only a place in it, the number of the last
+// event that it has sent. The ring is thus the bounded buffer of each stream.
 type ring struct {
-	life   string // of this hub: numbers of another one say nothing here
+	life   string // names this hub: the numbers of another one do not apply
 	events []*event
 	last   uint64 // number of the last event
 	bytes  int
 }
 
-// add gives an event the next number.
+// add appends an event with the next number.
 func (r *ring) add(name string, data []byte, e *event) {
 	r.last++
 	e.frame = Frame(name, r.id(r.last), data)
@@ -57,13 +56,13 @@ func (r *ring) add(name string, data []byte, e *event) {
 	}
 }
 
-// forget has every stream that comes back miss something: from here on, events were not kept.
+// forget makes every stream that resumes miss events: later ones were not recorded.
 func (r *ring) forget() {
 	r.events, r.bytes = nil, 0
 	r.last++
 }
 
-// after gives the events after a place; missed: some of them are not here any more.
+// after returns the events after a place. missed reports that some of them are no longer in the ring.
 func (r *ring) after(place uint64) (events []*event, missed bool) {
 	first := r.last - uint64(len(r.events)) // the place before the first event
 	if place < first || place > r.last {
@@ -72,17 +71,17 @@ func (r *ring) after(place uint64) (events []*event, missed bool) {
 	return r.events[place-first:], false
 }
 
-// id is how a place is named to clients.
+// id is the name of a place for clients.
 func (r *ring) id(place uint64) string { return r.life + "-" + strconv.FormatUint(place, 10) }
 
-// place reads an id; false: it is of another hub, or of none.
+// place parses an id; false: it is invalid, or of another hub.
 func (r *ring) place(id string) (place uint64, ok bool) {
 	number, ours := strings.CutPrefix(id, r.life+"-")
 	place, err := strconv.ParseUint(number, 10, 64)
 	return place, ours && err == nil
 }
 
-// Frame returns an event in the form of text/event-stream. Its data is JSON of one line.
+// Frame returns an event in the format of text/event-stream. Its data is one line of JSON.
 func Frame(name, id string, data []byte) []byte {
 	head := "event: " + name + "\n"
 	if id != "" {
@@ -97,7 +96,7 @@ type progressBody struct {
 	jobview.Progress
 }
 
-// progressData is the progress of a job's attempt; nil: it is not known.
+// progressData is the JSON of an attempt's progress; nil: none is known.
 func progressData(job *jobstore.Changed) []byte {
 	progress := jobview.NewProgress(job.Progress)
 	if progress == nil {
@@ -105,7 +104,7 @@ func progressData(job *jobstore.Changed) []byte {
 	}
 	data, err := json.Marshal(progressBody{job.JobID, job.Attempt, *progress})
 	if err != nil {
-		return nil // a number and two texts are written
+		return nil // unreachable: a number and two texts can always be encoded
 	}
 	return data
 }
@@ -117,7 +116,7 @@ type reloadBody struct {
 func reloadData(reason string) []byte {
 	data, err := json.Marshal(reloadBody{reason})
 	if err != nil {
-		return []byte("{}") // a text is written
+		return []byte("{}") // unreachable: a text can always be encoded
 	}
 	return data
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 )
 
-// Subscription is one client's stream, of all jobs that fit a filter or of one job.
+// Subscription is the stream of one client: of one job, or of all jobs that match a filter.
 type Subscription struct {
 	Owner       apidb.Owner // the stream shows jobs of this owner
 	StatsOf     apidb.Owner // and the statistics of this one
-	JobID       uuid.UUID   // uuid.Nil: it is of a list
+	JobID       uuid.UUID   // uuid.Nil: a stream of a list
 	Filter      jobstore.Filter
-	LastEventID string // of the stream that it continues; empty: it is new
+	LastEventID string // of the stream that it resumes; empty: a new stream
 
 	place   uint64
-	counted uint64 // the number of the last statistics that it was sent
+	counted uint64 // the number of the last statistics that were sent
 	missed  string // why the client has to read again what it shows; empty: it need not
 }
 
-// Missed reports whether events may be missing since LastEventID.
+// Missed reports whether events after LastEventID may be missing.
 func (s *Subscription) Missed() bool { return s.missed != "" }
 
 // wants reports whether the stream sends an event.
@@ -38,7 +38,7 @@ func (s *Subscription) wants(e *event) bool {
 	return e.jobID == uuid.Nil
 }
 
-// Join gives a stream its place in the ring: later events come after it.
+// Join gives a stream its place in the ring: it gets all later events.
 func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
 	done := h.Enter()
 	h.mu.Lock()
@@ -63,7 +63,7 @@ func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
 	}
 }
 
-// follow begins to follow a job; known: another stream follows it, or did until shortly before.
+// follow begins to follow a job. known reports that another stream follows it, or did until shortly before.
 func (h *Hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known bool) {
 	of, known := h.followed[id]
 	if !known {
@@ -71,12 +71,12 @@ func (h *Hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known boo
 		h.followed[id] = of
 	}
 	of.by++
-	h.note(id, changes{log: true}) // of lines that came since the end was read
+	h.note(id, changes{log: true}) // of lines that were written since the end was read
 	signal(h.marked)
 	return &of.attended, known
 }
 
-// attendAfter has it be found out which changed jobs come after a job; nil: a list of others.
+// attendAfter has the hub find out which changed jobs depend on a job; nil: the stream has no such filter.
 func (h *Hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
 	if id == nil {
 		return nil, true
@@ -89,8 +89,8 @@ func (h *Hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
 	return job, known
 }
 
-// resume finds the place of a stream that comes back. The kept events are not enough if no stream named its job
-// meanwhile.
+// resume finds the place of a stream that reconnects. The events in the ring are incomplete if no stream named its job
+// in between.
 func (h *Hub) resume(s *Subscription, known bool) {
 	s.place = h.ring.last
 	if s.LastEventID == "" {
@@ -124,7 +124,7 @@ func (h *Hub) leave(s *Subscription, job *attended) {
 	}
 }
 
-// Next returns what a stream has to send now, and a channel that is closed when there is more.
+// Next returns the frames that a stream has to send now, and a channel that is closed when there are more.
 func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +149,7 @@ func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
 	return frames, h.grown
 }
 
-// Heartbeat is what a stream without events sends: a comment, and the id up to which no event was for it.
+// Heartbeat is sent on a stream without events: a comment, and the id of the place up to which no event was for it.
 func (h *Hub) Heartbeat(s *Subscription) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 )
 
 func main() {
-	// Without a pool each id is a system call: a seventh of what a job of a batch costs here. It is enabled here because
-	// it is the process's, and no id may be made meanwhile.
+	// Without the pool each UUID is a system call, which is a seventh of the cost of a job in a batch. The setting
+	// belongs to the process, and no UUID may be made before, so it is enabled here.
 	uuid.EnableRandPool()
 	funchost.Main(gateway.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg gateway.Config

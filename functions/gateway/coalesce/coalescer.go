@@ -1,4 +1,4 @@
-// Package coalesce inserts the jobs of requests that arrive together in one statement.
+// Package coalesce inserts jobs of concurrent requests in one statement.
 package coalesce
 
 import (
@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	maxJobs   = 500                   // of one statement
-	maxRuns   = 2                     // statements at once
-	slowAfter = 20 * time.Millisecond // after which one is not waited for any more
+	maxJobs   = 500                   // in one statement
+	maxRuns   = 2                     // concurrent statements
+	slowAfter = 20 * time.Millisecond // after which waiting jobs no longer wait for a statement to end
 )
 
-// Coalescer commits the jobs of single requests that arrive at the same time in one statement. No job waits for others
-// to arrive: those that arrive while a statement runs go with the next one. A second statement runs beside the first
-// only if the first is slow: with two, each has half the jobs, and at 500 jobs a second what follows costs a fifth
-// more.
+// Coalescer commits the jobs of concurrent single submits in one statement. No job waits for others to arrive: jobs
+// that arrive while a statement runs go with the next one. A second statement runs beside the first only if the first
+// is slow: two statements would have half the jobs each, which at 500 jobs a second makes the work after them a fifth
+// more expensive.
 type Coalescer struct {
 	Insert   func(context.Context, []jobstore.NewJob) ([]jobstore.Accepted, error)
-	Patience time.Duration // of a statement
+	Patience time.Duration // for a statement
 
 	mu      sync.Mutex
 	waiting []*single
 	runs    int
-	latest  time.Time // when a statement was begun last
+	latest  time.Time // when the latest statement began
 }
 
 // single is the job of one request.
@@ -43,7 +43,7 @@ type single struct {
 	done     chan struct{}
 }
 
-// Add returns when the job is committed or refused. It may be committed even where ctx ends before.
+// Add returns when the job is committed or refused. The job may be committed even if ctx ends first.
 func (t *Coalescer) Add(ctx context.Context, job jobstore.NewJob) (jobstore.Accepted, error) {
 	s := &single{job: job, done: make(chan struct{})}
 	if telemetry.TracingOf(ctx) != nil {
@@ -61,7 +61,7 @@ func (t *Coalescer) Add(ctx context.Context, job jobstore.NewJob) (jobstore.Acce
 	}
 }
 
-// begin has a run insert what waits, where there is none, or none but a slow one. The caller holds the mutex.
+// begin starts a run if jobs wait and no run is going, or only a slow one. The caller holds the mutex.
 func (t *Coalescer) begin(ctx context.Context) {
 	if t.runs == 0 || t.runs < maxRuns && time.Since(t.latest) >= slowAfter {
 		t.runs++
@@ -70,7 +70,7 @@ func (t *Coalescer) begin(ctx context.Context) {
 	}
 }
 
-// relieve is for those who wait when a statement has become slow.
+// relieve starts a second run for waiting jobs when a statement has become slow.
 func (t *Coalescer) relieve(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,8 +101,8 @@ func (t *Coalescer) run(ctx context.Context) {
 	}
 }
 
-// insertAll answers each of the batch. What the database refuses for good is one's fault, and the others
-// go without it.
+// insertAll inserts a batch and gives each job its result. If the database refuses the statement for good, one job is
+// at fault; each is then inserted alone.
 func (t *Coalescer) insertAll(ctx context.Context, batch []*single) {
 	jobs := make([]jobstore.NewJob, len(batch))
 	for i, s := range batch {

@@ -19,11 +19,11 @@ import (
 
 const patchType = "application/merge-patch+json"
 
-// changeTries: a job that gets one command after another may have another each time a change has been checked.
+// changeTries: if a job gets one command after another, there may be a new one each time a change has been checked.
 const changeTries = 3
 
-// Change is PATCH /api/jobs/{jobId}. The new values are checked here, together with the old ones, and hold once the
-// scheduler has applied them.
+// Change is PATCH /api/jobs/{jobId}. The new values are checked here, together with the old ones. They take effect when
+// the scheduler has applied them.
 func (a *API) Change(c *gin.Context) error {
 	if _, err := edge.JobID(c); err != nil {
 		return err
@@ -60,7 +60,8 @@ func (a *API) Change(c *gin.Context) error {
 	})
 }
 
-// changeOf checks what a patch makes of a job's request, as at a submit, and gives what is other then.
+// changeOf applies a patch to the request of a job, checks the result like a submit, and returns the members that
+// differ.
 func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (commandstore.JobChange, error) {
 	old, command, err := a.Submit.Jobs.Request(c, id)
 	if err != nil {
@@ -95,7 +96,7 @@ func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (comma
 		}},
 		{[]string{"runAt", "delayMs"}, func() {
 			if change.RunAt = req.RunAt; req.RunAt == nil {
-				change.Delay = &req.Delay // none: now
+				change.Delay = &req.Delay // no delay: now
 			}
 		}},
 	} {

@@ -27,7 +27,7 @@ type commandBody struct {
 	Command int       `json:"command"`
 }
 
-// API is the endpoints of commands.
+// API has the endpoints of commands.
 type API struct {
 	Store    *commandstore.Store
 	Submit   *submit.API
@@ -39,7 +39,7 @@ type API struct {
 // Cancel is POST /api/jobs/{jobId}/cancel.
 func (a *API) Cancel(c *gin.Context) error { return a.command(c, jobevent.CommandCancel) }
 
-// Retry is POST /api/jobs/{jobId}/retry. It counts as a job: the job runs again.
+// Retry is POST /api/jobs/{jobId}/retry. It counts against the limit of submitted jobs, because the job runs again.
 func (a *API) Retry(c *gin.Context) error {
 	if err := a.Limits.AllowJobs(c, 1); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *API) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (comman
 	telemetry.SetHere(c.Request.Context(), &e, jobevent.JobSpanID(id))
 	a.Hub.Announce(apidb.ChangeStatus, id)
 	a.Outgoing.Add([]jobevent.Item{e})
-	c.Header("Location", "/api/jobs/"+id.String()) // where it shows what became of the command
+	c.Header("Location", "/api/jobs/"+id.String()) // the job shows the result of the command
 	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 	return nil
 }

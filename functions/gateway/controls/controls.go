@@ -1,4 +1,4 @@
-// Package controls serves pauses and limits of queues, job types and owners.
+// Package controls serves the pauses and limits of queues, job types and owners.
 package controls
 
 import (
@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// appliedPatience is how long an answer waits for the scheduler to apply a control.
+	// appliedPatience is how long a response waits for the scheduler to apply a control.
 	appliedPatience = 5 * time.Second
-	// appliedMost is the longest time between two reads.
+	// appliedMost is the longest pause between two reads.
 	appliedMost = 100 * time.Millisecond
 )
 
@@ -59,10 +59,10 @@ type listBody struct {
 	Controls []body `json:"controls"`
 }
 
-// API is the endpoints of controls.
+// API has the endpoints of controls.
 type API struct {
 	Store    *controlstore.Store
-	Queues   []string // of the installation
+	Queues   []string // those of the installation
 	Hub      *changes.Hub
 	Outgoing *publishbuffer.Buffer
 	Limits   *edge.Limits
@@ -120,7 +120,7 @@ func (a *API) Put(c *gin.Context) error {
 	})
 }
 
-// Delete is DELETE /api/controls/{kind}/{name}: nothing holds any more.
+// Delete is DELETE /api/controls/{kind}/{name}: it removes the pause and the limits.
 func (a *API) Delete(c *gin.Context) error {
 	return a.change(c, audit.Entry(c), func(control *jobevent.Control) {
 		control.Paused, control.MaxRunning, control.StartsPerSecond = false, nil, nil
@@ -137,8 +137,8 @@ func (a *API) Resume(c *gin.Context) error {
 	return a.change(c, audit.Entry(c), func(control *jobevent.Control) { control.Paused = false })
 }
 
-// holding is change for a pause or limit, whose queue must be one of this installation. A control of a former queue can
-// still be lifted.
+// holding is change for a pause or limit, whose queue must be one of this installation. The control of a former queue
+// can still be removed.
 func (a *API) holding(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
 	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(a.Queues, c.Param("name")) {
 		queues := strings.Join(a.Queues, ", ")
@@ -167,7 +167,7 @@ func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.C
 			return err
 		}
 		a.Outgoing.Add([]jobevent.Item{e})
-		if release, err := a.Limits.HoldAnswer(c); err == nil { // else it is not waited for
+		if release, err := a.Limits.HoldAnswer(c); err == nil { // else the response does not wait
 			defer release()
 			applied = a.applied(ctx, edge.WidestOwner(c), control)
 		}
@@ -176,8 +176,8 @@ func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.C
 	return nil
 }
 
-// applied waits until the scheduler has applied a version, or a later one. The change is committed, so an error here
-// does not refuse it.
+// applied waits until the scheduler has applied a version, or a later one. The change is committed already, so an error
+// here does not fail the request.
 func (a *API) applied(ctx context.Context, owner apidb.Owner, asked controlstore.Control) bool {
 	ctx, cancel := context.WithTimeout(ctx, appliedPatience)
 	defer cancel()
@@ -196,8 +196,8 @@ func (a *API) applied(ctx context.Context, owner apidb.Owner, asked controlstore
 	}
 }
 
-// subject is what a control is about. What is no owner's is the installation's: to others it is not hidden, it is
-// refused.
+// subject returns what a control applies to. Only the installation controls queues and job types. Another client gets a
+// 403 for them and not a 404, because their existence is no secret.
 func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error) {
 	kind, name = jobevent.ControlKind(c.Param("kind")), c.Param("name")
 	switch kind {

@@ -1,4 +1,4 @@
-// Package dashboard serves the page for operators, and how it logs its users in.
+// Package dashboard serves the dashboard, and how its users log in.
 package dashboard
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 )
 
-// build is what `npm run build` makes of this folder; it is committed, so that Go alone builds the gateway.
+// build is the output of `npm run build` in this folder. It is committed, so that Go alone builds the gateway.
 //
 //go:embed all:dist
 var build embed.FS
@@ -31,13 +31,13 @@ var Open = sync.OnceValues(func() (Page, error) {
 	return newPage(dist)
 })
 
-// assetsPath is the folder of files whose names hold a digest of their content. They never change.
+// assetsPath is the folder of files with a digest of their content in the name. They never change.
 const (
 	assetsPath = "/assets/"
 	forever    = "public, max-age=31536000, immutable"
 )
 
-// mediaTypes are the media types of the build's files. The system's table may be missing in an image.
+// mediaTypes are the media types of the build's files. An image may lack the system's table.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": edge.HTMLType, ".ico": "image/x-icon",
 	".js":   "text/javascript; charset=utf-8",
@@ -45,11 +45,11 @@ var mediaTypes = map[string]string{
 	".webmanifest": "application/manifest+json", ".woff2": "font/woff2",
 }
 
-// Page is the page for operators: one document for all its addresses, and the files that it loads.
+// Page is the dashboard: one document for all its addresses, and the files that it loads.
 type Page struct {
 	index edge.Static
 	files map[string]edge.Static // by path, without index.html
-	// Connect returns the origins beside its own to which its script may connect; nil: none.
+	// Connect returns the origins, beside its own, to which its script may connect; nil: none.
 	Connect func() []string
 }
 
@@ -88,11 +88,11 @@ func newPage(build fs.FS) (Page, error) {
 	return p, nil
 }
 
-// ownFolders are those of other endpoints: an unknown address in one of them is no page.
+// ownFolders are the folders of other endpoints: an unknown address in one of them is not a page of the dashboard.
 var ownFolders = []string{"/api/", "/events/", "/health/", "/metrics/", assetsPath}
 
-// At returns what answers a request for which there is no endpoint; nil: nothing does. The files of the build are found
-// by their paths. Any other address that a browser opens is one of the pages, which the script tells apart.
+// At returns the handler for a request without an endpoint; nil: there is none. A file of the build is found by its
+// path. Any other address that a browser opens is a page of the dashboard, which its script shows.
 func (p *Page) At(r *http.Request) func(*gin.Context) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil
@@ -114,8 +114,8 @@ func (p *Page) Show(c *gin.Context) error {
 	return page.Answer(c)
 }
 
-// policy lets the page use the files of this server and what stands in the document, and connect to this
-// server and to the origins of connect.
+// policy lets the page use the files of this server and the inline code of the document, and connect to this server and
+// to the origins of connect.
 func policy(document string, connect func() []string) string {
 	to := "'self'"
 	if connect != nil {

@@ -24,10 +24,10 @@ type oidcLogin struct {
 	Token                 string   `json:"token"`
 }
 
-// Login is how users of the dashboard log in.
+// Login has the endpoint that reports how users of the dashboard log in.
 type Login struct {
 	Auth string       // the setting AUTH
-	Gate *access.Gate // nil: no authentication is needed
+	Gate *access.Gate // nil: authentication is off
 }
 
 // Get is GET /api/login: how a user without a key or token can log in.
@@ -50,7 +50,7 @@ func (l *Login) Get(c *gin.Context) error {
 	return nil
 }
 
-// issuer is where people log in; nil: they have API keys, or need nothing.
+// issuer returns the issuer at which users log in; nil: they use API keys, or authentication is off.
 func (l *Login) issuer() *access.Issuer {
 	if l.Gate == nil || l.Gate.Tokens.LoginIssuer() == "" {
 		return nil
@@ -58,8 +58,8 @@ func (l *Login) issuer() *access.Issuer {
 	return l.Gate.Tokens
 }
 
-// Origins returns the origins from which the dashboard gets tokens: the issuer's, and that of its token endpoint,
-// which some issuers have elsewhere.
+// Origins returns the origins from which the dashboard gets tokens: that of the issuer, and that of its token endpoint,
+// which can be a different one.
 func (l *Login) Origins() []string {
 	tokens := l.issuer()
 	if tokens == nil {
@@ -72,7 +72,7 @@ func (l *Login) Origins() []string {
 	return origins
 }
 
-// origin is that of an address that has been checked.
+// origin returns the origin of a checked address.
 func origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -54,7 +54,7 @@ type ofJobBody struct {
 	Deliveries []delivery `json:"deliveries"`
 }
 
-// API is the endpoints of deliveries.
+// API has the endpoints of deliveries.
 type API struct {
 	Store *deliverystore.Store
 }

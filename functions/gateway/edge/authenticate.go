@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// Authenticator finds out who sends a request.
+// Authenticator determines the sender of a request.
 type Authenticator struct {
 	Gate   *access.Gate // nil: authentication is off
 	Limits *Limits
@@ -22,10 +22,10 @@ func (a *Authenticator) Principal(c *gin.Context) (access.Principal, error) {
 	if a.Gate == nil {
 		return access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}, nil
 	}
-	return a.Gate.Who(c.Request, func() bool { return a.Limits.Suspects(c) })
+	return a.Gate.Authenticate(c.Request, func() bool { return a.Limits.Suspects(c) })
 }
 
-// Recheck authenticates a request again after its answer was held: the key may have been revoked meanwhile.
+// Recheck authenticates a request again after its response was held: the key may have been revoked meanwhile.
 func (a *Authenticator) Recheck(c *gin.Context, needs access.Role) error {
 	p, err := a.Principal(c)
 	if err == nil && !p.May(needs) {
@@ -36,8 +36,8 @@ func (a *Authenticator) Recheck(c *gin.Context, needs access.Role) error {
 
 var errRoleLost = apierror.New(apierror.Unauthorized, "the API key or token no longer allows this")
 
-// Hold holds the answer to a request: it calls await, whose context ends after the wait, and checks that the key may
-// still read. The caller calls release when it has answered.
+// Hold holds the response to a request: it calls await, whose context ends after the wait, and then checks that the key
+// may still read. The caller calls release after it has answered.
 func (a *Authenticator) Hold(c *gin.Context, wait Wait, await func(context.Context)) (release func(), err error) {
 	if release, err = a.Limits.HoldAnswer(c); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (a *Authenticator) Hold(c *gin.Context, wait Wait, await func(context.Conte
 	return release, nil
 }
 
-// WithShare returns ctx with the name of the request's caller, so that it takes connections to the database from the
+// WithShare returns ctx with the name of the request's caller, so that the request takes database connections from the
 // caller's share.
 func WithShare(ctx context.Context, c *gin.Context) context.Context {
 	if access.Of(ctx).Everyone {

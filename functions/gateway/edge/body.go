@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// ReadJSON reads a body of type application/json and at most limit bytes.
+// ReadJSON reads a body of type application/json with at most limit bytes.
 func ReadJSON(c *gin.Context, limit int64) ([]byte, error) {
 	if err := RequireJSON(c); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func RequireType(c *gin.Context, wanted string) error {
 	return err
 }
 
-// MediaType is the body's, in small letters. It refuses what is compressed, or not UTF-8.
+// MediaType returns the media type of the body, in lower case. It refuses a body that is compressed or not UTF-8.
 func MediaType(c *gin.Context) (string, error) {
 	if encoding := c.GetHeader("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return "", apierror.New(apierror.UnsupportedMediaType, "the body must not be encoded as %q", encoding)
@@ -57,17 +57,18 @@ func MediaType(c *gin.Context) (string, error) {
 }
 
 const (
-	// believed is how much of a Content-Length gets memory before its bytes are there, of a client that is known.
+	// believed is how much memory a Content-Length reserves before the bytes have arrived, for an authenticated client.
 	believed = 256 << 10
-	// believedOfStrangers is the same of one that is not. A connection has buffers of that size anyway.
+	// believedOfStrangers is the same for a client that is not authenticated. A connection has buffers of that size
+	// anyway.
 	believedOfStrangers = 4 << 10
 )
 
-// ReadBody reads a body of at most limit bytes. Its memory is the client's until the request has been answered.
+// ReadBody reads a body of at most limit bytes. Its memory counts for the client until the request has been answered.
 func ReadBody(c *gin.Context, limit int64) ([]byte, error) {
 	load := LoadOf(c)
 	size := max(c.Request.ContentLength, 0)
-	if size <= limit { // else it is not read
+	if size <= limit { // a larger one is not read
 		if err := load.Take(c, size); err != nil {
 			return nil, err
 		}
@@ -79,8 +80,8 @@ func ReadBody(c *gin.Context, limit int64) ([]byte, error) {
 	})
 }
 
-// readFrom begins with memory for first bytes. When these have come it asks for room for what was announced, or for
-// twice as much each time where nothing was.
+// readFrom begins with memory for the first bytes. When these have arrived, it reserves room for the announced size, or
+// doubles the room each time if no size was announced.
 func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) ([]byte, error) {
 	announced := c.Request.ContentLength
 	if announced > limit {
@@ -90,7 +91,7 @@ func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) (
 		first = believedOfStrangers
 	}
 	from := http.MaxBytesReader(c.Writer, c.Request.Body, limit)
-	body := make([]byte, 0, first+1) // with a byte in which to find the end
+	body := make([]byte, 0, first+1) // with a byte to detect the end
 	for {
 		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -100,10 +101,10 @@ func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) (
 		case errors.As(err, &tooMany):
 			return nil, tooLarge(limit)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			c.Header("Connection", "close") // what comes of the body later is no request
-			return nil, apierror.New(apierror.RequestTimeout, "the body did not come in time: %d bytes did", len(body))
+			c.Header("Connection", "close") // the rest of the body must not be read as a request
+			return nil, apierror.New(apierror.RequestTimeout, "the body did not arrive in time: only %d bytes did", len(body))
 		case err != nil:
-			return nil, apierror.New(apierror.InvalidJobRequest, "the body broke off")
+			return nil, apierror.New(apierror.InvalidJobRequest, "the body is incomplete")
 		}
 		if len(body) == cap(body) {
 			size := max(announced, min(2*int64(cap(body)), limit))
@@ -119,8 +120,8 @@ func tooLarge(limit int64) error {
 	return apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
 }
 
-// WithoutBody refuses a body where a path takes none, for the reason of WithoutQuery. Clients that always send a body
-// send {}.
+// WithoutBody refuses a body where a path takes none, for the reason of WithoutQuery. It accepts {}, which some clients
+// always send.
 func WithoutBody(handle func(*gin.Context) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		if c.Request.ContentLength != 0 {
@@ -137,19 +138,19 @@ func WithoutBody(handle func(*gin.Context) error) func(*gin.Context) error {
 }
 
 const (
-	// net/http itself reads on for so much of a body after its answer.
+	// discarded is how much of a body net/http itself reads after its response.
 	discarded = 256 << 10
-	// Beyond that, the rest of a body is read and thrown away for so long and so many bytes.
+	// Beyond that, the rest of a body is read and discarded for at most this time and this many bytes.
 	lingerFor, lingerBytes = 10 * time.Second, 32 << 20
 )
 
-// Linger answers a request whose body is not read to its end, and reads on. A client that writes its whole body
-// before it reads would otherwise find the connection reset, and never see the answer. A client of HTTP/2 sees it
-// anyway, and one that waits for 100 Continue has not begun to write.
+// Linger answers a request whose body is not read to its end, and then reads on. A client that writes its whole body
+// before it reads would otherwise find the connection reset, and never see the response. HTTP/2 clients see it anyway,
+// and a client that waits for 100 Continue has not begun to write.
 func Linger(c *gin.Context, answer func()) {
 	r, connection := c.Request, http.NewResponseController(c.Writer)
 	if r.ProtoMajor != 1 || r.ContentLength >= 0 && r.ContentLength <= discarded || r.Header.Get("Expect") != "" ||
-		connection.EnableFullDuplex() != nil { // a recorder of a test
+		connection.EnableFullDuplex() != nil { // the recorder of a test
 		answer()
 		return
 	}

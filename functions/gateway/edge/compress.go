@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	compressFrom  = 1 << 10 // bytes of an answer; a shorter one is sent in one packet anyway
-	compressNoise = 32      // bytes at most that are added, so that the length tells less of the content (BREACH)
+	compressFrom  = 1 << 10 // bytes of a body; a shorter one fits into one packet anyway
+	compressNoise = 32      // bytes at most that are added, so that the length reveals less about the content (BREACH)
 )
 
-// Compress compresses answers to reads for clients that ask for gzip. Answers to writes are short. What is at
+// Compress compresses responses to reads for clients that accept gzip. Responses to writes are short. The response at
 // the path never is not compressed: the events of a stream would wait in the compressor.
 func Compress(next http.Handler, never string) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
-// The forms of nextCursor. They stand in the contract, too.
+// The forms of nextCursor. The contract has them, too.
 var (
 	idCursorForm       = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	numberCursorForm   = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
@@ -21,7 +21,7 @@ var (
 	KeyCursorForm      = regexp.MustCompile(`^[a-z2-7]{12}$`)
 )
 
-// Formed is a parameter's value, if it has the form.
+// Formed returns a parameter's value if it has the form.
 func (q *Query) Formed(name string, form *regexp.Regexp) string {
 	value := q.One(name)
 	if value != "" && !form.MatchString(value) {
@@ -31,19 +31,19 @@ func (q *Query) Formed(name string, form *regexp.Regexp) string {
 	return value
 }
 
-// Cursor is the id of the last job on the page before.
+// Cursor returns the id of the last job on the page before.
 func (q *Query) Cursor(name string) uuid.UUID {
 	id, _ := ParseID(q.Formed(name, idCursorForm))
 	return id
 }
 
-// Number is the number of the last entry on the page before.
+// Number returns the number of the last entry on the page before.
 func (q *Query) Number(name string) int64 {
 	n, _ := strconv.ParseInt(q.Formed(name, numberCursorForm), 10, 64)
 	return n
 }
 
-// DeliveryCursor is the job of the last delivery on the page before, and its version.
+// DeliveryCursor returns the job of the last delivery on the page before, and its version.
 func (q *Query) DeliveryCursor(name string) (uuid.UUID, int64) {
 	job, version, _ := strings.Cut(q.Formed(name, deliveryCursorForm), ".v")
 	id, _ := ParseID(job)
@@ -51,7 +51,7 @@ func (q *Query) DeliveryCursor(name string) (uuid.UUID, int64) {
 	return id, n
 }
 
-// LogPlace is where the page before begins.
+// LogPlace returns the place at which the page before begins.
 func (q *Query) LogPlace(name string) logstore.Place {
 	attempt, line, _ := strings.Cut(q.Formed(name, logCursorForm), ".")
 	n, _ := strconv.ParseInt(attempt, 10, 32)
@@ -59,7 +59,8 @@ func (q *Query) LogPlace(name string) logstore.Place {
 	return logstore.Place{Attempt: int32(n), Line: int32(at)}
 }
 
-// AfterSchedule is where the page before has ended: name and owner, of which a name has no colon.
+// AfterSchedule returns the key at which the page before ends: name and owner, separated by a colon, which a name
+// cannot contain.
 func (q *Query) AfterSchedule(name string) schedulestore.Key {
 	schedule, owner, _ := strings.Cut(q.Formed(name, scheduleCursorForm), ":")
 	return schedulestore.Key{Name: schedule, OwnerID: &owner}

@@ -1,3 +1,3 @@
-// Package edge is what all endpoints of the gateway share of HTTP: limits, bodies, parameters, cursors, entity tags,
-// trace ids and errors.
+// Package edge has the parts of HTTP that all endpoints of the gateway share: limits, bodies, parameters, cursors,
+// entity tags, trace ids and errors.
 package edge

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// ErrorBody is the body of every answer that is no success.
+// ErrorBody is the body of every error response.
 type ErrorBody struct {
 	Timestamp time.Time         `json:"timestamp"`
 	Status    int               `json:"status"`
@@ -33,7 +33,7 @@ type ErrorBody struct {
 
 const problemType = "application/problem+json"
 
-// problemBody is an error as RFC 9457 has it, for clients that ask for one, with the members of errorBody beside.
+// problemBody is an error in the form of RFC 9457, for clients that accept it, with the members of ErrorBody beside.
 type problemBody struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
@@ -61,7 +61,7 @@ type aboutJob struct {
 	err error
 }
 
-// OfJob says of an error which job it is about.
+// OfJob adds the job to an error.
 func OfJob(id uuid.UUID, err error) error { return aboutJob{id, err} }
 
 func (e aboutJob) Error() string { return e.err.Error() }
@@ -81,15 +81,15 @@ func NewErrorBody(c *gin.Context, err error) ErrorBody {
 	return body
 }
 
-// Public returns what a client gets to see of an error. An error that refuses a request carries its own answer; the
-// others are errors of the installation.
+// Public returns the part of an error that a client may see. An error that refuses a request has its own response; any
+// other is an error of the installation.
 func Public(err error) *apierror.Error {
 	var known *apierror.Error
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, sealing.ErrNoKey), errors.Is(err, sealing.ErrAltered):
-		return apierror.New(apierror.Sealed, "what it takes is sealed and does not open")
+		return apierror.New(apierror.Sealed, "a sealed value that the request needs cannot be opened")
 	case errors.Is(err, jobevent.ErrInvalid):
 		return apierror.New(apierror.InvalidJobRequest, "the database refuses a value of the request")
 	case pgpool.IsFull(err):
@@ -108,7 +108,7 @@ func Recover(c *gin.Context) {
 			return
 		}
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(p) // net/http's own way to end a connection
+			panic(p) // net/http's own way to abort a connection
 		}
 		telemetry.Logger(c.Request.Context()).Error("request panicked", "panic", fmt.Sprint(p), "method", c.Request.Method,
 			"path", c.FullPath(), telemetry.FieldTraceID, TraceID(c), "stack", string(debug.Stack()))
@@ -122,7 +122,7 @@ func Recover(c *gin.Context) {
 	c.Next()
 }
 
-// Invalid refuses a request for what stands at path.
+// Invalid refuses a request because of the value at path.
 func Invalid(path, message string) error {
 	return &apierror.Error{Code: apierror.InvalidJobRequest, Message: "invalid request: " + path + " " + message,
 		Details: []apierror.Detail{{Path: path, Message: message}}}

@@ -10,13 +10,14 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// JobTag is the entity tag of a job as it is shown. The version alone would lie: progress, log lines, blockedBy and a
-// command under way change what is shown, and none of them is a transition.
+// JobTag is the entity tag of a job as it is shown. The version alone is not enough: progress, log lines, blockedBy and
+// a command under way change the response, and none of them is a transition.
 func JobTag(version int64, shown []byte) string {
 	return `W/"` + strconv.FormatInt(version, 10) + "-" + Digest(shown) + `"`
 }
 
-// contentTag is the entity tag of a body that is the same for all clients. It is weak, since it may be sent compressed.
+// contentTag is the entity tag of a body that is the same for all clients. It is weak, because the body may be sent
+// compressed.
 func contentTag(content []byte) string { return `W/"` + Digest(content) + `"` }
 
 // Digest is a short name of some content.
@@ -25,11 +26,11 @@ func Digest(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// AnswerTagged answers with a body and its entity tag, or with 304 to a client that has it already.
+// AnswerTagged answers with a body and its entity tag, or with 304 to a client that has the body already.
 func AnswerTagged(c *gin.Context, tag, contentType string, body []byte) {
 	c.Header("ETag", tag)
 	if has(c.Request, tag) {
-		c.Writer.Header().Del("Content-Encoding") // a client would unpack the empty body
+		c.Writer.Header().Del("Content-Encoding") // a client would try to decompress the empty body
 		c.Status(http.StatusNotModified)
 		c.Writer.WriteHeaderNow()
 		return
@@ -37,7 +38,7 @@ func AnswerTagged(c *gin.Context, tag, contentType string, body []byte) {
 	c.Data(http.StatusOK, contentType, body)
 }
 
-// has reports whether a request's If-None-Match names a tag, by the weak comparison of RFC 9110.
+// has reports whether a request's If-None-Match contains a tag, by the weak comparison of RFC 9110.
 func has(r *http.Request, tag string) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

@@ -11,11 +11,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// IdempotencyKeyHeader is the header for what is idempotencyKey in the body.
+// IdempotencyKeyHeader is the header with the same meaning as idempotencyKey in the body.
 const IdempotencyKeyHeader = "Idempotency-Key"
 
-// IdempotencyKey reads the header that other APIs have for what is idempotencyKey in the body: a text, or a text in
-// quotes, as in the IETF draft. Empty: there is none.
+// IdempotencyKey reads the idempotency key from the header: a text, or a text in quotes as in the IETF draft. Empty:
+// there is none.
 func IdempotencyKey(c *gin.Context) (string, error) {
 	values := c.Request.Header.Values(IdempotencyKeyHeader)
 	if len(values) == 0 {
@@ -31,7 +31,7 @@ func IdempotencyKey(c *gin.Context) (string, error) {
 	return key, nil
 }
 
-// MergeKey gives the body's key the header's value, if the body has none.
+// MergeKey sets the body's key to that of the header, if the body has none.
 func MergeKey(body *string, header string) error {
 	if header != "" && *body != "" && *body != header {
 		return BadKeyHeader("differs from idempotencyKey in the body")

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// LimitsConfig is how many requests may come in, and whose X-Forwarded-For is trusted.
+// LimitsConfig has the rates of requests and jobs, and the proxies whose X-Forwarded-For is trusted.
 type LimitsConfig struct {
 	RateLimit     float64 `envconfig:"RATE_LIMIT" desc:"requests a second of each owner, and of each address that needs no authentication; 0: unlimited"`
 	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that each owner may submit; a batch may exceed what is available and is then paid back; 0: unlimited"`
@@ -44,36 +44,36 @@ const (
 	defaultStreamLimitTotal = 1000
 	DefaultAuthFailureLimit = 60
 
-	progressAtOnce, progressPerSecond = 10, 2 // of an attempt: each writes a row
+	progressAtOnce, progressPerSecond = 10, 2 // for an attempt: each report writes a row
 
 	maxRate   = 1e9
 	maxThings = 1_000_000
 )
 
-// Limits counts requests, jobs, wrong secrets and held answers, each by its caller.
+// Limits counts requests, jobs, wrong secrets and held responses for each caller.
 type Limits struct {
-	requests, jobs *throttle.Table // nil: any number
+	requests, jobs *throttle.Table // nil: unlimited
 	failures       *throttle.Table
 	progress       *throttle.Table
 	waits          *throttle.Held
 	streams        *throttle.Held
-	allStreams     *throttle.Held // of one caller, which is all of them
+	allStreams     *throttle.Held // of all callers together
 
 	load      *throttle.Room
-	strangers *fairshare.Shares // places for long bodies of who is not known yet
-	guessers  *fairshare.Shares // the same for addresses from which too many were nobody's
+	strangers *fairshare.Shares // places for long bodies of unauthenticated senders
+	guessers  *fairshare.Shares // the same for addresses with too many failures
 
 	policies []string // RateLimit-Policy; nil: there is none
 }
 
-// NewLimits makes the limits. An error begins with the setting that is wrong.
+// NewLimits makes the limits. An error begins with the name of the wrong setting.
 func NewLimits(cfg LimitsConfig) (*Limits, error) {
 	for _, rate := range []struct {
 		name  string
 		value float64
 	}{{"RATE_LIMIT", cfg.RateLimit}, {"RATE_LIMIT_JOBS", cfg.RateLimitJobs}} {
-		if !(rate.value >= 0 && rate.value <= maxRate) { // NaN is neither
-			return nil, fmt.Errorf("%s: %v is no number of them a second", rate.name, rate.value)
+		if !(rate.value >= 0 && rate.value <= maxRate) { // NaN fails both comparisons
+			return nil, fmt.Errorf("%s: %v is not a rate per second", rate.name, rate.value)
 		}
 	}
 	if cfg.WaitLimit < 0 {
@@ -98,7 +98,7 @@ func NewLimits(cfg LimitsConfig) (*Limits, error) {
 	cfg.StreamLimit = cmp.Or(cfg.StreamLimit, defaultStreamLimit)
 	cfg.StreamLimitTotal = cmp.Or(cfg.StreamLimitTotal, defaultStreamLimitTotal)
 	cfg.AuthFailureLimit = cmp.Or(cfg.AuthFailureLimit, DefaultAuthFailureLimit)
-	gin.SetMode(gin.ReleaseMode) // before the first gin.New, which would advise so on every start
+	gin.SetMode(gin.ReleaseMode) // before the first gin.New, which would log a hint at every start
 	if err := gin.New().SetTrustedProxies(cfg.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("TRUSTED_PROXIES: %w", err)
 	}
@@ -129,7 +129,7 @@ func NewLimits(cfg LimitsConfig) (*Limits, error) {
 	return d, nil
 }
 
-// SlowDownError is the answer to a request beyond one of the limits, which it names.
+// SlowDownError refuses a request beyond a limit, which it names.
 type SlowDownError struct {
 	limit string
 	after time.Duration
@@ -138,20 +138,20 @@ type SlowDownError struct {
 // SlowDown refuses a request beyond a limit until after.
 func SlowDown(limit string, after time.Duration) error { return SlowDownError{limit, after} }
 
-// Unwrap returns the answer to a client.
+// Unwrap returns the error for the client.
 func (s SlowDownError) Unwrap() error { return apierror.New(apierror.RateLimited, "%s", s) }
 
 func (s SlowDownError) Error() string { return s.limit + "; retry in " + s.Seconds() + " s" }
 
-// Seconds is when to try again.
+// Seconds returns the value of Retry-After.
 func (s SlowDownError) Seconds() string { return strconv.Itoa(wholeSeconds(s.after)) }
 
 func wholeSeconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
 
-// RemoteAddr is the address that a request is from, as far as those on its way are believed.
+// RemoteAddr returns the client's address, taken from X-Forwarded-For only as far as proxies are trusted.
 func RemoteAddr(c *gin.Context) string { return c.ClientIP() }
 
-// CallerAt is an address as it is counted: the addresses of an IPv6 network are one caller.
+// CallerAt returns the name under which an address is counted: all addresses of an IPv6 network are one caller.
 func CallerAt(address string) string {
 	at, err := netip.ParseAddr(address)
 	if err != nil {
@@ -165,7 +165,7 @@ func CallerAt(address string) string {
 	return "from " + at.String()
 }
 
-// CallerOf is the name under which a request is counted: its owner, or its address when authentication is off.
+// CallerOf returns the name under which a request is counted: its owner, or its address when authentication is off.
 func CallerOf(c *gin.Context) string {
 	p := access.Of(c.Request.Context())
 	if p.Everyone || p.Actor == "" {
@@ -174,7 +174,7 @@ func CallerOf(c *gin.Context) string {
 	return OwnerCaller(p)
 }
 
-// OwnerCaller is the name under which the requests of a known owner are counted.
+// OwnerCaller returns the name under which the requests of an owner are counted.
 func OwnerCaller(p access.Principal) string { return "owner " + p.Owner }
 
 // AllowRequest counts a request. The headers are those of draft-ietf-httpapi-ratelimit-headers-11.
@@ -186,7 +186,7 @@ func (d *Limits) AllowRequest(c *gin.Context) error {
 	return take(c, d.requests, "requests", 1)
 }
 
-// AllowJobs counts jobs that a request brings.
+// AllowJobs counts the jobs that a request submits.
 func (d *Limits) AllowJobs(c *gin.Context, jobs int) error { return take(c, d.jobs, "jobs", jobs) }
 
 func take(c *gin.Context, table *throttle.Table, policy string, n int) error {
@@ -202,19 +202,19 @@ func take(c *gin.Context, table *throttle.Table, policy string, n int) error {
 	return nil
 }
 
-// HoldAnswer counts an answer that is held; else release is to be called.
+// HoldAnswer counts a held response. The caller calls release after it has answered.
 func (d *Limits) HoldAnswer(c *gin.Context) (release func(), err error) {
 	release, ok := d.waits.Hold(CallerOf(c))
 	if !ok {
-		return nil, SlowDownError{"too many answers are held at once", time.Second}
+		return nil, SlowDownError{"too many requests of this owner are waiting", time.Second}
 	}
 	return release, nil
 }
 
-// streamAgain is when who has found no room for a stream is to try again.
+// streamAgain is the Retry-After of a stream that is refused.
 const streamAgain = 5 * time.Second
 
-// HoldStream counts a stream; else release is to be called.
+// HoldStream counts a stream. The caller calls release when the stream has ended.
 func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
 	own, ok := d.streams.Hold(CallerOf(c))
 	if !ok {
@@ -229,19 +229,19 @@ func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
 }
 
 // AllowProgress counts the progress reports of an attempt.
-func (d *Limits) AllowProgress(said apibody.Callback) error {
-	if said.Status != apibody.CallbackProgress {
+func (d *Limits) AllowProgress(callback apibody.Callback) error {
+	if callback.Status != apibody.CallbackProgress {
 		return nil
 	}
-	if v := d.progress.Take(jobevent.AttemptToken(said.JobID, said.Attempt), 1, time.Now()); !v.OK {
+	if v := d.progress.Take(jobevent.AttemptToken(callback.JobID, callback.Attempt), 1, time.Now()); !v.OK {
 		return SlowDownError{"rate limit exceeded: progress of one attempt", v.After}
 	}
 	return nil
 }
 
 // CountFailure counts a wrong key, token or callback secret. It returns 429 in place of the 401 when an address sends
-// too many. Requests without any are not counted: they guess nothing, and a client that forgot the header must read
-// the 401.
+// too many. Requests without a key, token or secret are not counted: they cannot guess one, and a client that forgot
+// the header must see the 401.
 func (d *Limits) CountFailure(c *gin.Context, err error) error {
 	var known *apierror.Error
 	if !errors.As(err, &known) || known.Code != apierror.Unauthorized || !claims(c.Request) {
@@ -250,7 +250,7 @@ func (d *Limits) CountFailure(c *gin.Context, err error) error {
 	return d.CountGuess(c, err)
 }
 
-// Suspects reports whether too many wrong secrets have come from the address of a request.
+// Suspects reports whether an address has sent too many wrong secrets.
 func (d *Limits) Suspects(c *gin.Context) bool {
 	return !d.failures.Look(CallerAt(RemoteAddr(c)), time.Now()).OK
 }
@@ -276,8 +276,8 @@ func claims(r *http.Request) bool {
 }
 
 const (
-	// CallbackSecretHeader carries the secret of the attempt, or one of the installation's own.
+	// CallbackSecretHeader carries the secret of the attempt or of the installation.
 	CallbackSecretHeader = "X-Callback-Secret"
-	// CallbackSignatureHeader carries the signature of a callback, as Standard Webhooks has it.
+	// CallbackSignatureHeader carries the signature of a callback, in the format of Standard Webhooks.
 	CallbackSignatureHeader = "Webhook-Signature"
 )

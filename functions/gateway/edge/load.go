@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// maxLoad bounds the bodies and the answers in memory at once. A request needs about three times as much as its
-	// body has: what is decoded, what goes to the database, the events.
+	// maxLoad bounds the bodies and the responses in memory. A request needs about three times the size of its body:
+	// for decoded values, for the parameters of statements, for events.
 	maxLoad = 48 << 20
 
-	// Strangers is how many places there are for bodies of unauthenticated senders. A body needs one when it is longer
-	// than believedOfStrangers.
+	// Strangers is the number of places for bodies of unauthenticated senders. A body longer than believedOfStrangers
+	// needs a place.
 	Strangers = 64
 	// StrangersEach is how many of them one address may have.
 	StrangersEach = 8
-	// StrangerPatience is how long it waits for a place, and then may take to come.
+	// StrangerPatience is how long a body waits for a place, and then how long it may take to arrive.
 	StrangerPatience = 10 * time.Second
 )
 
 const loadKey = "load"
 
-// Load is how much of the memory for bodies and answers a request has.
+// Load is the part of the memory for bodies and responses that a request has taken.
 type Load struct {
 	room   *throttle.Room
 	caller string
 	bytes  int64
 }
 
-// Carry gives back what a request has taken when it has been answered.
+// Carry gives back the memory of a request when it has been answered.
 func (d *Limits) Carry(c *gin.Context, handle func(*gin.Context) error) error {
 	l := &Load{room: d.load}
 	c.Set(loadKey, l)
@@ -52,7 +52,7 @@ func LoadOf(c *gin.Context) *Load {
 	return l
 }
 
-// Take takes so much more for the request's owner.
+// Take takes more memory for the owner of the request.
 func (l *Load) Take(c *gin.Context, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -61,14 +61,14 @@ func (l *Load) Take(c *gin.Context, bytes int64) error {
 		l.caller = CallerOf(c)
 	}
 	if !l.room.Take(l.caller, bytes) {
-		return SlowDownError{"too many bytes of bodies and answers at once", time.Second}
+		return SlowDownError{"the bodies and responses of this owner need too much memory", time.Second}
 	}
 	l.bytes += bytes
 	return nil
 }
 
-// ReadUnknownSender reads a body of at most limit bytes before the sender is authenticated. The caller calls release
-// once it is, or once that has failed.
+// ReadUnknownSender reads a body of at most limit bytes before its sender is authenticated. The caller calls release
+// when the authentication has succeeded or failed.
 func (d *Limits) ReadUnknownSender(c *gin.Context, limit int64) (body []byte, release func(), err error) {
 	release = func() {}
 	placed := false
@@ -90,7 +90,7 @@ func (d *Limits) ReadUnknownSender(c *gin.Context, limit int64) (body []byte, re
 	return body, sync.OnceFunc(release), nil
 }
 
-// Place waits for a place for a stranger's long body, and has the body come soon then.
+// Place waits for a place for a long body of an unauthenticated sender, and then sets a deadline for the body.
 func (d *Limits) Place(c *gin.Context) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), StrangerPatience)
 	defer cancel()
@@ -100,20 +100,20 @@ func (d *Limits) Place(c *gin.Context) (release func(), err error) {
 	}
 	leave, err := places.Acquire(ctx, address)
 	if err != nil {
-		return nil, SlowDownError{"too many long bodies without a known sender at once", time.Second}
+		return nil, SlowDownError{"too many long bodies from unauthenticated senders", time.Second}
 	}
 	connection := http.NewResponseController(c.Writer)
-	_ = connection.SetReadDeadline(time.Now().Add(StrangerPatience)) // a recorder of a test has none
+	_ = connection.SetReadDeadline(time.Now().Add(StrangerPatience)) // the recorder of a test has none
 	return func() {
 		_ = connection.SetReadDeadline(time.Now().Add(RequestPatience))
 		leave()
 	}, nil
 }
 
-// RequestPatience bounds the work on one request; an answer that is held with ?wait= counts its own.
+// RequestPatience bounds the work on one request. A response that is held with ?wait= has its own limit.
 const RequestPatience = 15 * time.Second
 
-// WithPatience is the request's context with a limit.
+// WithPatience returns the request's context with that limit.
 func WithPatience(c *gin.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.Request.Context(), RequestPatience)
 }

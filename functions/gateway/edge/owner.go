@@ -7,13 +7,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// IsInstallation reports whether the request may act for the whole installation: it is from an admin of no owner, or
-// authentication is off.
+// IsInstallation reports whether the request may act for the whole installation: it is from an admin without an owner,
+// or authentication is off.
 func IsInstallation(c *gin.Context) bool {
 	return access.Of(c.Request.Context()).May(access.Installation)
 }
 
-// WidestOwner is OwnerOf for statistics, controls and workers, of which the installation sees those of all owners.
+// WidestOwner is OwnerOf for statistics, controls and workers: for the installation it returns all owners.
 func WidestOwner(c *gin.Context) apidb.Owner {
 	if IsInstallation(c) {
 		return apidb.Everyone

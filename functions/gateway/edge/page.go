@@ -40,7 +40,7 @@ func NextCursor(more bool, cursor func() string) *string {
 	return &next
 }
 
-// SizeOf returns about how much memory an answer needs for some things, given the size of each.
+// SizeOf returns roughly how much memory a response needs, given the size of each of its parts.
 func SizeOf[T any](all []T, size func(*T) int) (bytes int64) {
 	for i := range all {
 		bytes += int64(size(&all[i]))

@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// Query reads a request's parameters and collects what is wrong with them.
+// Query reads the parameters of a request and collects the errors in them.
 type Query struct {
 	Values url.Values
 	Wrong  []apierror.Detail
@@ -28,12 +28,12 @@ type Query struct {
 // NewQuery reads the parameters of a request.
 func NewQuery(c *gin.Context) Query { return Query{Values: c.Request.URL.Query()} }
 
-// Bad notes what is wrong with a parameter.
+// Bad records an error in a parameter.
 func (q *Query) Bad(name, format string, args ...any) {
 	q.Wrong = append(q.Wrong, apierror.Detail{Path: name, Message: fmt.Sprintf(format, args...)})
 }
 
-// Close returns an error that lists all that is wrong, including parameters that are not known.
+// Close returns an error that lists all wrong parameters, including unknown ones.
 func (q *Query) Close(known ...string) error {
 	for name := range q.Values {
 		if !slices.Contains(known, name) {
@@ -51,7 +51,7 @@ func (q *Query) Close(known ...string) error {
 	}
 }
 
-// WithoutQuery refuses parameters where a path takes none: a client would not learn that one was ignored.
+// WithoutQuery refuses parameters where a path takes none: a client would not notice that one was ignored.
 func WithoutQuery(handle func(*gin.Context) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		if c.Request.URL.RawQuery != "" {
@@ -64,7 +64,7 @@ func WithoutQuery(handle func(*gin.Context) error) func(*gin.Context) error {
 	}
 }
 
-// One is a parameter's value; empty where it is not given.
+// One returns the value of a parameter; empty if it is absent.
 func (q *Query) One(name string) string {
 	values := q.Values[name]
 	if len(values) == 0 {
@@ -83,7 +83,7 @@ func (q *Query) One(name string) string {
 	return ""
 }
 
-// Checked is a parameter's value, if check lets it pass.
+// Checked returns the value of a parameter if check accepts it.
 func (q *Query) Checked(name string, check func(string) error) string {
 	value := q.One(name)
 	if value == "" {
@@ -95,7 +95,7 @@ func (q *Query) Checked(name string, check func(string) error) string {
 	return value
 }
 
-// Label is a parameter's value of at most as many characters as a key has.
+// Label returns the value of a parameter that is no longer than a key.
 func (q *Query) Label(name string) string {
 	value := q.One(name)
 	if utf8.RuneCountInString(value) > jobspec.MaxKey {
@@ -104,7 +104,7 @@ func (q *Query) Label(name string) string {
 	return value
 }
 
-// Yes is a parameter that is true, or not given.
+// Yes reports whether a parameter is true. It may only be true or absent.
 func (q *Query) Yes(name string) bool {
 	switch q.One(name) {
 	case "":
@@ -116,7 +116,7 @@ func (q *Query) Yes(name string) bool {
 	return false
 }
 
-// Integer is a parameter from least to most, or otherwise where it is not given.
+// Integer returns a parameter from least to most, or otherwise if it is absent.
 func (q *Query) Integer(name string, otherwise, least, most int) int {
 	value := q.One(name)
 	if value == "" {
@@ -129,7 +129,7 @@ func (q *Query) Integer(name string, otherwise, least, most int) int {
 	return n
 }
 
-// Instant is an RFC 3339 parameter; nil where it is not given.
+// Instant returns an RFC 3339 parameter; nil if it is absent.
 func (q *Query) Instant(name string) *time.Time {
 	value := q.One(name)
 	if value == "" {
@@ -143,7 +143,7 @@ func (q *Query) Instant(name string) *time.Time {
 	return &at
 }
 
-// Statuses are the states of a parameter that may be there several times.
+// Statuses returns the states in a parameter that may be repeated.
 func (q *Query) Statuses(name string) []jobstate.Status {
 	statuses := make([]jobstate.Status, len(q.Values[name]))
 	for i, value := range q.Values[name] {
@@ -154,7 +154,7 @@ func (q *Query) Statuses(name string) []jobstate.Status {
 	return statuses
 }
 
-// UUID is a parameter that is a UUID; nil where it is not given.
+// UUID returns a parameter that is a UUID; nil if it is absent.
 func (q *Query) UUID(name string) *uuid.UUID {
 	value := q.One(name)
 	if value == "" {
@@ -167,13 +167,13 @@ func (q *Query) UUID(name string) *uuid.UUID {
 	return &id
 }
 
-// ParseID reads a UUID in its one form: uuid.Parse takes others, too.
+// ParseID reads a UUID in its canonical form; uuid.Parse accepts others, too.
 func ParseID(text string) (id uuid.UUID, ok bool) {
 	id, err := uuid.Parse(text)
 	return id, err == nil && len(text) == len(uuid.Nil.String())
 }
 
-// JobID is the id of a job.
+// JobID returns a parameter that is the id of a job.
 func (q *Query) JobID(name string) uuid.UUID {
 	value := q.One(name)
 	if value == "" {
@@ -186,7 +186,7 @@ func (q *Query) JobID(name string) uuid.UUID {
 	return id
 }
 
-// Boolean is a parameter that is true or false; nil where it is not given.
+// Boolean returns a parameter that is true or false; nil if it is absent.
 func (q *Query) Boolean(name string) *bool {
 	value := q.One(name)
 	if value == "" {

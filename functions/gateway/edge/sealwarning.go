@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// SealWarning logs that sealed values cannot be opened, at most once a second: with a wrong keyset every request
-// meets some.
+// SealWarning logs that sealed values cannot be opened, at most once a second: with a wrong keyset every request would
+// log it.
 type SealWarning struct {
 	sometimes rate.Sometimes
 }

@@ -18,16 +18,16 @@ import (
 // HTMLType is the media type of a page.
 const HTMLType = "text/html; charset=utf-8"
 
-// Static is an answer that is the same for all clients.
+// Static is a response that is the same for all clients.
 type Static struct {
 	Body             []byte
 	contentType, tag string
-	Cache            string // Cache-Control; empty: ask each time whether it has changed
-	Policy           string // empty: the one that all answers have
+	Cache            string // Cache-Control; empty: the client revalidates each time
+	Policy           string // Content-Security-Policy; empty: that of all responses
 	zipped           func() []byte
 }
 
-// NewStatic makes an answer that is the same for all clients.
+// NewStatic makes a response that is the same for all clients.
 func NewStatic(contentType string, body []byte) Static {
 	return Static{
 		Body: body, contentType: contentType, tag: contentTag(body),
@@ -35,14 +35,14 @@ func NewStatic(contentType string, body []byte) Static {
 	}
 }
 
-// NewPage is a static page with its policy.
+// NewPage makes a static page with its Content-Security-Policy.
 func NewPage(body []byte) Static {
 	s := NewStatic(HTMLType, body)
 	s.Policy = pagePolicy(string(body))
 	return s
 }
 
-// zip compresses as well as gzip can; nil: the content is short, or gzip does not make it shorter.
+// zip compresses with gzip's best compression; nil: the content is short, or gzip does not make it shorter.
 func zip(content []byte) []byte {
 	if len(content) < compressFrom {
 		return nil
@@ -58,8 +58,7 @@ func zip(content []byte) []byte {
 	return zipped.Bytes()
 }
 
-// Answer lets a client keep the body, and ask by its tag whether it has changed. It is compressed once, not for each
-// request.
+// Answer lets a client cache the body and revalidate it by its tag. The body is compressed once, not for each request.
 func (s Static) Answer(c *gin.Context) error {
 	c.Header("Cache-Control", cmp.Or(s.Cache, "no-cache"))
 	c.Header("Vary", "Accept-Encoding")
@@ -77,7 +76,7 @@ func (s Static) Answer(c *gin.Context) error {
 	return nil
 }
 
-// acceptsGzip reports whether the client names gzip, and not to refuse it.
+// acceptsGzip reports whether the client accepts gzip by name.
 func acceptsGzip(h http.Header) bool {
 	for accepted := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
 		coding, weight, _ := strings.Cut(accepted, ";")
@@ -91,7 +90,7 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// pagePolicy lets a page use the style and the script in it and ask its own server, nothing else.
+// pagePolicy lets a page use its inline style and script and connect to its own server, and nothing else.
 func pagePolicy(page string) string {
 	return "default-src 'none'; style-src" + cmp.Or(Inlines(page, "style"), " 'none'") +
 		"; script-src" + cmp.Or(Inlines(page, "script"), " 'none'") +
@@ -103,7 +102,7 @@ var inlineElements = map[string]*regexp.Regexp{
 	"style":  regexp.MustCompile(`(?is)<style(?:\s[^>]*)?>(.*?)</style\s*>`),
 }
 
-// Inlines names by their hashes what stands in the page's elements of a kind, each after a space.
+// Inlines returns the hashes of the page's inline elements of a kind, each after a space.
 func Inlines(page, element string) string {
 	var names strings.Builder
 	for _, found := range inlineElements[element].FindAllStringSubmatch(page, -1) {

@@ -9,19 +9,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// TraceKey is where the context of a request has its trace id.
+// TraceKey is the key of the trace id in the context of a request.
 const TraceKey = "traceId"
 
-// TraceID is the trace id of a request.
+// TraceID returns the trace id of a request.
 func TraceID(c *gin.Context) uuid.UUID {
 	id, _ := c.MustGet(TraceKey).(uuid.UUID)
 	return id
 }
 
-// traceIDPlace stands in TRACE_URL where the trace id goes.
+// traceIDPlace is replaced by the trace id in TRACE_URL.
 const traceIDPlace = "{traceId}"
 
-// CheckTraceURL refuses a TRACE_URL that makes no link: the dashboard opens what it gives as an address.
+// CheckTraceURL refuses a TRACE_URL that does not make a link, because the dashboard opens it as an address.
 func CheckTraceURL(text string) error {
 	if text == "" {
 		return nil

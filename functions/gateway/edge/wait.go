@@ -10,13 +10,13 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// MaxWait is the longest time that an answer is held.
+// MaxWait is the longest time that a response is held.
 const MaxWait = time.Minute
 
 // waitForm is the contract's pattern of ?wait=: up to a minute, in seconds if it has no unit.
 var waitForm = regexp.MustCompile(`^(([1-5]?[0-9]([.][0-9]{1,9})?|60)s?|([1-5]?[0-9]{1,4}|60000)ms|1m(0s)?)$`)
 
-// Duration is a parameter that says how long an answer may be held; 0 if it is not given.
+// Duration returns the parameter that limits how long a response is held; 0 if it is absent.
 func (q *Query) Duration(name string) time.Duration {
 	value := q.One(name)
 	if value == "" {
@@ -36,7 +36,7 @@ func (q *Query) Duration(name string) time.Duration {
 	return d
 }
 
-// Wait is how long the answer to a request may be held, by ?wait= or else by Prefer: wait=seconds (RFC 7240). As the
+// Wait is how long the response to a request may be held, by ?wait= or else by Prefer: wait=seconds (RFC 7240). As the
 // RFC requires, a preference that is not a number of seconds is ignored, and one above MaxWait is shortened.
 type Wait struct {
 	time.Duration
@@ -57,7 +57,7 @@ func WaitOf(c *gin.Context, q *Query) Wait {
 	return Wait{Duration: min(time.Duration(seconds)*time.Second, MaxWait), Preferred: true}
 }
 
-// Confirm adds the header that confirms a preference to the answer.
+// Confirm adds the header that confirms a preference to the response.
 func (w Wait) Confirm(c *gin.Context) {
 	if w.Preferred {
 		c.Header("Preference-Applied", "wait="+strconv.Itoa(int(w.Seconds())))

@@ -19,7 +19,8 @@ type rejection struct {
 	Message string    `json:"message"`
 }
 
-// count notes what became of a request. A request that failed here, and that its sender tries again, does not count.
+// count counts a request by its result. A request that failed because of the installation, and that its sender repeats,
+// does not count.
 func (a *API) count(hook *Hook, replayed bool, err error) {
 	result := telemetry.HookAccepted
 	var refused *apierror.Error

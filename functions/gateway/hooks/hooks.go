@@ -1,5 +1,5 @@
-// Package hooks turns signed requests of other systems (GitHub, Stripe, Slack, and any that signs by Standard Webhooks
-// or sends a secret header) into job requests, as a file configures it.
+// Package hooks turns signed requests of other systems (GitHub, Stripe, Slack, and any that signs as in Standard
+// Webhooks or sends a secret header) into job requests, configured by a file.
 package hooks
 
 import (
@@ -23,7 +23,7 @@ import (
 // Setting names the file in errors and in the log.
 const Setting = "HOOKS_FILE"
 
-// maxReadableID is the length in bytes up to which a message id stands in an idempotency key as it is.
+// maxReadableID is the length in bytes up to which a message id is put into an idempotency key unchanged.
 const maxReadableID = 128
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
@@ -55,8 +55,8 @@ type hookConfig struct {
 	Job         map[string]any `yaml:"job"`
 }
 
-// Open reads the file of hooks and the files of their secrets, and again whenever one of them changes. It returns nil
-// for an empty path.
+// Open reads the file of hooks and the files of their secrets, and reads them again whenever one of them changes. It
+// returns nil for an empty path.
 func Open(path string) (*reload.Files[Set], error) {
 	if path == "" {
 		return nil, nil
@@ -108,7 +108,7 @@ func (c *hookConfig) compile() (*Hook, error) {
 	return &Hook{Name: c.Name, Owner: c.Owner, Signature: c.Signature, scheme: scheme, secrets: secrets, job: job}, nil
 }
 
-// trimmed is the secrets of files, without the line ends that editors add.
+// trimmed returns the secrets without the line ends that editors add.
 func trimmed(texts [][]byte) ([][]byte, error) {
 	secrets := make([][]byte, len(texts))
 	for i, text := range texts {
@@ -120,17 +120,17 @@ func trimmed(texts [][]byte) ([][]byte, error) {
 	return secrets, nil
 }
 
-// Verify checks that one of the hook's secrets has signed a request. It returns what identifies the message: a repeated
-// request has the same id. The error names what is wrong, and nothing of the secret.
+// Verify checks that one of the hook's secrets has signed a request. It returns an id of the message: a repeated
+// request has the same id. The error states what is wrong without revealing anything about the secret.
 func (h *Hook) Verify(header http.Header, body []byte, now time.Time) (id string, err error) {
 	return h.scheme(h.secrets.Get(), header, body, now)
 }
 
-// Request makes the JSON of a JobRequest. Without an idempotencyKey in the configuration the job has one of the hook's
-// name and the message's id, so that a message becomes one job however often it is sent.
+// Request makes the JSON of a JobRequest. If the configuration has no idempotencyKey, the hook's name and the message's
+// id make one, so that a message becomes one job however often it is sent.
 func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber() // or large numbers would lose digits
+	decoder.UseNumber() // large numbers would lose digits
 	in := input{header: header}
 	if err := decoder.Decode(&in.body); err != nil || decoder.More() {
 		return nil, errors.New("the body is not one JSON value")
@@ -156,7 +156,7 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 	return request, nil
 }
 
-// Greeting is the answer that a sender wants to a request that tries the connection and is no event; nil: it is one.
+// Greeting returns the answer to a request that only tests the connection; nil: the request is an event.
 func (h *Hook) Greeting(header http.Header, body []byte) (contentType string, answer []byte) {
 	switch h.Signature {
 	case schemeGitHub:
@@ -172,13 +172,13 @@ func (h *Hook) Greeting(header http.Header, body []byte) (contentType string, an
 	return "", nil
 }
 
-// contentID identifies a message by its content, where its sender has no id that is signed.
+// contentID identifies a message by its content, if its sender signs no id.
 func contentID(content []byte) string {
 	hash := sha256.Sum256(content)
 	return "sha256-" + hex.EncodeToString(hash[:])
 }
 
-// JobType is the constant job type of the hook's jobs; empty: a request decides.
+// JobType returns the constant job type of the hook's jobs; empty: each request decides.
 func (h *Hook) JobType() string {
 	jobType, _ := h.job.(object)["jobType"].(constant)
 	text, _ := jobType.of.(string)

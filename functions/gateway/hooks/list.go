@@ -28,7 +28,7 @@ type hookBody struct {
 	LastRejection *rejection `json:"lastRejection"`
 }
 
-// List is GET /api/hooks: the hooks of the asking owner, with what this gateway has counted since it started.
+// List is GET /api/hooks: the hooks of the request's owner, with the counts of this gateway since it started.
 func (a *API) List(c *gin.Context) error {
 	all := a.all()
 	body := listBody{Hooks: []hookBody{}}

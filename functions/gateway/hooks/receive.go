@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/reload"
 )
 
-// API is the endpoints of hooks: the hooks of HOOKS_FILE, with what this process has counted of each.
+// API has the endpoints of hooks: the hooks of HOOKS_FILE, with the counts of this process.
 type API struct {
 	submit *submit.API
 	auth   *edge.Authenticator
@@ -40,7 +40,8 @@ func (a *API) all() Set {
 	return a.hooks.Get()
 }
 
-// Receive is POST /hooks/{name}. The signature stands for the key: no row is read before it has been verified.
+// Receive is POST /hooks/{name}. The signature takes the place of an API key: no row is read before it has been
+// verified.
 func (a *API) Receive(c *gin.Context) error {
 	hook := a.all()[c.Param("name")]
 	if hook == nil {
@@ -84,8 +85,8 @@ func (a *API) Receive(c *gin.Context) error {
 	return nil
 }
 
-// submitJob makes a job of a verified request. A message whose content has changed since its first time is still
-// that message: Stripe counts its tries in the event.
+// submitJob makes a job of a verified request. A message whose content has changed since it was first sent is still the
+// same message: Stripe counts its tries in the event.
 func (a *API) submitJob(c *gin.Context, hook *Hook, body []byte, id string) (jobstore.Accepted, error) {
 	raw, err := hook.Request(c.Request.Header, body, id)
 	if err != nil {

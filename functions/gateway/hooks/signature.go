@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// The schemes, by their names in the file.
+// The names of the schemes in the file.
 const (
 	schemeStandard = "standard-webhooks"
 	schemeGitHub   = "github"
@@ -28,7 +28,7 @@ const (
 // tolerance is how far a signed timestamp may be from now, in either direction.
 const tolerance = 5 * time.Minute
 
-// scheme verifies a request by any of some secrets, and returns what identifies the message.
+// scheme verifies a request with any of the secrets, and returns an id of the message.
 type scheme func(secrets [][]byte, h http.Header, body []byte, now time.Time) (id string, err error)
 
 var (
@@ -66,7 +66,7 @@ func standard(secrets [][]byte, h http.Header, body []byte, now time.Time) (stri
 	return webhook.Verify(texts, h, body, now)
 }
 
-// github signs the body alone, by neither time nor id: X-GitHub-Delivery is not signed, so the content identifies the
+// github signs only the body, without a time or an id. X-GitHub-Delivery is not signed, so the content identifies the
 // message.
 func github(secrets [][]byte, h http.Header, body []byte, _ time.Time) (string, error) {
 	given, err := one(h, "X-Hub-Signature-256")
@@ -79,7 +79,7 @@ func github(secrets [][]byte, h http.Header, body []byte, _ time.Time) (string, 
 	return contentID(body), nil
 }
 
-// stripe signs "<time>.<body>", and has an id in each event.
+// stripe signs "<time>.<body>". Each event has an id.
 func stripe(secrets [][]byte, h http.Header, body []byte, now time.Time) (string, error) {
 	given, err := one(h, "Stripe-Signature")
 	if err != nil {
@@ -125,14 +125,14 @@ func slack(secrets [][]byte, h http.Header, body []byte, now time.Time) (string,
 	return contentID(body), recent(at, now)
 }
 
-// secretHeader compares a header with the secrets. Nothing is signed, so this is for senders that can do no better.
+// secretHeader compares a header with the secrets. Nothing is signed, so this is only for senders that cannot sign.
 func secretHeader(name string) scheme {
 	return func(secrets [][]byte, h http.Header, body []byte, _ time.Time) (string, error) {
 		given, err := one(h, name)
 		if err != nil {
 			return "", err
 		}
-		hash, found := sha256.Sum256([]byte(given)), 0 // of one length, for the comparison in constant time
+		hash, found := sha256.Sum256([]byte(given)), 0 // of equal length, for the comparison in constant time
 		for _, secret := range secrets {
 			want := sha256.Sum256(secret)
 			found |= subtle.ConstantTimeCompare(hash[:], want[:])
@@ -144,7 +144,7 @@ func secretHeader(name string) scheme {
 	}
 }
 
-// one is a header that must be there once: of two, a proxy and this function could read different ones.
+// one returns a header that must occur exactly once: of two, a proxy and this function could use different ones.
 func one(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	if len(values) != 1 {
@@ -153,7 +153,8 @@ func one(h http.Header, name string) (string, error) {
 	return values[0], nil
 }
 
-// signed reports whether one of the signatures, in hexadecimal, is the HMAC-SHA256 of the parts by one of the secrets.
+// signed reports whether one of the signatures, in hexadecimal, is the HMAC-SHA256 of the parts with one of the
+// secrets.
 func signed(secrets [][]byte, signatures []string, parts ...[]byte) bool {
 	found := false
 	for _, secret := range secrets {

@@ -10,14 +10,14 @@ import (
 	"github.com/ohler55/ojg/jp"
 )
 
-// A job's template is JSON in which {"$path": "$.a.b"} stands for a part of the body, by a JSONPath, and
-// {"$header": "Name"} for a header. Beside either, "default" stands for what is not there; without one the request is
+// A job's template is JSON in which {"$path": "$.a.b"} stands for a part of the body, by a JSONPath, and {"$header":
+// "Name"} for a header. Beside either, "default" is the value if the part is missing; without a default the request is
 // refused.
 const (
 	pathMember, headerMember, defaultMember = "$path", "$header", "default"
 )
 
-// input is what a request gives to a template.
+// input is the part of a request that a template can use.
 type input struct {
 	body   any
 	header http.Header
@@ -35,7 +35,7 @@ type (
 	path     struct {
 		text string
 		expr jp.Expr
-		or   node // nil: the request must have it
+		or   node // the default; nil: the request must have the part
 	}
 	header struct {
 		name string
@@ -97,7 +97,7 @@ func (c constant) value(*input) (any, error) { return c.of, nil }
 
 func (o object) value(in *input) (any, error) {
 	made := make(map[string]any, len(o))
-	// In the order of their names: of two members that cannot be filled, the error names the same one each time.
+	// Sorted by name: if two members cannot be filled, the error always names the same one.
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		value, err := o[name].value(in)
 		if err != nil {
@@ -120,7 +120,7 @@ func (l list) value(in *input) (any, error) {
 	return made, nil
 }
 
-// value is what the path leads to; a path that leads to several values gives the list of them.
+// value returns the part at the path. If the path matches several parts, it returns their list.
 func (p path) value(in *input) (any, error) {
 	found := p.expr.Get(in.body)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// deadPage is a page of dead jobs that was asked for by its number.
+// deadPage is a page of dead jobs that was requested by its number.
 type deadPage struct {
 	listBody
 	Page          int    `json:"page"`
@@ -18,8 +18,8 @@ type deadPage struct {
 	TotalElements *int64 `json:"totalElements"`
 }
 
-// ListDead is GET /api/jobs/dead: the FAILED jobs, newest first, by cursor or by the page's number. A page so far
-// back that its way there would cost too much is refused.
+// ListDead is GET /api/jobs/dead: the FAILED jobs, newest first, by cursor or by page number. A page that would cost
+// too much to reach is refused.
 func (a *API) ListDead(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := ReadFilter(&q)

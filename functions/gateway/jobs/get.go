@@ -1,4 +1,4 @@
-// Package jobs serves reads of jobs: one, lists, logs and dead jobs.
+// Package jobs serves reads of jobs: single jobs, lists, logs and dead jobs.
 package jobs
 
 import (
@@ -19,13 +19,14 @@ import (
 )
 
 const (
-	shownLines = 200 // of a job's log, beside the job
+	shownLines = 200 // of a job's log, in the response with the job
 
-	// What a log has in one answer, about: the last of it beside the job, and a page of it by itself.
+	// The approximate limits of log text in one response: for the end of the log that is shown with the job, and for a
+	// page of the log.
 	shownLogBytes, pageLogBytes = 256 << 10, 1 << 20
 )
 
-// API is the endpoints that read jobs.
+// API has the endpoints that read jobs.
 type API struct {
 	Store  *jobstore.Store
 	Logs   *logstore.Store
@@ -37,7 +38,7 @@ type API struct {
 	Sealed *edge.SealWarning
 }
 
-// Get is GET /api/jobs/{jobId}; with a wait it holds the answer until the job has ended.
+// Get is GET /api/jobs/{jobId}. With a wait, it holds the response until the job has ended.
 func (a *API) Get(c *gin.Context) error {
 	id, err := edge.JobID(c)
 	if err != nil {
@@ -67,7 +68,7 @@ func (a *API) Get(c *gin.Context) error {
 	return a.showJob(c, job, a.Audit.EnterReading)
 }
 
-// showJob answers with a job, its history and its log, after the reading is entered in the audit log.
+// showJob answers with a job, its history and its log, after the read is recorded in the audit log.
 func (a *API) showJob(c *gin.Context, job jobstore.Job, enterReading func(*gin.Context) error) error {
 	lines, _, err := a.lines(c, job.JobID, logstore.Filter{MaxBytes: shownLogBytes})
 	if err != nil {
@@ -112,7 +113,7 @@ func (a *API) lines(c *gin.Context, id uuid.UUID, filter logstore.Filter) (
 
 func size(job *jobstore.Job) int { return len(job.Payload) + len(job.Snapshot.Output) }
 
-// awaitEnd holds an answer until a job has ended or the wait is over. The caller releases it.
+// awaitEnd holds a response until a job has ended or the wait is over. The caller calls release.
 func (a *API) awaitEnd(c *gin.Context, id uuid.UUID, wait edge.Wait) (release func(), err error) {
 	return a.Auth.Hold(c, wait, func(ctx context.Context) {
 		defer a.Hub.Enter()()
@@ -120,8 +121,8 @@ func (a *API) awaitEnd(c *gin.Context, id uuid.UUID, wait edge.Wait) (release fu
 	})
 }
 
-// ShowEnded holds the answer to a request that submitted a job, and shows the job once it has ended. It returns false
-// if the job has not ended or cannot be shown: it stays accepted, and the answer is that.
+// ShowEnded holds the response to a submit, and shows the job once it has ended. It returns false if the job has not
+// ended or cannot be shown: then the job stays accepted, and the caller answers so.
 func (a *API) ShowEnded(c *gin.Context, id uuid.UUID, wait edge.Wait) bool {
 	release, err := a.awaitEnd(c, id, wait)
 	if err != nil {

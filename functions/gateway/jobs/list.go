@@ -35,7 +35,7 @@ func (a *API) List(c *gin.Context) error {
 	return a.Audit.Show(c, body)
 }
 
-// Filters are the parameters beside status that choose jobs of lists and streams, parameters all of a list.
+// Filters are the parameters beside status that select jobs in lists and streams, parameters are all of a list.
 var (
 	Filters = []string{
 		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "q",
@@ -44,7 +44,7 @@ var (
 	parameters = append(slices.Clip(Filters), "cursor", "limit")
 )
 
-// ReadFilter reads the parameters that choose jobs, and those of a page.
+// ReadFilter reads the parameters that select jobs, and those of a page.
 func ReadFilter(q *edge.Query) jobstore.Filter {
 	if q.Values.Has("noErrorCode") && q.Values.Has("errorCode") {
 		q.Bad("noErrorCode", "and errorCode exclude each other")

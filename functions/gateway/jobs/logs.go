@@ -15,7 +15,7 @@ type logsBody struct {
 	Logs       []LogLine `json:"logs"`
 	NextCursor *string   `json:"nextCursor"`
 
-	Sealed []string `json:"sealed,omitempty"` // that cannot be shown
+	Sealed []string `json:"sealed,omitempty"` // lines that cannot be shown
 }
 
 // GetLogs is GET /api/jobs/{jobId}/logs: pages from the end.

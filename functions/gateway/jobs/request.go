@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// Request is what a job asked for, with its payload opened, and the number of its last command. The memory for it, and
-// for what is made of it, is the client's until the request has been answered.
+// Request returns the request of a job with its payload opened, and the number of its last command. The memory for it,
+// and for a request that is made of it, counts for the client until the request has been answered.
 func (a *API) Request(c *gin.Context, id uuid.UUID) (req jobspec.Request, command int, err error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()

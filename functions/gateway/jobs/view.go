@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-// full is a job on its own.
+// full is a job in its own response.
 type full struct {
 	jobview.Summary
 	Payload             json.RawMessage `json:"payload"`
@@ -29,7 +29,7 @@ type full struct {
 	Logs                []LogLine       `json:"logs"`
 }
 
-// scheduled is the tick that a job was made of.
+// scheduled is the tick that made a job.
 type scheduled struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
@@ -94,7 +94,7 @@ func newScheduled(by *jobstore.ScheduledBy) *scheduled {
 	return &scheduled{Name: by.Name, At: by.At.UTC()}
 }
 
-// NewLogs returns lines as they are shown.
+// NewLogs converts log lines for a response.
 func NewLogs(lines []logstore.Line) []LogLine {
 	logs := make([]LogLine, len(lines))
 	for i, line := range lines {
@@ -103,8 +103,8 @@ func NewLogs(lines []logstore.Line) []LogLine {
 	return logs
 }
 
-// attempts folds a job's moves by attempt. The history keeps the last hundred, so early attempts of a
-// long story are missing.
+// attempts groups a job's transitions by attempt. The history has the last 100 transitions, so the first attempts of a
+// job with many are missing.
 func attempts(job jobstore.Job) []attempt {
 	folded := []attempt{}
 	at := func(number int) *attempt {
@@ -130,7 +130,7 @@ func attempts(job jobstore.Job) []attempt {
 	return folded
 }
 
-// add takes over the fields of the attempt that a transition has.
+// add copies the fields that a transition has into the attempt.
 func (a *attempt) add(m jobevent.Move) {
 	if m.WorkerID != "" {
 		a.WorkerID = &m.WorkerID

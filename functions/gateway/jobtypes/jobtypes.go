@@ -1,4 +1,4 @@
-// Package jobtypes serves the job types, and checks payloads by the schemas that workers advertise.
+// Package jobtypes serves the job types, and checks payloads against the schemas that workers advertise.
 package jobtypes
 
 import (
@@ -32,7 +32,7 @@ type jobTypeBody struct {
 	Queues      []string        `json:"queues"`
 }
 
-// API is the endpoints of job types.
+// API has the endpoints of job types.
 type API struct {
 	Workers *workerstore.Store
 	Rules   jobspec.Rules
@@ -63,7 +63,7 @@ func (a *API) Get(c *gin.Context) error {
 	return apierror.New(apierror.NotFound, "no job type %q is known", c.Param("type"))
 }
 
-// jobTypes lists the built-in ones first, then the others by name.
+// jobTypes lists the built-in job types first, then the others by name.
 func (a *API) jobTypes(c *gin.Context) (jobTypesBody, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
@@ -93,7 +93,7 @@ func (a *API) jobType(name string, advertised workerstore.AdvertisedType) jobTyp
 	if json.Unmarshal(body.Schema, &about) == nil {
 		body.Title, body.Description = about.Title, about.Description
 	}
-	switch string(body.Schema) { // generators of clients want one type
+	switch string(body.Schema) { // client generators need an object type
 	case "true":
 		body.Schema = json.RawMessage("{}")
 	case "false":

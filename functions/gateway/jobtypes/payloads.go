@@ -17,22 +17,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Payloads checks payloads of job types that are not built in, by the schemas that workers advertise.
+// Payloads checks payloads of job types that are not built in, against the schemas that workers advertise.
 type Payloads struct {
 	advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)
 
 	mu       sync.Mutex
-	compiled map[string]func() *payloadschema.Schema // by its text; of a bad one, nil
+	compiled map[string]func() *payloadschema.Schema // by the text of the schema; nil for a bad one
 	slow     rate.Sometimes
 	asking   telemetry.Trouble
 }
 
 const (
-	maxCompiled        = 200         // above it all are forgotten
-	advertisedPatience = time.Second // for a database that will not take the job either
+	maxCompiled = 200 // when there are more, all are dropped
+	// advertisedPatience is short: a database that does not answer this read will not accept the job either.
+	advertisedPatience = time.Second
 )
 
-// NewPayloads makes a check by the job types that advertised returns.
+// NewPayloads makes a check of the job types that advertised returns.
 func NewPayloads(advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)) *Payloads {
 	return &Payloads{
 		advertised: advertised, compiled: map[string]func() *payloadschema.Schema{},
@@ -41,10 +42,10 @@ func NewPayloads(advertised func(context.Context) (map[string]workerstore.Advert
 	}
 }
 
-// Check returns why a job's payload is refused; nil: it is not.
+// Check returns why a payload is refused; nil: it is not.
 type Check func(*jobspec.Request) error
 
-// Check checks the payloads of one request. The workers are asked for at the first that needs them, and once.
+// Check checks the payloads of one request. It reads the schemas at most once, when the first payload needs them.
 func (p *Payloads) Check(ctx context.Context) Check {
 	advertised := sync.OnceValue(func() map[string]workerstore.AdvertisedType {
 		ctx, cancel := context.WithTimeout(ctx, advertisedPatience)
@@ -55,14 +56,14 @@ func (p *Payloads) Check(ctx context.Context) Check {
 	})
 	return func(req *jobspec.Request) error {
 		if slices.Contains(jobspec.Builtin(), req.JobType) {
-			return nil // it was checked when it was read
+			return nil // the decoder has checked it
 		}
 		return p.check(ctx, advertised()[req.JobType].Schemas, req)
 	}
 }
 
-// check refuses what every one of the schemas refuses: while workers change to another, both count. A schema
-// that cannot be used, or not in time, refuses nothing.
+// check refuses a payload that does not match any of the schemas: while workers are updated, the old and the new schema
+// both count. A schema that is invalid, or cannot be read in time, refuses nothing.
 func (p *Payloads) check(ctx context.Context, schemas []json.RawMessage, req *jobspec.Request) error {
 	var first error
 	for _, text := range schemas {
@@ -91,7 +92,7 @@ func (p *Payloads) check(ctx context.Context, schemas []json.RawMessage, req *jo
 	return first
 }
 
-// compile compiles each schema once, and logs once that it cannot.
+// compile compiles each schema once, and logs once that a schema is invalid.
 func (p *Payloads) compile(ctx context.Context, jobType string, text json.RawMessage) *payloadschema.Schema {
 	p.mu.Lock()
 	compiled, ok := p.compiled[string(text)]

@@ -15,12 +15,12 @@ import (
 
 const bootstrapPause = time.Second // between two tries
 
-// Bootstrap stores the key of BOOTSTRAP_API_KEY, as soon as the database answers.
+// Bootstrap stores the key of BOOTSTRAP_API_KEY as soon as the database answers.
 type Bootstrap struct {
 	store   *keystore.Store
 	keyring *access.Keyring
 	key     *apikey.Key   // nil: there is nothing to do
-	done    chan struct{} // closed when the key is stored, or is known to be useless, or there is none
+	done    chan struct{} // closed when the key is stored, cannot be used, or does not exist
 }
 
 // ParseBootstrapKey reads the setting; nil: it is empty.
@@ -35,8 +35,8 @@ func ParseBootstrapKey(setting secret.Text) (*apikey.Key, error) {
 	return &key, nil
 }
 
-// NewBootstrap makes a Bootstrap of a key. It does nothing if there is no key, or no keyring since authentication is
-// off.
+// NewBootstrap makes a Bootstrap of a key. It does nothing without a key, or without a keyring because authentication
+// is off.
 func NewBootstrap(key *apikey.Key, store *keystore.Store, keyring *access.Keyring) *Bootstrap {
 	b := &Bootstrap{store: store, keyring: keyring, key: key, done: make(chan struct{})}
 	if key == nil || keyring == nil {
@@ -64,10 +64,10 @@ func (b *Bootstrap) Run(ctx context.Context) {
 		trouble.Note(ctx, err)
 		switch {
 		case err == nil && !b.key.Matches(kept.Hash):
-			telemetry.Logger(ctx).Error("BOOTSTRAP_API_KEY lets nobody in: another key has its id", "key", b.key)
+			telemetry.Logger(ctx).Error("BOOTSTRAP_API_KEY is not valid: another key has its id", "key", b.key)
 			return
 		case err == nil && !kept.Live(time.Now()):
-			telemetry.Logger(ctx).Warn("BOOTSTRAP_API_KEY lets nobody in: it was revoked", "key", b.key)
+			telemetry.Logger(ctx).Warn("BOOTSTRAP_API_KEY is not valid: it was revoked", "key", b.key)
 			return
 		case err == nil:
 			b.keyring.Forget(b.key.ID())

@@ -1,4 +1,4 @@
-// Package keys serves API keys, the bootstrap key, and the keys by which receivers of webhooks verify.
+// Package keys serves API keys, the bootstrap key, and the keys with which receivers of webhooks verify.
 package keys
 
 import (
@@ -20,7 +20,7 @@ import (
 
 type keyBody struct {
 	KeyID      string     `json:"keyId"`
-	Key        string     `json:"key,omitempty"` // only where it was made: nobody can find it out later
+	Key        string     `json:"key,omitempty"` // only in the response that made it: the server does not store it
 	OwnerID    *string    `json:"ownerId"`
 	Name       string     `json:"name"`
 	Roles      []string   `json:"roles"`
@@ -41,7 +41,7 @@ func newKeyBody(k keystore.Key) keyBody {
 	}
 }
 
-// whoseKeys is the owner whose keys the request sees: all that there are, where it looks after all of it.
+// whoseKeys returns the owner whose keys the request sees; for the installation, all owners.
 func whoseKeys(c *gin.Context) apidb.Owner {
 	if edge.IsInstallation(c) {
 		return apidb.Everyone
@@ -49,7 +49,7 @@ func whoseKeys(c *gin.Context) apidb.Owner {
 	return edge.OwnerOf(c)
 }
 
-// API is the endpoints of API keys.
+// API has the endpoints of API keys.
 type API struct {
 	Store *keystore.Store
 	Auth  *edge.Authenticator
@@ -90,14 +90,14 @@ func (a *API) Create(c *gin.Context) error {
 	return nil
 }
 
-// newKey makes a key, and what is stored of it.
+// newKey makes a key, and the row that is stored of it.
 func newKey(by access.Principal) (apikey.Key, keystore.Key) {
 	key := apikey.New()
 	hash := key.Hash()
 	return key, keystore.Key{KeyID: key.ID(), Hash: hash[:], CreatedBy: by.Actor}
 }
 
-// answerKey hands a key out, this once.
+// answerKey shows a new key. No other response does.
 func answerKey(c *gin.Context, key apikey.Key, kept keystore.Key) {
 	body := newKeyBody(kept)
 	body.Key = key.Reveal()
@@ -203,14 +203,14 @@ func (a *API) Rotate(c *gin.Context) error {
 	return nil
 }
 
-// forget has what was changed of a key count at once here, and within 10 s elsewhere.
+// forget makes a change of a key take effect here at once; at other gateways it does within 10 s.
 func (a *API) forget(id string) {
 	if a.Auth.Gate != nil {
 		a.Auth.Gate.Keys.Forget(id)
 	}
 }
 
-// keyID returns the key id in the path. A text without the form of one names no key.
+// keyID returns the key id in the path. A text without the form of a key id names no key.
 func keyID(c *gin.Context) (string, error) {
 	id := c.Param("keyId")
 	if !apikey.CheckID(id) {

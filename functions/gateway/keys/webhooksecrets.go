@@ -20,13 +20,13 @@ type webhookSecretsBody struct {
 	Call    []string `json:"call"`
 }
 
-// WebhookSecrets is the endpoint of the keys by which receivers verify what JobWeaver sends.
+// WebhookSecrets is the endpoint of the keys with which receivers verify messages of JobWeaver.
 type WebhookSecrets struct {
 	Ends, Calls *webhook.Outgoing
 	Audit       *audit.Log
 }
 
-// Get is GET /api/webhook-secrets: the keys by which the owner's receivers verify.
+// Get is GET /api/webhook-secrets: the keys with which the owner's receivers verify.
 func (w *WebhookSecrets) Get(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	asked := q.Checked("ownerId", apibody.CheckOwner)

@@ -12,7 +12,7 @@ import (
 // countEvery is how often the count of accepted jobs is stored.
 const countEvery = 5 * time.Second
 
-// AcceptedCount stores for the statistics how many jobs this process has accepted.
+// AcceptedCount stores how many jobs this process has accepted, for the statistics.
 type AcceptedCount struct {
 	store   *jobstore.Store
 	trouble telemetry.Trouble
@@ -20,7 +20,7 @@ type AcceptedCount struct {
 
 // NewAcceptedCount makes the count of a store.
 func NewAcceptedCount(store *jobstore.Store) *AcceptedCount {
-	return &AcceptedCount{store: store, trouble: telemetry.Trouble{What: "enter the count of accepted jobs"}}
+	return &AcceptedCount{store: store, trouble: telemetry.Trouble{What: "store the count of accepted jobs"}}
 }
 
 // Run stores the count until ctx ends, and then the rest.

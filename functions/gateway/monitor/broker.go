@@ -10,10 +10,10 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 )
 
-// brokerAge is how old the broker's answer may be: each ask is a connection to it.
+// brokerAge is how old the broker's last answer may be: each check opens a connection.
 const brokerAge = time.Second
 
-// Broker checks the broker once for all health requests of the same time, and at most once a second.
+// Broker checks the broker once for all concurrent health requests, and at most once a second.
 type Broker struct {
 	connect func(context.Context) error
 	flight  singleflight.Group
@@ -33,7 +33,7 @@ func (b *Broker) ask(ctx context.Context) error {
 		return last.err
 	}
 	_, err, _ := b.flight.Do("", func() (any, error) {
-		if last := b.lately(); last != nil { // of a flight that ended after this request had looked
+		if last := b.lately(); last != nil { // of a check that ended after this request had looked
 			return nil, last.err
 		}
 		err := edge.Within(context.WithoutCancel(ctx), brokerPatience, b.connect)
@@ -43,7 +43,7 @@ func (b *Broker) ask(ctx context.Context) error {
 	return err
 }
 
-// lately is the last answer, while it is fresh.
+// lately returns the last answer while it is fresh.
 func (b *Broker) lately() *answered {
 	if last := b.last.Load(); last != nil && time.Since(last.at) < brokerAge {
 		return last

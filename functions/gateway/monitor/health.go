@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
-// How long the parts of a health check may take: its callers have short timeouts.
+// The time limits of the parts of a health check: its callers have short timeouts.
 const (
 	databasePatience = 2 * time.Second
 	brokerPatience   = time.Second
@@ -42,7 +42,7 @@ type component struct {
 
 type jobHealth struct {
 	Status  string      `json:"status"`
-	Details *jobDetails `json:"details"` // null where the database is away, or who asks is not the installation
+	Details *jobDetails `json:"details"` // null if the database is away, or if the request is not the installation's
 }
 
 type jobDetails struct {
@@ -52,7 +52,7 @@ type jobDetails struct {
 	PoolSize      int64 `json:"poolSize"`
 }
 
-// GetHealth is GET /api/health. It is public, but its counts are not: they are of all owners' jobs.
+// GetHealth is GET /api/health. It is public, but its counts are not: they cover the jobs of all owners.
 func (a *API) GetHealth(c *gin.Context) error {
 	body := healthBody{Status: up, Components: healthComponents{
 		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// lagAge is how old the lag of topics may be: a read asks the brokers for all groups.
+	// lagAge is how old the lag may be: a read asks the brokers for all groups.
 	lagAge = 5 * time.Second
-	// lagPatience is how long one read may take.
+	// lagPatience limits one read.
 	lagPatience = 3 * time.Second
 )
 
 type lagBody struct {
 	At     time.Time  `json:"at"`
-	Topics []topicLag `json:"topics"` // null: not known
+	Topics []topicLag `json:"topics"` // null: unknown
 }
 
 type topicLag struct {
@@ -32,21 +32,21 @@ type topicLag struct {
 	Members  int    `json:"members"`
 }
 
-// Lags holds the last answer of the brokers, also that they did not answer.
+// Lags caches the last answer of the brokers, including a failure.
 type Lags struct {
-	read    funchost.Lags // nil: this gateway has no broker to ask
+	read    funchost.Lags // nil: this gateway has no broker
 	trouble telemetry.Trouble
 
 	mu   sync.Mutex
 	last lagBody
 }
 
-// NewLags makes the lags that read returns; nil: there are none.
+// NewLags makes a cache of the lags that read returns; nil: there are none.
 func NewLags(read funchost.Lags) *Lags {
 	return &Lags{read: read, trouble: telemetry.Trouble{What: "read the lag of topics"}}
 }
 
-// get reads at most once in lagAge. Requests that come meanwhile wait for that read.
+// get reads at most once in lagAge. Requests that arrive during a read wait for it.
 func (l *Lags) get(ctx context.Context) lagBody {
 	l.mu.Lock()
 	defer l.mu.Unlock()

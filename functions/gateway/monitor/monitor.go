@@ -19,5 +19,5 @@ type API struct {
 	Auth     *edge.Authenticator
 	Audit    *audit.Log
 	Sealer   *sealing.Sealer
-	Unserved *telemetry.Trouble // of requests that are answered 503
+	Unserved *telemetry.Trouble // of requests that are answered with 503
 }

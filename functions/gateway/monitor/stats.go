@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-// Statistics is how statistics are shown.
+// Statistics is the response with statistics.
 type Statistics struct {
 	At            time.Time               `json:"at"`
 	AsOf          *time.Time              `json:"asOf"`
@@ -115,7 +115,7 @@ func (a *API) GetStats(c *gin.Context) error {
 	return nil
 }
 
-// NewStats returns statistics as they are shown.
+// NewStats converts statistics for a response.
 func NewStats(s *statstore.Stats) Statistics {
 	body := Statistics{
 		At: s.At, AsOf: jobview.UTC(s.AsOf), Jobs: newCounts(s.Total), Types: []typeCounts{}, Queues: []queueCounts{},
@@ -143,7 +143,7 @@ func NewStats(s *statstore.Stats) Statistics {
 	return body
 }
 
-// newCounts names every status.
+// newCounts has an entry for every status.
 func newCounts(of statstore.Counts) countsBody {
 	counts := countsBody{}
 	for _, status := range jobstate.All() {
@@ -186,7 +186,7 @@ func newLatency(of statstore.Latency) latency {
 	}
 }
 
-// newPercentiles knows none of nothing.
+// newPercentiles returns nulls if there were no jobs.
 func newPercentiles(of statstore.Percentiles) percentiles {
 	if of.Count == 0 {
 		return percentiles{}

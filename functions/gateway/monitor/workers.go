@@ -25,7 +25,7 @@ type workerBody struct {
 	JobTypes   []string           `json:"jobTypes"`
 	Partitions map[string][]int32 `json:"partitions"`
 	Slots      int                `json:"slots"`
-	Free       *int               `json:"free"` // these are null for an owner: they tell of others
+	Free       *int               `json:"free"` // these are null for an owner: they depend on the jobs of others
 	Busy       *int               `json:"busy"`
 	Rate       *float64           `json:"rate"`
 	Attempts   []heldAttempt      `json:"attempts"`
@@ -38,7 +38,7 @@ type heldAttempt struct {
 	Progress  *jobview.Progress `json:"progress"`
 }
 
-// ListWorkers is GET /api/workers. An owner sees what there is to run its jobs, and which of them run.
+// ListWorkers is GET /api/workers. An owner sees all workers, but only the attempts of its own jobs.
 func (a *API) ListWorkers(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
@@ -78,10 +78,10 @@ func newWorkerBody(w *workerstore.Worker) workerBody {
 	return body
 }
 
-// load returns how busy a worker is.
+// load sets how busy a worker is.
 func (b *workerBody) load(w *workerstore.Worker) {
 	busy := max(w.Slots-w.Free, 0)
-	if w.Stopping { // none is free, and those that are not busy are closed
+	if w.Stopping { // a stopping worker has no free slots, and those that are not busy are closed
 		busy = min(busy, len(w.Attempts))
 	}
 	b.Free, b.Busy, b.Rate = &w.Free, &busy, &w.Rate

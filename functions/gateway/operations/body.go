@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-// operation is one as it is shown; in a list without its jobs.
+// operation is an operation in a response; lists leave out its jobs.
 type operation struct {
 	OperationID uuid.UUID                      `json:"operationId"`
 	Command     string                         `json:"command"`

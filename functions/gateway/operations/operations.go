@@ -1,4 +1,4 @@
-// Package operations serves commands for many jobs.
+// Package operations serves operations: commands for many jobs.
 package operations
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// auditDetail is what the audit log has of an operation.
+// auditDetail is the part of an operation in the audit log.
 type auditDetail struct {
 	Command string          `json:"command"`
 	Filter  *apibody.Filter `json:"filter,omitempty"`
-	Jobs    int             `json:"jobs,omitempty"` // of a list
+	Jobs    int             `json:"jobs,omitempty"` // the number of jobs on a list
 }
 
-// API is the endpoints of operations.
+// API has the endpoints of operations.
 type API struct {
 	DB     *apidb.Store
 	Store  *operationstore.Store
@@ -66,7 +66,7 @@ func (a *API) Create(c *gin.Context) error {
 	if asked.Audit, err = audit.EntryOf(c, "operation/"+asked.ID.String(), details); err != nil {
 		return err
 	}
-	if request.Command == jobevent.CommandRetry { // of a filter nobody knows yet how many there are
+	if request.Command == jobevent.CommandRetry { // with a filter the number of jobs is not known yet
 		if err := a.Limits.AllowJobs(c, max(len(request.JobIDs), 1)); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (a *API) Create(c *gin.Context) error {
 	return nil
 }
 
-// hashOf is the same for requests that ask for the same, whatever they look like.
+// hashOf returns a hash that is equal for requests with the same meaning, whatever their formatting.
 func hashOf(request apibody.Operation) ([]byte, error) {
 	request.JobIDs = slices.Clone(request.JobIDs)
 	slices.SortFunc(request.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
@@ -104,7 +104,7 @@ func hashOf(request apibody.Operation) ([]byte, error) {
 	return hash[:], nil
 }
 
-// Get is GET /api/operations/{operationId}; with a wait it holds the answer until the operation has ended.
+// Get is GET /api/operations/{operationId}. With a wait, it holds the response until the operation has ended.
 func (a *API) Get(c *gin.Context) error {
 	id, err := edge.PathID(c, "operationId", operationstore.ErrNoOperation)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// What the buffer holds while the broker is slow. Projection publishes what goes beyond.
+// The limits of the buffer while the broker is slow. Events beyond them are left to projection.
 const (
 	maxEvents = 20_000
-	maxBytes  = 32 << 20    // those that are being published among them
-	oneTry    = time.Second // the one try of an event, and the longest that an answer waits for room
-	maxBatch  = 1_000       // events in one try, so that a slow broker still gets somewhere
+	maxBytes  = 32 << 20    // including those that are being published
+	oneTry    = time.Second // the time limit of an event's one try, and of a request that waits for room
+	maxBatch  = 1_000       // events in one try, so that a slow broker still makes progress
 )
 
-// Buffer publishes events soon after their rows are committed, many at once. An answer waits for it only while the
-// broker takes events more slowly than they come: a client that submits faster than the broker takes is slowed down.
-// Events that cannot be published are dropped: projection's reconcile publishes them again from the rows.
+// Buffer publishes events soon after their rows are committed, many at once. A request waits for the buffer only while
+// events arrive faster than the broker takes them: that slows down a client that submits too fast. Events that cannot
+// be published are dropped: projection's reconcile publishes them again from the rows.
 type Buffer struct {
 	mu     sync.Mutex
 	events []jobevent.Item
 	bytes  int
-	trying int           // bytes of those that run is trying to say
-	lost   int           // dropped since the last try, there was no room
+	trying int           // the size of the events that Run is publishing
+	lost   int           // how many were dropped for lack of room since the last try
 	broken bool          // the last try failed
 	filled chan struct{} // has one value when events is not empty
 	taken  chan struct{} // closed when there is room again
@@ -40,12 +40,12 @@ type Buffer struct {
 func New() *Buffer {
 	return &Buffer{
 		filled: make(chan struct{}, 1), taken: make(chan struct{}),
-		full:       telemetry.Trouble{What: "keep what was accepted until it is published; reconcile publishes the rest"},
-		publishing: telemetry.Trouble{What: "publish what was accepted; reconcile publishes the rest"},
+		full:       telemetry.Trouble{What: "buffer all events; reconcile publishes those that did not fit"},
+		publishing: telemetry.Trouble{What: "publish events; reconcile publishes them later"},
 	}
 }
 
-// Add hands events to Run. It waits for room, for a second at most.
+// Add hands events to Run. If there is no room, it waits for at most a second.
 func (s *Buffer) Add(events []jobevent.Item) {
 	if len(events) == 0 {
 		return
@@ -67,8 +67,8 @@ func (s *Buffer) Add(events []jobevent.Item) {
 	}
 }
 
-// awaitRoom reports whether there is room. It waits for it unless the broker takes nothing. The caller holds
-// the mutex, and holds it again.
+// awaitRoom reports whether there is room. It waits for room unless the last try failed. The caller holds the mutex,
+// and holds it again afterwards.
 func (s *Buffer) awaitRoom(events, size int) bool {
 	fits := func() bool { return len(s.events)+events <= maxEvents && s.bytes+s.trying+size <= maxBytes }
 	patience := time.NewTimer(oneTry)
@@ -102,7 +102,7 @@ func (s *Buffer) makeRoom() {
 	s.taken = make(chan struct{})
 }
 
-// forget ends a try: its events need no memory any more.
+// forget frees the memory of a try that has ended.
 func (s *Buffer) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Buffer) forget() {
 	s.makeRoom()
 }
 
-// ended notes how a try went.
+// ended records the result of a try.
 func (s *Buffer) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Buffer) ended(err error) {
 
 var errNoRoom = errors.New("there is no room")
 
-// Run publishes what there is, until ctx ends and the rest is published.
+// Run publishes events until ctx ends, and then those that are left.
 func (s *Buffer) Run(ctx context.Context, say funchost.Publish) {
 	for {
 		select {
@@ -146,7 +146,7 @@ func (s *Buffer) say(ctx context.Context, say funchost.Publish) {
 		s.ended(err)
 		s.publishing.Note(ctx, err, "events", len(events))
 		if err != nil {
-			return // more of it would only keep the next ones waiting
+			return // more tries would only delay the events behind them
 		}
 		events = events[n:]
 	}

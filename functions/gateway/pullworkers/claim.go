@@ -1,4 +1,4 @@
-// Package pullworkers passes requests of pull workers on to the instances of the function pull.
+// Package pullworkers forwards requests of pull workers to the instances of the function pull.
 package pullworkers
 
 import (
@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	leastWait  = 200 * time.Millisecond // for an instance to claim what it hands out
+	leastWait  = 200 * time.Millisecond // for an instance to claim the attempts that it hands out
 	shortWait  = 10 * time.Second       // a shorter wait is kept to the millisecond
-	answerTime = 10 * time.Second       // beyond a claim's wait
+	answerTime = 10 * time.Second       // beyond the wait of a claim
 	tagsTime   = time.Second
 )
 
-// API is the endpoints of pull workers.
+// API has the endpoints of pull workers.
 type API struct {
 	pull  *Instances
 	store *jobstore.Store
@@ -89,8 +89,8 @@ func endOnSecond(now time.Time, wait time.Duration) time.Duration {
 	return now.Add(wait).Truncate(time.Second).Sub(now)
 }
 
-// addTags fills in what the api database knows and pull does not. Without that database the attempts go out all the
-// same: refused, they would be lost, and at last their jobs would fail.
+// addTags adds the tags, which the api database has and pull does not. Without that database the attempts are handed
+// out anyway: if they were refused, they would be lost, and in the end their jobs would fail.
 func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	ctx, cancel := context.WithTimeout(ctx, tagsTime)
 	defer cancel()
@@ -110,7 +110,7 @@ func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	}
 }
 
-// worksFor returns the owner whose attempts the request may claim; with a key of the installation, all owners.
+// worksFor returns the owner whose attempts the request may claim; with a key of the installation, those of all owners.
 func worksFor(c *gin.Context) pullwire.Caller {
 	p := access.Of(c.Request.Context())
 	if p.Everyone || p.Owner == "" {
@@ -119,7 +119,8 @@ func worksFor(c *gin.Context) pullwire.Caller {
 	return pullwire.Caller{Owner: p.Owner}
 }
 
-// covers refuses a claim of job types or queues that the key does not cover. Without queues, those of the key apply.
+// covers refuses a claim of job types or queues that the key does not cover. A claim without queues gets those of the
+// key.
 func covers(c *gin.Context, claim *apibody.WorkClaim) error {
 	p := access.Of(c.Request.Context())
 	if len(claim.Queues) == 0 {
@@ -138,7 +139,7 @@ func covers(c *gin.Context, claim *apibody.WorkClaim) error {
 	return nil
 }
 
-// claim asks the instances for attempts; nil: none came.
+// claim claims attempts from the instances; nil: there were none in time.
 func (a *API) claim(ctx context.Context, asked pullwire.Claim) (*pullwire.Attempts, error) {
 	all, err := a.pull.instances(ctx)
 	if err != nil {
@@ -147,8 +148,8 @@ func (a *API) claim(ctx context.Context, asked pullwire.Claim) (*pullwire.Attemp
 	if len(all) == 1 {
 		return a.claimAt(ctx, all[0], asked)
 	}
-	// An instance that hands out an attempt counts it as running, so only one of them may answer. The others are only
-	// asked whether they have one.
+	// An instance that hands out an attempt counts it as running, so only one instance may do so. The others are only
+	// asked whether they have an attempt.
 	deadline := time.Now().Add(asked.Wait)
 	for {
 		peek := asked

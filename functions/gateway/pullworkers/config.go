@@ -6,13 +6,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// Config says where pull workers find their attempts.
+// Config has the addresses of the instances that hand out attempts.
 type Config struct {
 	URLs       []string `envconfig:"PULL_URL" desc:"URLs of the function pull, to which /api/workers/claim, beat and settle are passed on; each address to which a name resolves is an instance; empty: there are no pull workers"`
 	ClaimLimit int      `envconfig:"PULL_CLAIM_LIMIT" default:"2000" desc:"claims of pull workers of each owner that are held at once; more are answered 429"`
 }
 
-// Plain names the settings by which requests go to pull in plain text.
+// Plain returns the settings whose addresses use plain HTTP.
 func (c Config) Plain() []string {
 	for _, text := range c.URLs {
 		if u, err := url.Parse(text); err == nil && u.Scheme == "http" && !tlsfiles.IsLoopback(u.Hostname()) {

@@ -24,13 +24,13 @@ import (
 const (
 	defaultClaimLimit = 2000
 
-	lookupEvery   = 2 * time.Second // at most, and only while pull workers come
+	lookupEvery   = 2 * time.Second // at most, and only while pull workers send requests
 	lookupTimeout = 2 * time.Second
 	goneAfter     = time.Minute // an address that has left the DNS may still have attempts
 	connectWithin = 2 * time.Second
 
-	// overAfter is how long an instance may be away before its attempts are called lost: when it was killed, others may
-	// have them run again 7 s later, since its last heartbeat was up to 3 s old.
+	// overAfter is how long an instance may be away before its attempts are reported as lost. If it was killed, another
+	// worker may run them again 7 s later, because its last heartbeat was up to 3 s old.
 	overAfter = 7 * time.Second
 )
 
@@ -38,7 +38,7 @@ const (
 type Instances struct {
 	urls    []*url.URL
 	secret  string
-	held    *throttle.Held // claims of each owner
+	held    *throttle.Held // concurrent claims of each owner
 	lookup  func(ctx context.Context, host string) ([]string, error)
 	trouble telemetry.Trouble
 
@@ -52,11 +52,11 @@ type instance struct {
 	id, address, url string
 	client           *http.Client
 	seenAt           time.Time // in the DNS
-	awaySince        time.Time // no beat came through since then; zero: the last one did
-	awayAt           time.Time // the last one that did not
+	awaySince        time.Time // since when every heartbeat has failed; zero: the last one succeeded
+	awayAt           time.Time // the last heartbeat that failed
 }
 
-// NewInstances makes the instances at the URLs of a Config. An error begins with the setting that is wrong.
+// NewInstances makes the instances at the URLs of a Config. An error begins with the name of the wrong setting.
 func NewInstances(cfg Config, keys *webhook.CallbackKeys) (*Instances, error) {
 	if cfg.ClaimLimit < 0 {
 		return nil, fmt.Errorf("PULL_CLAIM_LIMIT: %d is negative", cfg.ClaimLimit)
@@ -77,12 +77,12 @@ func NewInstances(cfg Config, keys *webhook.CallbackKeys) (*Instances, error) {
 		p.urls = append(p.urls, u)
 	}
 	if len(p.urls) > 0 && p.secret == "" {
-		return nil, errors.New("CALLBACK_SECRETS: is not set, and PULL_URL is; pull knows a gateway by it")
+		return nil, errors.New("CALLBACK_SECRETS: is required with PULL_URL, because pull authenticates gateways by it")
 	}
 	return p, nil
 }
 
-// instances are those that the DNS has, in an order of their own each time.
+// instances returns the instances in the DNS, in random order.
 func (p *Instances) instances(ctx context.Context) ([]*instance, error) {
 	if len(p.urls) == 0 {
 		return nil, apierror.New(apierror.Unavailable, "this installation has no pull workers: PULL_URL is not set")
@@ -103,7 +103,7 @@ func (p *Instances) instances(ctx context.Context) ([]*instance, error) {
 	}
 	for _, in := range p.known {
 		if in.seenAt.Equal(latest) {
-			all = append(all, in) // a map's order is another each time
+			all = append(all, in) // the iteration order of a map is random
 		}
 	}
 	if len(all) == 0 {
@@ -112,7 +112,7 @@ func (p *Instances) instances(ctx context.Context) ([]*instance, error) {
 	return all, nil
 }
 
-// resolve notes which addresses there are now. What a failed lookup had before stays. The caller holds the mutex.
+// resolve updates the addresses. After a failed lookup, the addresses from before stay. The caller holds the mutex.
 func (p *Instances) resolve(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
@@ -143,7 +143,8 @@ func (p *Instances) resolve(ctx context.Context, now time.Time) {
 	})
 }
 
-// instance is that of an address. It speaks to the name of the URL, so that a certificate is for that, at this address.
+// instance makes the client of an address. It connects to the address but uses the name of the URL, for which the
+// certificate is.
 func (p *Instances) instance(u *url.URL, address string) *instance {
 	hash := sha256.Sum256([]byte(u.Scheme + "://" + address))
 	id := hex.EncodeToString(hash[:5])
@@ -156,7 +157,7 @@ func (p *Instances) instance(u *url.URL, address string) *instance {
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return dialer.DialContext(ctx, network, address)
 			},
-			ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, // of each claim that is held; longer bodies go past them
+			ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, // for each held claim; longer bodies bypass these buffers
 			MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute, DisableCompression: true,
 			TLSHandshakeTimeout: connectWithin,
 		},
@@ -166,15 +167,15 @@ func (p *Instances) instance(u *url.URL, address string) *instance {
 	return in
 }
 
-// byID is the instance that handed out tokens that begin with an id; nil: it is gone.
+// byID returns the instance that handed out tokens that begin with an id; nil: it is gone.
 func (p *Instances) byID(id string) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known[id]
 }
 
-// isOver notes whether a beat that was sent at an instant came through, and reports whether the instance has been away
-// for so long that its attempts are over.
+// isOver records whether a heartbeat that was sent at an instant succeeded, and reports whether the instance has been
+// away so long that its attempts are lost.
 func (p *Instances) isOver(in *instance, sent time.Time, failed error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +183,7 @@ func (p *Instances) isOver(in *instance, sent time.Time, failed error) bool {
 	case failed == nil:
 		in.awaySince = time.Time{}
 		return false
-	case in.awaySince.IsZero() || sent.Sub(in.awayAt) > 2*overAfter: // a beat that its sender gave up proves little
+	case in.awaySince.IsZero() || sent.Sub(in.awayAt) > 2*overAfter: // a cancelled heartbeat proves little
 		in.awaySince = sent
 	}
 	in.awayAt = time.Now()

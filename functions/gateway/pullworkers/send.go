@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
-// post sends a request and reads its answer.
+// post sends a request and decodes its response.
 func (p *Instances) post(ctx context.Context, in *instance, path string, body, answer any) error {
 	res, err := p.send(ctx, in, path, body)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *Instances) post(ctx context.Context, in *instance, path string, body, a
 
 var errNoPull = apierror.New(apierror.Unavailable, "the function pull cannot be reached; send the request again")
 
-// send returns answers of 2xx only.
+// send returns only responses with a 2xx.
 func (p *Instances) send(ctx context.Context, in *instance, path string, body any) (*http.Response, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *Instances) send(ctx context.Context, in *instance, path string, body an
 	res, err := in.client.Do(req)
 	if err != nil {
 		switch gone := ctx.Err(); {
-		case errors.Is(gone, context.Canceled): // the pull worker went away: nothing is wrong with pull
+		case errors.Is(gone, context.Canceled): // the pull worker disconnected: pull itself is fine
 			return nil, fmt.Errorf("ask pull: %w", gone)
 		case gone == nil:
 			p.trouble.Note(ctx, err, "instance", in.address)
@@ -52,7 +52,7 @@ func (p *Instances) send(ctx context.Context, in *instance, path string, body an
 	}
 	if res.StatusCode/100 != 2 {
 		_ = res.Body.Close()
-		if res.StatusCode != http.StatusServiceUnavailable { // it stops
+		if res.StatusCode != http.StatusServiceUnavailable { // a 503 means that the instance stops
 			p.trouble.Note(ctx, fmt.Errorf("answered %s", res.Status), "instance", in.address)
 		}
 		return nil, errNoPull

@@ -56,7 +56,7 @@ func (a *API) Heartbeat(c *gin.Context) error {
 		answer.Cancelled, answer.Lost = append(answer.Cancelled, got.Cancelled...), append(answer.Lost, got.Lost...)
 	})
 	if err != nil && len(at) == 1 {
-		return err // of several instances the others' answers count; what is not named goes on
+		return err // of several instances the responses of the others count; attempts without a response go on
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil
@@ -108,7 +108,7 @@ func (a *API) Settle(c *gin.Context) error {
 	return nil
 }
 
-// each calls do for every instance, side by side.
+// each calls do for every instance concurrently.
 func each(at map[*instance][]int, do func(*instance, []int)) {
 	var all sync.WaitGroup
 	for in, own := range at {
@@ -117,7 +117,7 @@ func each(at map[*instance][]int, do func(*instance, []int)) {
 	all.Wait()
 }
 
-// byInstance sorts the indices of tokens by the instances that handed them out; unknown: there is none.
+// byInstance groups the indices of tokens by the instances that handed them out. unknown has those without an instance.
 func (a *API) byInstance(
 	ctx context.Context, n int, token func(int) string,
 ) (at map[*instance][]int, unknown []int, err error) {

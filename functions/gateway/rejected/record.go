@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-// record is one as a list shows it.
+// record is a rejected record in a list.
 type record struct {
 	ID             uuid.UUID  `json:"id"`
 	Function       string     `json:"function"`
@@ -29,7 +29,7 @@ type record struct {
 	RedrivenBy     *string    `json:"redrivenBy"`
 }
 
-// wholeRecord is one with all that the record has.
+// wholeRecord is a rejected record in its own response.
 type wholeRecord struct {
 	record
 	Key     *recordBytes   `json:"key"`
@@ -42,7 +42,7 @@ type recordHeader struct {
 	Value *recordBytes `json:"value"`
 }
 
-// recordBytes are bytes as text where they are UTF-8, else as base64.
+// recordBytes are shown as text if they are UTF-8, and as base64 otherwise.
 type recordBytes struct {
 	Encoding string `json:"encoding"`
 	Data     string `json:"data"`

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// redrivePatience bounds how long a redrive waits for the broker: the row is locked meanwhile.
+// redrivePatience limits how long a redrive waits for the broker: the row is locked meanwhile.
 const redrivePatience = 5 * time.Second
 
 // Redrive is POST /api/rejected/{rejectedId}/redrive.
@@ -55,8 +55,8 @@ func redriveError(err error) error {
 	return fmt.Errorf("%w: %w", err, away)
 }
 
-// redriveRefusal is why a record is not put on its topic again; empty: it can be. What came long ago must not come
-// again: the functions may have forgotten that they have dealt with its job, and would run it once more.
+// redriveRefusal returns why a record cannot be redriven; empty: it can. An old record must not be published again: the
+// functions may have forgotten that they have handled its job, and would run it once more.
 func (a *API) redriveRefusal(r rejectedstore.Rejected, now time.Time) string {
 	at := r.RejectedAt
 	if r.Record.RecordedAt != nil && r.Record.RecordedAt.Before(at) {
@@ -73,16 +73,16 @@ func (a *API) redriveRefusal(r rejectedstore.Rejected, now time.Time) string {
 	case !r.Whole:
 		return "the release that rejected it did not keep its key and all of its headers"
 	case known < 0:
-		return fmt.Sprintf("%s is no topic of this installation and its QUEUES", r.Record.Topic)
+		return fmt.Sprintf("%s is not a topic of this installation with its QUEUES", r.Record.Topic)
 	case r.Record.Topic == jobevent.TopicDeadLetter:
-		return "no function acts on what is on " + jobevent.TopicDeadLetter
+		return "no function acts on records of " + jobevent.TopicDeadLetter
 	case topics[known].Compacted:
-		return fmt.Sprintf("on %s it would take the place of a later status of its job; the scheduler publishes the latest"+
+		return fmt.Sprintf("on %s it would replace a later status of its job; the scheduler publishes the latest one"+
 			" again by itself", r.Record.Topic)
 	case topics[known].Retention < jobevent.MaxRetention:
-		return fmt.Sprintf("what is on %s holds for a moment only, and is published again by itself", r.Record.Topic)
+		return fmt.Sprintf("a record on %s is valid only for a moment, and a new one follows by itself", r.Record.Topic)
 	case now.Sub(at) > jobevent.MaxRetention:
-		return fmt.Sprintf("it is older than %d days: what it asks for may be done and forgotten, and would be done again",
+		return fmt.Sprintf("it is older than %d days: its request may be done and forgotten, and would be done again",
 			jobevent.MaxRetention/(24*time.Hour))
 	}
 	return ""

@@ -18,15 +18,15 @@ type page struct {
 	NextCursor *string  `json:"nextCursor"`
 }
 
-// API is the endpoints of rejected records.
+// API has the endpoints of rejected records.
 type API struct {
 	Store        *rejectedstore.Store
-	Queues       []string         // of the installation
-	PublishAgain funchost.Redrive // puts a record on its topic again
+	Queues       []string         // those of the installation
+	PublishAgain funchost.Redrive // publishes a record on its topic again
 	Audit        *audit.Log
 }
 
-// List is GET /api/rejected: pages by key, newest first. The cursor is the number of the last one.
+// List is GET /api/rejected: pages by key, newest first. The cursor is the number of the last record.
 func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := rejectedstore.Filter{

@@ -33,7 +33,7 @@ type schedule struct {
 	LastJobID *uuid.UUID      `json:"lastJobId"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
-	Sealed    []string        `json:"sealed,omitempty"` // that cannot be shown
+	Sealed    []string        `json:"sealed,omitempty"` // members that cannot be shown
 }
 
 func newSchedule(s schedulestore.Schedule) schedule {
@@ -52,7 +52,7 @@ func newSchedule(s schedulestore.Schedule) schedule {
 	return body
 }
 
-// open shows a schedule as it was asked for; null is the job of one that does not open.
+// open converts a schedule for a response. The job of a schedule that cannot be opened is null.
 func (a *API) open(ctx context.Context, s schedulestore.Schedule) schedule {
 	err := s.Open(a.Sealer)
 	body := newSchedule(s)
@@ -63,7 +63,7 @@ func (a *API) open(ctx context.Context, s schedulestore.Schedule) schedule {
 	return body
 }
 
-// seal has a schedule's job kept sealed. Its owner and name are known by now.
+// seal seals a schedule's job. Its owner and name are known at this point.
 func (a *API) seal(asked *apibody.Schedule) {
 	asked.JobJSON = a.Sealer.Seal(sealing.OfSchedule(asked.Name, asked.Job.OwnerID), asked.JobJSON)
 }

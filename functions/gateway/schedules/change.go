@@ -59,7 +59,7 @@ func (a *API) Delete(c *gin.Context) error {
 	return nil
 }
 
-// Run is POST /api/schedules/{name}/run: a job at once.
+// Run is POST /api/schedules/{name}/run: it submits a job of the schedule at once.
 func (a *API) Run(c *gin.Context) error {
 	key, err := scheduleKey(c)
 	if err != nil {

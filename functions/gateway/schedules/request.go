@@ -13,9 +13,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and what stands around it
+const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and the other members of a schedule
 
-// read reads a request's schedule.
+// read reads the schedule in a request.
 func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
 	body, err := edge.ReadJSON(c, maxBytes)
 	if err != nil {
@@ -28,13 +28,13 @@ func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
 	if err := asked.Validate(a.Rules); err != nil {
 		return asked, err
 	}
-	if err := asked.Belong(edge.OwnerOf(c).Names(asked.Job.OwnerID)); err != nil { // what is sealed has its owner's place
+	if err := asked.Belong(edge.OwnerOf(c).Names(asked.Job.OwnerID)); err != nil { // sealed values are bound to the owner
 		return asked, err
 	}
 	return asked, apibody.OfJob(a.Payloads.Check(c.Request.Context())(&asked.Job))
 }
 
-// fires refuses a schedule that is over before it fires.
+// fires refuses a schedule that ends before its first tick.
 func fires(asked apibody.Schedule) error {
 	from := time.Now()
 	if asked.StartAt != nil && asked.StartAt.After(from) {
@@ -45,7 +45,7 @@ func fires(asked apibody.Schedule) error {
 		return badSchedule("cron", err.Error())
 	}
 	if first := spec.Next(from.Add(-time.Nanosecond)); asked.EndAt != nil && first.After(*asked.EndAt) {
-		return badSchedule("endAt", "is before the first time at which it would fire, "+first.Format(time.RFC3339))
+		return badSchedule("endAt", "is before the first tick, "+first.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func badSchedule(path, message string) error {
 	}
 }
 
-// scheduleKey is the schedule that a path names, beside parameters of its own.
+// scheduleKey returns the key of the schedule in the path, and refuses unknown parameters.
 func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
 	q := edge.NewQuery(c)
 	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", apibody.CheckOwner))}

@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// API is the endpoints of schedules.
+// API has the endpoints of schedules.
 type API struct {
 	Store    *schedulestore.Store
 	Rules    jobspec.Rules
@@ -109,7 +109,7 @@ type page struct {
 	NextCursor *string    `json:"nextCursor"`
 }
 
-// List is GET /api/schedules: pages by key, in the order of names.
+// List is GET /api/schedules: pages by key, sorted by name.
 func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := schedulestore.Filter{

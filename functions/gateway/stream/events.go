@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
-// ShowJob returns a job as a list shows it. What only that needs is forgotten.
+// ShowJob returns a job in the form of a list entry. It drops the output, which the hub does not need afterwards.
 func (a *API) ShowJob(ctx context.Context, job *jobstore.Changed) ([]byte, error) {
 	a.Jobs.Open(ctx, &job.Job)
 	data, err := json.Marshal(jobview.New(job.Job))
@@ -27,11 +27,11 @@ func (a *API) ShowJob(ctx context.Context, job *jobstore.Changed) ([]byte, error
 	return data, nil
 }
 
-// logBody is new lines of a job's log.
+// logBody has new lines of a job's log.
 type logBody struct {
 	JobID  uuid.UUID      `json:"jobId"`
 	Logs   []jobs.LogLine `json:"logs"`
-	Sealed []string       `json:"sealed,omitempty"` // that cannot be shown
+	Sealed []string       `json:"sealed,omitempty"` // members that cannot be shown
 }
 
 // ShowLines returns the data of an event about new lines of a job's log.
@@ -39,7 +39,8 @@ func (a *API) ShowLines(ctx context.Context, id uuid.UUID, lines []logstore.Line
 	return json.Marshal(logBody{JobID: id, Sealed: a.Jobs.OpenLines(ctx, id, lines), Logs: jobs.NewLogs(lines)})
 }
 
-// ReadStats returns an owner's statistics, and what of them reports whether they have changed: not when they were read.
+// ReadStats returns an owner's statistics, and the part of them that is compared to find changes: all but the time of
+// the read.
 func (a *API) ReadStats(ctx context.Context, owner apidb.Owner) (shown, compared []byte, err error) {
 	stats, err := a.Stats.Get(ctx, owner, "", "")
 	if err != nil {

@@ -24,14 +24,14 @@ import (
 const (
 	streamType = "text/event-stream"
 
-	beatEvery     = 15 * time.Second // of a stream that has nothing to say
-	checkEvery    = 5 * time.Second  // how old what is known of its key may be when a stream says something
-	takePatience  = 20 * time.Second // how long a client may take to read what is sent at once
-	retryAfter    = 2 * time.Second  // when a client that has lost its stream comes back
+	beatEvery     = 15 * time.Second // on a stream without events
+	checkEvery    = 5 * time.Second  // how old the last check of the key may be when an event is sent
+	takePatience  = 20 * time.Second // how long a client may take to read a write
+	retryAfter    = 2 * time.Second  // after which a client that lost its stream reconnects
 	withheldPause = time.Second      // before a key that could not be checked is checked again
 )
 
-// API is the endpoint of the event stream, and makes the data of its events.
+// API has the endpoint of the event stream, and makes the data of its events.
 type API struct {
 	Store  *jobstore.Store
 	Logs   *logstore.Store
@@ -72,12 +72,12 @@ func (a *API) Get(c *gin.Context) error {
 
 func startStream(c *gin.Context) {
 	c.Header("Content-Type", streamType)
-	c.Header("X-Accel-Buffering", "no") // nginx would keep events back
+	c.Header("X-Accel-Buffering", "no") // nginx would buffer events
 	c.Status(http.StatusOK)
 	c.Writer.WriteHeaderNow()
 }
 
-// headOfStream answers HEAD as GET would begin, and ends.
+// headOfStream answers HEAD with the headers of a GET.
 func (a *API) headOfStream(c *gin.Context, s *changes.Subscription) error {
 	if s.JobID != uuid.Nil {
 		ctx, cancel := edge.WithPatience(c)
@@ -100,7 +100,7 @@ func streamOf(c *gin.Context) (*changes.Subscription, error) {
 		s.JobID, known = q.JobID("jobId"), []string{"jobId"}
 		for _, name := range append([]string{"status"}, jobs.Filters...) {
 			if q.Values.Has(name) {
-				q.Bad(name, "has no place beside jobId, which stands for one job")
+				q.Bad(name, "cannot be combined with jobId, which selects one job")
 				known = append(known, name)
 			}
 		}
@@ -111,7 +111,7 @@ func streamOf(c *gin.Context) (*changes.Subscription, error) {
 	return s, q.Close(known...)
 }
 
-// joinStream gives a stream its place, and what it is sent first.
+// joinStream gives a stream its place in the ring, and returns the first frames.
 func (a *API) joinStream(c *gin.Context, s *changes.Subscription) (first []byte, leave func(), err error) {
 	first = fmt.Appendf(nil, "retry: %d\n\n", retryAfter.Milliseconds())
 	if s.JobID == uuid.Nil {
@@ -120,7 +120,7 @@ func (a *API) joinStream(c *gin.Context, s *changes.Subscription) (first []byte,
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if _, err := a.streamed(ctx, s); err != nil { // nobody has the hub follow what is not theirs
+	if _, err := a.streamed(ctx, s); err != nil { // before Join: the hub must not follow a job of another owner
 		return nil, nil, err
 	}
 	end, err := a.Logs.End(ctx, s.JobID)
@@ -131,7 +131,7 @@ func (a *API) joinStream(c *gin.Context, s *changes.Subscription) (first []byte,
 	if s.LastEventID != "" && !s.Missed() {
 		return first, leave, nil
 	}
-	// After the place was taken: what changes from now on stands behind it.
+	// After Join: every later change is an event behind the stream's place.
 	job, err := a.streamed(ctx, s)
 	if err != nil {
 		leave()
@@ -145,7 +145,7 @@ func (a *API) joinStream(c *gin.Context, s *changes.Subscription) (first []byte,
 	return append(first, changes.Frame(changes.EventJob, "", data)...), leave, nil
 }
 
-// streamed is the job that a stream is of, if its owner has it.
+// streamed returns the job of a stream. It returns ErrNoJob if the stream's owner has no such job.
 func (a *API) streamed(ctx context.Context, s *changes.Subscription) (*jobstore.Changed, error) {
 	jobs, _, err := a.Store.ChangedJobs(ctx, []uuid.UUID{s.JobID})
 	if err == nil && (len(jobs) == 0 || !s.Filter.Fits(s.Owner, &jobs[0])) {
@@ -157,10 +157,10 @@ func (a *API) streamed(ctx context.Context, s *changes.Subscription) (*jobstore.
 	return &jobs[0], nil
 }
 
-// send sends until the client goes, the key is none any more, or the process is about to end.
+// send sends events until the client disconnects, the key is revoked, or the process is about to end.
 func (a *API) send(c *gin.Context, s *changes.Subscription, first []byte) {
 	out := http.NewResponseController(c.Writer)
-	_ = out.SetReadDeadline(time.Time{}) // of the request; nothing more is read of it
+	_ = out.SetReadDeadline(time.Time{}) // of the request, whose body is not read any more
 	if !deliver(c, out, append(first, a.Hub.Heartbeat(s)...)) {
 		return
 	}
@@ -177,7 +177,7 @@ func (a *API) send(c *gin.Context, s *changes.Subscription, first []byte) {
 		}
 		var more <-chan struct{}
 		var again <-chan time.Time
-		if time.Since(checked) > 2*checkEvery { // the key cannot be checked: nothing is said until it can
+		if time.Since(checked) > 2*checkEvery { // the key cannot be checked: nothing is sent until it can
 			again = time.After(withheldPause)
 		} else {
 			var frames [][]byte
@@ -200,12 +200,12 @@ func (a *API) send(c *gin.Context, s *changes.Subscription, first []byte) {
 	}
 }
 
-// deliver has a client take what is sent. It is false for one that does not, for too long, or that is gone.
+// deliver writes frames to a client. It returns false if the client does not read them in time, or is gone.
 func deliver(c *gin.Context, out *http.ResponseController, frames ...[]byte) bool {
 	if len(frames) == 0 {
 		return true
 	}
-	_ = out.SetWriteDeadline(time.Now().Add(takePatience)) // a recorder of a test has none
+	_ = out.SetWriteDeadline(time.Now().Add(takePatience)) // the recorder of a test has none
 	for _, frame := range frames {
 		if _, err := c.Writer.Write(frame); err != nil {
 			return false

@@ -39,11 +39,12 @@ func (a *API) Accept(c *gin.Context, entry *apidb.Audit, jobs []jobstore.NewJob)
 	if err != nil {
 		return nil, err
 	}
-	return accepted, a.tell(ctx, jobs, accepted)
+	return accepted, a.publish(ctx, jobs, accepted)
 }
 
-// coalescerFor is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
-// its company wait too. Submits of one ordering key wait for each other anyway: together they wait once.
+// coalescerFor returns the coalescer for a single job; nil: it is inserted alone. A job with an idempotency key may
+// have to wait for another transaction with that key, and would delay the jobs in the same statement. Jobs with the
+// same ordering key wait for each other anyway: in one statement they wait once.
 func (a *API) coalescerFor(jobs []jobstore.NewJob) *coalesce.Coalescer {
 	if len(jobs) > 1 {
 		return nil
@@ -57,7 +58,7 @@ func (a *API) coalescerFor(jobs []jobstore.NewJob) *coalesce.Coalescer {
 	return nil
 }
 
-func (a *API) tell(ctx context.Context, jobs []jobstore.NewJob, accepted []jobstore.Accepted) error {
+func (a *API) publish(ctx context.Context, jobs []jobstore.NewJob, accepted []jobstore.Accepted) error {
 	events := make([]jobevent.Item, 0, len(jobs))
 	watched := a.Hub.IsWatched()
 	for i := range accepted {

@@ -25,7 +25,7 @@ type batchResult struct {
 	Error  *edge.ErrorBody `json:"error,omitempty"`
 }
 
-// SubmitBatch is POST /api/jobs/batch: the good jobs are accepted, the bad ones are not.
+// SubmitBatch is POST /api/jobs/batch: valid jobs are accepted even if others are refused.
 func (a *API) SubmitBatch(c *gin.Context) error {
 	if c.GetHeader(edge.IdempotencyKeyHeader) != "" {
 		return edge.BadKeyHeader("cannot be that of many jobs: give each its idempotencyKey")
@@ -77,7 +77,7 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 	return nil
 }
 
-// json is the body as json.Marshal writes it, in a fifth of its time.
+// json returns the same bytes as json.Marshal, in a fifth of the time.
 func (b batchBody) json() ([]byte, error) {
 	const room = len(`{"status":202,"jobId":"00000000-0000-0000-0000-000000000000"},`)
 	out := append(make([]byte, 0, (len(b.Results)+1)*room), `{"results":[`...)

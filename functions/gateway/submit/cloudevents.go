@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	maxEventBytes = jobspec.MaxJobBytes + 64<<10 // a job's and an envelope's
-	// maxIdentity bounds source and id together: an index entry holds both.
+	maxEventBytes = jobspec.MaxJobBytes + 64<<10 // for a job and an envelope
+	// maxIdentity bounds the length of source and id together, because an index entry holds both.
 	maxIdentity = 2_000
 )
 
-// received is what a request to /events carries.
+// received holds the events of a request to /events.
 type received struct {
 	events []event.Event
 	batch  bool
-	data   bool // an event's data stands in a member of that name
+	data   bool // the data of an event is in the member of that name
 }
 
-// readEvents reads one event or a batch, in any of CloudEvents' three modes.
+// readEvents reads one event or a batch, in any of the three modes of CloudEvents.
 func readEvents(c *gin.Context) (received, error) {
 	media, err := edge.MediaType(c)
 	if err != nil {
@@ -79,7 +79,7 @@ func readBatch(c *gin.Context) ([]event.Event, error) {
 	return events, nil
 }
 
-// invalid is nil for nil.
+// invalid wraps an error as a refusal of the request; nil stays nil.
 func invalid(err error) error {
 	if err == nil {
 		return nil

@@ -35,8 +35,8 @@ type eventResult struct {
 	JobID uuid.UUID `json:"jobId"`
 }
 
-// SubmitEvents is POST /events. Of a batch all events become jobs, or none. An event that can never get
-// better is answered 400, 413 or 415, which Knative's dispatchers do not try again.
+// SubmitEvents is POST /events. Either all events of a batch become jobs, or none. An event that can never be accepted
+// is answered with 400, 413 or 415, after which Knative's dispatchers do not send it again.
 func (a *API) SubmitEvents(c *gin.Context) error {
 	in, err := readEvents(c)
 	if err != nil {
@@ -75,7 +75,8 @@ func (a *API) SubmitEvents(c *gin.Context) error {
 	return nil
 }
 
-// prefersReply: Knative's brokers ask so, and would take any body of a 2xx that is no event for an error.
+// prefersReply reports whether the request has Prefer: reply. Knative's brokers send it, and treat any body of a 2xx
+// that is no event as an error.
 func prefersReply(header http.Header) bool {
 	_, found := edge.Preference(header, "reply")
 	return found
@@ -89,7 +90,7 @@ func (a *API) jobOf(ctx context.Context, e event.Event, params url.Values, by Re
 	if jobstore.IsOurs(e.Source()) {
 		return jobstore.NewJob{}, apierror.New(apierror.InvalidEvent, "the event's source is one of JobWeaver's own")
 	}
-	asked := "" // by whom, where that is another trace than the request's
+	asked := "" // the trace of the event if it is not that of the request
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
 		if id, ok := telemetry.TraceID(parent); ok && id != by.trace {
 			by.trace, asked = id, parent
@@ -114,7 +115,7 @@ func requestOf(e event.Event, params url.Values) (jobspec.Request, error) {
 	if e.Type() == jobevent.TypeSubmit {
 		if len(params) > 0 {
 			return jobspec.Request{}, apierror.New(apierror.InvalidEvent,
-				"an event of type %s says all in its data and takes no parameters", jobevent.TypeSubmit)
+				"an event of type %s has the whole request in its data and takes no parameters", jobevent.TypeSubmit)
 		}
 		return jobspec.Decode(e.Data())
 	}
@@ -139,16 +140,16 @@ func (a *API) acceptEvents(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.A
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	accepted, err := a.Store.InsertAllJobs(edge.WithShare(ctx, c), jobs)
-	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again
+	if errors.Is(err, apidb.ErrConflict) { // after a 409, the sender would repeat it
 		return nil, apierror.New(apierror.InvalidEvent, "an %s", apidb.ErrConflict)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return accepted, a.tell(ctx, jobs, accepted)
+	return accepted, a.publish(ctx, jobs, accepted)
 }
 
-// at returns an error with the event of the batch, and the place in the event, that it is about.
+// at adds to an error the event of the batch, and the place in the event, that it is about.
 func (in *received) at(i int, err error) error {
 	var known *apierror.Error
 	if !errors.As(err, &known) {

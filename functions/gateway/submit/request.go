@@ -1,4 +1,4 @@
-// Package submit turns requests into accepted jobs: single ones, batches, CloudEvents, and jobs run again.
+// Package submit turns requests into accepted jobs: single jobs, batches, CloudEvents, and jobs that run again.
 package submit
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// API is the endpoints that submit jobs, and what endpoints that make jobs in another way share with them.
+// API has the endpoints that submit jobs, and the parts that other endpoints which make jobs share with them.
 type API struct {
 	DB       *apidb.Store
 	Store    *jobstore.Store
@@ -34,21 +34,21 @@ type API struct {
 	Sealer   *sealing.Sealer
 
 	// Singles and Ordered insert the jobs of several requests together. Ordered takes those with an ordering key: while
-	// they wait for a key's lock they delay only each other.
+	// they wait for the lock of a key they delay only each other.
 	Singles, Ordered *coalesce.Coalescer
 }
 
-// Requester is what the jobs of a request take from it besides their own bodies.
+// Requester has the parts of a request, outside their bodies, that its jobs take over.
 type Requester struct {
 	Owner apidb.Owner
 	trace uuid.UUID
 	check jobtypes.Check
 
-	sampled bool   // whether the trace is kept
-	key     string // of the header Idempotency-Key; empty: none
+	sampled bool   // whether the trace is sampled
+	key     string // from the header Idempotency-Key; empty: none
 }
 
-// Requester reads what jobs need of a request.
+// Requester reads them from a request.
 func (a *API) Requester(c *gin.Context) Requester {
 	return Requester{
 		Owner: edge.OwnerOf(c), trace: edge.TraceID(c), check: a.Payloads.Check(c.Request.Context()),
@@ -80,8 +80,9 @@ func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 	return job, err
 }
 
-// Validate puts off the judgement on a request that comes late, or whose payload a worker's schema refuses: where
-// it can repeat one that came in time, only the store knows.
+// Validate checks a request. An error that need not refuse a repeated request is returned as late: the request came too
+// late, or its payload does not match a worker's schema. Only the store knows whether the request repeats one that was
+// valid when it first arrived.
 func (a *API) Validate(req *jobspec.Request, repeatable bool, check jobtypes.Check) (late, err error) {
 	err = req.Validate(a.Rules)
 	if err == nil {

@@ -20,7 +20,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	// With a callbackUrl of its own, a key that may not read would be sent what comes of the old payload.
+	// A key without the role read could set a callbackUrl, and would get the results of the old payload there.
 	if !access.Of(c.Request.Context()).May(access.Read) {
 		return apierror.New(apierror.Forbidden,
 			"run-again uses what the job has: it needs the role %s, too, which the API key or token does not have", access.Read)
@@ -58,7 +58,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 	return nil
 }
 
-// readPatch reads changes to a request. Without a body there are none.
+// readPatch reads the changes to a request. Without a body there are none.
 func readPatch(c *gin.Context) (jobspec.Patch, error) {
 	if c.Request.ContentLength == 0 {
 		return jobspec.Patch{}, nil
@@ -73,7 +73,7 @@ func readPatch(c *gin.Context) (jobspec.Patch, error) {
 	return jobspec.DecodePatch(body)
 }
 
-// again is the request of a job that does another one once more, changed by a patch.
+// again returns the request of a job, changed by a patch, for a new job.
 func (a *API) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (jobspec.Request, error) {
 	old, _, err := a.Jobs.Request(c, id)
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Body is the answer to a request that submitted a job.
+// Body is the response to a submit.
 type Body struct {
 	JobID   uuid.UUID       `json:"jobId"`
 	TraceID uuid.UUID       `json:"traceId"`
 	Status  jobstate.Status `json:"status"`
 }
 
-// NewBody returns the answer for a job.
+// NewBody returns the response for a job.
 func NewBody(job jobstore.Accepted) Body {
 	return Body{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()}
 }
 
-// Submit is POST /api/jobs; with a wait it holds the answer, and shows the job if it ends in that time.
+// Submit is POST /api/jobs. With a wait it holds the response, and shows the job if it ends in that time.
 func (a *API) Submit(c *gin.Context) error {
 	wait, err := waitOf(c)
 	if err != nil {
@@ -61,13 +61,13 @@ func (a *API) Submit(c *gin.Context) error {
 		if a.Jobs.ShowEnded(c, job.JobID, wait) {
 			return nil
 		}
-		status = http.StatusAccepted // 200 means that it has ended
+		status = http.StatusAccepted // a 200 would mean that the job has ended
 	}
 	c.JSON(status, NewBody(job))
 	return nil
 }
 
-// AcceptedStatus returns the status of the answer. A header marks an answer that was given before.
+// AcceptedStatus returns the status of the response. A header marks a repeated response.
 func AcceptedStatus(c *gin.Context, job jobstore.Accepted) int {
 	if job.Replayed {
 		c.Header("Idempotent-Replayed", "true")
@@ -81,14 +81,14 @@ func Refusal(job jobstore.Accepted) error {
 	switch {
 	case job.Conflict:
 		return edge.OfJob(job.JobID, apierror.New(apierror.IdempotencyConflict,
-			"the idempotency key was used before, for a job that asked for something else"))
+			"the idempotency key was used before, for a different request"))
 	case len(job.Missing) > 0:
 		return noJobs(job.Missing)
 	}
 	return job.Late
 }
 
-// noJobs refuses a request whose after names no job at these indices.
+// noJobs refuses a request whose after has no existing job at these indices.
 func noJobs(at []int) error {
 	const message = "there is no job with this id"
 	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: %s", at[0], message)
@@ -98,7 +98,7 @@ func noJobs(at []int) error {
 	return e
 }
 
-// waitOf is edge.WaitOf for a request that submits a job. The whole job is shown to keys that may read it.
+// waitOf is edge.WaitOf for a submit. Only keys with the role read are shown the whole job.
 func waitOf(c *gin.Context) (edge.Wait, error) {
 	if c.Request.URL.RawQuery == "" && len(c.Request.Header["Prefer"]) == 0 {
 		return edge.Wait{}, nil

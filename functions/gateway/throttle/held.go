@@ -2,7 +2,7 @@ package throttle
 
 import "sync"
 
-// Held counts what callers hold at once.
+// Held limits how much each caller may hold at once.
 type Held struct {
 	most int
 
@@ -10,10 +10,10 @@ type Held struct {
 	held map[string]int
 }
 
-// NewHeld lets each caller hold so many at once.
+// NewHeld makes a Held that allows each caller to hold most at once.
 func NewHeld(most int) *Held { return &Held{most: most, held: map[string]int{}} }
 
-// Hold is false for a caller who holds as many as it may; else release is to be called, once.
+// Hold returns false if the caller already holds the most. Otherwise the caller calls release once.
 func (h *Held) Hold(caller string) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

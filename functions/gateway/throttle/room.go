@@ -2,8 +2,8 @@ package throttle
 
 import "sync"
 
-// Room is an amount, such as of memory, that callers take parts of. A caller never gets more than it leaves free: one
-// alone gets half, the next one half of the rest, and so there is always room for somebody who asks for little.
+// Room is an amount, such as of memory, of which callers take parts. A caller never gets more than it leaves free: a
+// single caller gets half, the next one half of the rest, so there is always room for a caller that needs little.
 type Room struct {
 	size int64
 
@@ -12,10 +12,10 @@ type Room struct {
 	by    map[string]int64
 }
 
-// NewRoom makes one of a size.
+// NewRoom makes a room of a size.
 func NewRoom(size int64) *Room { return &Room{size: size, by: map[string]int64{}} }
 
-// Fits reports whether a caller would get so much.
+// Fits reports whether a caller could take n.
 func (r *Room) Fits(caller string, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -24,7 +24,7 @@ func (r *Room) Fits(caller string, n int64) bool {
 
 func (r *Room) fits(caller string, n int64) bool { return r.by[caller]+n <= r.size-r.taken-n }
 
-// Take is false where a caller does not get so much; else it is to be given back.
+// Take returns false if the caller cannot have n. Otherwise it is given back with Give.
 func (r *Room) Take(caller string, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,7 +36,7 @@ func (r *Room) Take(caller string, n int64) bool {
 	return true
 }
 
-// Give gives back what a caller has taken.
+// Give gives back a part that a caller has taken.
 func (r *Room) Give(caller string, n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

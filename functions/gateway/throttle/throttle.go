@@ -1,4 +1,4 @@
-// Package throttle counts what callers ask for, and says who asks for too much. What it knows stays in this process.
+// Package throttle limits rates and amounts for each caller. Its state stays in this process.
 package throttle
 
 import (
@@ -9,11 +9,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// generation is how many callers are known at least; up to twice as many may be. A caller is forgotten only when as
-// many others have come since it was last heard of, and begins anew then.
+// generation is the least number of callers that are remembered; there may be up to twice as many. A caller is
+// forgotten only after that many others have been seen since its last request, and then starts with a full bucket.
 const generation = 10_000
 
-// Table has a bucket of tokens for each caller. A nil one lets everybody in.
+// Table has a token bucket for each caller. A nil table allows everything.
 type Table struct {
 	limit rate.Limit
 	burst int
@@ -27,7 +27,7 @@ type bucket struct {
 	limiter *rate.Limiter
 }
 
-// New gives each caller so many tokens a second, of which it may keep burst, 1 at least. It is nil for 0 a second.
+// New gives each caller perSecond tokens a second, and lets it save up to burst, at least 1. It is nil for 0 a second.
 func New(perSecond float64, burst int) *Table {
 	if perSecond == 0 {
 		return nil
@@ -35,15 +35,15 @@ func New(perSecond float64, burst int) *Table {
 	return &Table{limit: rate.Limit(perSecond), burst: max(burst, 1), now: map[string]*bucket{}}
 }
 
-// Verdict reports whether a caller got what it asked for.
+// Verdict is the answer to a request for tokens.
 type Verdict struct {
 	OK    bool
-	Left  int           // tokens that it still has
-	After time.Duration // when it can have another one; 0: now
+	Left  int           // the tokens left
+	After time.Duration // when the next token is available; 0: now
 }
 
-// Take gives a caller n tokens when it has one at least. What it does not have it owes, and gets nothing until that is
-// paid back: who asks for more at once than anybody can have gets it, but no more in the end than others.
+// Take takes n tokens if the caller has at least one. Tokens that it lacks become a debt, and it gets none until the
+// debt is paid: a caller may take more at once than the burst, but in the long run gets no more than others.
 func (t *Table) Take(caller string, n int, at time.Time) Verdict {
 	if t == nil {
 		return Verdict{OK: true}
@@ -60,7 +60,7 @@ func (t *Table) Take(caller string, n int, at time.Time) Verdict {
 	return t.verdict(b, at, true)
 }
 
-// Look returns what a caller would get, and takes nothing.
+// Look returns the verdict on the next token, without taking it.
 func (t *Table) Look(caller string, at time.Time) Verdict {
 	if t == nil {
 		return Verdict{OK: true}
@@ -88,7 +88,7 @@ func (t *Table) verdict(b *bucket, at time.Time, ok bool) Verdict {
 	return v
 }
 
-// bucket finds a caller's, or makes it, full.
+// bucket returns the bucket of a caller, or makes a full one.
 func (t *Table) bucket(caller string) *bucket {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *Table) bucket(caller string) *bucket {
 	return b
 }
 
-// Policy is what the table allows: so many tokens in so many seconds.
+// Policy returns the limit of the table: quota tokens in a number of seconds.
 func (t *Table) Policy() (quota, seconds int) {
 	return t.burst, max(1, int(math.Round(float64(t.burst)/float64(t.limit))))
 }

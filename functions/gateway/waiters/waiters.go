@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// pollEvery is how often the poller reads while any request waits. It reads less often if a read takes more than a
-	// tenth of that time.
+	// pollEvery is how often the poller reads while any request waits. If a read takes more than a tenth of that time,
+	// it reads less often.
 	pollEvery = 50 * time.Millisecond
-	// pollSeldom is the same while ends are notified: the poll finds those whose notification was lost.
+	// pollSeldom is the same while ends are notified: the poll then only finds ends whose notification was lost.
 	pollSeldom = 500 * time.Millisecond
 
-	// maxRecent bounds how many notified ends are remembered for which no request waits.
+	// maxRecent bounds how many notified ends are remembered for which no request waits yet.
 	maxRecent = 2_000
 )
 
@@ -55,11 +55,11 @@ func New(readEnded func(context.Context, []uuid.UUID) ([]uuid.UUID, error), isNo
 		readEnded: readEnded, isNotified: isNotified, every: pollEvery, seldom: pollSeldom,
 		waiting: map[uuid.UUID]*waiter{}, notified: map[uuid.UUID]bool{},
 		come: make(chan struct{}, 1), woken: make(chan struct{}, 1), closing: make(chan struct{}),
-		trouble: telemetry.Trouble{What: "look for what has ended"},
+		trouble: telemetry.Trouble{What: "read which jobs and operations have ended"},
 	}
 }
 
-// Never is the isNotified of things whose ends are not notified.
+// Never is the isNotified for ends that are never notified.
 func Never() bool { return false }
 
 // Closing is closed when the process is about to end.
@@ -86,7 +86,7 @@ func (w *Waiters) join(id uuid.UUID) *waiter {
 	}
 	own.requests++
 	signal(w.come)
-	if w.recent[0][id] || w.recent[1][id] { // its end was notified after the request had read it and before it came here
+	if w.recent[0][id] || w.recent[1][id] { // notified after the request had read the job and before it came here
 		w.notified[id] = true
 		signal(w.woken)
 	}
@@ -110,7 +110,8 @@ func (w *Waiters) leave(id uuid.UUID, own *waiter) {
 	}
 }
 
-// Notify has these jobs read soon: a notification names them as ended. It may be about an earlier version of the job.
+// Notify has these jobs read soon, because a notification names them as ended. It may be about an earlier version of
+// the job.
 func (w *Waiters) Notify(ids []uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,12 +20,12 @@ class Wait(RootModel[str]):
 
 
 class WorkToken(RootModel[str]):
-    root: Annotated[str, Field(description="Names an attempt to its pull worker only.", max_length=200, min_length=1)]
+    root: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
 
 
 class Callback(BaseModel):
     """
-    With which an outside system ends an attempt that was settled as WAITING; null where none can.
+    The secret with which an outside system ends an attempt that was settled as WAITING; null if no outside system can.
     """
 
     model_config = ConfigDict(
@@ -63,7 +63,7 @@ class Attempt(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    token: Annotated[str, Field(description="Names an attempt to its pull worker only.", max_length=200, min_length=1)]
+    token: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
     progress: Progress | None = None
     log: Log | None = None
 
@@ -74,7 +74,12 @@ class WorkBeat(BaseModel):
         populate_by_name=True,
     )
     worker: Annotated[
-        str, Field(description="Names the pull worker; a process of several has one name each.", max_length=128, min_length=1)
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
     ]
     attempts: Annotated[list[Attempt] | None, Field(max_length=500)] = None
 
@@ -94,11 +99,14 @@ class WorkSettle(BaseModel):
         populate_by_name=True,
     )
     worker: Annotated[
-        str, Field(description="Names the pull worker; a process of several has one name each.", max_length=128, min_length=1)
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
     ]
-    results: Annotated[
-        list[Any], Field(description="What is wrong with one result is answered in its place.", max_length=500, min_length=1)
-    ]
+    results: Annotated[list[Any], Field(description="An invalid result gets a 400 at its index.", max_length=500, min_length=1)]
 
 
 class WorkResult(BaseModel):
@@ -106,25 +114,25 @@ class WorkResult(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    token: Annotated[str, Field(description="Names an attempt to its pull worker only.", max_length=200, min_length=1)]
+    token: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
     status: Literal["COMPLETED", "FAILED", "SNOOZED", "WAITING"]
-    output: Annotated[Any | None, Field(description="Of COMPLETED: any JSON of at most 256 KiB.")] = None
+    output: Annotated[Any | None, Field(description="For COMPLETED: any JSON of at most 256 KiB.")] = None
     error_code: Annotated[
-        str | None, Field(alias="errorCode", description="Of FAILED; absent, WORKER.HANDLER_FAILED.", max_length=100)
+        str | None, Field(alias="errorCode", description="For FAILED; if absent, WORKER.HANDLER_FAILED.", max_length=100)
     ] = None
-    message: Annotated[str | None, Field(description="Of FAILED.", max_length=4096)] = None
-    retryable: Annotated[bool | None, Field(description="Of FAILED.")] = True
+    message: Annotated[str | None, Field(description="For FAILED.", max_length=4096)] = None
+    retryable: Annotated[bool | None, Field(description="For FAILED.")] = True
     retry_after_ms: Annotated[
-        int | None, Field(alias="retryAfterMs", description="Of FAILED; absent, as the retryPolicy has it.", ge=1, le=2592000000)
+        int | None, Field(alias="retryAfterMs", description="For FAILED; if absent, the retryPolicy decides.", ge=1, le=2592000000)
     ] = None
     delay_ms: Annotated[
         int | None,
         Field(
-            alias="delayMs", description="Of SNOOZED, which needs it: when it runs again. No retry is counted.", ge=1, le=2592000000
+            alias="delayMs", description="Required for SNOOZED: when the job runs again. It costs no retry.", ge=1, le=2592000000
         ),
     ] = None
     callback_timeout_ms: Annotated[
-        int | None, Field(alias="callbackTimeoutMs", description="Of WAITING, which needs it.", ge=1, le=2592000000)
+        int | None, Field(alias="callbackTimeoutMs", description="Required for WAITING.", ge=1, le=2592000000)
     ] = None
 
 
@@ -178,9 +186,9 @@ class WebhookSecrets(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    owner_id: Annotated[str | None, Field(alias="ownerId", description="Whose keys they are; null: of jobs without an owner.")]
-    end: Annotated[list[str], Field(description="They verify the ends of jobs, at a callbackUrl.")]
-    call: Annotated[list[str], Field(description="They verify the requests of EXTERNAL and FUNCTION jobs.")]
+    owner_id: Annotated[str | None, Field(alias="ownerId", description="The owner of the keys; null for jobs without an owner.")]
+    end: Annotated[list[str], Field(description="The keys that verify messages about the ends of jobs, at a callbackUrl.")]
+    call: Annotated[list[str], Field(description="The keys that verify the requests of EXTERNAL and FUNCTION jobs.")]
 
 
 class Me(BaseModel):
@@ -188,15 +196,20 @@ class Me(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    actor: Annotated[str, Field(description="key:<keyId>, oidc:<subject>, or anonymous where authentication is off.")]
-    owner_id: Annotated[str | None, Field(alias="ownerId", description="Whose things are seen; null for the installation's own.")]
+    actor: Annotated[str, Field(description="key:<keyId>, oidc:<subject>, or anonymous if authentication is off.")]
+    owner_id: Annotated[
+        str | None,
+        Field(
+            alias="ownerId", description="The owner whose jobs and settings the request can reach; null for the installation's own."
+        ),
+    ]
     roles: list[Literal["submit", "read", "operate", "work", "admin"]]
-    installation: Annotated[bool, Field(description="May all that an admin of the installation may.")]
+    installation: Annotated[bool, Field(description="Whether the request has the rights of an admin of the installation.")]
     trace_url: Annotated[
         str | None,
         Field(
             alias="traceUrl",
-            description="The address of a trace in the installation's trace UI, with {traceId} in place of the 32 hexadecimal digits of a trace id; null where TRACE_URL is not set.",
+            description="The address of a trace in the installation's trace UI, with {traceId} for the 32 hexadecimal digits of a trace id; null if TRACE_URL is not set.",
         ),
     ]
 
@@ -217,20 +230,23 @@ class OidcLogin(BaseModel):
     scopes: list[str]
     token: Annotated[
         Literal["access_token", "id_token"],
-        Field(description="Which of the tokens this API takes; id_token where OIDC_AUDIENCE is the client id."),
+        Field(description="The token that this API accepts; id_token if OIDC_AUDIENCE is the client id."),
     ]
 
 
 class JobType(RootModel[str]):
     root: Annotated[
-        str, Field(description="SIMULATION, or what the installation lists in JOB_TYPES.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$")
+        str,
+        Field(
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$"
+        ),
     ]
 
 
 class Queue(RootModel[str]):
-    root: Annotated[str, Field(description="One of those that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")] = (
-        "default"
-    )
+    root: Annotated[
+        str, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ] = "default"
 
 
 class Tag(RootModel[str]):
@@ -250,7 +266,7 @@ class Tick(BaseModel):
     )
     at: AwareDatetime
     outcome: Literal["fired", "skipped"]
-    reason: Annotated[str | None, Field(description="Why it was skipped; manual: somebody had it run.")]
+    reason: Annotated[str | None, Field(description="Why the tick was skipped; manual: a request ran the schedule.")]
     job_id: Annotated[UUID | None, Field(alias="jobId")]
     recorded_at: Annotated[AwareDatetime, Field(alias="recordedAt")]
 
@@ -271,7 +287,7 @@ class CommandAccepted(BaseModel):
         populate_by_name=True,
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
-    command: Annotated[int, Field(description="The command's number; each job counts its own.", ge=1)]
+    command: Annotated[int, Field(description="The number of the command; each job has its own count.", ge=1)]
 
 
 class JobId(RootModel[str]):
@@ -280,21 +296,23 @@ class JobId(RootModel[str]):
 
 class OperationFilter(BaseModel):
     """
-    All that it names has to hold. It names something, or says that it means all jobs.
+    A job must match all members. There is at least one, or `all` is true.
     """
 
     model_config = ConfigDict(
         extra="ignore",
         populate_by_name=True,
     )
-    all: Annotated[Literal[True] | None, Field(description="Alone.")] = None
+    all: Annotated[Literal[True] | None, Field(description="All jobs; it cannot be combined with other members.")] = None
     status: Annotated[
         list[Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]] | None,
-        Field(description="One of these; without it, one that allows the command.", min_length=1),
+        Field(description="One of these; without it, every state that allows the command.", min_length=1),
     ] = None
     type: Annotated[
         str | None,
-        Field(description="SIMULATION, or what the installation lists in JOB_TYPES.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$"),
+        Field(
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$"
+        ),
     ] = None
     queue: Annotated[str | None, Field(pattern="^[a-z0-9-]{1,63}$")] = None
     tag: Annotated[str | None, Field(max_length=64, min_length=1)] = None
@@ -314,7 +332,7 @@ class OperationFilter(BaseModel):
         str | None,
         Field(
             alias="errorCode",
-            description="Of the last failure.",
+            description="The error code of the last failure.",
             max_length=255,
             min_length=1,
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
@@ -322,7 +340,10 @@ class OperationFilter(BaseModel):
     ] = None
     no_error_code: Annotated[
         Literal[True] | None,
-        Field(alias="noErrorCode", description="Failed without an error code, or not at all. Not together with errorCode."),
+        Field(
+            alias="noErrorCode",
+            description="The last failure has no error code, or there was no failure. It cannot be combined with errorCode.",
+        ),
     ] = None
     trace_id: Annotated[str | None, Field(alias="traceId", pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")] = None
     idempotency_key: Annotated[
@@ -347,12 +368,15 @@ class OperationFilter(BaseModel):
     ] = None
     after: Annotated[
         str | None,
-        Field(description="They name this job in their own after.", pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"),
+        Field(
+            description="Jobs that name this job in their own after.",
+            pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+        ),
     ] = None
     q: Annotated[
         str | None,
         Field(
-            description="As the q of a list, which shows beforehand what it finds. Whether it is searched as a name or in tags and messages is decided once, when the operation is accepted. It goes through all jobs, however long that takes.",
+            description="The same as q of a list, which shows beforehand what it finds. Whether the text is searched as a name or in tags and messages is decided once, when the operation is accepted. The operation goes through all jobs, however long that takes.",
             max_length=255,
             min_length=1,
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
@@ -385,23 +409,30 @@ class Delivery(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    id: Annotated[str, Field(description="Of the CloudEvent, and webhook-id: the same at each try.")]
+    id: Annotated[str, Field(description="The id of the CloudEvent, and the webhook-id; the same at each try.")]
     job_id: Annotated[UUID, Field(alias="jobId")]
-    version: Annotated[int, Field(description="The job's when it ended.", ge=1)]
+    version: Annotated[int, Field(description="The version of the job when it ended.", ge=1)]
     owner_id: Annotated[str | None, Field(alias="ownerId")]
-    job_status: Annotated[Literal["COMPLETED", "FAILED", "CANCELLED"], Field(alias="jobStatus", description="As which it ended.")]
+    job_status: Annotated[
+        Literal["COMPLETED", "FAILED", "CANCELLED"], Field(alias="jobStatus", description="The terminal state of the job.")
+    ]
     url: str
     status: Annotated[
         Literal["PENDING", "DELIVERED", "FAILED"],
-        Field(description="FAILED after the last try, after a 410, or where the address is not allowed to be called."),
+        Field(description="FAILED after the last try, after a 410, or if the address may not be called."),
     ]
     tries: Annotated[int, Field(ge=0)]
     next_at: Annotated[
         AwareDatetime | None,
-        Field(alias="nextAt", description="Of a PENDING one, when it is tried again; while it is being tried, when at the latest."),
+        Field(
+            alias="nextAt",
+            description="Of a PENDING delivery, when it is tried next; during a try, when the next one is at the latest.",
+        ),
     ]
     last_try_at: Annotated[AwareDatetime | None, Field(alias="lastTryAt")]
-    last_answer: Annotated[int | None, Field(alias="lastAnswer", description="HTTP status; null: there was none.")]
+    last_answer: Annotated[
+        int | None, Field(alias="lastAnswer", description="The HTTP status of the last response; null if there was none.")
+    ]
     last_error: Annotated[str | None, Field(alias="lastError")]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
@@ -413,19 +444,21 @@ class RejectedFields(BaseModel):
         populate_by_name=True,
     )
     id: UUID
-    function: Annotated[str, Field(description="Which could not use it.", examples=["ingest"])]
+    function: Annotated[str, Field(description="The function that rejected the record.", examples=["ingest"])]
     topic: Annotated[str, Field(examples=["job-created"])]
-    partition: Annotated[int | None, Field(description="Null, as offset: it came over HTTP.")]
+    partition: Annotated[int | None, Field(description="Null, like offset, for a record that arrived over HTTP.")]
     offset: int | None
-    reason: Annotated[str, Field(description="undecodable, unsigned, invalid or panic, and what exactly.")]
-    bytes: Annotated[int, Field(description="Of key, headers and value.")]
-    truncated: Annotated[bool, Field(description="Key, headers or value were too large, and are cut.")]
+    reason: Annotated[str, Field(description="undecodable, unsigned, invalid or panic, with the details.")]
+    bytes: Annotated[int, Field(description="The size of key, headers and value.")]
+    truncated: Annotated[bool, Field(description="Key, headers or value were too large and have been truncated.")]
     trace_id: Annotated[UUID | None, Field(alias="traceId")]
     recorded_at: Annotated[AwareDatetime | None, Field(alias="recordedAt")]
     rejected_at: Annotated[AwareDatetime, Field(alias="rejectedAt")]
-    redrive_refusal: Annotated[str | None, Field(alias="redriveRefusal", description="Why it is not redriven; null: it can be.")]
+    redrive_refusal: Annotated[
+        str | None, Field(alias="redriveRefusal", description="Why the record cannot be redriven; null if it can.")
+    ]
     redriven_at: Annotated[AwareDatetime | None, Field(alias="redrivenAt")]
-    redriven_by: Annotated[str | None, Field(alias="redrivenBy", description="Who redrove it.")]
+    redriven_by: Annotated[str | None, Field(alias="redrivenBy", description="The key or token that redrove the record.")]
 
 
 class RejectedRecord(RejectedFields):
@@ -462,17 +495,22 @@ class AuditEntry(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    id: Annotated[str, Field(description="Entries are numbered as they come.")]
+    id: Annotated[str, Field(description="The number of the entry.")]
     at: AwareDatetime
-    owner_id: Annotated[str | None, Field(alias="ownerId", description="Whose things were touched; null: the installation's own.")]
-    actor: Annotated[str, Field(description="key:<id> or oidc:<subject>; bootstrap: keys bootstrap or BOOTSTRAP_API_KEY.")]
+    owner_id: Annotated[
+        str | None,
+        Field(alias="ownerId", description="The owner whose jobs or settings were changed; null for the installation's own."),
+    ]
+    actor: Annotated[
+        str, Field(description="key:<id> or oidc:<subject>; bootstrap for jobweaver keys bootstrap and BOOTSTRAP_API_KEY.")
+    ]
     action: Annotated[str, Field(examples=["job.submit", "job.cancel", "schedule.put", "control.pause", "key.create", "job.read"])]
-    resource: Annotated[str | None, Field(description="What it was done to beside jobs.", examples=["schedule/nightly"])]
+    resource: Annotated[str | None, Field(description="The changed resource if it is not a job.", examples=["schedule/nightly"])]
     job_ids: Annotated[list[UUID], Field(alias="jobIds")]
     remote_addr: Annotated[str, Field(alias="remoteAddr")]
-    user_agent: Annotated[str | None, Field(alias="userAgent", description="At most 200 bytes of it.")]
+    user_agent: Annotated[str | None, Field(alias="userAgent", description="The first 200 bytes of the header.")]
     trace_id: Annotated[UUID, Field(alias="traceId")]
-    details: Annotated[dict[str, Any] | None, Field(description="What else was asked for; never a payload.")]
+    details: Annotated[dict[str, Any] | None, Field(description="Other parts of the request; never a payload.")]
 
 
 class ControlRequest(BaseModel):
@@ -482,13 +520,14 @@ class ControlRequest(BaseModel):
     )
     paused: bool | None = False
     max_running: Annotated[
-        int | None, Field(alias="maxRunning", description="How many may run at once, 0: none; null: any number.", ge=0, le=1000000)
+        int | None,
+        Field(alias="maxRunning", description="How many attempts may run at once; 0: none; null: any number.", ge=0, le=1000000),
     ] = None
     starts_per_second: Annotated[
         float | None,
         Field(
             alias="startsPerSecond",
-            description="How many may start a second, 0.1: one in ten seconds; null: any number.",
+            description="How many attempts may start in a second; 0.1: one in ten seconds; null: any number.",
             ge=1e-05,
             le=100000.0,
         ),
@@ -504,21 +543,22 @@ class Control(BaseModel):
     name: Annotated[
         str, Field(description="No control characters.", max_length=255, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
     ]
-    paused: Annotated[bool, Field(description="None is started.")]
+    paused: Annotated[bool, Field(description="No attempts start.")]
     max_running: Annotated[
-        int | None, Field(alias="maxRunning", description="How many may run at once, 0: none; null: any number.", ge=0, le=1000000)
+        int | None,
+        Field(alias="maxRunning", description="How many attempts may run at once; 0: none; null: any number.", ge=0, le=1000000),
     ]
     starts_per_second: Annotated[
         float | None,
         Field(
             alias="startsPerSecond",
-            description="How many may start a second, 0.1: one in ten seconds; null: any number.",
+            description="How many attempts may start in a second; 0.1: one in ten seconds; null: any number.",
             ge=1e-05,
             le=100000.0,
         ),
     ]
-    version: Annotated[int, Field(description="Rises with each change; 0: nothing was asked for.", ge=0)]
-    applied: Annotated[bool, Field(description="The scheduler goes by this version.")]
+    version: Annotated[int, Field(description="Rises with each change; 0 if the control was never set.", ge=0)]
+    applied: Annotated[bool, Field(description="Whether the scheduler has applied this version.")]
     updated_at: Annotated[AwareDatetime | None, Field(alias="updatedAt")]
     updated_by: Annotated[str | None, Field(alias="updatedBy")]
 
@@ -546,7 +586,7 @@ class CloudEvent(BaseModel):
 
 class EventAccepted(BaseModel):
     """
-    To one event.
+    The answer to one event.
     """
 
     model_config = ConfigDict(
@@ -561,12 +601,12 @@ class TopicLag(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    function: Annotated[str, Field(description="The consumer group without `jobweaver-`.")]
+    function: Annotated[str, Field(description="The name of the consumer group without `jobweaver-`.")]
     topic: str
     records: Annotated[
-        int, Field(description="Records that are not yet committed; of the compacted topic job-status at most so many.", ge=0)
+        int, Field(description="Records that are not yet committed; for the compacted topic job-status, an upper bound.", ge=0)
     ]
-    members: Annotated[int, Field(description="Processes that read for the function.", ge=0)]
+    members: Annotated[int, Field(description="How many processes consume the topic for the function.", ge=0)]
 
 
 class JobCounts(BaseModel):
@@ -610,7 +650,7 @@ class Flow(BaseModel):
 
 class Percentiles(BaseModel):
     """
-    Right to a tenth; null of none.
+    Accurate to a tenth; null if there were no jobs.
     """
 
     model_config = ConfigDict(
@@ -633,7 +673,7 @@ class JobTypeInfo(BaseModel):
     accepted: Annotated[
         bool,
         Field(
-            description="Whether jobs of this type are taken. Not those of a type that only workers tell of; JOB_TYPES would have to list it."
+            description="Whether jobs of this type are accepted. False for a type that only workers advertise; JOB_TYPES would have to list it."
         ),
     ]
     title: str | None
@@ -642,7 +682,7 @@ class JobTypeInfo(BaseModel):
         dict[str, Any] | None,
         Field(
             alias="schema",
-            description='The JSON Schema (draft 2020-12) of the payload; null where a payload may be anything. A job whose payload it refuses\nis answered 400. While workers of one type tell of several schemas, a payload has to fit one of them, and that of\nmost workers stands here. The schemas true and false are shown as {} and {"not": {}}.\n',
+            description='The JSON Schema (draft 2020-12) of the payload; null if any payload is allowed. A job whose payload does not\nmatch is answered with 400. While the workers of a type advertise several schemas, a payload has to match\none of them, and this is the schema of most workers. The schemas true and false are shown as {} and {"not":\n{}}.\n',
         ),
     ]
     workers: Annotated[int, Field(description="How many live workers run it.", ge=0)]
@@ -686,13 +726,12 @@ class LogPage(BaseModel):
     job_id: Annotated[UUID, Field(alias="jobId")]
     logs: list[LogLine]
     next_cursor: Annotated[
-        str | None,
-        Field(alias="nextCursor", description="Names the page before this one, of older lines; null where there is none."),
+        str | None, Field(alias="nextCursor", description="The cursor of the page with older lines; null if there is none.")
     ]
     sealed: Annotated[
         list[str] | None,
         Field(
-            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent: all are shown.",
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
             min_length=1,
         ),
     ] = None
@@ -702,7 +741,7 @@ class StreamEvents(RootModel[str]):
     root: Annotated[
         str,
         Field(
-            description="Events in the format of the HTML standard, each with the lines id, event and data. What data is JSON of follows from the name of the event."
+            description="Events in the format of the HTML standard, each with the lines id, event and data. The name of the event determines the schema of its data."
         ),
     ]
 
@@ -728,7 +767,7 @@ class StreamLog(BaseModel):
     sealed: Annotated[
         list[str] | None,
         Field(
-            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent: all are shown.",
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
             min_length=1,
         ),
     ] = None
@@ -739,7 +778,7 @@ class StreamReload(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    reason: Annotated[str, Field(description="Why something was missed. For people.")]
+    reason: Annotated[str, Field(description="Why changes were missed. For people.")]
 
 
 class JobDeliveries(BaseModel):
@@ -808,7 +847,7 @@ class JobTypes(BaseModel):
         populate_by_name=True,
     )
     job_types: Annotated[list[JobTypeInfo], Field(alias="jobTypes")]
-    accepts_any: Annotated[bool, Field(alias="acceptsAny", description="Jobs of any other type are taken, too.")]
+    accepts_any: Annotated[bool, Field(alias="acceptsAny", description="Jobs of any other type are accepted, too.")]
 
 
 class SkippedJob(BaseModel):
@@ -825,12 +864,12 @@ class OperationProgress(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    matched: Annotated[int, Field(description="Jobs that it has come to.", ge=0)]
-    asked: Annotated[int, Field(description="Of those, how many got the command.", ge=0)]
-    applied: Annotated[int, Field(description="Of those, how many it was carried out for.", ge=0)]
-    refused: Annotated[int, Field(description="And how many not: it came too late.", ge=0)]
-    skipped: Annotated[int, Field(description="Matched and not asked.", ge=0)]
-    walked: Annotated[bool, Field(description="It has come to all of its jobs.")]
+    matched: Annotated[int, Field(description="Jobs that the operation has reached.", ge=0)]
+    asked: Annotated[int, Field(description="Jobs that got the command.", ge=0)]
+    applied: Annotated[int, Field(description="Jobs for which the command was carried out.", ge=0)]
+    refused: Annotated[int, Field(description="Jobs for which the command came too late.", ge=0)]
+    skipped: Annotated[int, Field(description="Jobs that were reached but did not get the command.", ge=0)]
+    walked: Annotated[bool, Field(description="Whether the operation has reached all of its jobs.")]
 
 
 class RefusalReason(BaseModel):
@@ -844,7 +883,7 @@ class RefusalReason(BaseModel):
 
 class BatchAccepted(BaseModel):
     """
-    The job is kept; 200 where its idempotency key was used before.
+    The job is stored; 200 if its idempotency key was used before.
     """
 
     model_config = ConfigDict(
@@ -860,7 +899,7 @@ class JobTick(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    name: Annotated[str, Field(description="Of each owner's schedules one.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")]
+    name: Annotated[str, Field(description="Unique among the schedules of an owner.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")]
     at: AwareDatetime
 
 
@@ -876,7 +915,7 @@ class HistoryEntry(BaseModel):
     ]
     to: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
     attempt: Annotated[int, Field(ge=0)]
-    by: Annotated[str, Field(description="The function that did it; for a command, the key or token that asked for it.")]
+    by: Annotated[str, Field(description="The function that made the transition; for a command, the key or token of the request.")]
     reason: str | None
 
 
@@ -891,7 +930,7 @@ class AttemptSummary(BaseModel):
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
     outcome: Annotated[
         Literal["completed", "failed", "waiting", "lost", "interrupted", "cancelled", "snoozed"] | None,
-        Field(description="Null while it is under way."),
+        Field(description="Null until it ends."),
     ]
     error_code: Annotated[str | None, Field(alias="errorCode")]
     message: str | None
@@ -902,25 +941,24 @@ class JobDetails(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    payload: Annotated[Any, Field(description="As it was sent.")]
+    payload: Annotated[Any, Field(description="As it was submitted.")]
     schedule: Annotated[
-        JobTick | None, Field(description="The schedule's tick that it was made of; null where it was asked for by itself.")
+        JobTick | None,
+        Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
     ]
-    callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As asked for.")]
-    run_again_of: Annotated[
-        UUID | None, Field(alias="runAgainOf", description="The job that this one does once more; null for most.")
-    ]
+    callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
+    run_again_of: Annotated[UUID | None, Field(alias="runAgainOf", description="The job that this one runs again; null for most.")]
     run_again_as: Annotated[
-        UUID | None, Field(alias="runAgainAs", description="The newest job that does this one once more; null where none does.")
+        UUID | None, Field(alias="runAgainAs", description="The newest job that runs this one again; null if there is none.")
     ]
-    after: Annotated[list[UUID], Field(description="The jobs that have to end first.")]
+    after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
     on_dependency_failure: Annotated[
-        Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null where it comes after none.")
+        Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
     ]
-    history: Annotated[list[HistoryEntry], Field(description="The last 100 moves, oldest first.")]
-    attempts: Annotated[list[AttemptSummary], Field(description="Those of the history, oldest first.")]
+    history: Annotated[list[HistoryEntry], Field(description="The last 100 transitions, oldest first.")]
+    attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
     logs: Annotated[
-        list[LogLine], Field(description="The last 200 lines of all attempts, oldest first, or fewer where these have 256 KiB.")
+        list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")
     ]
 
 
@@ -947,7 +985,7 @@ class EventJob(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    id: Annotated[str, Field(description="The event's id.")]
+    id: Annotated[str, Field(description="The id of the event.")]
     job_id: Annotated[UUID, Field(alias="jobId")]
 
 
@@ -960,7 +998,7 @@ class TypeStats(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or what the installation lists in JOB_TYPES.",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -972,7 +1010,9 @@ class QueueStats(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    queue: Annotated[str, Field(description="One of those that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")]
+    queue: Annotated[
+        str, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ]
     jobs: JobCounts
 
 
@@ -987,7 +1027,7 @@ class OldestWaiting(BaseModel):
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
-    age_ms: Annotated[int, Field(alias="ageMs", description="At asOf.", ge=0)]
+    age_ms: Annotated[int, Field(alias="ageMs", description="The age at asOf.", ge=0)]
 
 
 class RatesPerSecond(BaseModel):
@@ -1010,7 +1050,7 @@ class Throughput(BaseModel):
         populate_by_name=True,
     )
     per_second: Annotated[RatesPerSecond, Field(alias="perSecond")]
-    minutes: Annotated[list[Flow], Field(description="The last 60, oldest first; the last is under way.")]
+    minutes: Annotated[list[Flow], Field(description="The last 60, oldest first; the last one is not over.")]
     hours: Annotated[list[Flow], Field(description="The last 24, likewise.")]
     days: Annotated[list[Flow], Field(description="The last 30 (UTC), likewise.")]
 
@@ -1032,7 +1072,7 @@ class FailedErrorCode(BaseModel):
     )
     error_code: Annotated[
         str | None,
-        Field(alias="errorCode", description="Null of those without a code and of those that are too rare to be told apart."),
+        Field(alias="errorCode", description="Null for failures without a code and for codes too rare to be counted separately."),
     ]
     failed: Annotated[int, Field(ge=1)]
 
@@ -1044,13 +1084,13 @@ class WorkerAttempt(BaseModel):
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
     attempt: Annotated[int, Field(ge=1)]
-    started_at: Annotated[AwareDatetime | None, Field(alias="startedAt", description="Null: it waits for a slot.")]
+    started_at: Annotated[AwareDatetime | None, Field(alias="startedAt", description="Null while it waits for a slot.")]
     progress: ProgressOrNull | None
 
 
 class JobHealthDetailsOrNull(BaseModel):
     """
-    Null where the database, which knows them, is away, and for who may not see them.
+    Null if the database, which has them, is away, or if the client may not see them.
     """
 
     model_config = ConfigDict(
@@ -1111,7 +1151,7 @@ class CallbackCompleted(BaseModel):
 
 
 class ErrorCode1(RootModel[str]):
-    root: Annotated[str, Field(description="Left out, it is WORKER.CALLBACK_FAILED.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,63}$")]
+    root: Annotated[str, Field(description="If left out, WORKER.CALLBACK_FAILED.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,63}$")]
 
 
 class Message1(RootModel[str]):
@@ -1126,9 +1166,9 @@ class CallbackFailed(BaseModel):
     job_id: Annotated[UUID, Field(alias="jobId")]
     attempt: Annotated[int, Field(ge=1, le=2147483647)]
     status: Literal["FAILED"]
-    error_code: Annotated[ErrorCode1 | None, Field(alias="errorCode", description="Left out, it is WORKER.CALLBACK_FAILED.")] = None
+    error_code: Annotated[ErrorCode1 | None, Field(alias="errorCode", description="If left out, WORKER.CALLBACK_FAILED.")] = None
     message: Message1 | None = None
-    retryable: Annotated[bool | None, Field(description="Left out, it is true.")] = None
+    retryable: Annotated[bool | None, Field(description="If left out, true.")] = None
     output: Annotated[Any | None, Field(description="Null, or left out.")] = None
     progress: Annotated[Any | None, Field(description="Null, or left out.")] = None
 
@@ -1153,7 +1193,7 @@ class DetailModel(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    path: Annotated[str, Field(description="As in payload.steps[3].durationMs; empty: the whole body.")]
+    path: Annotated[str, Field(description="Such as payload.steps[3].durationMs; empty for the whole body.")]
     message: str
 
 
@@ -1170,8 +1210,7 @@ class RetryExponential(BaseModel):
     base_ms: Annotated[int | None, Field(alias="baseMs", ge=0, le=31536000000)] = 5000
     cap_ms: Annotated[int | None, Field(alias="capMs", ge=0, le=31536000000)] = 300000
     jitter: Annotated[
-        float | None,
-        Field(description="The share of each delay that is left to chance; it only makes delays shorter.", ge=0.0, le=1.0),
+        float | None, Field(description="The share of each delay that is random. It only makes delays shorter.", ge=0.0, le=1.0)
     ] = 0
 
 
@@ -1187,8 +1226,7 @@ class RetryFixed(BaseModel):
     type: Literal["fixed"]
     delay_ms: Annotated[int, Field(alias="delayMs", ge=0, le=31536000000)]
     jitter: Annotated[
-        float | None,
-        Field(description="The share of each delay that is left to chance; it only makes delays shorter.", ge=0.0, le=1.0),
+        float | None, Field(description="The share of each delay that is random. It only makes delays shorter.", ge=0.0, le=1.0)
     ] = 0
 
 
@@ -1208,8 +1246,7 @@ class RetryList(BaseModel):
     type: Literal["list"]
     delays_ms: Annotated[list[DelaysM], Field(alias="delaysMs", max_length=100, min_length=1)]
     jitter: Annotated[
-        float | None,
-        Field(description="The share of each delay that is left to chance; it only makes delays shorter.", ge=0.0, le=1.0),
+        float | None, Field(description="The share of each delay that is random. It only makes delays shorter.", ge=0.0, le=1.0)
     ] = 0
 
 
@@ -1241,7 +1278,7 @@ class LogStep(BaseModel):
 
 class ComputeStep(BaseModel):
     """
-    Keeps a core busy for so many rounds of a loop.
+    Keeps a core busy for this many iterations.
     """
 
     model_config = ConfigDict(
@@ -1254,7 +1291,7 @@ class ComputeStep(BaseModel):
 
 class HttpCallStep(BaseModel):
     """
-    Calls the URL, after the latency if there is one, and fails where the answer is 400 or above. Tried again is what may get better: 404, 408, 409, 429 and 500 or above; after a 429 or 503 with Retry-After then, and at most a year later.
+    Calls the URL, after the latency if there is one, and fails if the response is 400 or above. 404, 408, 409, 429 and 500 or above are retried; after a 429 or 503 with Retry-After, not before that time, and at most a year later.
     """
 
     model_config = ConfigDict(
@@ -1269,7 +1306,7 @@ class HttpCallStep(BaseModel):
 
 class HttpLatencyStep(BaseModel):
     """
-    Waits as long as such a call would take, and calls nothing.
+    Waits as long as such a call would take, without making it.
     """
 
     model_config = ConfigDict(
@@ -1297,7 +1334,7 @@ class FailStep(BaseModel):
     )
     retryable: bool | None = True
     fail_attempts: Annotated[
-        int | None, Field(alias="failAttempts", description="How many attempts fail; without it all of them.", ge=0, le=2147483647)
+        int | None, Field(alias="failAttempts", description="How many attempts fail; without it, all of them.", ge=0, le=2147483647)
     ] = None
 
 
@@ -1306,7 +1343,7 @@ class AtInstant(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    run_at: Annotated[AwareDatetime, Field(alias="runAt", description="The past is now. At most ten years ahead.")]
+    run_at: Annotated[AwareDatetime, Field(alias="runAt", description="An instant in the past means now. At most ten years ahead.")]
 
 
 class AfterDelay(BaseModel):
@@ -1314,7 +1351,7 @@ class AfterDelay(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    delay_ms: Annotated[int, Field(alias="delayMs", description="So long from now.", ge=0, le=315360000000)]
+    delay_ms: Annotated[int, Field(alias="delayMs", description="Milliseconds from now.", ge=0, le=315360000000)]
 
 
 class WorkTypes(RootModel[list[JobType]]):
@@ -1331,12 +1368,17 @@ class WorkClaim(BaseModel):
         populate_by_name=True,
     )
     worker: Annotated[
-        str, Field(description="Names the pull worker; a process of several has one name each.", max_length=128, min_length=1)
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
     ]
     types: Annotated[list[JobType], Field(max_length=100, min_length=1)]
-    queues: Annotated[WorkQueues | None, Field(description="Null, absent or empty, any.")] = None
-    slots: Annotated[int | None, Field(description="The most attempts to answer with.", ge=1, le=500)] = 1
-    wait: Annotated[str | None, Field(description="A duration from 0s to 1m, as 30s or 500ms.")] = "30s"
+    queues: Annotated[WorkQueues | None, Field(description="Null, absent or empty means any.")] = None
+    slots: Annotated[int | None, Field(description="The most attempts that the response may have.", ge=1, le=500)] = 1
+    wait: Annotated[str | None, Field(description="A duration from 0s to 1m, such as 30s or 500ms.")] = "30s"
 
 
 class WorkAttempt(BaseModel):
@@ -1346,24 +1388,28 @@ class WorkAttempt(BaseModel):
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
     attempt: Annotated[int, Field(ge=1)]
-    token: Annotated[str, Field(description="Names an attempt to its pull worker only.", max_length=200, min_length=1)]
+    token: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
     job_type: Annotated[
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or what the installation lists in JOB_TYPES.",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
-    queue: Annotated[str, Field(description="One of those that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")]
+    queue: Annotated[
+        str, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ]
     owner_id: Annotated[str | None, Field(alias="ownerId")]
     trace_id: Annotated[UUID, Field(alias="traceId")]
-    tags: Annotated[list[str] | None, Field(description="The job's tags; null where they could not be read at the moment.")]
+    tags: Annotated[list[str] | None, Field(description="The job's tags; null if they could not be read.")]
     payload: Annotated[Any, Field(description="The job's payload.")]
-    deadline: Annotated[AwareDatetime, Field(description="When timeoutMs is over: the attempt has failed then.")]
+    deadline: Annotated[AwareDatetime, Field(description="When timeoutMs ends and the attempt fails.")]
     callback: Annotated[
         Callback | None,
-        Field(description="With which an outside system ends an attempt that was settled as WAITING; null where none can."),
+        Field(
+            description="The secret with which an outside system ends an attempt that was settled as WAITING; null if no outside system can."
+        ),
     ]
 
 
@@ -1380,20 +1426,18 @@ class KeyRequest(BaseModel):
         WorkTypes | None,
         Field(
             alias="workTypes",
-            description="With the role work, the job types of which it may have attempts; null, absent or empty, any.",
+            description="The job types of which a key with the role work may claim attempts; null, absent or empty means any.",
         ),
     ] = None
     work_queues: Annotated[
         WorkQueues | None,
         Field(
             alias="workQueues",
-            description="With the role work, the queues of which it may have attempts; null, absent or empty, any.",
+            description="The queues from which a key with the role work may claim attempts; null, absent or empty means any.",
         ),
     ] = None
-    owner_id: Annotated[Key | None, Field(alias="ownerId", description="Null or absent stands for the owner of the request.")] = (
-        None
-    )
-    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="Null or absent, never.")] = None
+    owner_id: Annotated[Key | None, Field(alias="ownerId", description="Null or absent means the owner of the request.")] = None
+    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="Null or absent means never.")] = None
 
 
 class KeyFields(BaseModel):
@@ -1402,14 +1446,16 @@ class KeyFields(BaseModel):
         populate_by_name=True,
     )
     key_id: Annotated[str, Field(alias="keyId", pattern="^[a-z2-7]{12}$")]
-    owner_id: Annotated[str | None, Field(alias="ownerId", description="Whose; null: the installation's own.")]
+    owner_id: Annotated[str | None, Field(alias="ownerId", description="The owner of the key; null for the installation's own.")]
     name: str
     roles: list[Literal["submit", "read", "operate", "work", "admin"]]
     work_types: Annotated[
-        list[JobType], Field(alias="workTypes", description="Of which the role work gives attempts; empty, any.", max_length=100)
+        list[JobType],
+        Field(alias="workTypes", description="The job types of which the key may claim attempts; empty means any.", max_length=100),
     ]
     work_queues: Annotated[
-        list[Queue], Field(alias="workQueues", description="Of which the role work gives attempts; empty, any.", max_length=100)
+        list[Queue],
+        Field(alias="workQueues", description="The queues from which the key may claim attempts; empty means any.", max_length=100),
     ]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     created_by: Annotated[str, Field(alias="createdBy", description="key:<keyId>, oidc:<subject>, bootstrap or anonymous.")]
@@ -1447,17 +1493,15 @@ class LoginMethods(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    auth: Annotated[
-        Literal["on", "off"], Field(description="Where it is off nobody logs in. Where it is on, an API key always works.")
-    ]
+    auth: Annotated[Literal["on", "off"], Field(description="If false, no login is needed. If true, an API key always works.")]
     oidc: Annotated[
-        OidcLogin | None, Field(description="How to log in at an issuer of OpenID Connect; null where OIDC_CLIENT_ID is not set.")
+        OidcLogin | None, Field(description="How to log in at an OpenID Connect issuer; null if OIDC_CLIENT_ID is not set.")
     ]
 
 
 class RunAgainRequest(BaseModel):
     """
-    A JSON Merge Patch of a JobRequest, whose members have the limits of that; null leaves a member out.
+    A JSON Merge Patch of a JobRequest, whose limits apply; null removes a member.
     """
 
     model_config = ConfigDict(
@@ -1468,7 +1512,7 @@ class RunAgainRequest(BaseModel):
         str | None,
         Field(
             alias="jobType",
-            description="SIMULATION, or what the installation lists in JOB_TYPES.",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ] = None
@@ -1478,7 +1522,7 @@ class RunAgainRequest(BaseModel):
     max_retry_count: Annotated[int | None, Field(alias="maxRetryCount", ge=0, le=100)] = None
     retry_policy: Annotated[
         dict[str, Any] | None,
-        Field(alias="retryPolicy", description="Is merged into the old policy; one of another type replaces it."),
+        Field(alias="retryPolicy", description="It is merged into the old policy; one of another type replaces the old policy."),
     ] = None
     queue: Annotated[str | None, Field(max_length=63, min_length=1)] = None
     priority: Annotated[int | None, Field(ge=0, le=9)] = None
@@ -1497,7 +1541,7 @@ class RunAgainRequest(BaseModel):
 
 class JobChange(BaseModel):
     """
-    A JSON Merge Patch of what can be changed of a JobRequest, with the limits of that; null brings back the default.
+    A JSON Merge Patch of the members of a JobRequest that can be changed, whose limits apply; null restores the default.
     """
 
     model_config = ConfigDict(
@@ -1510,7 +1554,7 @@ class JobChange(BaseModel):
     max_retry_count: Annotated[int | None, Field(alias="maxRetryCount", ge=0, le=100)] = None
     retry_policy: Annotated[
         dict[str, Any] | None,
-        Field(alias="retryPolicy", description="Is merged into the old policy; one of another type replaces it."),
+        Field(alias="retryPolicy", description="It is merged into the old policy; one of another type replaces the old policy."),
     ] = None
     queue: Annotated[str | None, Field(max_length=63, min_length=1)] = None
     priority: Annotated[int | None, Field(ge=0, le=9)] = None
@@ -1526,12 +1570,12 @@ class Schedule(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    name: Annotated[str, Field(description="Of each owner's schedules one.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")]
+    name: Annotated[str, Field(description="Unique among the schedules of an owner.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")]
     owner_id: Annotated[str | None, Field(alias="ownerId")]
     cron: Annotated[
         str,
         Field(
-            description="Five fields (minute, hour, day of month, month, day of week), or six with seconds in front, of values, names (MON, JAN), ranges, lists and steps; or @hourly, @daily, @weekly, @monthly, @yearly; or @every with a duration, as @every 90s, counted from startAt, else from when it was created. Where both days are restricted, one that fits is enough. Where clocks are put forward, a time that does not exist fires at the first instant after the gap; where they are put back, a time that comes twice fires once. An hour field of every hour goes by the clock as it is instead.",
+            description="Five fields (minute, hour, day of month, month, day of week), or six with seconds first, of values, names (MON, JAN), ranges, lists and steps; or @hourly, @daily, @weekly, @monthly, @yearly; or @every with a duration, such as @every 90s, counted from startAt, or else from the creation of the schedule. If both day fields are restricted, a day that matches one of them is enough. When clocks are put forward, a time that does not exist fires at the first instant after the gap; when they are put back, a time that occurs twice fires once. An hour field that covers every hour follows the clock as it is.",
             max_length=255,
         ),
     ]
@@ -1539,25 +1583,25 @@ class Schedule(BaseModel):
     job: Annotated[
         dict[str, Any] | None,
         Field(
-            description="As it was sent; without its ownerId, where that was not the owner of the key. Null where it cannot be shown."
+            description="As it was submitted, without its ownerId if that was not the owner of the key. Null if it cannot be shown."
         ),
     ]
     overlap: Annotated[
         Literal["allow", "skip", "cancel"],
         Field(
-            description="When a job of the schedule has not ended: start another, skip the tick, or start another and cancel the old one."
+            description="If a job of the schedule has not ended: start another, skip the tick, or start another and cancel the old one."
         ),
     ]
     missed: Annotated[
         Literal["skip", "one", "all"],
         Field(
-            description="What becomes of ticks that are over 30 s late: none of them fires, the last one, or the last 1,000. Of a pause, none does."
+            description="Which of the ticks that are more than 30 s late fire: none, the last one, or the last 1,000. Ticks that fell into a pause never fire."
         ),
     ]
     paused: bool
     start_at: Annotated[AwareDatetime | None, Field(alias="startAt")]
     end_at: Annotated[AwareDatetime | None, Field(alias="endAt")]
-    next_at: Annotated[AwareDatetime | None, Field(alias="nextAt", description="Null while it is paused")]
+    next_at: Annotated[AwareDatetime | None, Field(alias="nextAt", description="Null while the schedule is paused")]
     upcoming: Annotated[list[AwareDatetime], Field(max_length=5)]
     last_at: Annotated[AwareDatetime | None, Field(alias="lastAt", description="The last tick that fired.")]
     last_job_id: Annotated[UUID | None, Field(alias="lastJobId")]
@@ -1566,7 +1610,7 @@ class Schedule(BaseModel):
     sealed: Annotated[
         list[str] | None,
         Field(
-            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent: all are shown.",
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
             min_length=1,
         ),
     ] = None
@@ -1583,10 +1627,12 @@ class OperationRequest(BaseModel):
     )
     command: Literal["cancel", "retry", "reschedule", "delete"]
     run_at: Annotated[
-        AwareDatetime | None, Field(alias="runAt", description="For reschedule. The past is now. At most ten years ahead.")
+        AwareDatetime | None,
+        Field(alias="runAt", description="For reschedule. An instant in the past means now. At most ten years ahead."),
     ] = None
     delay_ms: Annotated[
-        int | None, Field(alias="delayMs", description="For reschedule instead of runAt, so long from now.", ge=0, le=315360000000)
+        int | None,
+        Field(alias="delayMs", description="For reschedule, instead of runAt, as milliseconds from now.", ge=0, le=315360000000),
     ] = None
     job_ids: Annotated[list[JobId] | None, Field(alias="jobIds", max_length=10000, min_length=1)] = None
     filter: OperationFilter | None = None
@@ -1594,7 +1640,7 @@ class OperationRequest(BaseModel):
         str | None,
         Field(
             alias="idempotencyKey",
-            description="The same key again gives the same operation, or 409 if the rest of the request differs.",
+            description="The same key again returns the same operation, or 409 if the rest of the request differs.",
             max_length=255,
             min_length=1,
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
@@ -1609,19 +1655,19 @@ class OperationFields(BaseModel):
     )
     operation_id: Annotated[UUID, Field(alias="operationId")]
     command: Literal["cancel", "retry", "reschedule", "delete"]
-    run_at: Annotated[AwareDatetime | None, Field(alias="runAt", description="Of a reschedule.")]
+    run_at: Annotated[AwareDatetime | None, Field(alias="runAt", description="For a reschedule.")]
     filter: OperationFilter | None
-    jobs: Annotated[int | None, Field(description="How many jobs are on the list; null: it has a filter.")]
-    by: Annotated[str, Field(description="The key or token that asked for it.")]
+    jobs: Annotated[int | None, Field(description="How many jobs are on the list; null for an operation with a filter.")]
+    by: Annotated[str, Field(description="The key or token of the request.")]
     status: Annotated[
         Literal["RUNNING", "ABORTING", "ABORTED", "COMPLETED"],
-        Field(description="It ends when it has come to all of its jobs and all that it asked is answered."),
+        Field(description="An operation ends when it has reached all of its jobs and all of its commands are confirmed."),
     ]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
     progress: OperationProgress
-    reasons: Annotated[list[RefusalReason], Field(description="Why jobs were skipped or refused, the most frequent first.")]
+    reasons: Annotated[list[RefusalReason], Field(description="Why jobs were skipped or refused, the most frequent reason first.")]
 
 
 class JobFields(BaseModel):
@@ -1634,27 +1680,29 @@ class JobFields(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or what the installation lists in JOB_TYPES.",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
-    queue: Annotated[str, Field(description="One of those that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")]
+    queue: Annotated[
+        str, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ]
     owner_id: Annotated[str | None, Field(alias="ownerId")]
     status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
-    priority: Annotated[int, Field(description="The higher the sooner.", ge=0, le=9)]
+    priority: Annotated[int, Field(description="A higher priority goes first.", ge=0, le=9)]
     attempt: Annotated[int, Field(description="Of the last attempt; 0 before the first.", ge=0)]
     retry_count: Annotated[int, Field(alias="retryCount", description="How many failed attempts were retried.", ge=0)]
     max_retry_count: Annotated[
-        int, Field(alias="maxRetryCount", description="The installation may have another default for a job type.", ge=0, le=100)
+        int, Field(alias="maxRetryCount", description="The installation may have a different default for a job type.", ge=0, le=100)
     ]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
-    run_at: Annotated[AwareDatetime | None, Field(alias="runAt", description="As asked for.")]
+    run_at: Annotated[AwareDatetime | None, Field(alias="runAt", description="As requested.")]
     next_run_at: Annotated[AwareDatetime | None, Field(alias="nextRunAt", description="When the next attempt is due.")]
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
     progress: ProgressOrNull | None
-    output: Annotated[Any, Field(description="What the handler gave, any JSON; null: nothing, or not yet.")]
+    output: Annotated[Any, Field(description="The output of the handler, any JSON; null if there is none, or none yet.")]
     last_error: Annotated[LastErrorOrNull | None, Field(alias="lastError")]
     trace_id: Annotated[UUID, Field(alias="traceId")]
     tags: list[Tag]
@@ -1662,22 +1710,22 @@ class JobFields(BaseModel):
         list[Blocker],
         Field(
             alias="blockedBy",
-            description="What a SCHEDULED or PENDING job waits for, beside its time and a worker: a dependency, which is a job's id (at most 20 of them are named), the order of its orderingKey, or, when PENDING, a pause or a limit of a control that it is under, as queue:default.",
+            description="What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey; or, if PENDING, the pause or the limit of a control, such as queue:default.",
         ),
     ]
-    version: Annotated[int, Field(description="Rises with each change; 0: not yet scheduled.", ge=0)]
+    version: Annotated[int, Field(description="Rises with each transition; 0: not yet scheduled.", ge=0)]
     callback_deadline_at: Annotated[
-        AwareDatetime | None, Field(alias="callbackDeadlineAt", description="Of a WAITING job; else null.")
+        AwareDatetime | None, Field(alias="callbackDeadlineAt", description="Of a WAITING job; otherwise null.")
     ]
     cancel_requested_at: Annotated[
-        AwareDatetime | None, Field(alias="cancelRequestedAt", description="While a cancel is under way; else null.")
+        AwareDatetime | None, Field(alias="cancelRequestedAt", description="While a cancel is not finished; otherwise null.")
     ]
-    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="As asked for.")]
+    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="As requested.")]
     ordering_key: Annotated[str | None, Field(alias="orderingKey")]
     sealed: Annotated[
         list[str] | None,
         Field(
-            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent: all are shown.",
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
             min_length=1,
         ),
     ] = None
@@ -1694,7 +1742,7 @@ class RecordHeader(BaseModel):
 
 class EventsAccepted(BaseModel):
     """
-    To a batch, in its order.
+    The answer to a batch, in its order.
     """
 
     model_config = ConfigDict(
@@ -1715,7 +1763,7 @@ class Lag(BaseModel):
 
 class Latency(BaseModel):
     """
-    Jobs that asked for a later time count in run only, and those whose first attempt failed not in acceptToStart. Run is of the last attempt.
+    Jobs with a later start time count only in run; jobs whose first attempt failed do not count in acceptToStart. run is the duration of the last attempt.
     """
 
     model_config = ConfigDict(
@@ -1735,21 +1783,22 @@ class Worker(BaseModel):
     worker_id: Annotated[str, Field(alias="workerId", description="New at each start.", min_length=1)]
     version: str
     live: Annotated[bool, Field(description="Seen within the last 10 s.")]
-    stopping: Annotated[bool, Field(description="It finishes what it has and takes nothing more.")]
+    stopping: Annotated[bool, Field(description="It finishes its attempts and claims no new ones.")]
     seen_at: Annotated[AwareDatetime, Field(alias="seenAt")]
     queues: list[str]
     job_types: Annotated[list[str], Field(alias="jobTypes")]
     partitions: Annotated[dict[str, list[Partition]], Field(description="By queue.")]
     slots: Annotated[int, Field(description="How many attempts it can run at once.", ge=0)]
-    free: Annotated[int | None, Field(description="Null for an owner: it tells of the jobs of others.", ge=0)]
-    busy: Annotated[int | None, Field(description="Likewise.", ge=0)]
+    free: Annotated[int | None, Field(description="Null for an owner, because it depends on the jobs of others.", ge=0)]
+    busy: Annotated[int | None, Field(description="Null for an owner.", ge=0)]
     rate: Annotated[
-        float | None, Field(description="Attempts a second that it would finish with all slots busy. Likewise.", ge=0.0)
+        float | None,
+        Field(description="How many attempts a second it would finish with all slots busy. Null for an owner.", ge=0.0),
     ]
     attempts: Annotated[
         list[WorkerAttempt],
         Field(
-            description="What it has claimed and not settled; what came within 100 ms is left out. For an owner, of its own jobs."
+            description="The attempts that it has claimed and not settled, without those claimed in the last 100 ms. For an owner, those of its own jobs."
         ),
     ]
 
@@ -1762,10 +1811,12 @@ class Hook(BaseModel):
     name: str
     owner_id: Annotated[str | None, Field(alias="ownerId", description="The owner of the jobs.")]
     signature: Literal["standard-webhooks", "github", "stripe", "slack", "header"]
-    job_type: Annotated[str | None, Field(alias="jobType", description="Null where each request decides.")]
+    job_type: Annotated[str | None, Field(alias="jobType", description="Null if each request decides.")]
     accepted: Annotated[int, Field(description="Requests that became jobs.", ge=0)]
-    replayed: Annotated[int, Field(description="Requests whose message had come before.", ge=0)]
-    rejected: Annotated[int, Field(description="Requests that were answered with 400 to 499, a wrong signature among them.", ge=0)]
+    replayed: Annotated[int, Field(description="Requests whose message had arrived before.", ge=0)]
+    rejected: Annotated[
+        int, Field(description="Requests that were answered with 400 to 499, including those with a wrong signature.", ge=0)
+    ]
     last_rejection: Annotated[HookRejection | None, Field(alias="lastRejection")]
 
 
@@ -1782,7 +1833,7 @@ class Callback1(RootModel[CallbackCompleted | CallbackFailed | CallbackProgress]
     root: Annotated[
         CallbackCompleted | CallbackFailed | CallbackProgress,
         Field(
-            description="Members of another status are refused unless they are null, so that a client may send null for what it does not use."
+            description="Members of another status are refused unless they are null, so that a client may send null for members that it does not use."
         ),
     ]
 
@@ -1806,7 +1857,7 @@ class Workers(BaseModel):
 
 class LatencyByWindow(BaseModel):
     """
-    Of jobs that ended in the last 5 minutes, and in the minutes, the hours and the days of throughput. What is older than an hour may lag a minute behind.
+    For jobs that ended in the last 5 minutes, and in the minutes, hours and days of throughput. Values older than an hour may lag by a minute.
     """
 
     model_config = ConfigDict(
@@ -1825,13 +1876,14 @@ class Failures(BaseModel):
         populate_by_name=True,
     )
     job_types: Annotated[
-        list[FailedJobType], Field(alias="jobTypes", description="The ten job types of which most jobs failed, the worst first.")
+        list[FailedJobType],
+        Field(alias="jobTypes", description="The ten job types with the most failed jobs, most failures first."),
     ]
     error_codes: Annotated[
         list[FailedErrorCode],
         Field(
             alias="errorCodes",
-            description="The ten error codes with which most jobs failed, the worst first. Of each queue and job type, the 20 most frequent codes of a minute, an hour or a day are told apart.",
+            description="The ten error codes with the most failed jobs, most failures first. For each queue and job type, the 20 most frequent codes of a minute, an hour or a day are counted separately.",
         ),
     ]
 
@@ -1853,7 +1905,7 @@ class JobRequest(BaseModel):
         str,
         Field(
             alias="jobType",
-            description="SIMULATION, or what the installation lists in JOB_TYPES.",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
             pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
         ),
     ]
@@ -1865,37 +1917,39 @@ class JobRequest(BaseModel):
     ]
     max_retry_count: Annotated[
         int | None,
-        Field(alias="maxRetryCount", description="The installation may have another default for a job type.", ge=0, le=100),
+        Field(alias="maxRetryCount", description="The installation may have a different default for a job type.", ge=0, le=100),
     ] = 3
     retry_policy: Annotated[
         RetryExponential | RetryFixed | RetryList | None,
         Field(
             alias="retryPolicy",
-            description="When a failed attempt runs again; without it as the installation has it for the job type, or exponential, with its defaults.",
+            description="When a failed attempt runs again. Without it, the policy that the installation has for the job type applies, or else exponential with its defaults.",
         ),
     ] = None
     queue: Annotated[
-        str | None, Field(description="One of those that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+        str | None, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
     ] = "default"
-    priority: Annotated[int | None, Field(description="The higher the sooner.", ge=0, le=9)] = 0
+    priority: Annotated[int | None, Field(description="A higher priority goes first.", ge=0, le=9)] = 0
     run_at: Annotated[
-        AwareDatetime | None, Field(alias="runAt", description="Not before this instant; the past is now. At most ten years ahead.")
+        AwareDatetime | None,
+        Field(alias="runAt", description="Not before this instant; an instant in the past means now. At most ten years ahead."),
     ] = None
     delay_ms: Annotated[
-        int | None, Field(alias="delayMs", description="Instead of runAt; not before so long from now.", ge=0, le=315360000000)
+        int | None,
+        Field(alias="delayMs", description="Instead of runAt: not before this many milliseconds from now.", ge=0, le=315360000000),
     ] = 0
     expires_at: Annotated[
         AwareDatetime | None,
         Field(
             alias="expiresAt",
-            description="A job that has not started by then is CANCELLED. Later than now and than the time from which it may run, by at most ten years.",
+            description="A job that has not started by then is CANCELLED. It must be later than now and than the time from which the job may run, by at most ten years.",
         ),
     ] = None
     timeout_ms: Annotated[
         int | None,
         Field(
             alias="timeoutMs",
-            description="How long one attempt may run. The installation may have another default for a job type.",
+            description="How long one attempt may run. The installation may have a different default for a job type.",
             ge=1,
             le=86400000,
         ),
@@ -1904,7 +1958,7 @@ class JobRequest(BaseModel):
         str | None,
         Field(
             alias="idempotencyKey",
-            description="The same key again gives the same job, or 409 if the rest of the request differs.",
+            description="The same key again returns the same job, or 409 if the rest of the request differs.",
             max_length=255,
             min_length=1,
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
@@ -1914,14 +1968,14 @@ class JobRequest(BaseModel):
         UUID | None,
         Field(
             alias="jobId",
-            description="The id that the job is to have, made by the client: a UUID of version 7, at most a day ahead of time. It is the idempotencyKey, too, so that the same request again gives the same job; 409 where another job has the id. The job's trace is kept only where the last bit is set.",
+            description="The id for the job, made by the client: a UUID of version 7, at most a day ahead of time. It is also the idempotencyKey, so that the same request again returns the same job; 409 if another job has the id. The job's trace is sampled only if the last bit is set.",
         ),
     ] = None
     ordering_key: Annotated[
         str | None,
         Field(
             alias="orderingKey",
-            description="The owner's jobs of one key run one after another in the order in which they were accepted; the next starts when the one before has ended, its retries included.",
+            description="The owner's jobs with the same key run one after another, in the order in which they were accepted. The next starts when the one before has ended, including its retries.",
             max_length=255,
             min_length=1,
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
@@ -1929,12 +1983,12 @@ class JobRequest(BaseModel):
     ] = None
     after: Annotated[
         list[UUID] | None,
-        Field(description="Jobs of the same owner that have to be COMPLETED before this one runs.", max_length=10000),
+        Field(description="Jobs of the same owner that must be COMPLETED before this one runs.", max_length=10000),
     ] = None
     on_dependency_failure: Annotated[
         Literal["cancel", "run"] | None,
         Field(
-            alias="onDependencyFailure", description="What becomes of a job when one that it comes after ends FAILED or CANCELLED."
+            alias="onDependencyFailure", description="What happens to a job if one of its dependencies ends FAILED or CANCELLED."
         ),
     ] = "cancel"
     tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
@@ -1952,7 +2006,7 @@ class JobRequest(BaseModel):
         str | None,
         Field(
             alias="callbackUrl",
-            description="Absolute, http or https, without credentials and fragment, at most 2,000 bytes. When the job has ended, a CloudEvent of type io.jobweaver.job.status.v1 whose data is the job (JobSummary) is POSTed to it, signed by Standard Webhooks, until it answers 2xx: at once, and 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other. 410 ends that.",
+            description="An absolute http or https URL without credentials and fragment, at most 2,000 bytes. When the job has ended, JobWeaver POSTs a CloudEvent of type io.jobweaver.job.status.v1 to it, whose data is the job (JobSummary), signed as in Standard Webhooks, until the response is a 2xx. The tries follow at once, and then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other. A 410 ends the tries.",
             max_length=2000,
             min_length=1,
         ),
@@ -1987,7 +2041,7 @@ class OperationPage(BaseModel):
 
 class Operation(OperationFields):
     """
-    An operation with the jobs that were left out.
+    An operation, with the jobs that were skipped or refused.
     """
 
     model_config = ConfigDict(
@@ -1996,17 +2050,13 @@ class Operation(OperationFields):
     )
     skipped_jobs: Annotated[
         list[SkippedJob],
-        Field(
-            alias="skippedJobs",
-            description="The first 1,000 that were skipped or refused, in the order of their ids.",
-            max_length=1000,
-        ),
+        Field(alias="skippedJobs", description="The first 1,000 jobs that were skipped or refused, by id.", max_length=1000),
     ]
 
 
 class Job(JobFields, JobDetails):
     """
-    A job with all that is known of it.
+    A job with all its details.
     """
 
     model_config = ConfigDict(
@@ -2024,7 +2074,7 @@ class JobSummary(JobFields):
 
 class WholeRejectedRecord(RejectedFields):
     """
-    A rejected record with all that it has.
+    A rejected record with all its details.
     """
 
     model_config = ConfigDict(
@@ -2046,7 +2096,7 @@ class Hooks(BaseModel):
 
 class Error1(BaseModel):
     """
-    To a request that accepts application/problem+json it also has the members of RFC 9457, which are type (about:blank), title (the phrase of the HTTP status), detail (the message) and instance (the traceId as a URN, urn:uuid:…).
+    For a request that accepts application/problem+json it also has the members of RFC 9457: type (about:blank), title (the phrase of the HTTP status), detail (the message) and instance (the traceId as a URN, urn:uuid:…).
     """
 
     model_config = ConfigDict(
@@ -2080,7 +2130,7 @@ class BatchRefused(BaseModel):
 
 class DeadPageByNumber(BaseModel):
     """
-    To a request by page or size.
+    The response to a request by page or size.
     """
 
     model_config = ConfigDict(
@@ -2094,15 +2144,14 @@ class DeadPageByNumber(BaseModel):
     total_elements: Annotated[
         int | None,
         Field(
-            alias="totalElements",
-            description="How many jobs fit; null where more than 100,000 dead jobs would have to be looked at.",
+            alias="totalElements", description="How many jobs match; null if more than 100,000 dead jobs would have to be searched."
         ),
     ]
 
 
 class FailuresByWindow(BaseModel):
     """
-    What failed most in the minutes, the hours and the days of throughput. A job that is retried by hand and fails again is counted twice.
+    The most frequent failures in the minutes, hours and days of throughput. A job that is retried by hand and fails again is counted twice.
     """
 
     model_config = ConfigDict(
@@ -2120,38 +2169,40 @@ class ScheduleRequest(BaseModel):
         populate_by_name=True,
     )
     name: Annotated[
-        str | None, Field(description="Required in a POST; in a PUT the path has it.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")
+        str | None, Field(description="Required in a POST; a PUT has it in the path.", pattern="^[a-z0-9][a-z0-9._-]{0,99}$")
     ] = None
     cron: Annotated[
         str,
         Field(
-            description="Five fields (minute, hour, day of month, month, day of week), or six with seconds in front, of values, names (MON, JAN), ranges, lists and steps; or @hourly, @daily, @weekly, @monthly, @yearly; or @every with a duration, as @every 90s, counted from startAt, else from when it was created. Where both days are restricted, one that fits is enough. Where clocks are put forward, a time that does not exist fires at the first instant after the gap; where they are put back, a time that comes twice fires once. An hour field of every hour goes by the clock as it is instead.",
+            description="Five fields (minute, hour, day of month, month, day of week), or six with seconds first, of values, names (MON, JAN), ranges, lists and steps; or @hourly, @daily, @weekly, @monthly, @yearly; or @every with a duration, such as @every 90s, counted from startAt, or else from the creation of the schedule. If both day fields are restricted, a day that matches one of them is enough. When clocks are put forward, a time that does not exist fires at the first instant after the gap; when they are put back, a time that occurs twice fires once. An hour field that covers every hour follows the clock as it is.",
             max_length=255,
         ),
     ]
-    time_zone: Annotated[str | None, Field(alias="timeZone", description="A name of the IANA, as Europe/Berlin.")] = "UTC"
+    time_zone: Annotated[str | None, Field(alias="timeZone", description="A name of the IANA database, such as Europe/Berlin.")] = (
+        "UTC"
+    )
     job: ScheduledJob
     overlap: Annotated[
         Literal["allow", "skip", "cancel"] | None,
         Field(
-            description="When a job of the schedule has not ended: start another, skip the tick, or start another and cancel the old one."
+            description="If a job of the schedule has not ended: start another, skip the tick, or start another and cancel the old one."
         ),
     ] = "allow"
     missed: Annotated[
         Literal["skip", "one", "all"] | None,
         Field(
-            description="What becomes of ticks that are over 30 s late: none of them fires, the last one, or the last 1,000. Of a pause, none does."
+            description="Which of the ticks that are more than 30 s late fire: none, the last one, or the last 1,000. Ticks that fell into a pause never fire."
         ),
     ] = "one"
     paused: bool | None = False
     start_at: Annotated[
-        AwareDatetime | None, Field(alias="startAt", description="It does not fire before. At most ten years ahead.")
+        AwareDatetime | None, Field(alias="startAt", description="The schedule does not fire before. At most ten years ahead.")
     ] = None
-    end_at: Annotated[AwareDatetime | None, Field(alias="endAt", description="It does not fire after.")] = None
+    end_at: Annotated[AwareDatetime | None, Field(alias="endAt", description="The schedule does not fire after.")] = None
 
 
 class JobOrAccepted(RootModel[Job | Accepted]):
-    root: Annotated[Job | Accepted, Field(description="The whole job to a request with wait, else what was accepted before.")]
+    root: Annotated[Job | Accepted, Field(description="For a request with wait, the whole job; otherwise the accepted job.")]
 
 
 class JobPage(BaseModel):
@@ -2177,7 +2228,7 @@ class Stats(BaseModel):
         AwareDatetime | None,
         Field(
             alias="asOf",
-            description="When the jobs were counted; null when those that have not ended are many and not yet counted.",
+            description="When the jobs were counted; null if there are many jobs that have not ended and they are not yet counted.",
         ),
     ]
     jobs: JobCounts
