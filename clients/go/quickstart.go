@@ -22,7 +22,7 @@ func run(ctx context.Context) error {
 		JobType: "SIMULATION", Payload: map[string]any{"steps": []logStep{{"LOG", "hi"}}}, Tags: []string{"quickstart"},
 	}
 
-	// For in an hour.
+	// Run it in an hour.
 	soon := hello
 	soon.Delay = time.Hour
 	later, err := jobs.Submit(ctx, soon)
@@ -30,7 +30,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	// Submit and wait. The same key again would be the same job.
+	// Submit and wait. A second submit with the same key would return this job.
 	hello.IdempotencyKey = fmt.Sprint("hello-", time.Now().UnixNano())
 	job, err := jobs.Run(ctx, hello)
 	if err != nil {
@@ -38,7 +38,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Println(job.Status)
 
-	// Many at once: each has a result of its own.
+	// Many at once: each has its own result.
 	hello.IdempotencyKey = ""
 	results, err := jobs.SubmitBatch(ctx, []client.JobRequest{hello, {JobType: "NO-SUCH-TYPE"}})
 	if err != nil {
@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Println(results[0].Status, results[1].Error.ErrorCode)
 
-	// Follow one as it happens.
+	// Follow a job as it changes.
 	for event, err := range jobs.StreamJob(ctx, results[0].JobID) {
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func run(ctx context.Context) error {
 		}
 	}
 
-	// A job that waits can be changed and cancelled; one that has ended cannot.
+	// A waiting job can be changed and cancelled; an ended one cannot.
 	if err := jobs.Cancel(ctx, later.JobID); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func openAliased(t *testing.T) *fixture {
 	return openWith(t, func(cfg *gateway.Config) { cfg.Aliases = true })
 }
 
-// The calls of asyncJobEngine, as its page has them.
+// The calls in the documentation of asyncJobEngine.
 func TestTheExamplesOfAsyncJobEngineWork(t *testing.T) {
 	t.Parallel()
 	h := openAliased(t)
@@ -66,7 +66,7 @@ func TestTheNamesOfTheRedisSchedulerWork(t *testing.T) {
 	}
 }
 
-func TestWhatAnAliasCannotMeanIsRefused(t *testing.T) {
+func TestAliasWithInvalidValuesIsRefused(t *testing.T) {
 	t.Parallel()
 	h := openAliased(t)
 	for _, body := range []string{
@@ -85,7 +85,7 @@ func TestWhatAnAliasCannotMeanIsRefused(t *testing.T) {
 	h.post("/api/jobs", `{"jobType": "MAIL", "payload": 1, "priority": 10}`).wantError(apierror.InvalidJobRequest)
 }
 
-func TestABrowserAtAnAliasGetsTheDashboard(t *testing.T) {
+func TestBrowserAtAnAliasGetsTheDashboard(t *testing.T) {
 	t.Parallel()
 	h := openAliased(t)
 	if page := h.get("/jobs", "Accept", "text/html"); !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
@@ -107,12 +107,12 @@ func TestAliasesNeedTheSameKeyAndCanBeSwitchedOff(t *testing.T) {
 	off.post("/jobs", plainJob).wantError(apierror.NotFound)
 }
 
-// POST /jobs/callback of the orchestration platform: COMPLETED or FAILED, with an optional secret and without an attempt.
-func TestACallbackWithoutAttemptAndSecretNeedsASetting(t *testing.T) {
+// POST /jobs/callback of the orchestration platform has COMPLETED or FAILED, an optional secret and no attempt.
+func TestCallbackWithoutAttemptAndSecretNeedsTheSetting(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Aliases, cfg.AliasCallbacks = true, true })
 	id := h.waiting(2, time.Hour)
-	body := fmt.Sprintf(`{"jobId": %q, "status": "COMPLETED", "output": {"parcel": 17}}`, id)
+	body := fmt.Sprintf(`{"jobId": %q, "status": "COMPLETED", "output": {"shipment": 17}}`, id)
 	h.post("/jobs/callback", body, "X-Callback-Secret", "wrong").wantError(apierror.Unauthorized)
 	h.post("/api/jobs/callback", body).wantError(apierror.Unauthorized)
 	h.post("/jobs/callback", body).want(http.StatusOK)

@@ -8,14 +8,14 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 )
 
-func TestEachRouteThatChangesSomethingIsInTheAuditLog(t *testing.T) {
+func TestEachRouteThatChangesSomethingHasAnAuditAction(t *testing.T) {
 	t.Parallel()
 	actions, reads := audit.Actions()
 	routes := map[string]bool{}
 	for _, r := range (&Function{}).routes() {
 		route := r.method + " " + r.path
 		routes[route] = true
-		isWorker := r.needs == access.Work // what becomes of attempts stands in the history of their jobs
+		isWorker := r.needs == access.Work // the history of a job has the outcomes of its attempts
 		if changes := r.method != http.MethodGet && !isWorker && (r.needs != access.Public || r.path == hookPath); changes != (actions[route] != "") {
 			t.Errorf("%s changes something: %v; its action is %q", route, changes, actions[route])
 		}

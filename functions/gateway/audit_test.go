@@ -24,7 +24,7 @@ type auditEntry struct {
 	Details                       json.RawMessage
 }
 
-// log is what the audit log has, newest first.
+// log returns the audit log, newest entry first.
 func (c *client) log(query string) (entries []auditEntry) {
 	c.t.Helper()
 	for cursor := ""; ; {
@@ -41,7 +41,7 @@ func (c *client) log(query string) (entries []auditEntry) {
 	}
 }
 
-// ok wants a status, and reads the body.
+// ok expects a status, and decodes the body.
 func (r *response) ok(status int, into any) {
 	r.t.Helper()
 	if r.status != status {
@@ -69,7 +69,7 @@ func inWords(e auditEntry) string {
 	return fmt.Sprintf("%s %s %d", e.Action, resource, len(e.JobIDs))
 }
 
-func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
+func TestAuditLogNamesActorAndAction(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	acme, other := h.as("acme", "admin"), h.as("other", "admin")
@@ -77,7 +77,7 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	trace := uuid.NewString()
 	acme.post("/api/jobs/"+job.String()+"/reschedule", `{"delayMs": 60000}`, "X-Trace-Id", trace, "User-Agent", "tester").
 		ok(http.StatusAccepted, nil)
-	acme.post("/api/jobs/"+job.String()+"/cancel", "").ok(http.StatusConflict, nil) // the other is not confirmed
+	acme.post("/api/jobs/"+job.String()+"/cancel", "").ok(http.StatusConflict, nil) // the first command is not confirmed
 	acme.post("/api/jobs/batch", `{"jobs": [`+plainJob+`, {"jobType": "NO"}, `+plainJob+`]}`).ok(http.StatusOK, nil)
 	schedule := `{"cron": "0 3 * * *", "job": ` + plainJob + `}`
 	acme.do(http.MethodPut, "/api/schedules/nightly", schedule, "Content-Type", "application/json").ok(http.StatusCreated, nil)
@@ -135,8 +135,8 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	}
 }
 
-// Jobs of several requests are inserted together: each is entered as its own request's.
-func TestEachJobThatIsHandedInStandsInTheAuditLogOnce(t *testing.T) {
+// Jobs of several requests are inserted in one statement: each has the entry of its own request.
+func TestEachSubmittedJobHasOneAuditEntry(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	owners := map[string]*client{"acme": h.as("acme", "admin"), "other": h.as("other", "admin")}
@@ -184,8 +184,8 @@ func TestEachJobThatIsHandedInStandsInTheAuditLogOnce(t *testing.T) {
 	}
 }
 
-// What cannot be entered does not happen.
-func TestWhatCannotBeEnteredDoesNotHappen(t *testing.T) {
+// A change whose entry cannot be inserted is rolled back.
+func TestChangeWithoutAnAuditEntryIsRolledBack(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	acme := h.as("acme", "admin")
@@ -203,12 +203,12 @@ func TestWhatCannotBeEnteredDoesNotHappen(t *testing.T) {
 	}
 	left := h.sqlInt(`SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM commands)
 		+ (SELECT count(*) FROM controls) + (SELECT count(*) FROM api_keys)`)
-	if left != 2 { // the job and the key that were there before
+	if left != 2 { // the job and the key from before
 		t.Errorf("%d things are there, want 2", left)
 	}
 }
 
-func TestReadsAreInTheAuditLogWhereTheyAreWanted(t *testing.T) {
+func TestReadsAreAuditedIfConfigured(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.AuditReads = gateway.AuthOn, true })
 	acme := h.as("acme", "admin")
@@ -218,7 +218,7 @@ func TestReadsAreInTheAuditLogWhereTheyAreWanted(t *testing.T) {
 	acme.get("/api/jobs").ok(http.StatusOK, nil)
 	acme.get("/api/stats").ok(http.StatusOK, nil)
 	acme.get("/api/workers").ok(http.StatusOK, nil)
-	// What shows nothing is not entered
+	// Requests that show nothing are not recorded
 	acme.get("/api/jobs?limit=0").ok(http.StatusBadRequest, nil)
 	acme.get("/api/jobs/"+uuid.NewString()).ok(http.StatusNotFound, nil)
 	acme.get("/api/schedules/none").ok(http.StatusNotFound, nil)
@@ -231,7 +231,7 @@ func TestReadsAreInTheAuditLogWhereTheyAreWanted(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthenticationNothingIsEntered(t *testing.T) {
+func TestWithoutAuthenticationThereAreNoAuditEntries(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.submitted()

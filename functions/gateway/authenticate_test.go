@@ -15,9 +15,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apikey"
 )
 
-// lets is what the operations of a role are open to.
+// allowedRoles has the roles that may call the operations of each x-role.
 var lets = map[string][]string{
-	"public":       {"nobody", "submit", "read", "operate", "admin", "installation"},
+	"public":       {"anonymous", "submit", "read", "operate", "admin", "installation"},
 	"known":        {"submit", "read", "operate", "admin", "installation"},
 	"submit":       {"submit", "operate", "admin", "installation"},
 	"read":         {"read", "operate", "admin", "installation"},
@@ -27,12 +27,12 @@ var lets = map[string][]string{
 	"installation": {"installation"},
 }
 
-// Every operation of the contract is tried by everybody: it lets in whom its role allows, and nobody else, whatever else
-// is wrong with the request.
-func TestEachOperationLetsInItsRoleOnly(t *testing.T) {
+// Each operation of the contract is called with each role: only the roles of its x-role may call it, whatever else is
+// wrong with the request.
+func TestEachOperationAllowsOnlyItsRole(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
-	visitors := map[string]string{"nobody": "", "installation": h.as("", "admin").key}
+	visitors := map[string]string{"anonymous": "", "installation": h.as("", "admin").key}
 	for _, role := range []string{"submit", "read", "operate", "admin"} {
 		visitors[role] = h.as("acme", role).key
 	}
@@ -41,7 +41,7 @@ func TestEachOperationLetsInItsRoleOnly(t *testing.T) {
 	tried := 0
 	for path, item := range doc.Paths.Map() {
 		if strings.HasPrefix(path, "/health/") {
-			continue // the host's
+			continue // served by the host
 		}
 		for method, op := range item.Operations() {
 			role, _ := op.Extensions["x-role"].(string)
@@ -50,7 +50,7 @@ func TestEachOperationLetsInItsRoleOnly(t *testing.T) {
 				t.Errorf("%s %s has role %q, and is open: %v", method, path, role, open)
 			}
 			if path == "/metrics" {
-				allowed = lets["installation"] // they tell of all owners
+				allowed = lets["installation"] // they cover all owners
 			}
 			if op.OperationID == "runJobAgain" {
 				allowed = lets["operate"] // it needs both submit and read
@@ -82,16 +82,16 @@ func TestEachOperationLetsInItsRoleOnly(t *testing.T) {
 	}
 }
 
-// notValid says nothing of what is wrong with a key.
+// notValid does not reveal what is wrong with a key.
 const notValid = "the API key or token is not valid; send the header 'Authorization: Bearer KEY_OR_TOKEN', or 'X-Api-Key: KEY'"
 
-// concrete is a path of which there is nothing, so that whoever is let in changes nothing.
+// concrete returns a path to a resource that does not exist, so that an allowed request changes nothing.
 func concrete(path string) string {
 	return strings.NewReplacer("{jobId}", uuid.NewString(), "{operationId}", uuid.NewString(), "{version}", "1", "{kind}", "none",
 		"{type}", "NONE", "{keyId}", "aaaaaaaaaaaa").Replace(path)
 }
 
-// strangers are all ways to come without a valid key, as headers.
+// strangers are the headers of all kinds of requests without a valid key.
 func (h *fixture) strangers() map[string][]string {
 	h.t.Helper()
 	long := time.Now().Add(-time.Minute)
@@ -120,7 +120,7 @@ func (h *fixture) strangers() map[string][]string {
 	}
 }
 
-func TestAKeyComesInEitherHeader(t *testing.T) {
+func TestKeyIsAcceptedInEitherHeader(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	key := h.as("acme", "read").key
@@ -129,7 +129,7 @@ func TestAKeyComesInEitherHeader(t *testing.T) {
 	}
 }
 
-func TestAKeyInTheAddressIsRefusedWhateverStandsInTheHeader(t *testing.T) {
+func TestKeyInTheAddressIsRefusedWhateverTheHeader(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	c := h.as("acme", "admin")
@@ -138,14 +138,14 @@ func TestAKeyInTheAddressIsRefusedWhateverStandsInTheHeader(t *testing.T) {
 			r := who.get("/api/jobs?" + query)
 			r.wantError(apierror.Unauthorized)
 			if strings.Contains(string(r.body), c.key[16:]) {
-				t.Error("the key is said again")
+				t.Error("the response repeats the key")
 			}
 		}
 	}
 	c.get("/api/jobs?tag=jw_no-key").want(http.StatusOK)
 }
 
-func TestAnAdminOfTheInstallationActsForAnOwnerAndNobodyElseDoes(t *testing.T) {
+func TestOnlyAnAdminOfTheInstallationActsForAnOwner(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	const header = "X-Owner-Id"

@@ -23,7 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// The second one is to be given up, and accepted still.
+// formerSecret is about to be replaced, and still accepted.
 const (
 	globalSecret = "whsec_Z2xvYmFsIHNlY3JldCBvZiB0aGUgdGVzdHMsIG51bWJlciAx"
 	formerSecret = "whsec_Z2xvYmFsIHNlY3JldCBvZiB0aGUgdGVzdHMsIG51bWJlciAy"
@@ -38,16 +38,16 @@ func attemptSecret(t *testing.T, id uuid.UUID, attempt int) string {
 	return keys.Secret(jobevent.AttemptToken(id, attempt))
 }
 
-func said(id uuid.UUID, attempt int, more string) string {
+func callbackJSON(id uuid.UUID, attempt int, more string) string {
 	return fmt.Sprintf(`{"jobId": %q, "attempt": %d, %s}`, id, attempt, more)
 }
 
-const done = `"status": "COMPLETED", "output": {"parcel": 17}`
+const done = `"status": "COMPLETED", "output": {"shipment": 17}`
 
 // callBack posts a callback with the secret of its attempt.
 func (h *fixture) callBack(id uuid.UUID, attempt int, more string) *response {
 	h.t.Helper()
-	return h.post("/api/jobs/callback", said(id, attempt, more), "X-Callback-Secret", attemptSecret(h.t, id, attempt))
+	return h.post("/api/jobs/callback", callbackJSON(id, attempt, more), "X-Callback-Secret", attemptSecret(h.t, id, attempt))
 }
 
 // signed posts a callback with a signature.
@@ -66,7 +66,7 @@ func (h *fixture) signed(secret, messageID string, at time.Time, body string) *r
 	return h.post("/api/jobs/callback", body, headers...)
 }
 
-// waiting is a job whose attempt waits for a callback until then.
+// waiting makes a job whose attempt waits for a callback until the deadline.
 func (h *fixture) waiting(attempt int, deadlineIn time.Duration) uuid.UUID {
 	h.t.Helper()
 	id := h.submit(plainJob)
@@ -85,11 +85,11 @@ func ofAttempt(attempt int, deadlineIn time.Duration) func(*jobevent.Status) {
 	}
 }
 
-func TestACallbackIsKeptAndTold(t *testing.T) {
+func TestCallbackIsStoredAndPublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, c := range map[string]struct{ more, want string }{
-		"completed": {done, `"output":{"parcel":17}`},
+		"completed": {done, `"output":{"shipment":17}`},
 		"failed": {
 			`"status": "FAILED", "errorCode": "SHOP.SOLD_OUT", "message": "none left", "retryable": false`,
 			`"errorCode":"SHOP.SOLD_OUT","message":"none left","retryable":false,"kind":"failed"`,
@@ -102,24 +102,24 @@ func TestACallbackIsKeptAndTold(t *testing.T) {
 			t.Errorf("%s: answered %s, %v", name, r.body, r.header)
 		}
 		e := h.broker.next(t)
-		said := strings.ReplaceAll(string(e.Data()), " ", "")
+		data := strings.ReplaceAll(string(e.Data()), " ", "")
 		if e.ID() != jobevent.OutcomeID(id, 1, "callback") || e.Source() != "/jobweaver/gateway" || e.Subject() != id.String() ||
-			!strings.Contains(said, strings.ReplaceAll(c.want, " ", "")) || !strings.Contains(said, `"workerId":""`) ||
-			strings.Contains(said, "startedAt") {
-			t.Errorf("%s: said %s", name, e)
+			!strings.Contains(data, strings.ReplaceAll(c.want, " ", "")) || !strings.Contains(data, `"workerId":""`) ||
+			strings.Contains(data, "startedAt") {
+			t.Errorf("%s: published %s", name, e)
 		}
 		for range 2 {
 			if r := h.callBack(id, 1, c.more).want(http.StatusOK); r.header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%s: the same again is new", name)
+				t.Errorf("%s: the repeated callback is not marked as replayed", name)
 			}
 		}
-		if len(h.broker.said) > 0 {
-			t.Errorf("%s: the same again is told", name)
+		if len(h.broker.published) > 0 {
+			t.Errorf("%s: the repeated callback is published", name)
 		}
 	}
 }
 
-func TestWhatComesOfACallbackHangsOnItsAttempt(t *testing.T) {
+func TestResultOfACallbackDependsOnItsAttempt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	over := apierror.InvalidStateTransition
@@ -127,13 +127,13 @@ func TestWhatComesOfACallbackHangsOnItsAttempt(t *testing.T) {
 		s.History = append(s.History, jobevent.Move{Attempt: 2, Outcome: "failed", ErrorCode: "WORKER.CALLBACK_TIMEOUT"})
 	}
 	for name, c := range map[string]struct {
-		status  jobstate.Status // empty: the scheduler has not been heard
+		status  jobstate.Status // empty: the API has no status of the job
 		attempt int
 		more    func(*jobevent.Status)
 		command string
-		refused apierror.Code // empty: it is taken, and so is progress
+		refused apierror.Code // empty: callbacks are accepted, including progress
 	}{
-		"not heard of":                    {},
+		"unknown to the API":              {},
 		"queued":                          {status: jobstate.Queued, attempt: 2},
 		"running":                         {status: jobstate.Running, attempt: 2},
 		"waiting":                         {status: jobstate.Waiting, attempt: 2, more: ofAttempt(2, time.Minute)},
@@ -192,7 +192,7 @@ func (h *fixture) sqlInt(query string, args ...any) (n int) {
 	return n
 }
 
-func TestTheSameCallbackIsTheSameAnswerForEver(t *testing.T) {
+func TestRepeatedCallbackGetsTheSameAnswerAlways(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.waiting(1, time.Hour)
@@ -204,7 +204,7 @@ func TestTheSameCallbackIsTheSameAnswerForEver(t *testing.T) {
 			t.Errorf("%s: it is new", when)
 		}
 		if r := h.callBack(id, 1, done); r.error().Message == "" || r.status != http.StatusConflict ||
-			!strings.Contains(r.error().Message, "said something else") {
+			!strings.Contains(r.error().Message, "a different callback") {
 			t.Errorf("%s: another one: %d %s", when, r.status, r.body)
 		}
 	}
@@ -225,7 +225,7 @@ func TestTheSameCallbackIsTheSameAnswerForEver(t *testing.T) {
 	}
 }
 
-func TestStrangersLearnNothing(t *testing.T) {
+func TestCallbackWithoutAValidSecretRevealsNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id, gone := h.waiting(1, time.Hour), uuid.Must(uuid.NewV7())
@@ -233,36 +233,36 @@ func TestStrangersLearnNothing(t *testing.T) {
 		secret string
 		body   string
 	}{
-		"no secret":                       {"", said(id, 1, done)},
-		"a wrong one":                     {"whsec_" + strings.Repeat("A", 44), said(id, 1, done)},
-		"that of another attempt":         {attemptSecret(t, id, 2), said(id, 1, done)},
-		"that of another job":             {attemptSecret(t, gone, 1), said(id, 1, done)},
-		"a wrong one and no job":          {"x", said(gone, 1, done)},
-		"no secret and no job":            {"", said(gone, 1, done)},
-		"a wrong one and a bad body":      {"x", said(id, 1, `"status": "DONE", "x": 1`)},
+		"no secret":                       {"", callbackJSON(id, 1, done)},
+		"a wrong one":                     {"whsec_" + strings.Repeat("A", 44), callbackJSON(id, 1, done)},
+		"that of another attempt":         {attemptSecret(t, id, 2), callbackJSON(id, 1, done)},
+		"that of another job":             {attemptSecret(t, gone, 1), callbackJSON(id, 1, done)},
+		"a wrong one and no job":          {"x", callbackJSON(gone, 1, done)},
+		"no secret and no job":            {"", callbackJSON(gone, 1, done)},
+		"a wrong one and a bad body":      {"x", callbackJSON(id, 1, `"status": "DONE", "x": 1`)},
 		"a wrong one and no JSON":         {"x", `{"jobId`},
 		"that of no attempt and no JSON":  {attemptSecret(t, uuid.Nil, 0) + "x", `{"jobId`},
-		"a wrong one and an old attempt":  {"x", said(id, 99, done)},
-		"a global one of other spelling":  {strings.ToLower(globalSecret), said(id, 1, done)},
-		"a global one with more after it": {globalSecret + "A", said(id, 1, done)},
+		"a wrong one and an old attempt":  {"x", callbackJSON(id, 99, done)},
+		"a global one of other spelling":  {strings.ToLower(globalSecret), callbackJSON(id, 1, done)},
+		"a global one with more after it": {globalSecret + "A", callbackJSON(id, 1, done)},
 	} {
 		h.post("/api/jobs/callback", c.body, "X-Callback-Secret", c.secret).wantError(apierror.Unauthorized)
 		if t.Failed() {
 			t.Fatal(name)
 		}
 	}
-	h.post("/api/jobs/callback", said(gone, 1, done), "X-Callback-Secret", attemptSecret(t, gone, 1)).wantError(apierror.JobNotFound)
-	h.post("/api/jobs/callback", said(gone, 1, done), "X-Callback-Secret", globalSecret).wantError(apierror.JobNotFound)
-	h.post("/api/jobs/callback", said(id, 1, `"status": "DONE", "x": 1`), "X-Callback-Secret", attemptSecret(t, id, 1)).
+	h.post("/api/jobs/callback", callbackJSON(gone, 1, done), "X-Callback-Secret", attemptSecret(t, gone, 1)).wantError(apierror.JobNotFound)
+	h.post("/api/jobs/callback", callbackJSON(gone, 1, done), "X-Callback-Secret", globalSecret).wantError(apierror.JobNotFound)
+	h.post("/api/jobs/callback", callbackJSON(id, 1, `"status": "DONE", "x": 1`), "X-Callback-Secret", attemptSecret(t, id, 1)).
 		wantError(apierror.InvalidJobRequest, "status", "x")
 	h.post("/api/jobs/callback", `{`, "X-Callback-Secret", globalSecret).wantError(apierror.InvalidJobRequest)
-	h.post("/api/jobs/callback", said(id, 1, done), "X-Callback-Secret", globalSecret, "Content-Type", "text/plain").
+	h.post("/api/jobs/callback", callbackJSON(id, 1, done), "X-Callback-Secret", globalSecret, "Content-Type", "text/plain").
 		wantError(apierror.UnsupportedMediaType)
 	h.post("/api/jobs/callback", strings.Repeat(" ", 600<<10), "X-Callback-Secret", globalSecret).wantError(apierror.PayloadTooLarge)
 	if n := h.sqlInt("select count(*) from callbacks"); n != 0 {
 		t.Errorf("%d are kept", n)
 	}
-	h.post("/api/jobs/callback", said(id, 1, done), "X-Callback-Secret", formerSecret).want(http.StatusOK)
+	h.post("/api/jobs/callback", callbackJSON(id, 1, done), "X-Callback-Secret", formerSecret).want(http.StatusOK)
 }
 
 func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
@@ -274,9 +274,9 @@ func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
 	t.Cleanup(server.Close)
 	other := &fixture{t: t, client: &client{t: t, base: server.URL}}
 	for _, secret := range []string{"", globalSecret, attemptSecret(t, id, 1)} {
-		other.post("/api/jobs/callback", said(id, 1, done), "X-Callback-Secret", secret).wantError(apierror.Unauthorized)
+		other.post("/api/jobs/callback", callbackJSON(id, 1, done), "X-Callback-Secret", secret).wantError(apierror.Unauthorized)
 	}
-	other.signed(globalSecret, "a", time.Now(), said(id, 1, done)).wantError(apierror.Unauthorized)
+	other.signed(globalSecret, "a", time.Now(), callbackJSON(id, 1, done)).wantError(apierror.Unauthorized)
 	if _, err := gateway.New(gateway.Config{Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf("whsec_short")}}, h.store.Store); err == nil ||
 		!strings.HasPrefix(err.Error(), "CALLBACK_SECRETS") || strings.Contains(err.Error(), "short") {
 		t.Errorf("a bad secret: %v", err)
@@ -289,7 +289,7 @@ func TestASignedCallbackCountsOnce(t *testing.T) {
 	id, other := h.waiting(1, time.Hour), h.waiting(1, time.Hour)
 	now := time.Now()
 	at := func(percent int) string {
-		return said(id, 1, `"status": "PROGRESS", "progress": {"percent": `+strconv.Itoa(percent)+`}`)
+		return callbackJSON(id, 1, `"status": "PROGRESS", "progress": {"percent": `+strconv.Itoa(percent)+`}`)
 	}
 	own := attemptSecret(t, id, 1)
 	h.signed(own, "m1", now, at(10)).want(http.StatusOK)
@@ -302,9 +302,9 @@ func TestASignedCallbackCountsOnce(t *testing.T) {
 	if got := h.percent(id); got != 60 {
 		t.Errorf("a message that comes again makes it %d %%", got)
 	}
-	// Whoever numbers what he sends anew for each attempt, or not at all, is heard all the same.
+	// A sender whose message ids start again for each attempt, or who sends none, is accepted all the same.
 	h.signed(own, "m1", now, at(70)).want(http.StatusOK)
-	h.signed(attemptSecret(t, other, 1), "m1", now, said(other, 1, done)).want(http.StatusOK)
+	h.signed(attemptSecret(t, other, 1), "m1", now, callbackJSON(other, 1, done)).want(http.StatusOK)
 	if got := h.percent(id); got != 70 || h.sqlInt("select count(*) from callbacks where job_id = $1", other) != 1 {
 		t.Errorf("%d %%, and another's message is not kept", got)
 	}
@@ -318,11 +318,11 @@ func TestASignedCallbackCountsOnce(t *testing.T) {
 			t.Fatal(name)
 		}
 	}
-	// What was refused was not taken: it may come again, when it is right.
+	// A refused message does not count as sent: it is accepted later, when it is valid.
 	h.command(id, "cancel")
-	h.signed(own, "m4", now, said(id, 1, done)).wantError(apierror.InvalidStateTransition)
+	h.signed(own, "m4", now, callbackJSON(id, 1, done)).wantError(apierror.InvalidStateTransition)
 	h.scheduler(id, 2, jobstate.Waiting, func(s *jobevent.Status) { answered(1, false)(s); s.Attempt = 1 })
-	if r := h.signed(own, "m4", now, said(id, 1, done)).want(http.StatusOK); r.header.Get("Idempotent-Replayed") != "" {
+	if r := h.signed(own, "m4", now, callbackJSON(id, 1, done)).want(http.StatusOK); r.header.Get("Idempotent-Replayed") != "" {
 		t.Error("a message that was refused counts as taken")
 	}
 	h.sql("update webhook_ids set seen_at = seen_at - interval '16 min'", nil)
@@ -344,7 +344,7 @@ func (h *fixture) percent(id uuid.UUID) int {
 	return job.Progress.Percent
 }
 
-func TestProgressIsOfTheAttemptThatWaits(t *testing.T) {
+func TestProgressBelongsToTheWaitingAttempt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.waiting(2, time.Hour)
@@ -375,7 +375,7 @@ func TestProgressIsOfTheAttemptThatWaits(t *testing.T) {
 	}
 }
 
-func TestNoCommandIsTakenWhileACallbackIsNotAnswered(t *testing.T) {
+func TestNoCommandIsAcceptedWhileACallbackIsUnconfirmed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.waiting(1, time.Hour)
@@ -388,7 +388,7 @@ func TestNoCommandIsTakenWhileACallbackIsNotAnswered(t *testing.T) {
 	h.ask(id, "cancel").want(http.StatusAccepted)
 }
 
-func TestOfEqualCallbacksAtOnceOneIsKept(t *testing.T) {
+func TestOneOfConcurrentEqualCallbacksIsStored(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.waiting(1, time.Hour)
@@ -410,12 +410,12 @@ func TestOfEqualCallbacksAtOnceOneIsKept(t *testing.T) {
 		t.Errorf("%d are kept, %d answered as new", n, fresh)
 	}
 	h.broker.next(t)
-	if len(h.broker.said) > 0 {
-		t.Error("it is told twice")
+	if len(h.broker.published) > 0 {
+		t.Error("the callback is published twice")
 	}
 }
 
-func TestOfACancelAndACallbackOneIsTaken(t *testing.T) {
+func TestOneOfConcurrentCancelAndCallbackIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var won [2]int
@@ -439,7 +439,7 @@ func TestOfACancelAndACallbackOneIsTaken(t *testing.T) {
 	t.Logf("the callback was first %d times, the cancel %d times", won[0], won[1])
 }
 
-// TestNothingOfACallbackIsLogged must not run beside others: the log is the process's.
+// TestNothingOfACallbackIsLogged must not run in parallel: the log belongs to the process.
 func TestNothingOfACallbackIsLogged(t *testing.T) {
 	var log lockedBuffer
 	was := slog.Default()
@@ -450,10 +450,10 @@ func TestNothingOfACallbackIsLogged(t *testing.T) {
 	const canary = "canary-0xfeed"
 	secret := attemptSecret(t, id, 1)
 	bodies := []string{
-		said(id, 1, `"status": "PROGRESS", "progress": {"percent": 1, "message": "`+canary+`"}`),
-		said(id, 1, `"status": "FAILED", "errorCode": "A", "message": "`+canary+`"`),
-		said(id, 1, `"status": "COMPLETED", "output": "`+canary+`"`), // another one: 409
-		said(id, 1, `"status": "COMPLETED", "`+canary+`": 1`), `{"` + canary, canary,
+		callbackJSON(id, 1, `"status": "PROGRESS", "progress": {"percent": 1, "message": "`+canary+`"}`),
+		callbackJSON(id, 1, `"status": "FAILED", "errorCode": "A", "message": "`+canary+`"`),
+		callbackJSON(id, 1, `"status": "COMPLETED", "output": "`+canary+`"`), // a different outcome: 409
+		callbackJSON(id, 1, `"status": "COMPLETED", "`+canary+`": 1`), `{"` + canary, canary,
 	}
 	ask := func() {
 		for _, body := range bodies {
@@ -466,8 +466,8 @@ func TestNothingOfACallbackIsLogged(t *testing.T) {
 	h.broker.set(errAway)
 	ask()
 	h.sql("alter table callbacks rename column output to away", nil)
-	other := h.waitingUnheard()
-	h.failing(said(other, 1, `"status": "COMPLETED", "output": "`+canary+`"`))
+	other := h.waitingUnpublished()
+	h.failing(callbackJSON(other, 1, `"status": "COMPLETED", "output": "`+canary+`"`))
 	h.cut()
 	ask()
 	h.stop()
@@ -482,7 +482,7 @@ func TestNothingOfACallbackIsLogged(t *testing.T) {
 	}
 }
 
-// failing posts a callback that must be answered with what the contract does not promise: 500.
+// failing posts a callback that must be answered with 500, which the contract does not have.
 func (h *fixture) failing(body string) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.base+"/api/jobs/callback", strings.NewReader(body))
@@ -501,8 +501,8 @@ func (h *fixture) failing(body string) {
 	}
 }
 
-// waitingUnheard is waiting while nobody hears what is said.
-func (h *fixture) waitingUnheard() uuid.UUID {
+// waitingUnpublished is waiting while no test reads the published events.
+func (h *fixture) waitingUnpublished() uuid.UUID {
 	h.t.Helper()
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Waiting, ofAttempt(1, time.Hour))

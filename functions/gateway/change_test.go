@@ -24,23 +24,23 @@ func (c *client) patch(id uuid.UUID, body string) *response {
 	return c.do(http.MethodPatch, "/api/jobs/"+id.String(), body, "Content-Type", "application/merge-patch+json")
 }
 
-// changed answers a change as the scheduler does.
+// changed confirms a change as the scheduler does.
 func changed(number int, reason string) func(*jobevent.Status) {
 	return func(s *jobevent.Status) {
 		s.LastCommand = &jobevent.CommandResult{Number: number, Command: "change", Applied: reason == "", Reason: reason}
 	}
 }
 
-func (h *fixture) saidChange() jobevent.Command {
+func (h *fixture) publishedChange() jobevent.Command {
 	h.t.Helper()
-	said, err := jobevent.Decode[jobevent.Command](h.broker.next(h.t))
-	if err != nil || said.Command != jobevent.CommandChange || said.Change == nil {
-		h.t.Fatalf("got %+v, %v", said, err)
+	command, err := jobevent.Decode[jobevent.Command](h.broker.next(h.t))
+	if err != nil || command.Command != jobevent.CommandChange || command.Change == nil {
+		h.t.Fatalf("got %+v, %v", command, err)
 	}
-	return said
+	return command
 }
 
-func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
+func TestJobShowsAllChangesOnceTheSchedulerHasAppliedThem(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(`{"jobType": "MAIL", "payload": {"to": "a@example.org", "n": 1.50, "html": "b"}, "tags": ["x"], "priority": 3,
@@ -54,16 +54,16 @@ func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
 	if r.into(&kept); kept.Command != 1 || r.header.Get("Location") != "/api/jobs/"+id.String() {
 		t.Errorf("answered %s", r.body)
 	}
-	said := h.saidChange()
-	if c := said.Change; said.JobID != id || said.Number != 1 || string(c.Payload) != `{"to":"a@example.org","n":2,"html":"b"}` || *c.Priority != 9 ||
+	command := h.publishedChange()
+	if c := command.Change; command.JobID != id || command.Number != 1 || string(c.Payload) != `{"to":"a@example.org","n":2,"html":"b"}` || *c.Priority != 9 ||
 		c.Queue != "mail" || !c.RunAt.Equal(time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)) || *c.MaxRetryCount != 0 || c.TimeoutMs != 77 ||
 		!c.NeverExpires || c.ExpiresAt != nil || c.RetryPolicy.DelayMs != 5 {
-		t.Errorf("got %+v", said.Change)
+		t.Errorf("got %+v", command.Change)
 	}
 	if again := h.patch(id, body).want(http.StatusAccepted); !bytes.Equal(again.body, r.body) {
 		t.Errorf("the same again: %s", again.body)
 	}
-	if again := h.saidChange(); again.Number != 1 || !again.Change.RunAt.Equal(*said.Change.RunAt) {
+	if again := h.publishedChange(); again.Number != 1 || !again.Change.RunAt.Equal(*command.Change.RunAt) {
 		t.Errorf("repeated %+v", again)
 	}
 	h.patch(id, `{"priority": 1}`).wantError(apierror.InvalidStateTransition)
@@ -75,7 +75,7 @@ func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
 	if job := h.linked(id); !shown(job) {
 		t.Errorf("it shows %+v before it is applied", job)
 	}
-	h.scheduler(id, 1, jobstate.Pending, nil) // of before
+	h.scheduler(id, 1, jobstate.Pending, nil) // from before the change
 	if job := h.linked(id); !shown(job) {
 		t.Errorf("it shows %+v before it is applied", job)
 	}
@@ -88,13 +88,13 @@ func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
 	if n := h.sqlInt("select count(*) from jobs where timeout_ms = 77 and retry_policy ->> 'delayMs' = '5'"); n != 1 {
 		t.Error("it has not the timeout and the policy")
 	}
-	// null brings the defaults back, and a second change goes by the first.
+	// null restores the defaults, and a second change applies to the result of the first.
 	h.patch(id, `{"priority": null, "tags": null, "queue": null, "runAt": null, "maxRetryCount": null, "retryPolicy": null, "payload": {"to": null}}`).
 		want(http.StatusAccepted)
-	said = h.saidChange()
-	if c := said.Change; said.Number != 2 || *c.Priority != 0 || c.Queue != "default" || *c.MaxRetryCount != 3 || !c.RetryPolicy.Equal(&retrypolicy.Default) ||
+	command = h.publishedChange()
+	if c := command.Change; command.Number != 2 || *c.Priority != 0 || c.Queue != "default" || *c.MaxRetryCount != 3 || !c.RetryPolicy.Equal(&retrypolicy.Default) ||
 		time.Since(*c.RunAt).Abs() > time.Minute || string(c.Payload) != `{"n":2,"html":"b"}` {
-		t.Errorf("got %+v", said.Change)
+		t.Errorf("got %+v", command.Change)
 	}
 	h.scheduler(id, 3, jobstate.Pending, changed(2, ""))
 	if job = h.linked(id); job.Priority != 0 || len(job.Tags) != 0 || job.Queue != "default" || job.MaxRetryCount != 3 {
@@ -102,7 +102,7 @@ func TestAJobIsChangedWholeOnceTheSchedulerHasDoneIt(t *testing.T) {
 	}
 }
 
-func TestAChangeThatTheSchedulerRefusedNeverShows(t *testing.T) {
+func TestChangeThatTheSchedulerRefusedIsNeverShown(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -136,7 +136,7 @@ func TestOnlyAJobThatHasNotStartedCanBeChanged(t *testing.T) {
 	}
 }
 
-func TestAChangeIsCheckedAsASubmit(t *testing.T) {
+func TestChangeIsCheckedLikeASubmit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -155,21 +155,21 @@ func TestAChangeIsCheckedAsASubmit(t *testing.T) {
 	}
 	h.patch(id, `{"delayMs": 60000}`).want(http.StatusAccepted) // the job had no time, and a delay is from now
 	h.broker.next(t)
-	if said := h.saidChange(); time.Until(*said.Change.RunAt) > time.Minute || time.Until(*said.Change.RunAt) < 50*time.Second {
-		t.Errorf("it runs at %s", said.Change.RunAt)
+	if command := h.publishedChange(); time.Until(*command.Change.RunAt) > time.Minute || time.Until(*command.Change.RunAt) < 50*time.Second {
+		t.Errorf("it runs at %s", command.Change.RunAt)
 	}
 }
 
-func TestASealedPayloadIsChangedSealed(t *testing.T) {
+func TestSealedPayloadStaysSealedWhenChanged(t *testing.T) {
 	t.Parallel()
 	h, sealer, ways := openSealed(t)
 	id := h.submit(plainJob)
 	h.broker.next(t)
 	h.patch(id, `{"payload": {"steps": [{"type": "LOG", "message": "`+sealedCanary+`"}]}}`).want(http.StatusAccepted)
-	said := h.saidChange()
-	if plain, err := sealer.Open(sealing.OfJob(id, sealing.Payload), said.Change.Payload); err != nil || !bytes.Contains(plain, []byte(sealedCanary)) ||
-		bytes.Contains(said.Change.Payload, []byte(sealedCanary)) {
-		t.Errorf("got %s: %s, %v", said.Change.Payload, plain, err)
+	command := h.publishedChange()
+	if plain, err := sealer.Open(sealing.OfJob(id, sealing.Payload), command.Change.Payload); err != nil || !bytes.Contains(plain, []byte(sealedCanary)) ||
+		bytes.Contains(command.Change.Payload, []byte(sealedCanary)) {
+		t.Errorf("got %s: %s, %v", command.Change.Payload, plain, err)
 	}
 	h.scheduler(id, 1, jobstate.Pending, changed(1, ""))
 	if job := h.linked(id); !bytes.Contains(job.Payload, []byte(sealedCanary)) {
@@ -185,7 +185,7 @@ func TestASealedPayloadIsChangedSealed(t *testing.T) {
 	}
 }
 
-func TestAChangeStandsInTheAuditLogWithoutItsPayload(t *testing.T) {
+func TestAuditEntryOfAChangeHasNoPayload(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
 	acme := h.as("acme", "admin")
@@ -199,8 +199,8 @@ func TestAChangeStandsInTheAuditLogWithoutItsPayload(t *testing.T) {
 	}
 }
 
-// Between the check of a change and its command another change may be applied: the payload is then merged anew.
-func TestChangesAfterOneAnotherAreMerged(t *testing.T) {
+// Another change may be applied between the check of a change and its command: the payload is then merged again.
+func TestSuccessiveChangesAreMerged(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(`{"jobType": "MAIL", "payload": {"a": 0, "b": 0}}`)

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// client talks to a gateway and holds every request and every answer against openapi.yaml.
+// client sends requests to a gateway and checks every request and response against openapi.yaml.
 type client struct {
 	t    *testing.T
 	base string
@@ -53,7 +53,7 @@ func (c *client) post(path, body string, headers ...string) *response {
 	return c.do(http.MethodPost, path, body, append([]string{"Content-Type", "application/json"}, headers...)...)
 }
 
-// do sends a request; headers are names and values in turn, an empty value takes one away.
+// do sends a request. headers are names and values in turn; an empty value removes a header.
 func (c *client) do(method, path, body string, headers ...string) *response {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
@@ -83,13 +83,13 @@ func (c *client) do(method, path, body string, headers ...string) *response {
 	return r
 }
 
-// readAnswer reads an answer, and of a stream what it begins with, without ids.
+// readAnswer reads a body, and of a stream the first events, without ids.
 func readAnswer(res *http.Response) (body []byte, err error) {
 	if res.Header.Get("Content-Type") != "text/event-stream" || res.Request.Method == http.MethodHead {
 		return io.ReadAll(res.Body)
 	}
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), ":") { // it waits for what happens
+		if strings.HasPrefix(lines.Text(), ":") { // a comment: the stream waits for changes
 			return body, nil
 		}
 		if !strings.HasPrefix(lines.Text(), "id:") {
@@ -108,7 +108,7 @@ func init() {
 	})
 }
 
-// raw is do without a body, without following a redirect, and beside the contract.
+// raw sends a request without a body, follows no redirect, and does not check the contract.
 func (c *client) raw(method, path string) *response {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, nil)
@@ -135,7 +135,8 @@ var contractRouter = sync.OnceValues(func() (routers.Router, error) {
 	return gorillamux.NewRouter(doc)
 })
 
-// check: an answer is as the contract says, and what the contract forbids is not answered with 2xx.
+// check fails the test if a response does not match the contract, or if a request that does not match it is answered
+// with a 2xx.
 func (c *client) check(req *http.Request, r *response) {
 	c.t.Helper()
 	if got := r.header.Get("X-Trace-Id"); uuid.Validate(got) != nil {
@@ -145,7 +146,7 @@ func (c *client) check(req *http.Request, r *response) {
 		c.checkError(req, r)
 	}
 	if r.header.Get("Content-Type") == "application/problem+json" {
-		return // not in the contract: with two types of an answer, oapi-codegen's client reads neither with a charset
+		return // not in the contract: for a response with two media types, oapi-codegen's client reads neither with a charset
 	}
 	router, err := contractRouter()
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *client) check(req *http.Request, r *response) {
 	asked.URL.Host, asked.Host = "", ""
 	alias := strings.HasPrefix(asked.URL.Path+"/", "/jobs/") || asked.URL.Path == "/actuator/health"
 	alias = alias && r.status != http.StatusNotFound && !strings.Contains(req.Header.Get("Accept"), "text/html")
-	if alias { // its request is another system's, its answer is ours
+	if alias { // the request has the form of another system, the response that of this API
 		to := *asked.URL
 		to.Path, to.RawPath = "/api"+strings.TrimPrefix(to.Path, "/actuator"), ""
 		asked.URL = &to
@@ -163,13 +164,13 @@ func (c *client) check(req *http.Request, r *response) {
 	route, params, err := router.FindRoute(&asked)
 	if err != nil {
 		refused := r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusBadRequest
-		page := strings.HasPrefix(req.URL.Path, "/assets/") || req.URL.Path == "/favicon.svg" || strings.Contains(req.Header.Get("Accept"), "text/html") // as GET / says
-		if !refused && !page && req.Method != http.MethodHead {                                                                                          // wherever GET is
+		page := strings.HasPrefix(req.URL.Path, "/assets/") || req.URL.Path == "/favicon.svg" || strings.Contains(req.Header.Get("Accept"), "text/html") // as GET / has it
+		if !refused && !page && req.Method != http.MethodHead {                                                                                          // like GET
 			c.t.Errorf("%s %s is not in the contract, and answers %d", req.Method, req.URL.Path, r.status)
 		}
 		return
 	}
-	for name, value := range params { // the router leaves them as they came
+	for name, value := range params { // the router does not unescape them
 		if plain, err := url.PathUnescape(value); err == nil {
 			params[name] = plain
 		}
@@ -210,7 +211,7 @@ func (r *response) want(status int) *response {
 	return r
 }
 
-// wantError also names the code, and the paths that its details must name.
+// wantError also checks the error code, and the paths in the details.
 func (r *response) wantError(code apierror.Code, paths ...string) {
 	r.t.Helper()
 	e := r.error()

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// command posts one and gives its number.
+// command posts a command and returns its number.
 func (h *fixture) command(id uuid.UUID, name string) int {
 	h.t.Helper()
 	var body struct {
@@ -54,7 +54,7 @@ func answered(number int, applied bool) func(*jobevent.Status) {
 	}
 }
 
-func TestACancelIsKeptAndToldAndAnswered(t *testing.T) {
+func TestCancelIsStoredPublishedAndConfirmed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -63,8 +63,8 @@ func TestACancelIsKeptAndToldAndAnswered(t *testing.T) {
 		t.Errorf("number %d", n)
 	}
 	e := h.broker.next(t)
-	said, err := jobevent.Decode[jobevent.Command](e)
-	if err != nil || e.ID() != jobevent.CommandID(id, 1) || said.Number != 1 || said.Command != "cancel" || said.JobID != id || said.By == "" {
+	command, err := jobevent.Decode[jobevent.Command](e)
+	if err != nil || e.ID() != jobevent.CommandID(id, 1) || command.Number != 1 || command.Command != "cancel" || command.JobID != id || command.By == "" {
 		t.Errorf("got %s %v", e, err)
 	}
 	if n := h.command(id, "cancel"); n != 1 {
@@ -87,7 +87,7 @@ func TestACancelIsKeptAndToldAndAnswered(t *testing.T) {
 	}
 }
 
-func TestWhichStateAllowsWhat(t *testing.T) {
+func TestStateDecidesWhichCommandsAreAllowed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, status := range jobstate.All() {
@@ -108,7 +108,7 @@ func TestWhichStateAllowsWhat(t *testing.T) {
 	}
 }
 
-func TestACancelThatCameTooLateShowsNoMore(t *testing.T) {
+func TestLateCancelIsNoLongerShown(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -124,7 +124,7 @@ func TestACancelThatCameTooLateShowsNoMore(t *testing.T) {
 	}
 }
 
-func TestACommandThatWasRefusedMakesRoom(t *testing.T) {
+func TestRefusedCommandAllowsTheNext(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -138,7 +138,7 @@ func TestACommandThatWasRefusedMakesRoom(t *testing.T) {
 	}
 }
 
-func TestAHundredEqualCommandsAreOne(t *testing.T) {
+func TestHundredEqualCommandsAreOne(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -156,7 +156,7 @@ func TestAHundredEqualCommandsAreOne(t *testing.T) {
 	}
 }
 
-func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T) {
+func TestRescheduleHasTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -164,10 +164,10 @@ func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T
 	path := "/api/jobs/" + id.String() + "/reschedule"
 	for _, same := range []string{"2035-11-22T08:00:00Z", "2035-11-22T09:00:00+01:00"} {
 		h.post(path, `{"runAt": "`+same+`"}`).want(http.StatusAccepted)
-		said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
-		if err != nil || said.Number != 1 || said.Command != jobevent.CommandReschedule || said.RunAt == nil ||
-			!said.RunAt.Equal(time.Date(2035, 11, 22, 8, 0, 0, 0, time.UTC)) {
-			t.Errorf("got %+v, %v", said, err)
+		command, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
+		if err != nil || command.Number != 1 || command.Command != jobevent.CommandReschedule || command.RunAt == nil ||
+			!command.RunAt.Equal(time.Date(2035, 11, 22, 8, 0, 0, 0, time.UTC)) {
+			t.Errorf("got %+v, %v", command, err)
 		}
 	}
 	for _, other := range []string{`{"runAt": "2035-11-22T08:00:01Z"}`, `{"delayMs": 1000}`} {
@@ -182,13 +182,13 @@ func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T
 		t.Errorf("next run at %s", job.NextRunAt)
 	}
 	h.post(path, `{"delayMs": 60000}`).want(http.StatusAccepted)
-	said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
-	if err != nil || said.Number != 2 || said.RunAt == nil || time.Until(*said.RunAt) < 30*time.Second || time.Until(*said.RunAt) > time.Minute {
-		t.Errorf("got %+v, %v", said, err)
+	command, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
+	if err != nil || command.Number != 2 || command.RunAt == nil || time.Until(*command.RunAt) < 30*time.Second || time.Until(*command.RunAt) > time.Minute {
+		t.Errorf("got %+v, %v", command, err)
 	}
 }
 
-func TestAJobIsNotPutOffUntilItHasExpired(t *testing.T) {
+func TestJobIsNotRescheduledPastItsExpiry(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
@@ -209,19 +209,19 @@ func TestAJobIsNotPutOffUntilItHasExpired(t *testing.T) {
 	h.post(path, `{"delayMs": 3500000}`).want(http.StatusAccepted)
 }
 
-func TestADeleteSaysTheVersionThatIsKnown(t *testing.T) {
+func TestDeleteHasTheKnownVersion(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
 	h.broker.next(t)
 	h.scheduler(id, 7, jobstate.Completed, func(s *jobevent.Status) { s.Attempt = 1 })
 	h.ask(id, "delete").want(http.StatusAccepted)
-	if said, err := jobevent.Decode[jobevent.Command](h.broker.next(t)); err != nil || said.Version != 7 {
-		t.Errorf("got %+v, %v", said, err)
+	if command, err := jobevent.Decode[jobevent.Command](h.broker.next(t)); err != nil || command.Version != 7 {
+		t.Errorf("got %+v, %v", command, err)
 	}
 }
 
-func TestWhatSaysNoTimeDoesNotReschedule(t *testing.T) {
+func TestRescheduleWithoutATimeIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	path := "/api/jobs/" + h.submit(plainJob).String() + "/reschedule"
@@ -237,7 +237,7 @@ func TestWhatSaysNoTimeDoesNotReschedule(t *testing.T) {
 	h.post(path, `{"delayMs": 1}`, "Content-Type", "text/plain").wantError(apierror.UnsupportedMediaType)
 }
 
-func TestACommandSaysWhereItIsSeenAndTakesNoBody(t *testing.T) {
+func TestCommandHasALocationAndTakesNoBody(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -253,8 +253,8 @@ func TestACommandSaysWhereItIsSeenAndTakesNoBody(t *testing.T) {
 	}
 }
 
-// What no job can have is no filter, and no typing error's empty page.
-func TestAFilterThatNoJobFitsIsRefused(t *testing.T) {
+// A value that no job can have is refused. An empty page would hide a typing error.
+func TestFilterThatNoJobCanMatchIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	long := strings.Repeat("x", 256)

@@ -14,15 +14,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// answers counts what equal submits were told.
+// answers counts the responses to equal submits.
 type answers struct {
 	mu                        sync.Mutex
 	ids                       map[uuid.UUID]int
 	fresh, replayed, conflict int
-	unsure                    int // answered 503, and so submitted again
+	unsure                    int // answered with 503, and so submitted again
 }
 
-// insist submits until the store is there: on a busy machine it may be away for a while.
+// insist submits until the store is available: on a busy machine it may be away for a while.
 func (a *answers) insist(submit func() *response) *response {
 	for {
 		r := submit()
@@ -35,7 +35,7 @@ func (a *answers) insist(submit func() *response) *response {
 	}
 }
 
-// onceNew: one was told that its job is new, unless that one may not have had its answer.
+// onceNew reports whether one response called the job new, or that response may have been lost.
 func (a *answers) onceNew() bool { return a.fresh == 1 || a.fresh == 0 && a.unsure > 0 }
 
 func (a *answers) add(status int, id uuid.UUID) {
@@ -87,7 +87,7 @@ func (a *answers) postBatch(h *fixture, bodies ...string) {
 	}
 }
 
-// event submits a job by an event, whose answer does not say whether it is new.
+// event submits a job by an event, whose response does not show whether it is new.
 func (a *answers) event(h *fixture, id, body string) {
 	r := a.insist(func() *response { return h.binary("/events", id, body) }).want(http.StatusAccepted)
 	a.add(http.StatusOK, r.jobID())
@@ -109,7 +109,7 @@ func atOnce(n int, do func(i int)) {
 	all.Wait()
 }
 
-func TestAHundredEqualSubmitsAreOneJob(t *testing.T) {
+func TestHundredEqualSubmitsAreOneJob(t *testing.T) {
 	t.Parallel()
 	for name, wishes := range map[string]string{
 		"plain":       `"idempotencyKey": "k"`,
@@ -148,14 +148,14 @@ func TestAHundredEqualSubmitsAreOneJob(t *testing.T) {
 				t.Errorf("%d jobs", n)
 			}
 			h.broker.next(t)
-			if len(h.broker.said) != 0 {
-				t.Error("a job was told twice")
+			if len(h.broker.published) != 0 {
+				t.Error("a job was published twice")
 			}
 		})
 	}
 }
 
-func TestEqualSubmitsByAllWaysAtOnceAreOneJobWithOnePlace(t *testing.T) {
+func TestConcurrentEqualSubmitsByAllWaysAreOneJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	same, other := with(`"idempotencyKey": "k", "orderingKey": "o"`), with(`"orderingKey": "o"`)
@@ -184,7 +184,7 @@ func TestEqualSubmitsByAllWaysAtOnceAreOneJobWithOnePlace(t *testing.T) {
 	h.wantLine("o", n)
 }
 
-func TestDifferentSubmitsOfOneKeyAtOnceAreOneJobAndConflicts(t *testing.T) {
+func TestConcurrentDifferentSubmitsWithOneKeyAreOneJobAndConflicts(t *testing.T) {
 	t.Parallel()
 	for name, wishes := range map[string]string{
 		"plain":        `"idempotencyKey": "k", "maxRetryCount": %d`,
@@ -210,7 +210,7 @@ func TestDifferentSubmitsOfOneKeyAtOnceAreOneJobAndConflicts(t *testing.T) {
 	}
 }
 
-func TestTwoHundredSubmitsOfOneKeyStandInTheOrderOfTheirAcceptance(t *testing.T) {
+func TestTwoHundredSubmitsWithOneOrderingKeyAreInOrderOfAcceptance(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	body := with(`"orderingKey": "o"`)
@@ -243,7 +243,7 @@ func TestTwoHundredSubmitsOfOneKeyStandInTheOrderOfTheirAcceptance(t *testing.T)
 	}
 }
 
-// wantLine gives the jobs of a key in their order: each comes after the one before it.
+// wantLine returns the jobs of a key in their order: each depends on the one before it.
 func (h *fixture) wantLine(key string, jobs int) (ids []uuid.UUID) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.dbURL)

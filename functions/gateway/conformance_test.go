@@ -11,11 +11,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// The rules of CloudEvents 1.0, its JSON format and its HTTP binding, as the project's own conformance suite
-// (github.com/cloudevents/conformance) has them: what it calls valid becomes a job, what it calls invalid is refused.
-// Each event is sent in all modes that can carry it.
+// The rules of CloudEvents 1.0, its JSON format and its HTTP binding, from the project's own conformance suite
+// (github.com/cloudevents/conformance): events that it calls valid become jobs, invalid ones are refused. Each event is
+// sent in all modes that can carry it.
 
-// conforming is a minimal event with other attributes; nil takes one away.
+// conforming returns a minimal event with other attributes; nil removes one.
 func conforming(id string, others map[string]any) map[string]any {
 	e := map[string]any{
 		"specversion": "1.0", "id": id, "type": "com.example.order", "source": "https://example.org/shop", "data": map[string]any{"n": 1},
@@ -102,7 +102,7 @@ func TestEventsThatDoNotConformAreRefused(t *testing.T) {
 	good := conforming("good", nil)
 	for name, c := range map[string]struct {
 		others   map[string]any
-		jsonOnly bool // a header has no types, its name no case, and client.do sends no empty one
+		jsonOnly bool // a header has neither types nor case, and client.do sends no empty header
 	}{
 		"no specversion":             {others: map[string]any{"specversion": nil}},
 		"no id":                      {others: map[string]any{"id": nil}},
@@ -143,15 +143,15 @@ func TestEventsThatDoNotConformAreRefused(t *testing.T) {
 	}
 	h.batchOf(good, "no object").wantError(apierror.InvalidEvent)
 	h.batchOf(nil).wantError(apierror.InvalidEvent)
-	h.post("/events?jobType=MAIL", indented(good), "Content-Type", batchType).wantError(apierror.InvalidEvent) // no array
+	h.post("/events?jobType=MAIL", indented(good), "Content-Type", batchType).wantError(apierror.InvalidEvent) // not an array
 	h.post("/events?jobType=MAIL", "["+indented(good)+"]", "Content-Type", structuredType).wantError(apierror.InvalidEvent)
 	if n := h.rows(); n != 0 {
 		t.Errorf("%d jobs", n)
 	}
 }
 
-// A payload is JSON: an event of other data is valid, and refused in so many words.
-func TestAValidEventOfOtherDataIsRefusedForItsData(t *testing.T) {
+// A payload is JSON: an event with other data is valid, and refused with that reason.
+func TestValidEventWithoutJSONDataIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	e := conforming("text", map[string]any{"datacontenttype": "text/plain", "data": "Simple text"})

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Reads and batches of one owner hang, more than there are connections. Others come in, by keys that have to be read,
-// and get what is not slow.
+// More reads and batches of one owner hang than there are connections. Other owners, whose keys have to be read first,
+// still get responses.
 //
-// security M3
-func TestAnOwnersSlowRequestsLeaveOthersTheirConnections(t *testing.T) {
+// Without shares of connections, one owner could make the API unavailable.
+func TestSlowRequestsOfAnOwnerLeaveConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	slow := h.as("slow", "admin")

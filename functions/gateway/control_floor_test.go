@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-func TestAnOwnerDoesNotLoosenWhatTheInstallationAskedOfIt(t *testing.T) {
+func TestOwnerCannotLoosenTheControlOfTheInstallation(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	h.follow()
@@ -56,7 +56,7 @@ func TestAnOwnerDoesNotLoosenWhatTheInstallationAskedOfIt(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsHeldIsNotForAKeyThatIsRevokedMeanwhile(t *testing.T) {
+func TestHeldResponseIsRefusedIfItsKeyWasRevoked(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.WaitLimit = gateway.AuthOn, 1 })
 	reader, other, admin := h.as("acme", "read"), h.as("acme", "read"), h.as("acme", "admin")
@@ -71,7 +71,7 @@ func TestAnAnswerThatIsHeldIsNotForAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	}()
 	for other.get("/api/jobs/"+job.String()+"?wait=1ms").status != http.StatusTooManyRequests {
 		if len(answered) > 0 {
-			t.Fatal("nobody waits")
+			t.Fatal("no request waits")
 		}
 	}
 	admin.do(http.MethodDelete, "/api/keys/"+reader.id(), "").want(http.StatusOK)
@@ -79,7 +79,7 @@ func TestAnAnswerThatIsHeldIsNotForAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	(<-answered).wantError(apierror.Unauthorized)
 }
 
-func TestASealedScheduleIsTheKeysOwnersWhateverItsJobSays(t *testing.T) {
+func TestSealedScheduleBelongsToTheOwnerOfTheKey(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keyset.json")
 	if _, err := sealing.CreateKeyset(file); err != nil {

@@ -32,10 +32,10 @@ func (h *fixture) control(method, path, body string) (c controlBody) {
 	return c
 }
 
-// follow answers each published control, as the scheduler does, until the fixture has stopped.
+// follow confirms each published control, as the scheduler does, until the fixture has stopped.
 func (h *fixture) follow() {
 	go func() {
-		for e := range h.broker.said {
+		for e := range h.broker.published {
 			if e.Type() != jobevent.TypeControl {
 				continue
 			}
@@ -52,11 +52,11 @@ func (h *fixture) follow() {
 	}()
 	h.t.Cleanup(func() {
 		h.stop()
-		close(h.broker.said)
+		close(h.broker.published)
 	})
 }
 
-func TestThereIsRoomForSoManyControls(t *testing.T) {
+func TestNumberOfControlsIsLimited(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()
@@ -69,7 +69,7 @@ func TestThereIsRoomForSoManyControls(t *testing.T) {
 	h.control(http.MethodPost, "owner/more/pause", "")
 }
 
-func TestAControlHoldsUntilItIsLetGo(t *testing.T) {
+func TestControlAppliesUntilItIsDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()
@@ -105,20 +105,20 @@ func TestAControlHoldsUntilItIsLetGo(t *testing.T) {
 	}
 }
 
-func TestAnAnswerDoesNotWaitForEverForTheScheduler(t *testing.T) {
+func TestResponseDoesNotWaitForeverForTheScheduler(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var g errgroup.Group
 	g.Go(func() error {
 		if c := h.control("POST", "type/MAIL/pause", ""); c.Applied || !c.Paused {
-			t.Errorf("nobody has heard of it: %+v", c)
+			t.Errorf("the control is applied without the scheduler: %+v", c)
 		}
 		return nil
 	})
 	e := h.broker.next(t)
-	said, err := jobevent.Decode[jobevent.Control](e)
-	if err != nil || e.Type() != jobevent.TypeControl || e.ID() != jobevent.ControlID("type", "MAIL", said.Version) ||
-		said.Kind != "type" || said.Name != "MAIL" || !said.Paused || e.Key() != "type:MAIL" {
+	control, err := jobevent.Decode[jobevent.Control](e)
+	if err != nil || e.Type() != jobevent.TypeControl || e.ID() != jobevent.ControlID("type", "MAIL", control.Version) ||
+		control.Kind != "type" || control.Name != "MAIL" || !control.Paused || e.Key() != "type:MAIL" {
 		t.Errorf("got %s, %v", e, err)
 	}
 	if err := g.Wait(); err != nil {
@@ -130,7 +130,7 @@ func TestAnAnswerDoesNotWaitForEverForTheScheduler(t *testing.T) {
 	}
 }
 
-func TestManyChangesAtOnceAreAllApplied(t *testing.T) {
+func TestConcurrentChangesAreAllApplied(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()
@@ -153,7 +153,7 @@ func TestManyChangesAtOnceAreAllApplied(t *testing.T) {
 	}
 }
 
-func TestAnOwnersNameMayHaveAnyCharacter(t *testing.T) {
+func TestOwnerNameMayHaveAnyCharacter(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()
@@ -164,7 +164,7 @@ func TestAnOwnersNameMayHaveAnyCharacter(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAControlIsSaid(t *testing.T) {
+func TestInvalidControlIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, wrong := range map[string]string{
@@ -188,7 +188,7 @@ func TestWhatIsWrongWithAControlIsSaid(t *testing.T) {
 	h.get("/api/controls").wantError(apierror.Unavailable)
 }
 
-func TestAPendingJobShowsWhichControlsItIsUnder(t *testing.T) {
+func TestPendingJobShowsItsControls(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()

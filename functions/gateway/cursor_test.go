@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A cursor or a control's name is good by the contract if and only if the gateway takes it.
+// The gateway accepts exactly the cursors and control names that match the contract.
 func TestTheContractAndTheGatewayAgreeOnCursors(t *testing.T) {
 	t.Parallel()
 	h, tried := open(t), 0

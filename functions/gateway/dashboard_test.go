@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// asBrowser is what a browser accepts that opens an address.
+// asBrowser is the Accept header of a browser that opens an address.
 var asBrowser = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 func TestTheDashboardHasAnAddressForEachPage(t *testing.T) {
@@ -38,7 +38,7 @@ func TestTheDashboardHasAnAddressForEachPage(t *testing.T) {
 }
 
 // A wrong address of the API stays an error, whatever the client accepts.
-func TestWhatIsNoPageIsNotFound(t *testing.T) {
+func TestAddressWithoutAPageIsNotFound(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, path := range []string{
@@ -53,7 +53,7 @@ func TestWhatIsNoPageIsNotFound(t *testing.T) {
 	h.do(http.MethodPost, "/", "{}", asBrowser...).wantError(apierror.MethodNotAllowed)
 }
 
-// loaded are the files that the build's document names.
+// loaded returns the files that the document of the build names.
 func loaded(t *testing.T, document string) []string {
 	t.Helper()
 	var files []string
@@ -100,7 +100,7 @@ func TestTheFilesOfTheDashboardAreLoadedOnce(t *testing.T) {
 	}
 }
 
-func TestTheDashboardMayDoNothingButAskItsServer(t *testing.T) {
+func TestDashboardMayOnlyConnectToItsServer(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	r := h.get("/jobs", asBrowser...).want(http.StatusOK)
@@ -120,7 +120,7 @@ func TestTheDashboardMayDoNothingButAskItsServer(t *testing.T) {
 	}
 }
 
-func TestTheDashboardCountsAsRequestsOfItsAddress(t *testing.T) {
+func TestDashboardRequestsCountForTheirAddress(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.RateLimit = 2 })
 	c := &client{t: t, base: h.base}

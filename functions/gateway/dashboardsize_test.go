@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// firstLoad is what a browser loads before it shows anything of the dashboard: scripts and styles that index.html names.
+// firstLoad matches the scripts and styles in index.html, which a browser loads before it shows anything.
 var firstLoad = regexp.MustCompile(`(?:src|href)="/(assets/[^"]+)"`)
 
 const firstLoadLimit = 180 << 10

@@ -68,7 +68,7 @@ func TestDeadJobsAreListedByCursorOrByPage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPageOfDeadJobs(t *testing.T) {
+func TestInvalidPageOfDeadJobsIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for parameters, at := range map[string]string{

@@ -26,7 +26,7 @@ type deliveriesShown struct {
 const callingJob = `{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]},
 	"callbackUrl": "https://example.org/done"}`
 
-func TestDeliveriesAreShownAndRepeated(t *testing.T) {
+func TestDeliveriesAreShownAndRetried(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(callingJob)
@@ -95,8 +95,8 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 	}
 }
 
-// A callback URL is part of what an idempotency key stands for.
-func TestAnotherCallbackIsAnotherRequest(t *testing.T) {
+// The callback URL is part of the request that an idempotency key identifies.
+func TestDifferentCallbackURLIsADifferentRequest(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	body := func(n int) string {

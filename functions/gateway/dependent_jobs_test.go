@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// shown is what a job shows of its ties.
+// shown has the members of a job that depend on other jobs.
 type shown struct {
 	JobID               uuid.UUID
 	Status              string
@@ -35,7 +35,7 @@ func (h *fixture) show(id uuid.UUID) (job shown) {
 	return job
 }
 
-func TestAJobShowsWhatItIsTiedTo(t *testing.T) {
+func TestJobShowsItsDependenciesAndOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first := h.submit(with(`"orderingKey": "k"`))
@@ -75,7 +75,7 @@ func TestAJobShowsWhatItIsTiedTo(t *testing.T) {
 	}
 }
 
-func TestAJobThatComesAfterNoJobIsRefusedAlone(t *testing.T) {
+func TestOnlyTheJobWithAMissingDependencyIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	known := h.submit(plainJob)
@@ -111,12 +111,12 @@ func TestAJobThatComesAfterNoJobIsRefusedAlone(t *testing.T) {
 	for range 5 {
 		h.broker.next(t)
 	}
-	if len(h.broker.said) != 0 {
-		t.Error("a refused job was told")
+	if len(h.broker.published) != 0 {
+		t.Error("a refused job was published")
 	}
 }
 
-func TestARepeatThatComesAfterItsTimeToExpireIsAnsweredAsTheFirst(t *testing.T) {
+func TestRepeatAfterExpiryGetsTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	at := time.Now().Add(5 * time.Second).UTC()
@@ -154,7 +154,7 @@ func TestARepeatThatComesAfterItsTimeToExpireIsAnsweredAsTheFirst(t *testing.T) 
 	}
 }
 
-func TestAnEventSaysItsTiesInTheURL(t *testing.T) {
+func TestEventHasDependenciesAndOrderInTheURL(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first := h.submit(plainJob)
@@ -169,10 +169,10 @@ func TestAnEventSaysItsTiesInTheURL(t *testing.T) {
 	}
 }
 
-func TestWhatATypeHasByDefaultIsFilledIn(t *testing.T) {
+func TestDefaultsOfAJobTypeAreFilledIn(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	said := func(body string) jobevent.Created {
+	created := func(body string) jobevent.Created {
 		h.submit(body)
 		created, err := jobevent.Decode[jobevent.Created](h.broker.next(t))
 		if err != nil {
@@ -181,17 +181,17 @@ func TestWhatATypeHasByDefaultIsFilledIn(t *testing.T) {
 		return created
 	}
 	slow := `{"jobType": "SLOW", "payload": {}}`
-	if c := said(slow); c.MaxRetryCount != 9 || c.TimeoutMs != 1000 || c.RetryPolicy == nil || c.RetryPolicy.DelayMs != 7 {
+	if c := created(slow); c.MaxRetryCount != 9 || c.TimeoutMs != 1000 || c.RetryPolicy == nil || c.RetryPolicy.DelayMs != 7 {
 		t.Errorf("silent: %+v", c)
 	}
-	if c := said(strings.Replace(slow, "{", `{"maxRetryCount": 3, "timeoutMs": 5, "retryPolicy": {"type": "exponential"}, `, 1)); c.MaxRetryCount != 3 ||
+	if c := created(strings.Replace(slow, "{", `{"maxRetryCount": 3, "timeoutMs": 5, "retryPolicy": {"type": "exponential"}, `, 1)); c.MaxRetryCount != 3 ||
 		c.TimeoutMs != 5 || c.RetryPolicy != nil {
-		t.Errorf("said: %+v", c)
+		t.Errorf("created: %+v", c)
 	}
-	if c := said(plainJob); c.MaxRetryCount != 3 || c.RetryPolicy != nil || c.TimeoutMs != 600_000 {
+	if c := created(plainJob); c.MaxRetryCount != 3 || c.RetryPolicy != nil || c.TimeoutMs != 600_000 {
 		t.Errorf("another type: %+v", c)
 	}
-	// A gateway with other settings knows the same request again.
+	// A gateway with other settings recognises the same request.
 	keyed := strings.Replace(slow, "{", `{"idempotencyKey": "k", `, 1)
 	id := h.submit(keyed)
 	other := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"SLOW"}}, h.store.Store)
@@ -203,7 +203,7 @@ func TestWhatATypeHasByDefaultIsFilledIn(t *testing.T) {
 	}
 }
 
-func TestBadDefaultsOfATypeStopTheStart(t *testing.T) {
+func TestInvalidDefaultsOfAJobTypePreventTheStart(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"MAIL": {"timeoutMs": 0}}`: "RETRY_POLICIES: MAIL.timeoutMs must be",
@@ -215,7 +215,7 @@ func TestBadDefaultsOfATypeStopTheStart(t *testing.T) {
 	}
 }
 
-func TestATraceURLThatIsNoLinkStopsTheStart(t *testing.T) {
+func TestInvalidTraceURLPreventsTheStart(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"https://jaeger.example.org/trace":        "TRACE_URL: has no {traceId}",

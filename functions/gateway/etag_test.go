@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func TestAJobThatHasNotChangedIsNotSentAgain(t *testing.T) {
+func TestUnchangedJobIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -34,7 +34,7 @@ func TestAJobThatHasNotChangedIsNotSentAgain(t *testing.T) {
 	for _, other := range []string{`W/"3"`, `"x"`, "", `W/"3-0000000000000000"`} {
 		h.get(path, "If-None-Match", other).want(http.StatusOK)
 	}
-	// What is shown changes without a transition.
+	// The response changes without a transition.
 	lines := jobevent.AttemptLog{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: "hi"}}}
 	if err := h.store.Logs.Add(t.Context(), []jobevent.AttemptLog{lines}); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAJobThatHasNotChangedIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsTheSameForEverybodyIsSentOnceAndCompressed(t *testing.T) {
+func TestStaticContentIsSentOnceAndCompressed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, contentType := range map[string]string{
@@ -69,7 +69,7 @@ func TestWhatIsTheSameForEverybodyIsSentOnceAndCompressed(t *testing.T) {
 	}
 }
 
-func TestOnlyLongAnswersToReadsAreCompressed(t *testing.T) {
+func TestOnlyLongResponsesToReadsAreCompressed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	long := strings.Replace(plainJob, "hi", strings.Repeat("hi ", 1000), 1)
@@ -101,8 +101,8 @@ func (r *response) unzipped() []byte {
 	return plain
 }
 
-// The pages run nothing and are styled by nothing but what is in them.
-func TestThePagesNeedNoInlineExceptions(t *testing.T) {
+// The pages need only the scripts and styles in their own documents.
+func TestPagesNeedNoExceptionsForInlineCode(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, allowed := range map[string]string{"/": "script-src 'self'", "/api/reference": "script-src 'none'"} {

@@ -19,7 +19,7 @@ const (
 	batchType      = "application/cloudevents-batch+json"
 )
 
-// binary posts a job.submit event in binary mode; headers override.
+// binary posts a job.submit event in binary mode; headers override its own.
 func (c *client) binary(path, id, data string, headers ...string) *response {
 	c.t.Helper()
 	return c.post(path, data, append([]string{"Ce-Specversion", "1.0", "Ce-Id", id, "Ce-Source", "/t", "Ce-Type", submitType},
@@ -58,7 +58,7 @@ func TestTheSameEventInEveryModeIsTheSameJob(t *testing.T) {
 	}
 }
 
-func TestAnyEventIsAJobByParameters(t *testing.T) {
+func TestAnyEventBecomesAJobByParameters(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.binary("/events?jobType=MAIL&queue=mail&priority=3&tags=a,b&delayMs=1000", "1", `{"to": "a@example.org"}`,
@@ -79,7 +79,7 @@ func TestAnyEventIsAJobByParameters(t *testing.T) {
 	h.post("/events?jobType=MAIL", in64, "Content-Type", structuredType).want(http.StatusAccepted)
 }
 
-func TestAnEventsTraceGoesOn(t *testing.T) {
+func TestTraceOfAnEventContinues(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -90,7 +90,7 @@ func TestAnEventsTraceGoesOn(t *testing.T) {
 	}
 }
 
-func TestPreferReplyIsAnsweredWithNothing(t *testing.T) {
+func TestPreferReplyGetsAnEmptyResponse(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	r := h.binary("/events", "1", plainJob, "Prefer", "respond-async, reply").want(http.StatusAccepted)
@@ -132,7 +132,7 @@ func TestOneBadEventRefusesTheBatch(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsTakenRefusesTheBatchOfEvents(t *testing.T) {
+func TestUsedIdempotencyKeyRefusesTheBatchOfEvents(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	keyed := with(`"idempotencyKey": "k"`)
@@ -148,7 +148,7 @@ func TestAKeyThatIsTakenRefusesTheBatchOfEvents(t *testing.T) {
 	}
 }
 
-func TestAnEmptyBatchIsFine(t *testing.T) {
+func TestEmptyBatchIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	if r := h.post("/events", " [] ", "Content-Type", batchType).want(http.StatusAccepted); string(r.body) != `{"jobs":[]}` {
@@ -156,7 +156,7 @@ func TestAnEmptyBatchIsFine(t *testing.T) {
 	}
 }
 
-func TestHostileEvents(t *testing.T) {
+func TestHostileEventsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	invalid := apierror.InvalidEvent

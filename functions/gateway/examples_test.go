@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ux, long list: what somebody copies out of the contract has to work.
+// Every example of the contract works when it is copied.
 func TestEveryExampleOfARequestIsAccepted(t *testing.T) {
 	t.Parallel()
 	tried := 0
@@ -40,8 +40,9 @@ func TestEveryExampleOfARequestIsAccepted(t *testing.T) {
 	}
 }
 
-// What an answer looks like is seen before the first request. TestTheContractIsValid holds each example to its schema.
-func TestEveryAnswerHasAnExample(t *testing.T) {
+// Every response has an example, so that its form can be seen before the first request. TestTheContractIsValid checks
+// each example against its schema.
+func TestEveryResponseHasAnExample(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	for path, item := range loadContract(t).Paths.Map() {
@@ -63,7 +64,7 @@ func TestEveryAnswerHasAnExample(t *testing.T) {
 	}
 }
 
-// tryExample sends an example to a gateway of its own. The ids in it are those of jobs that there are.
+// tryExample sends an example to a gateway of its own. Jobs with the ids in it exist.
 func tryExample(t *testing.T, method, path string, op *openapi3.Operation, contentType string, e example) {
 	t.Helper()
 	const hooks = "hooks: [{name: github, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL}}]"

@@ -35,23 +35,23 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.IgnoreSarama()) }
 
-// fixture is a gateway on a database of its own, with a broker that a test can take away.
+// fixture is a gateway on its own database, with a broker that a test can take away.
 type fixture struct {
 	*client
 	t      *testing.T
 	ready  func(context.Context) error // of the function
-	store  *apidbtest.Stores           // of what others do
+	store  *apidbtest.Stores           // the stores of the other functions
 	dbURL  string
 	broker *broker
-	stop   func() // ends Run and waits for it
-	cut    func() // takes the database away
+	stop   func() // stops Run and waits for it
+	cut    func() // cuts the connection to the database
 }
 
-// broker keeps what was said.
+// broker keeps the published events.
 type broker struct {
-	mu   sync.Mutex
-	away error
-	said chan jobevent.Item
+	mu        sync.Mutex
+	away      error
+	published chan jobevent.Item
 }
 
 var errAway = errors.New("broker is away")
@@ -73,19 +73,19 @@ func (b *broker) publish(ctx context.Context, events []jobevent.Item) error {
 		return err
 	}
 	for _, e := range events {
-		b.said <- e
+		b.published <- e
 	}
 	return nil
 }
 
-// next is the next event said.
+// next returns the next published event.
 func (b *broker) next(t *testing.T) jobevent.Item {
 	t.Helper()
 	select {
-	case e := <-b.said:
+	case e := <-b.published:
 		return e
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was said")
+		t.Fatal("no event was published")
 		return jobevent.Item{}
 	}
 }
@@ -101,13 +101,13 @@ func openLocked(t *testing.T) *fixture {
 	return openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
 }
 
-// as is a client with a new key of an owner; of the installation where owner is empty.
+// as returns a client with a new key of an owner; of the installation if owner is empty.
 func (h *fixture) as(owner string, roles ...string) *client {
 	h.t.Helper()
 	return &client{t: h.t, base: h.base, key: h.key(keystore.Key{OwnerID: owner, Roles: roles}).Reveal()}
 }
 
-// key makes one, and keeps it.
+// key makes a key and stores it.
 func (h *fixture) key(stored keystore.Key) apikey.Key {
 	h.t.Helper()
 	key := apikey.New()
@@ -121,7 +121,7 @@ func (h *fixture) key(stored keystore.Key) apikey.Key {
 
 func openWith(t *testing.T, change func(*gateway.Config)) *fixture {
 	t.Helper()
-	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan jobevent.Item, 10_000)}}
+	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{published: make(chan jobevent.Item, 10_000)}}
 	var through string
 	through, h.cut = wire(t, h.dbURL)
 	h.store = apidbtest.Open(t, through)
@@ -161,7 +161,7 @@ func mustNew(t testing.TB, cfg gateway.Config, store *apidb.Store) *gateway.Func
 	return f
 }
 
-// wire leads to a database until it is cut.
+// wire forwards to a database until it is cut.
 func wire(t *testing.T, dbURL string) (through string, cut func()) {
 	t.Helper()
 	u, err := url.Parse(dbURL)
@@ -222,7 +222,7 @@ func (h *fixture) rows() (n int) {
 	return n
 }
 
-// sql reaches round the gateway: it reads one value, or with none given only executes.
+// sql bypasses the gateway: it reads one value, or only executes if value is nil.
 func (h *fixture) sql(query string, value any, args ...any) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.dbURL)
@@ -240,7 +240,7 @@ func (h *fixture) sql(query string, value any, args ...any) {
 	}
 }
 
-// submit posts a job and gives its id.
+// submit posts a job and returns its id.
 func (h *fixture) submit(body string) uuid.UUID {
 	h.t.Helper()
 	r := h.post("/api/jobs", body)
@@ -248,7 +248,7 @@ func (h *fixture) submit(body string) uuid.UUID {
 	return r.jobID()
 }
 
-// scheduler says a status of a job, as projection would hear it.
+// scheduler stores a status of a job, as projection does.
 func (h *fixture) scheduler(id uuid.UUID, version int64, status jobstate.Status, more func(*jobevent.Status)) {
 	h.t.Helper()
 	s := jobevent.Status{JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),

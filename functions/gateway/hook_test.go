@@ -17,7 +17,7 @@ import (
 
 const hookSecret = "a secret that only the sender has"
 
-// withHooks gives a gateway a file of hooks, in which SECRET is the path of hookSecret.
+// withHooks gives a gateway a file of hooks, in which SECRET is replaced by the path of hookSecret.
 func withHooks(t *testing.T, text string) func(*gateway.Config) {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ type hooksBody struct {
 	}
 }
 
-func TestASignedRequestBecomesAJobOfTheHooksOwnerOnce(t *testing.T) {
+func TestSignedRequestBecomesOneJobOfTheHooksOwner(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth = gateway.AuthOn
@@ -95,7 +95,7 @@ func TestASignedRequestBecomesAJobOfTheHooksOwnerOnce(t *testing.T) {
 	}
 }
 
-func TestAHookRefusesWhatItsSecretHasNotSigned(t *testing.T) {
+func TestHookRefusesRequestsNotSignedByItsSecret(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth = gateway.AuthOn
@@ -118,13 +118,13 @@ func TestAHookRefusesWhatItsSecretHasNotSigned(t *testing.T) {
 	h.post("/hooks/tokens", body, "X-Token", "wrong").want(http.StatusUnauthorized)
 	h.post("/hooks/tokens", body, "X-Token", "wrong again").want(http.StatusUnauthorized)
 	h.post("/hooks/tokens", body, "X-Token", "guess").want(http.StatusTooManyRequests)
-	h.push(body).want(http.StatusAccepted) // a right signature passes whatever else came from the address
+	h.push(body).want(http.StatusAccepted) // a valid signature is accepted however many wrong ones the address has sent
 	if h.rows() != 1 {
 		t.Errorf("%d jobs", h.rows())
 	}
 }
 
-func TestARequestThatIsNoJobIsRefusedAndCounted(t *testing.T) {
+func TestInvalidRequestToAHookIsRefusedAndCounted(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth = gateway.AuthOn
@@ -164,7 +164,7 @@ func TestARequestThatIsNoJobIsRefusedAndCounted(t *testing.T) {
 }
 
 // Stripe counts its tries in the event.
-func TestAMessageWhoseContentHasChangedIsStillThatMessage(t *testing.T) {
+func TestMessageWithChangedContentIsTheSameMessage(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, withHooks(t, `hooks:
 - {name: tokens, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL, idempotencyKey: {$path: $.id}}}

@@ -22,11 +22,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// Jobs are submitted until the gateway takes no more; each that was accepted is on the topic in the end.
-func TestADrainTellsAllThatWasAccepted(t *testing.T) {
+// Jobs are submitted until the gateway stops accepting; each accepted job must be on the topic in the end.
+func TestDrainPublishesAllAcceptedJobs(t *testing.T) {
 	t.Parallel()
 	kafka := kafkaevent.Config{Brokers: kafkatest.Brokers(t)}
-	told := tail(t, kafka, jobevent.TopicCreated)
+	published := tail(t, kafka, jobevent.TopicCreated)
 	store, err := apidb.Open(t.Context(), pgtest.As(pgtest.Database(t, migrations.API), gateway.Name))
 	if err != nil {
 		t.Fatal(err)
@@ -52,15 +52,15 @@ func TestADrainTellsAllThatWasAccepted(t *testing.T) {
 	}
 	for len(accepted) > 0 {
 		select {
-		case id := <-told:
+		case id := <-published:
 			delete(accepted, id)
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%d accepted jobs were not told", len(accepted))
+			t.Fatalf("%d accepted jobs were not published", len(accepted))
 		}
 	}
 }
 
-// submitUntilRefused stops the gateway when a hundred jobs are in, and goes on.
+// submitUntilRefused stops the gateway when a hundred jobs are accepted, and goes on submitting.
 func submitUntilRefused(t *testing.T, base string, stop func()) map[string]bool {
 	t.Helper()
 	var mu sync.Mutex
@@ -71,7 +71,7 @@ func submitUntilRefused(t *testing.T, base string, stop func()) map[string]bool 
 			for {
 				res, err := http.Post(base+"/api/jobs", "application/json", strings.NewReader(plainJob))
 				if err != nil {
-					return nil // it takes no more
+					return nil // it has stopped accepting
 				}
 				_ = res.Body.Close()
 				mu.Lock()
@@ -94,7 +94,7 @@ func submitUntilRefused(t *testing.T, base string, stop func()) map[string]bool 
 	return accepted
 }
 
-// tail gives the subjects of a topic's events from here on.
+// tail returns the subjects of a topic's events from now on.
 func tail(t *testing.T, kafka kafkaevent.Config, topic string) <-chan string {
 	t.Helper()
 	tailer, err := kafkaevent.NewTailer(kafka, topic)

@@ -14,7 +14,7 @@ const (
 	media = apierror.UnsupportedMediaType
 )
 
-// with puts members in front of a good job's.
+// with inserts members into a valid job.
 func with(members string) string { return strings.Replace(plainJob, "{", "{"+members+", ", 1) }
 
 func steps(steps string) string {
@@ -25,7 +25,7 @@ func manySteps(n int) string {
 	return steps(strings.TrimSuffix(strings.Repeat(`{"type":"LOG","message":"x"},`, n), ","))
 }
 
-// hostileJobs are bodies that are no job, with the code of the answer and a place that it names.
+// hostileJobs are bodies that are not valid jobs, with the expected error code and a path in its details.
 var hostileJobs = map[string]struct {
 	body string
 	code apierror.Code
@@ -42,12 +42,12 @@ var hostileJobs = map[string]struct {
 	"a byte order mark":             {"\ufeff" + plainJob, bad, ""},
 	"no type":                       {`{"payload": {}}`, bad, "jobType"},
 	"no payload":                    {`{"jobType": "MAIL"}`, bad, "payload"},
-	"a type that nobody runs":       {`{"jobType": "NOBODY", "payload": {}}`, bad, "jobType"},
+	"a type that no worker runs":    {`{"jobType": "UNKNOWN", "payload": {}}`, bad, "jobType"},
 	"an unknown field":              {with(`"colour": "red"`), bad, "colour"},
 	"a field of a later day":        {with(`"colour": "red"`), bad, "colour"},
 	"a callback by ftp":             {with(`"callbackUrl": "ftp://example.org"`), bad, "callbackUrl"},
 	"a callback with a password":    {with(`"callbackUrl": "https://me:it@example.org"`), bad, "callbackUrl"},
-	"a callback to nobody":          {with(`"callbackUrl": "https://"`), bad, "callbackUrl"},
+	"a callback without a host":     {with(`"callbackUrl": "https://"`), bad, "callbackUrl"},
 	"a callback to a number":        {with(`"callbackUrl": "http://2130706433/"`), bad, "callbackUrl"},
 	"a callback with a fragment":    {with(`"callbackUrl": "https://example.org/#x"`), bad, "callbackUrl"},
 	"a callback far too long":       {with(`"callbackUrl": "https://example.org/` + strings.Repeat("x", 2000) + `"`), bad, "callbackUrl"},
@@ -85,7 +85,7 @@ var hostileJobs = map[string]struct {
 	"an ordering key with NUL":      {with(`"orderingKey": "a\u0000"`), bad, "orderingKey"},
 	"an ordering key too long":      {with(`"orderingKey": "` + strings.Repeat("k", 256) + `"`), bad, "orderingKey"},
 	"after what is no id":           {with(`"after": ["1 or 1=1"]`), bad, "after[0]"},
-	"after what nobody knows":       {with(`"after": ["00000000-0000-0000-0000-000000000000"]`), bad, "after[0]"},
+	"after an unknown job":          {with(`"after": ["00000000-0000-0000-0000-000000000000"]`), bad, "after[0]"},
 	"a failure of no dependency":    {with(`"onDependencyFailure": "run"`), bad, "onDependencyFailure"},
 	"a policy of no kind":           {with(`"retryPolicy": {"type": "hope"}`), bad, "retryPolicy.type"},
 	"a policy with a long list":     {with(`"retryPolicy": {"type": "list", "delaysMs": [` + strings.TrimSuffix(strings.Repeat("1,", 101), ",") + `]}`), bad, "retryPolicy.delaysMs"},
@@ -141,7 +141,7 @@ func TestHostileJobsAsEventsAreNeverSentAgain(t *testing.T) {
 	}
 }
 
-func TestHostileRequests(t *testing.T) {
+func TestHostileRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const json = "application/json"

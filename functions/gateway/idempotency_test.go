@@ -8,7 +8,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-func TestTheHeaderIdempotencyKeyIsTheBodysKey(t *testing.T) { // ux 9
+func TestHeaderIdempotencyKeyIsTheKeyOfTheBody(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const header = "Idempotency-Key"
@@ -41,7 +41,7 @@ func TestTheHeaderIdempotencyKeyIsTheBodysKey(t *testing.T) { // ux 9
 	}
 }
 
-func TestWhereGetIsHeadIsToo(t *testing.T) { // ux 17
+func TestHeadIsRoutedLikeGet(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)

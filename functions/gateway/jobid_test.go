@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// withID is a job with an id that the client has made, and with other members.
+// withID returns a job with an id made by the client, and other members.
 func withID(id uuid.UUID, more string) string { return with(fmt.Sprintf(`"jobId": %q%s`, id, more)) }
 
-// newID is an id of a time.
+// newID makes an id with a given time.
 func newID(at time.Time) uuid.UUID {
 	id := uuid.Must(uuid.NewV7())
 	for i, ms := 5, at.UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
@@ -25,7 +25,7 @@ func newID(at time.Time) uuid.UUID {
 	return id
 }
 
-func TestAClientsIDIsTheJobsIDAndItsKey(t *testing.T) {
+func TestIDFromTheClientIsTheJobsIDAndKey(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, more := range map[string]string{
@@ -37,8 +37,8 @@ func TestAClientsIDIsTheJobsIDAndItsKey(t *testing.T) {
 				t.Errorf("%s, time %d: job %s, want %s", name, i, got, id)
 			}
 		}
-		if said := h.broker.next(t); !strings.HasPrefix(said.ID(), id.String()) {
-			t.Errorf("%s: event %s", name, said.ID())
+		if event := h.broker.next(t); !strings.HasPrefix(event.ID(), id.String()) {
+			t.Errorf("%s: event %s", name, event.ID())
 		}
 		h.post("/api/jobs", withID(id, more+`, "priority": 9`)).wantError(apierror.IdempotencyConflict)
 		var page struct{ Jobs []struct{ JobID uuid.UUID } }
@@ -49,7 +49,7 @@ func TestAClientsIDIsTheJobsIDAndItsKey(t *testing.T) {
 	}
 }
 
-func TestOneIDInABatchIsOneJob(t *testing.T) {
+func TestRepeatedIDInABatchIsOneJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, more := range []string{"", `, "orderingKey": "o"`} {
@@ -69,7 +69,7 @@ func TestOneIDInABatchIsOneJob(t *testing.T) {
 	}
 }
 
-func TestAnIDOfAnotherJobIsRefused(t *testing.T) {
+func TestIDOfAnotherJobIsRefused(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	a, b := h.as("a", "submit", "read"), h.as("b", "submit", "read")
@@ -97,7 +97,7 @@ func TestAnIDOfAnotherJobIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnIDThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidIDIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	v7 := newID(time.Now())

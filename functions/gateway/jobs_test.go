@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func TestAJobIsAcceptedAndTold(t *testing.T) {
+func TestJobIsAcceptedAndPublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	trace := uuid.New()
@@ -55,7 +55,7 @@ func TestAJobIsAcceptedAndTold(t *testing.T) {
 	}
 }
 
-func TestALaterJobIsScheduled(t *testing.T) {
+func TestJobForLaterIsScheduled(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	runAt := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
@@ -73,7 +73,7 @@ func TestALaterJobIsScheduled(t *testing.T) {
 	}
 }
 
-func TestTheSameKeyAgainIsTheSameAnswer(t *testing.T) {
+func TestRepeatedKeyGetsTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	body := strings.Replace(plainJob, "{", `{"idempotencyKey": "k", `, 1)
@@ -84,7 +84,7 @@ func TestTheSameKeyAgainIsTheSameAnswer(t *testing.T) {
 		t.Errorf("again: %v %s", again.header, again.body)
 	}
 	if first.header.Get("Idempotent-Replayed") != "" {
-		t.Error("the first answer says that it is a replay")
+		t.Error("the first response is marked as replayed")
 	}
 	other := h.post("/api/jobs", strings.Replace(body, "hi", "ho", 1))
 	other.wantError(apierror.IdempotencyConflict)
@@ -96,7 +96,7 @@ func TestTheSameKeyAgainIsTheSameAnswer(t *testing.T) {
 	}
 }
 
-func TestABatchTakesTheGoodOnes(t *testing.T) {
+func TestBatchAcceptsTheValidJobs(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	keyed := strings.Replace(plainJob, "{", `{"idempotencyKey": "k", `, 1)
@@ -133,12 +133,12 @@ func TestABatchTakesTheGoodOnes(t *testing.T) {
 	for range 3 {
 		h.broker.next(t)
 	}
-	if len(h.broker.said) != 0 {
-		t.Error("a job was told twice")
+	if len(h.broker.published) != 0 {
+		t.Error("a job was published twice")
 	}
 }
 
-func TestAThousandJobsInABatch(t *testing.T) {
+func TestBatchOfAThousandJobsIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	jobs := make([]string, 1000)
@@ -155,7 +155,7 @@ func TestAThousandJobsInABatch(t *testing.T) {
 	}
 }
 
-func TestABrokerThatIsAwayRefusesNoWork(t *testing.T) {
+func TestJobsAreAcceptedWhileTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.broker.set(errAway)
@@ -171,11 +171,11 @@ func TestABrokerThatIsAwayRefusesNoWork(t *testing.T) {
 	h.broker.set(nil)
 	id := h.submit(plainJob)
 	for h.broker.next(t).Subject() != id.String() {
-		continue // the first one was told after all
+		continue // the first job was published after all
 	}
 }
 
-func TestWhatIsAcceptedAtTheLastMomentIsTold(t *testing.T) {
+func TestJobAcceptedAtTheLastMomentIsPublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -185,7 +185,7 @@ func TestWhatIsAcceptedAtTheLastMomentIsTold(t *testing.T) {
 	}
 }
 
-func TestTheStoreAwayIs503(t *testing.T) {
+func TestRequestsWhileTheStoreIsAwayAre503(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)

@@ -28,23 +28,23 @@ func (h *fixture) jobType(name string) jobTypeBody {
 	return body
 }
 
-// tells is a beat of a worker that runs one job type.
-func tells(workerID, jobType, schema string) jobevent.Heartbeat {
-	told := jobevent.JobType{Name: jobType}
+// advertising makes a heartbeat of a worker that runs one job type.
+func advertising(workerID, jobType, schema string) jobevent.Heartbeat {
+	advertised := jobevent.JobType{Name: jobType}
 	if schema != "" {
-		told.Schema = json.RawMessage(schema)
+		advertised.Schema = json.RawMessage(schema)
 	}
-	return jobevent.Heartbeat{WorkerID: workerID, Queues: []string{"default"}, JobTypes: []jobevent.JobType{told}}
+	return jobevent.Heartbeat{WorkerID: workerID, Queues: []string{"default"}, JobTypes: []jobevent.JobType{advertised}}
 }
 
 const mailSchema = `{"description": "Mail", "required": ["to"], "properties": {"to": {"items": {"format": "email"}}}}`
 
-func TestJobTypesAreThoseBuiltInListedAndTold(t *testing.T) {
+func TestJobTypesAreBuiltInListedOrAdvertised(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	stopping := tells("d", "SLOW", `false`)
+	stopping := advertising("d", "SLOW", `false`)
 	stopping.Stopping, stopping.Attempts = true, []jobevent.HeldAttempt{{Attempt: 1}}
-	h.beat(tells("a", "MAIL", mailSchema), tells("b", "MAIL", mailSchema), tells("c", "MAIL", ""), tells("e", "NEW", "false"), stopping,
+	h.beat(advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", mailSchema), advertising("c", "MAIL", ""), advertising("e", "NEW", "false"), stopping,
 		jobevent.Heartbeat{WorkerID: "f", Queues: []string{"default", "mail"}, JobTypes: []jobevent.JobType{{Name: "SIMULATION"}}})
 	var page struct {
 		JobTypes   []jobTypeBody
@@ -75,10 +75,10 @@ func TestJobTypesAreThoseBuiltInListedAndTold(t *testing.T) {
 	h.get("/api/job-types/NONE").want(http.StatusNotFound)
 }
 
-func TestPayloadIsCheckedByTheSchemaThatWorkersTell(t *testing.T) {
+func TestPayloadIsCheckedByTheAdvertisedSchema(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.beat(tells("a", "MAIL", mailSchema))
+	h.beat(advertising("a", "MAIL", mailSchema))
 	good, bad := `{"jobType": "MAIL", "payload": {"to": ["a@b.org"]}}`, `{"jobType": "MAIL", "payload": {"to": ["a@b.org", "x"]}}`
 	h.submit(good)
 	refused := h.post("/api/jobs", bad).want(http.StatusBadRequest).error()
@@ -100,14 +100,14 @@ func TestPayloadIsCheckedByTheSchemaThatWorkersTell(t *testing.T) {
 	}
 }
 
-// What was accepted once is answered as before, whatever workers tell by then.
-func TestRepeatOfAnAcceptedRequestIsNotJudgedAgain(t *testing.T) {
+// A repeated request gets the same answer, whatever schemas workers advertise by then.
+func TestRepeatOfAnAcceptedRequestIsNotCheckedAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	body := `{"jobType": "MAIL", "payload": 1, "idempotencyKey": "k"}`
 	first := h.submit(body)
-	h.beat(tells("a", "MAIL", `{"type": "object"}`))
-	again := time.NewTicker(50 * time.Millisecond) // the gateway has heard of no worker, and keeps that for a while
+	h.beat(advertising("a", "MAIL", `{"type": "object"}`))
+	again := time.NewTicker(50 * time.Millisecond) // the gateway has cached that there are no workers
 	defer again.Stop()
 	for range again.C {
 		if h.post("/api/jobs", `{"jobType": "MAIL", "payload": 1}`).status == http.StatusBadRequest {
@@ -124,13 +124,13 @@ func TestPayloadPassesWhereNoSchemaOfALiveWorkerRefusesIt(t *testing.T) {
 	t.Parallel()
 	for name, beats := range map[string][]jobevent.Heartbeat{
 		"no worker":                  nil,
-		"no schema":                  {tells("a", "MAIL", "")},
-		"an old schema takes it":     {tells("a", "MAIL", mailSchema), tells("b", "MAIL", mailSchema), tells("c", "MAIL", `{"type": "integer"}`)},
-		"one has no schema":          {tells("a", "MAIL", mailSchema), tells("b", "MAIL", "")},
-		"a broken schema":            {tells("a", "MAIL", `{"type": "thing"}`)},
-		"a schema that is no object": {tells("a", "MAIL", `7`)},
-		"a schema that calls out":    {tells("a", "MAIL", `{"$ref": "http://127.0.0.1:1/"}`)},
-		"a schema without an end":    {tells("a", "MAIL", endless())},
+		"no schema":                  {advertising("a", "MAIL", "")},
+		"an old schema takes it":     {advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", mailSchema), advertising("c", "MAIL", `{"type": "integer"}`)},
+		"one has no schema":          {advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", "")},
+		"a broken schema":            {advertising("a", "MAIL", `{"type": "thing"}`)},
+		"a schema that is no object": {advertising("a", "MAIL", `7`)},
+		"a schema that calls out":    {advertising("a", "MAIL", `{"$ref": "http://127.0.0.1:1/"}`)},
+		"a schema without an end":    {advertising("a", "MAIL", endless())},
 		"a worker that stops": {{WorkerID: "a", Stopping: true, Attempts: []jobevent.HeldAttempt{{Attempt: 1}},
 			JobTypes: []jobevent.JobType{{Name: "MAIL", Schema: json.RawMessage(`false`)}}}},
 	} {
@@ -147,7 +147,7 @@ func TestPayloadPassesWhereNoSchemaOfALiveWorkerRefusesIt(t *testing.T) {
 	}
 }
 
-// endless asks for 2⁶⁰ steps.
+// endless returns a schema whose check takes 2⁶⁰ steps.
 func endless() string {
 	schema := `{"$defs": {`
 	for i := range 60 {

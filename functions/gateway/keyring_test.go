@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// Ten thousand keys that nobody made are tried, and meanwhile somebody works with a good one.
+// Ten thousand invalid keys are tried while a client uses a valid one.
 func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
@@ -38,7 +38,7 @@ func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/jobs", nil)
 		r.Header.Set("X-Api-Key", key.Reveal())
 		for {
-			if _, err := gate.Authenticate(r, nobody); !pgpool.IsUnavailable(err) { // it may be for a while, on a busy machine
+			if _, err := gate.Authenticate(r, unsuspected); !pgpool.IsUnavailable(err) { // the database may be away for a while on a busy machine
 				return err
 			}
 		}
@@ -50,7 +50,7 @@ func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 				err := try(apikey.New())
 				switch {
 				case err == nil:
-					return fmt.Errorf("a key that nobody made is taken")
+					return fmt.Errorf("an invalid key is accepted")
 				case strings.Contains(err.Error(), string(apierror.Unauthorized)):
 					refused.Add(1)
 				default:
@@ -73,7 +73,7 @@ func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 	}
 }
 
-// reads is how many transactions the database has had; each statement of the keyring is one.
+// reads counts the transactions of the database; each statement of the keyring is one.
 func (h *fixture) reads() (n int) {
 	h.t.Helper()
 	h.sql("select pg_stat_force_next_flush()", nil)
@@ -81,9 +81,9 @@ func (h *fixture) reads() (n int) {
 	return n
 }
 
-// A key that was revoked elsewhere, by another gateway or in the database, is good for at most 10 s; the limit is the
-// promise, so this test waits for it.
-func TestAKeyRevokedElsewhereIsGoodForTenSecondsAtMost(t *testing.T) {
+// A key that is revoked by another gateway or in the database works for at most 10 s. That limit is a promise, so this
+// test waits for it.
+func TestKeyRevokedElsewhereWorksForTenSecondsAtMost(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	c := h.as("acme", "read")
@@ -99,8 +99,8 @@ func TestAKeyRevokedElsewhereIsGoodForTenSecondsAtMost(t *testing.T) {
 	c.get("/api/me").wantError(apierror.Unauthorized)
 }
 
-// Nobody is told that their key is wrong because the database is away.
-func TestWithoutTheDatabaseAKeyIsNotWrong(t *testing.T) {
+// A valid key is not reported as invalid because the database is away.
+func TestWithoutTheDatabaseAKeyIsNotReportedAsInvalid(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	known, unknown := h.as("acme", "read"), h.as("acme", "read")
@@ -112,7 +112,7 @@ func TestWithoutTheDatabaseAKeyIsNotWrong(t *testing.T) {
 	(&client{t: t, base: h.base}).get("/api/me").wantError(apierror.Unauthorized)
 }
 
-// With AUTH on a job costs the statements that it costs without.
+// With AUTH on, a job costs as many statements as without.
 func TestAKnownKeyCostsNoStatement(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
@@ -127,25 +127,25 @@ func TestAKnownKeyCostsNoStatement(t *testing.T) {
 	}
 }
 
-func TestTheUseOfAKeyIsEntered(t *testing.T) {
+func TestUseOfAKeyIsStored(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	used, wrong := h.as("acme", "read"), apikey.New()
 	used.get("/api/me").want(http.StatusOK)
 	h.sql("insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by) values ($1, '', 'x', '{admin}', sha256('x'), 'x')", nil, wrong.ID())
 	h.get("/api/me", "X-Api-Key", wrong.Reveal()).wantError(apierror.Unauthorized)
-	h.stop() // which enters what has not been yet
+	h.stop() // Run stores the use of keys when it ends
 	var at *time.Time
 	h.sql("select last_used_at from api_keys where key_id = $1", &at, used.id())
 	if at == nil || time.Since(*at) > time.Minute {
 		t.Errorf("last used at %v", at)
 	}
 	if h.sql("select last_used_at from api_keys where key_id = $1", &at, wrong.ID()); at != nil {
-		t.Errorf("a key that nobody has was used at %v", at)
+		t.Errorf("an invalid key was used at %v", at)
 	}
 }
 
-func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
+func TestBootstrapKeyHasTheRoleAdmin(t *testing.T) {
 	t.Parallel()
 	key := apikey.New()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.BootstrapKey = gateway.AuthOn, secret.Of(key.Reveal()) })
@@ -153,8 +153,8 @@ func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 	if err := h.ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.get("/api/keys").want(http.StatusOK) // the first who comes
-	made := c.log("action=key.create")     // security M9
+	c.get("/api/keys").want(http.StatusOK) // the first client
+	made := c.log("action=key.create")     // the log shows who used the bootstrap key
 	if len(made) != 1 || inWords(made[0]) != "key.create key/"+key.ID()+" 0" || made[0].Actor != "bootstrap" {
 		t.Errorf("the log has %+v", made)
 	}
@@ -168,10 +168,10 @@ func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 	}
 }
 
-func TestNobodyIsSentToAGatewayThatWouldNotKnowItsFirstKey(t *testing.T) {
+func TestGatewayIsNotReadyBeforeItsBootstrapKeyIsStored(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f := mustNew(t, gateway.Config{BootstrapKey: secret.Of(apikey.New().Reveal())}, h.store.Store) // nobody runs it
+	f := mustNew(t, gateway.Config{BootstrapKey: secret.Of(apikey.New().Reveal())}, h.store.Store) // whose Run is never called
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Host().Ready(ctx); err == nil || !strings.Contains(err.Error(), "BOOTSTRAP_API_KEY") {
@@ -179,7 +179,7 @@ func TestNobodyIsSentToAGatewayThatWouldNotKnowItsFirstKey(t *testing.T) {
 	}
 }
 
-func TestABadSettingOfWhoComesInStopsTheStart(t *testing.T) {
+func TestInvalidAuthSettingPreventsTheStart(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]gateway.Config{
 		"AUTH: ":              {Auth: "maybe"},
@@ -198,4 +198,4 @@ func TestABadSettingOfWhoComesInStopsTheStart(t *testing.T) {
 	}
 }
 
-func nobody() bool { return false }
+func unsuspected() bool { return false }

@@ -26,7 +26,7 @@ func (r *response) key() (key shownKey) {
 	return key
 }
 
-func TestAKeyIsMadeUsedAndRevoked(t *testing.T) {
+func TestKeyIsCreatedUsedAndRevoked(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	admin := h.as("acme", "admin")
@@ -47,7 +47,7 @@ func TestAKeyIsMadeUsedAndRevoked(t *testing.T) {
 		t.Errorf("shown is %s", shown.body)
 	}
 	admin.do(http.MethodDelete, "/api/keys/"+key.KeyID, "").want(http.StatusOK)
-	user.post("/api/jobs", plainJob).wantError(apierror.Unauthorized) // at once, where it was revoked
+	user.post("/api/jobs", plainJob).wantError(apierror.Unauthorized) // at once at the gateway that revoked it
 	first := admin.get("/api/keys/" + key.KeyID).key().RevokedAt
 	again := admin.do(http.MethodDelete, "/api/keys/"+key.KeyID, "").want(http.StatusOK).key().RevokedAt
 	if first == nil || !again.Equal(*first) {
@@ -62,7 +62,7 @@ func TestAKeyIsMadeUsedAndRevoked(t *testing.T) {
 
 func (c *client) id() string { return c.key[3:15] }
 
-func TestOwnersManageTheirOwnKeysAndTheInstallationAll(t *testing.T) {
+func TestOwnersManageTheirOwnKeysAndTheInstallationAllKeys(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	boss, acme, other := h.as("", "admin"), h.as("acme", "admin"), h.as("other", "admin")
@@ -137,7 +137,7 @@ func TestKeysAreListedPageByPage(t *testing.T) {
 	boss.get("/api/keys?cursor=x").wantError(apierror.InvalidJobRequest, "cursor")
 }
 
-func TestARotatedKeyLivesOnForItsOverlap(t *testing.T) {
+func TestRotatedKeyWorksDuringTheOverlap(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	admin := h.as("acme", "admin")
@@ -163,7 +163,7 @@ func TestARotatedKeyLivesOnForItsOverlap(t *testing.T) {
 	}
 }
 
-func TestMeSaysWhoAKeyMakesMe(t *testing.T) {
+func TestMeReturnsTheIdentityOfAKey(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	type me struct {
@@ -203,7 +203,7 @@ func TestMeHasTheAddressOfTraces(t *testing.T) {
 	}
 }
 
-func TestABadRequestForAKeyMakesNone(t *testing.T) {
+func TestInvalidKeyRequestCreatesNoKey(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	admin := h.as("acme", "admin")

@@ -19,7 +19,7 @@ type lagBody struct {
 	}
 }
 
-func TestLagIsReadOnceForAllWhoAsk(t *testing.T) {
+func TestLagIsReadOnceForAllClients(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int32
 	h := openWith(t, func(cfg *gateway.Config) {
@@ -43,7 +43,7 @@ func TestLagIsReadOnceForAllWhoAsk(t *testing.T) {
 	}
 }
 
-func TestLagIsNullWhereNobodyKnowsIt(t *testing.T) {
+func TestLagIsNullIfUnknown(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]funchost.Lags{
 		"behind a sink":      nil,

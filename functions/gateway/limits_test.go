@@ -22,10 +22,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// seldom is a rate by which a second request comes too early, however slow the machine is.
+// seldom is a rate at which a second request is always too early, however slow the machine is.
 const seldom = 0.001
 
-// behind is a client of another gateway on the same database, with limits of its own.
+// behind returns a client of another gateway on the same database, with its own limits.
 func (h *fixture) behind(limits edge.LimitsConfig) *client {
 	h.t.Helper()
 	f := mustNew(h.t, gateway.Config{
@@ -45,7 +45,7 @@ func (r *response) wantSlower() {
 	}
 }
 
-func TestWhoAsksTooOftenIsToldWhenToComeAgain(t *testing.T) {
+func TestRequestsAboveTheRateGetRetryAfter(t *testing.T) {
 	t.Parallel()
 	c := open(t).behind(edge.LimitsConfig{RateLimit: seldom})
 	first := c.get("/api/jobs").want(http.StatusOK)
@@ -63,21 +63,21 @@ func TestWhoAsksTooOftenIsToldWhenToComeAgain(t *testing.T) {
 	}
 }
 
-func TestEachOwnerHasALimitOfTheirOwn(t *testing.T) {
+func TestEachOwnerHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.RateLimit = gateway.AuthOn, seldom })
 	acme, too, other, all := h.as("acme", "read"), h.as("acme", "admin"), h.as("beta", "read"), h.as("", "admin")
 	acme.get("/api/jobs").want(http.StatusOK)
-	too.get("/api/stats").wantSlower() // by whatever key
+	too.get("/api/stats").wantSlower() // with any key of the owner
 	acme.post("/api/jobs", plainJob).wantSlower()
 	other.get("/api/jobs").want(http.StatusOK)
 	all.get("/api/jobs").want(http.StatusOK)
-	h.get("/").want(http.StatusOK) // nobody's, counted by address
+	h.get("/").want(http.StatusOK) // without an owner, counted by address
 	h.get("/").wantSlower()
 	h.get("/api/jobs").wantError(apierror.Unauthorized)
 }
 
-func TestWithoutALimitNothingIsSaidOfOne(t *testing.T) {
+func TestWithoutALimitThereAreNoRateLimitHeaders(t *testing.T) {
 	t.Parallel()
 	r := open(t).get("/api/jobs").want(http.StatusOK)
 	if r.header.Get("RateLimit-Policy")+r.header.Get("RateLimit") != "" {
@@ -85,7 +85,7 @@ func TestWithoutALimitNothingIsSaidOfOne(t *testing.T) {
 	}
 }
 
-func TestABatchBeyondTheLimitIsTakenAndPaidBack(t *testing.T) {
+func TestBatchBeyondTheLimitIsAcceptedAndPaidBack(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	c := h.behind(edge.LimitsConfig{RateLimitJobs: seldom})
@@ -103,13 +103,13 @@ func TestABatchBeyondTheLimitIsTakenAndPaidBack(t *testing.T) {
 		}
 	}
 	c.get("/api/jobs").want(http.StatusOK)
-	c.post("/api/jobs", `{}`).wantError(bad) // what is no job costs none
+	c.post("/api/jobs", `{}`).wantError(bad) // an invalid job does not count
 	if n := h.rows(); n != 3 {
 		t.Errorf("%d jobs", n)
 	}
 }
 
-func TestOnlySoManyAnswersAreHeldAtOnce(t *testing.T) {
+func TestNumberOfHeldResponsesIsLimited(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	c, id := h.behind(edge.LimitsConfig{WaitLimit: 1}), h.submit(plainJob)
@@ -125,7 +125,7 @@ func TestOnlySoManyAnswersAreHeldAtOnce(t *testing.T) {
 	}
 }
 
-// hold has an answer about a job held, of those that WAIT_LIMIT allows the only one, until letGo.
+// hold holds a response about a job, the only one that WAIT_LIMIT allows, until letGo.
 func (c *client) hold(path string) (letGo func()) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -145,7 +145,7 @@ func (c *client) hold(path string) (letGo func()) {
 	}
 }
 
-// holdOn asks until its answer is held, and gives what ended that.
+// holdOn repeats the request until its response is held, and returns the error that ended it.
 func holdOn(ctx context.Context, url string) error {
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -163,7 +163,7 @@ func holdOn(ctx context.Context, url string) error {
 	}
 }
 
-func TestWhoFailsToSayWhoTheyAreIsSlowedDown(t *testing.T) {
+func TestAddressWithManyFailuresIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	c, id := h.behind(edge.LimitsConfig{AuthFailureLimit: 20}), h.submit(plainJob)
@@ -180,8 +180,8 @@ func TestWhoFailsToSayWhoTheyAreIsSlowedDown(t *testing.T) {
 	c.post("/api/jobs/callback", body, "X-Callback-Secret", globalSecret).want(http.StatusOK)
 }
 
-// Whoever forgot the header must read what is missing, and not that they are too fast.
-func TestARequestWithoutAKeyIsAnswered401HoweverOftenItComes(t *testing.T) {
+// A client that forgot the header must see that the key is missing, not that it is too fast.
+func TestRequestWithoutAKeyIs401HoweverOftenItIsSent(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.AuthFailureLimit = gateway.AuthOn, 1 })
 	for range 50 {
@@ -199,7 +199,7 @@ func TestARequestWithoutAKeyIsAnswered401HoweverOftenItComes(t *testing.T) {
 	h.get("/api/jobs").wantError(apierror.Unauthorized)
 }
 
-func TestAnErrorIsAProblemToAClientThatAcceptsOne(t *testing.T) {
+func TestErrorIsAProblemDocumentIfTheClientAcceptsIt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, status := range map[string]int{"/api/jobs?limit=0": 400, "/api/jobs/none": 404, "/api/nothing": 404} {
@@ -234,31 +234,31 @@ func TestA429NamesItsLimit(t *testing.T) {
 	}
 }
 
-func TestAnAttemptSaysNoMoreOfItsProgressThanIsOfUse(t *testing.T) {
+func TestProgressReportsOfAnAttemptAreLimited(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
-	say := func(c *client, attempt int, more string) *response {
+	report := func(c *client, attempt int, more string) *response {
 		return c.post("/api/jobs/callback", fmt.Sprintf(`{"jobId": %q, "attempt": %d, %s}`, id, attempt, more), "X-Callback-Secret", globalSecret)
 	}
-	said := 0
+	accepted := 0
 	for percent := 0; ; percent++ {
-		r := say(h.client, 1, fmt.Sprintf(`"status": "PROGRESS", "progress": {"percent": %d}`, percent%100))
+		r := report(h.client, 1, fmt.Sprintf(`"status": "PROGRESS", "progress": {"percent": %d}`, percent%100))
 		if r.status != http.StatusOK {
 			r.wantSlower()
 			break
 		}
-		if said++; said > 1000 {
+		if accepted++; accepted > 1000 {
 			t.Fatal("as often as it likes")
 		}
 	}
-	if said < 10 {
-		t.Errorf("only %d times", said)
+	if accepted < 10 {
+		t.Errorf("only %d times", accepted)
 	}
-	say(h.client, 1, `"status": "COMPLETED", "output": 1`).want(http.StatusOK)
+	report(h.client, 1, `"status": "COMPLETED", "output": 1`).want(http.StatusOK)
 }
 
-func TestAProxyThatIsTrustedSaysWhoAsks(t *testing.T) {
+func TestTrustedProxyNamesTheClientsAddress(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, c := range map[string]struct {
@@ -266,7 +266,7 @@ func TestAProxyThatIsTrustedSaysWhoAsks(t *testing.T) {
 		first, second []string // X-Forwarded-For
 		same          bool
 	}{
-		"nobody is trusted":                {nil, []string{"192.0.2.1"}, []string{"192.0.2.2"}, true},
+		"no proxy is trusted":              {nil, []string{"192.0.2.1"}, []string{"192.0.2.2"}, true},
 		"another one is trusted":           {[]string{"10.0.0.0/8"}, []string{"192.0.2.1"}, []string{"192.0.2.2"}, true},
 		"two addresses":                    {[]string{"127.0.0.1"}, []string{"192.0.2.1"}, []string{"192.0.2.2"}, false},
 		"the same address":                 {[]string{"127.0.0.0/8"}, []string{"192.0.2.1"}, []string{"192.0.2.1"}, true},
@@ -278,7 +278,7 @@ func TestAProxyThatIsTrustedSaysWhoAsks(t *testing.T) {
 		"nonsense":                         {[]string{"127.0.0.1"}, []string{"nobody"}, []string{"\"'--"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := h.behind(edge.LimitsConfig{RateLimit: seldom, TrustedProxies: c.trusted}) // one at a time: they limit one store
+			at := h.behind(edge.LimitsConfig{RateLimit: seldom, TrustedProxies: c.trusted}) // one at a time: they share the limits of one store
 			t.Parallel()
 			if got := forwarded(t, at.base, c.first); got != http.StatusOK {
 				t.Errorf("the first got %d", got)
@@ -310,14 +310,14 @@ func forwarded(t *testing.T, base string, addresses []string) int {
 	return res.StatusCode
 }
 
-func TestABadLimitStopsTheStart(t *testing.T) {
+func TestInvalidLimitPreventsTheStart(t *testing.T) {
 	t.Parallel()
 	for want, limits := range map[string]edge.LimitsConfig{
 		"RATE_LIMIT: ":         {RateLimit: -1},
 		"RATE_LIMIT_JOBS: ":    {RateLimitJobs: -0.5},
 		"WAIT_LIMIT: ":         {WaitLimit: -1},
 		"AUTH_FAILURE_LIMIT: ": {AuthFailureLimit: -1},
-		"TRUSTED_PROXIES: ":    {TrustedProxies: []string{"everybody"}},
+		"TRUSTED_PROXIES: ":    {TrustedProxies: []string{"anyone"}},
 	} {
 		if _, err := gateway.New(gateway.Config{Limits: limits}, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v", limits, err)
@@ -325,7 +325,7 @@ func TestABadLimitStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestOnlyThisMachinesNamesAreAnsweredWithoutAuthentication(t *testing.T) {
+func TestWithoutAuthenticationOnlyLoopbackHostsAreAnswered(t *testing.T) {
 	t.Parallel()
 	c := open(t).behind(edge.LimitsConfig{})
 	for host, status := range map[string]int{
@@ -353,7 +353,7 @@ func TestOnlyThisMachinesNamesAreAnsweredWithoutAuthentication(t *testing.T) {
 	}
 }
 
-func TestAPageOfAnotherSiteChangesNothing(t *testing.T) {
+func TestPageOfAnotherSiteCannotChangeAnything(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	own := h.base
@@ -379,7 +379,7 @@ func TestAPageOfAnotherSiteChangesNothing(t *testing.T) {
 	}
 }
 
-func TestNoOtherSiteMayReadAnything(t *testing.T) {
+func TestPageOfAnotherSiteCannotReadAnything(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, path := range []string{"/api/jobs", "/events", "/", "/api/nothing", "/api/openapi.yaml"} {
@@ -395,8 +395,8 @@ func TestNoOtherSiteMayReadAnything(t *testing.T) {
 	}
 }
 
-// What says nothing of its length is counted as it comes.
-func TestABodyOfUnknownLengthHasTheSameLimit(t *testing.T) {
+// A body without a length is counted as it arrives.
+func TestBodyOfUnknownLengthHasTheSameLimit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, c := range map[string]struct {
@@ -409,7 +409,7 @@ func TestABodyOfUnknownLengthHasTheSameLimit(t *testing.T) {
 		"events":    {"/events", "application/cloudevents-batch+json", 16<<20 + 1},
 		"a command": {"/api/operations", "application/json", 1<<20 + 1},
 	} {
-		t.Run(name, func(t *testing.T) { // one at a time: together, a caller's large bodies find no room
+		t.Run(name, func(t *testing.T) { // one at a time: together, the large bodies of one caller exceed its memory
 			body := struct{ io.Reader }{io.LimitReader(unending(' '), int64(c.bytes))}
 			res, err := http.Post(h.base+c.path, c.contentType, body)
 			if err != nil {
@@ -426,7 +426,7 @@ func TestABodyOfUnknownLengthHasTheSameLimit(t *testing.T) {
 	}
 }
 
-// unending gives a byte again and again.
+// unending returns one byte forever.
 type unending byte
 
 func (e unending) Read(p []byte) (int, error) {
@@ -436,7 +436,7 @@ func (e unending) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAPageOfJobsEndsWhereItIsLarge(t *testing.T) {
+func TestPageOfLargeJobsIsShorter(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	large, err := json.Marshal(strings.Repeat("x", 250<<10))

@@ -20,8 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// announce begins a request whose body is announced to have so many bytes, of which it sends only the beginning, when the
-// gateway has begun to read.
+// announce begins a request whose body is announced with a size. It sends only the beginning, once the gateway reads.
 func (c *client) announce(path string, size int, beginning string, headers ...string) net.Conn {
 	c.t.Helper()
 	conn, err := new(net.Dialer).DialContext(c.t.Context(), "tcp", strings.TrimPrefix(c.base, "http://"))
@@ -45,7 +44,7 @@ func (c *client) announce(path string, size int, beginning string, headers ...st
 	return conn
 }
 
-// eventually has a request answered as wanted in the end.
+// eventually repeats a request until its status is the wanted one.
 func eventually(t *testing.T, ask func() int, want int) {
 	t.Helper()
 	var last int
@@ -57,8 +56,8 @@ func eventually(t *testing.T, ask func() int, want int) {
 	t.Fatalf("answered %d in the end, want %d", last, want)
 }
 
-// security M4
-func TestAnOwnersBodiesHaveHalfOfWhatIsLeft(t *testing.T) {
+// One owner with many large bodies must not take all the memory.
+func TestBodiesOfAnOwnerGetHalfOfTheFreeMemory(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	greedy, other := h.as("greedy", "submit"), h.as("other", "submit")
@@ -74,7 +73,7 @@ func TestAnOwnersBodiesHaveHalfOfWhatIsLeft(t *testing.T) {
 	batch(greedy, 1<<10).want(http.StatusTooManyRequests)
 	r := greedy.post("/api/jobs", plainJob)
 	if r.want(http.StatusTooManyRequests); r.header.Get("Retry-After") == "" {
-		t.Error("it is not told when to come again")
+		t.Error("the response has no Retry-After")
 	}
 	batch(other, 11<<20).want(http.StatusOK)
 	other.post("/api/jobs", plainJob).want(http.StatusAccepted)
@@ -84,7 +83,7 @@ func TestAnOwnersBodiesHaveHalfOfWhatIsLeft(t *testing.T) {
 	eventually(t, func() int { return batch(greedy, large).status }, http.StatusOK)
 }
 
-func TestABodyThatDoesNotSayItsLengthIsCountedAsItComes(t *testing.T) {
+func TestBodyWithoutALengthIsCountedAsItArrives(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	greedy := h.as("greedy", "submit")
@@ -112,8 +111,8 @@ func TestABodyThatDoesNotSayItsLengthIsCountedAsItComes(t *testing.T) {
 	eventually(t, chunked, http.StatusBadRequest) // it has no jobs
 }
 
-// security H2
-func TestARightSecretIsWelcomeFromAnAddressOfStrangers(t *testing.T) {
+// A client with a valid secret is served even if other clients of its address send wrong ones.
+func TestValidSecretIsAcceptedFromAnAddressWithManyFailures(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -125,7 +124,7 @@ func TestARightSecretIsWelcomeFromAnAddressOfStrangers(t *testing.T) {
 	}
 	say(c, "wrong", 1, "").want(http.StatusUnauthorized)
 	say(c, "wrong", 1, "").want(http.StatusTooManyRequests)
-	for range 20 { // long bodies that never come
+	for range 20 { // long bodies that never arrive
 		c.announce("/api/jobs/callback", 512<<10, strings.Repeat(" ", 5<<10), "X-Callback-Secret", "wrong")
 	}
 	say(c, globalSecret, 2, "").want(http.StatusOK)
@@ -134,7 +133,7 @@ func TestARightSecretIsWelcomeFromAnAddressOfStrangers(t *testing.T) {
 		say(c, "wrong", 1, "")
 	}
 	var all errgroup.Group
-	for n := range 8 { // they come one after the other, and none is refused
+	for n := range 8 { // they arrive one after the other, and none is refused
 		all.Go(func() error {
 			if r := say(c, globalSecret, 10+n, strings.Repeat(" ", 100<<10)); r.status != http.StatusOK {
 				t.Errorf("a long body with the right secret: %d %s", r.status, r.body)
@@ -145,8 +144,8 @@ func TestARightSecretIsWelcomeFromAnAddressOfStrangers(t *testing.T) {
 	_ = all.Wait()
 }
 
-// security M1
-func TestHealthAsksTheBrokerOnceASecond(t *testing.T) {
+// Many health requests must not open as many connections to the broker.
+func TestHealthChecksTheBrokerOnceASecond(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	h := openWith(t, func(cfg *gateway.Config) {
@@ -169,12 +168,12 @@ func TestHealthAsksTheBrokerOnceASecond(t *testing.T) {
 	}
 }
 
-// security M1
+// The health endpoint must not let a client guess keys without a limit.
 func TestWrongKeysAreCountedAtHealthToo(t *testing.T) {
 	t.Parallel()
 	c := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.AuthFailureLimit = gateway.AuthOn, 20 })
 	for range 30 {
-		c.get("/api/health").want(http.StatusOK) // without a key nothing is wrong
+		c.get("/api/health").want(http.StatusOK) // without a key there is no failure
 	}
 	refused := 0
 	for c.get("/api/health", "X-Api-Key", "jw_wrong").status == http.StatusOK {
@@ -190,8 +189,8 @@ func TestWrongKeysAreCountedAtHealthToo(t *testing.T) {
 	}
 }
 
-// security M2
-func TestLargeSchedulesAndLogsComeInPages(t *testing.T) {
+// A few large requests for schedules and logs must not exhaust memory.
+func TestLargeSchedulesAndLogsArePaged(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const schedules, attempts = 12, 40

@@ -31,14 +31,14 @@ import (
 )
 
 const (
-	memoryLimit = 256 // MiB that a gateway's container has
+	memoryLimit = 256 // MiB, the limit of a gateway's container
 	memoryGoal  = "192MiB"
 )
 
 var memory = flag.Bool("gateway.memory", false, "attack a gateway's memory; nothing else may run meanwhile")
 
-// TestAGatewayStaysWithinItsMemory attacks the real program, with the settings of knative/, in the ways that once made it
-// allocate several times what its container has, and reads the highest resident size that the kernel has seen.
+// TestAGatewayStaysWithinItsMemory attacks the real program, with the settings of knative/, in ways that once made it
+// allocate several times the memory of its container, and reads the highest resident size that the kernel has recorded.
 func TestAGatewayStaysWithinItsMemory(t *testing.T) {
 	t.Parallel()
 	if !*memory {
@@ -131,8 +131,8 @@ func (p *gatewayProcess) awaitReady() {
 	}
 }
 
-// peak is the highest resident size so far in MiB, without what is mapped of the program's own file: the kernel takes
-// that back when a container needs it.
+// peak returns the highest resident size so far in MiB, without the mapped pages of the program's own file: the kernel
+// reclaims those when the container needs memory.
 func (p *gatewayProcess) peak() int {
 	p.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
@@ -150,7 +150,7 @@ func (p *gatewayProcess) peak() int {
 	return (most - file) >> 10
 }
 
-// announceBodies opens connections that announce the largest callback and send none of it.
+// announceBodies opens connections that announce the largest callback and never send it.
 func (p *gatewayProcess) announceBodies() {
 	const head = "POST /api/jobs/callback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 		"X-Callback-Secret: x\r\nContent-Length: 524288\r\n\r\n"
@@ -164,10 +164,10 @@ func (p *gatewayProcess) announceBodies() {
 			p.t.Fatal(err)
 		}
 	}
-	p.owners[0].get("/api/me").want(http.StatusOK) // it has read the heads of those before
+	p.owners[0].get("/api/me").want(http.StatusOK) // by now it has read the headers of the requests before
 }
 
-// sendCallbacks sends large callbacks, but for their last byte.
+// sendCallbacks sends large callbacks without their last byte.
 func (p *gatewayProcess) sendCallbacks() {
 	const size = 512 << 10
 	head := fmt.Sprintf("POST /api/jobs/callback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
@@ -181,7 +181,7 @@ func (p *gatewayProcess) sendCallbacks() {
 		}
 		defer conn.Close()
 		all.Go(func() error {
-			_ = conn.SetWriteDeadline(time.Now().Add(3 * time.Second)) // what is not read need not be sent
+			_ = conn.SetWriteDeadline(time.Now().Add(3 * time.Second)) // bytes that are not read need not be sent
 			_, _ = io.WriteString(conn, head)
 			_, _ = conn.Write(body)
 			return nil
@@ -191,7 +191,7 @@ func (p *gatewayProcess) sendCallbacks() {
 	p.owners[0].get("/api/me").want(http.StatusOK)
 }
 
-// atOnce has each owner do something several times at once, and says how often it was answered 200.
+// atOnce sends several requests of each owner at once, and counts the 200s.
 func (p *gatewayProcess) atOnce(times int, do func(*client) (*http.Request, error)) {
 	p.t.Helper()
 	var mu sync.Mutex
@@ -232,7 +232,7 @@ func (p *gatewayProcess) gets(times int, path string) {
 	})
 }
 
-// listLargeJobs asks for pages of jobs that have large outputs.
+// listLargeJobs requests pages of jobs with large outputs.
 func (p *gatewayProcess) listLargeJobs() {
 	p.sql(`with one as (
 			select n, owner, gen_random_uuid() as id from generate_series(1, 200) as n, unnest(array['acme', 'globex']) as owner
@@ -247,7 +247,7 @@ func (p *gatewayProcess) listLargeJobs() {
 	}
 }
 
-// readLongLogs asks for jobs of which many attempts have written as much as an attempt may.
+// readLongLogs requests jobs with many attempts, each with the longest log that an attempt may have.
 func (p *gatewayProcess) readLongLogs() {
 	id := uuid.Must(uuid.NewV7())
 	p.sql(`insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status)
@@ -261,7 +261,7 @@ func (p *gatewayProcess) readLongLogs() {
 	}
 }
 
-// listLargeSchedules asks for pages of schedules with large jobs.
+// listLargeSchedules requests pages of schedules with large jobs.
 func (p *gatewayProcess) listLargeSchedules() {
 	p.sql(`insert into schedules (schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused)
 		select gen_random_uuid(), owner, 's' || n, '@daily', 'UTC', now(),
@@ -270,7 +270,7 @@ func (p *gatewayProcess) listLargeSchedules() {
 	p.gets(5, "/api/schedules?limit=200")
 }
 
-// submitBatches sends batches of the largest size, many at once.
+// submitBatches sends many batches of the largest size at once.
 func (p *gatewayProcess) submitBatches() {
 	const jobs = 32
 	job := `{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"` + strings.Repeat("x", 1000) + `"}`

@@ -10,13 +10,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// ux #17
-func TestAMethodThatAPathDoesNotTakeIsAnsweredWithThoseThatItDoes(t *testing.T) {
+// A 405 without the allowed methods would not help a client.
+func TestWrongMethodIsAnsweredWithTheAllowedOnes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, item := range loadContract(t).Paths.Map() {
 		if strings.HasPrefix(path, "/health/") {
-			continue // the host's
+			continue // served by the host
 		}
 		want := slices.Collect(maps.Keys(item.Operations()))
 		if slices.Contains(want, http.MethodGet) {
@@ -38,7 +38,7 @@ func TestAMethodThatAPathDoesNotTakeIsAnsweredWithThoseThatItDoes(t *testing.T) 
 	}
 }
 
-func TestAPathThatIsNotCleanIsNotRedirected(t *testing.T) {
+func TestUncleanPathIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, plain := range map[string]string{

@@ -23,7 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// issuer is an OpenID Connect issuer with keys of its own.
+// issuer is an OpenID Connect issuer with its own keys.
 type issuer struct {
 	*httptest.Server
 	t *testing.T
@@ -31,7 +31,7 @@ type issuer struct {
 	mu     sync.Mutex
 	keys   map[string]crypto.Signer
 	tokens string // the token endpoint
-	asked  int    // for its keys
+	asked  int    // counts the requests for its keys
 	away   bool
 }
 
@@ -81,7 +81,7 @@ func (i *issuer) set(change func()) {
 	change()
 }
 
-// claims are those of a good token, with others in their place; nil takes one away.
+// claims returns the claims of a valid token, with some replaced; nil removes one.
 func (i *issuer) claims(others map[string]any) map[string]any {
 	claims := map[string]any{
 		"iss": i.URL, "sub": "ada", "aud": "jobweaver", "exp": time.Now().Add(time.Hour).Unix(),
@@ -131,7 +131,7 @@ func openFor(t *testing.T, i *issuer, change func(*access.OIDCConfig)) *fixture 
 
 func (h *fixture) with(token string) *client { return &client{t: h.t, base: h.base, key: token} }
 
-func TestATokenIsItsOwnersWithItsRoles(t *testing.T) {
+func TestTokenHasItsOwnerAndRoles(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	h := openFor(t, i, nil)
@@ -145,7 +145,7 @@ func TestATokenIsItsOwnersWithItsRoles(t *testing.T) {
 		t.Errorf("me is %+v", me)
 	}
 	c.get("/api/jobs", "X-Owner-Id", "other").wantError(apierror.Forbidden)
-	h.as("acme", "read").get("/api/jobs").want(http.StatusOK) // keys go on working beside
+	h.as("acme", "read").get("/api/jobs").want(http.StatusOK) // keys still work
 	for name, claims := range map[string]map[string]any{
 		"no owner": {"owner": nil}, "an empty owner": {"owner": ""}, "owners": {"owner": []string{"acme"}}, "no roles": {"roles": nil},
 		"roles of others": {"roles": []string{"viewer", "ADMIN"}}, "a role that is none": {"roles": []string{"installation"}},
@@ -157,7 +157,7 @@ func TestATokenIsItsOwnersWithItsRoles(t *testing.T) {
 	h.with(i.token(map[string]any{"roles": "admin"})).get("/api/keys").want(http.StatusOK)
 }
 
-func TestABadTokenIsNobodys(t *testing.T) {
+func TestInvalidTokenIsUnauthorized(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	h := openFor(t, i, nil)
@@ -180,7 +180,7 @@ func TestABadTokenIsNobodys(t *testing.T) {
 		"not yet valid":               i.token(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
 		"no subject":                  i.token(map[string]any{"sub": nil}),
 		"a subject that is no name":   i.token(map[string]any{"sub": "a\nb"}),
-		"a key of somebody else":      sign(t, jose.RS256, "first", rsaKey(t), i.claims(nil)),
+		"a key of another issuer":     sign(t, jose.RS256, "first", rsaKey(t), i.claims(nil)),
 		"an unknown key":              sign(t, jose.RS256, "other", rsaKey(t), i.claims(nil)),
 		"no algorithm":                part(map[string]any{"alg": "none", "kid": "first"}) + "." + part(i.claims(nil)) + ".",
 		"the public key as a secret":  sign(t, jose.HS256, "first", own.N.Bytes(), i.claims(nil)),
@@ -200,9 +200,9 @@ func TestABadTokenIsNobodys(t *testing.T) {
 	h.with(good).get("/api/jobs").want(http.StatusOK)
 }
 
-// The issuer changes its keys when it likes; a new one is known at once, and a thousand bad tokens do not have it asked
-// a thousand times.
-func TestAnIssuerChangesItsKeys(t *testing.T) {
+// An issuer may change its keys at any time. A new key is accepted at once, and a thousand bad tokens do not cause a
+// thousand requests to the issuer.
+func TestNewKeysOfAnIssuerAreAccepted(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	i := startIssuer(t)
@@ -219,12 +219,12 @@ func TestAnIssuerChangesItsKeys(t *testing.T) {
 		h.with(stranger).get("/api/jobs").wantError(apierror.Unauthorized)
 	}
 	i.set(func() {
-		if i.asked > 4+int(time.Since(began)/(2*time.Second)) { // four calls at once, and then one each 2 s
+		if i.asked > 4+int(time.Since(began)/(2*time.Second)) { // four calls at once, and then one every 2 s
 			t.Errorf("the issuer was asked for its keys %d times", i.asked)
 		}
 		i.away = true
 	})
-	h.with(i.token(nil)).get("/api/jobs").want(http.StatusOK) // its keys are known
+	h.with(i.token(nil)).get("/api/jobs").want(http.StatusOK) // its keys are cached
 }
 
 func TestAnIssuerMayBeAwayAtTheStart(t *testing.T) {
@@ -238,13 +238,13 @@ func TestAnIssuerMayBeAwayAtTheStart(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	for h.with(i.token(nil)).get("/api/jobs").status != http.StatusOK {
 		if time.Now().After(deadline) {
-			t.Fatal("the issuer is back, and nobody comes in")
+			t.Fatal("the issuer is back, and no token is accepted")
 		}
 	}
 }
 
-// What Kubernetes signs for a service account, and what Keycloak does.
-func TestClaimsMayStandAnywhere(t *testing.T) {
+// The claims of Kubernetes service accounts, and those of Keycloak.
+func TestClaimsMayBeNested(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	h := openFor(t, i, func(cfg *access.OIDCConfig) {
@@ -259,7 +259,7 @@ func TestClaimsMayStandAnywhere(t *testing.T) {
 	h.with(i.token(map[string]any{"kubernetes.io": "x"})).get("/api/jobs").wantError(apierror.Forbidden)
 }
 
-// login asks how people log in, and which origins the dashboard may ask.
+// login returns how users log in, and the origins to which the dashboard may connect.
 func (c *client) login() (r *response, connect string) {
 	c.t.Helper()
 	_, connect, _ = strings.Cut(c.get("/").want(http.StatusOK).header.Get("Content-Security-Policy"), "connect-src ")
@@ -267,7 +267,7 @@ func (c *client) login() (r *response, connect string) {
 	return c.get("/api/login"), connect
 }
 
-func TestPeopleLogInAtTheIssuer(t *testing.T) {
+func TestUsersLogInAtTheIssuer(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	for client, token := range map[string]string{"jobweaver": "id_token", "dashboard": "access_token"} {
@@ -283,7 +283,7 @@ func TestPeopleLogInAtTheIssuer(t *testing.T) {
 	}
 }
 
-func TestTheTokenEndpointMayBeElsewhere(t *testing.T) {
+func TestTokenEndpointMayHaveAnotherOrigin(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	i.set(func() { i.tokens = "https://tokens.example.org:8443/t" })
@@ -302,7 +302,7 @@ func TestTheTokenEndpointMayBeElsewhere(t *testing.T) {
 	}
 }
 
-func TestWithoutAnIssuerPeopleLogInByKeys(t *testing.T) {
+func TestWithoutAnIssuerUsersLogInWithKeys(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
 	for want, h := range map[string]*fixture{

@@ -83,7 +83,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	}
 }
 
-// Where there is a body in, there are its errors; where there is a store, it may be away.
+// An operation with a request body has the errors of a body, one that uses the store has 503.
 func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	t.Helper()
 	want := []int{}
@@ -115,7 +115,7 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if strings.HasSuffix(name, "/callback") {
 		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 200, 401, 404, 409)
 	}
-	if strings.HasSuffix(name, "/batch") || strings.HasPrefix(name, "PUT ") { // what they answer says more
+	if strings.HasSuffix(name, "/batch") || strings.HasPrefix(name, "PUT ") { // their responses differ
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
 	}
 	for _, status := range want {
@@ -136,7 +136,7 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	}
 }
 
-func TestTheContractKnowsWhatTheCodeKnows(t *testing.T) {
+func TestContractHasTheLimitsOfTheCode(t *testing.T) {
 	t.Parallel()
 	schemas := loadContract(t).Components.Schemas
 	var codes, states []any
@@ -156,7 +156,7 @@ func TestTheContractKnowsWhatTheCodeKnows(t *testing.T) {
 	}
 }
 
-// A request is good by the contract if and only if it is good by the code.
+// The decoder accepts exactly the requests that match the contract.
 func TestTheContractAndTheDecoderAgree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -294,8 +294,7 @@ func TestTheContractAndTheDecoderOfCallbacksAgree(t *testing.T) {
 	}
 }
 
-// That unknown fields of an answer are refused hangs on unevaluatedProperties, which not every
-// library understands.
+// unevaluatedProperties makes the contract refuse unknown fields of responses; not every library supports it.
 func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
 	t.Parallel()
 	schemas := loadContract(t).Components.Schemas

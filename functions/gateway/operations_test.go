@@ -53,7 +53,7 @@ func (h *fixture) operation(id uuid.UUID) (op operation) {
 	return op
 }
 
-// work does a piece of an operation, as the function bulk would.
+// work does a part of an operation, as the function bulk does.
 func (h *fixture) work(id uuid.UUID) {
 	h.t.Helper()
 	if _, _, err := h.store.Operations.Operate(h.t.Context(), id); err != nil {
@@ -61,7 +61,7 @@ func (h *fixture) work(id uuid.UUID) {
 	}
 }
 
-func TestAnOperationIsKeptShownAndListed(t *testing.T) {
+func TestOperationIsStoredShownAndListed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	failed := h.submit(plainJob)
@@ -100,7 +100,7 @@ func TestAnOperationIsKeptShownAndListed(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForAnOperationIsToldOfItsEnd(t *testing.T) {
+func TestRequestThatWaitsForAnOperationGetsItsEnd(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.operate(`{"command": "cancel", "jobIds": ["` + uuid.NewString() + `"]}`).OperationID
@@ -120,7 +120,7 @@ func TestWhoWaitsForAnOperationIsToldOfItsEnd(t *testing.T) {
 			t.Errorf("it is %+v", op)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody was told")
+		t.Fatal("the waiting request got no answer")
 	}
 	h.post("/api/operations/"+id.String()+"/abort", "").wantError(apierror.InvalidStateTransition)
 }
@@ -157,7 +157,7 @@ func TestTheSameKeyIsTheSameOperation(t *testing.T) {
 	h.post("/api/operations", `{"command": "retry", "filter": {"status": ["CANCELLED", "FAILED"]}, "idempotencyKey": "f"}`).want(http.StatusOK)
 }
 
-func TestWhatIsNoOperationIsRefused(t *testing.T) {
+func TestInvalidOperationIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for body, at := range map[string]string{
@@ -201,7 +201,7 @@ func manyIDs(n int) string {
 	return strings.Join(ids, ",")
 }
 
-// A body is good by the contract if and only if it is good by the code.
+// The decoder accepts exactly the bodies that match the contract.
 func TestTheContractAndTheDecodersOfCommandsAgree(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

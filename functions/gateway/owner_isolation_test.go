@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// accept keeps a job of an owner.
+// accept stores a job of an owner.
 func (h *fixture) accept(owner string) uuid.UUID {
 	h.t.Helper()
 	job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.OwnerOf(owner), Request: jobspec.Request{
@@ -37,11 +37,11 @@ func (c *client) put(path, body string) *response {
 	return c.do(http.MethodPut, path, body, "Content-Type", "application/json")
 }
 
-func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
+func TestStatisticsOfAnOwnerCoverItsOwnJobs(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	store := apidbtest.Open(t, h.dbURL)
-	elsewhere := &fixture{t: t, store: store} // who enters there is nobody but this test
+	elsewhere := &fixture{t: t, store: store} // only this test reads it
 	first := elsewhere.accept("acme")
 	for range 2 {
 		h.scheduler(elsewhere.accept("acme"), 1, jobstate.Completed, nil)
@@ -58,12 +58,12 @@ func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 		*client
 		pending, completed, failed, accepted int
 	}{
-		"acme":                        {h.as("acme", "read"), 1, 2, 0, 3},
-		"other":                       {h.as("other", "admin"), 1, 0, 2, 3},
-		"who has nothing":             {h.as("third", "admin"), 0, 0, 0, 0},
-		"who reads the installation":  {h.as("", "read"), 1, 0, 0, 1},
-		"the installation":            {h.as("", "admin"), 3, 2, 2, 7},
-		"the installation, as nobody": {h.as("", "operate"), 1, 0, 0, 1},
+		"acme":                       {h.as("acme", "read"), 1, 2, 0, 3},
+		"other":                      {h.as("other", "admin"), 1, 0, 2, 3},
+		"who has nothing":            {h.as("third", "admin"), 0, 0, 0, 0},
+		"who reads the installation": {h.as("", "read"), 1, 0, 0, 1},
+		"the installation":           {h.as("", "admin"), 3, 2, 2, 7},
+		"the installation, no owner": {h.as("", "operate"), 1, 0, 0, 1},
 	} {
 		var s statsBody
 		of.get("/api/stats").want(http.StatusOK).into(&s)
@@ -83,11 +83,11 @@ func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestHealthTellsItsFiguresToTheInstallation(t *testing.T) {
+func TestHealthShowsCountsOnlyToTheInstallation(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	h.accept("acme")
-	told := func(c *client, headers ...string) bool {
+	hasCounts := func(c *client, headers ...string) bool {
 		var body struct {
 			Status     string
 			Components struct {
@@ -101,16 +101,16 @@ func TestHealthTellsItsFiguresToTheInstallation(t *testing.T) {
 		return body.Components.Job.Details != nil
 	}
 	admin := h.as("", "admin")
-	if !told(admin) {
-		t.Error("the installation hears no figures")
+	if !hasCounts(admin) {
+		t.Error("the installation sees no counts")
 	}
 	wrong := []string{"Authorization", "Bearer jw_wrong"}
-	for name, told := range map[string]bool{
-		"nobody": told(h.client), "a wrong key": told(h.client, wrong...), "an owner": told(h.as("acme", "admin")),
-		"no admin": told(h.as("", "operate")), "who acts for an owner": told(admin, "X-Owner-Id", "acme"),
+	for name, shown := range map[string]bool{
+		"anonymous": hasCounts(h.client), "a wrong key": hasCounts(h.client, wrong...), "an owner": hasCounts(h.as("acme", "admin")),
+		"no admin": hasCounts(h.as("", "operate")), "who acts for an owner": hasCounts(admin, "X-Owner-Id", "acme"),
 	} {
-		if told {
-			t.Errorf("%s hears figures", name)
+		if shown {
+			t.Errorf("%s sees counts", name)
 		}
 	}
 }
@@ -153,12 +153,12 @@ func TestOwnersSeeTheirOwnAttemptsInWorkers(t *testing.T) {
 	if w := seen.Workers; len(w[0].Attempts) != 3 || *w[0].Busy != 3 || *w[0].Free != 5 || *w[0].Rate != 2.5 || *w[1].Busy != 1 {
 		t.Errorf("the installation sees %+v", w)
 	}
-	if r := h.as("acme", "read").get("/api/job-types/MAIL"); r.status != http.StatusOK { // which are the installation's, and everybody's
+	if r := h.as("acme", "read").get("/api/job-types/MAIL"); r.status != http.StatusOK { // job types belong to the installation, and every owner sees them
 		t.Errorf("an owner does not see a job type: %d", r.status)
 	}
 }
 
-func TestOwnersControlThemselvesOnly(t *testing.T) {
+func TestOwnersControlOnlyThemselves(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	h.follow()
@@ -178,7 +178,7 @@ func TestOwnersControlThemselvesOnly(t *testing.T) {
 		}
 	}
 	for _, c := range []*client{other, h.as("", "operate")} {
-		for _, r := range append(anyControl(c, "owner/acme"), anyControl(c, "owner/nobody")...) {
+		for _, r := range append(anyControl(c, "owner/acme"), anyControl(c, "owner/unknown")...) {
 			r.wantError(apierror.NotFound)
 		}
 	}
@@ -207,7 +207,7 @@ func TestOwnersControlThemselvesOnly(t *testing.T) {
 	admin.do(http.MethodGet, "/api/controls/queue/mail", "", "X-Owner-Id", "acme").wantError(apierror.Forbidden)
 }
 
-// anyControl tries all that can be done with a control.
+// anyControl sends each request that there is for a control.
 func anyControl(c *client, subject string) []*response {
 	path := "/api/controls/" + subject
 	return []*response{
@@ -216,7 +216,7 @@ func anyControl(c *client, subject string) []*response {
 	}
 }
 
-func TestASchedulesOwnerIsTheKeys(t *testing.T) {
+func TestScheduleBelongsToTheOwnerOfTheKey(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	acme, other := h.as("acme", "operate"), h.as("other", "operate")

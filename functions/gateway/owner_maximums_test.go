@@ -10,8 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// security M6
-func TestAnOwnerHasNoMoreSchedulesAndOperationsThanItMay(t *testing.T) {
+// Without maximums, one owner's schedules and operations could slow down the others.
+func TestSchedulesAndOperationsOfAnOwnerAreLimited(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth, cfg.Limits.ScheduleLimit, cfg.Limits.OperationLimit = gateway.AuthOn, 2, 2
@@ -44,7 +44,7 @@ func TestAnOwnerHasNoMoreSchedulesAndOperationsThanItMay(t *testing.T) {
 	operation(acme, "3").want(http.StatusAccepted)
 }
 
-// security L1
+// The metrics cover all owners, so an owner must not read them.
 func TestOnlyTheInstallationReadsTheMetricsOfAllOwners(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)

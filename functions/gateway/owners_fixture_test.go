@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// furnish gives an owner some of everything that there is.
+// furnish gives an owner one of each resource.
 func (h *fixture) furnish(t *testing.T, owner string) things {
 	t.Helper()
 	c, canary := h.as(owner, "operate"), "canary-of-"+owner
@@ -55,7 +55,7 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	return x
 }
 
-// end has a job end, with all that it can say.
+// end has a job end, with a canary in every text of its status.
 func (h *fixture) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary string) {
 	t.Helper()
 	h.scheduler(id, 3, as, func(s *jobevent.Status) {
@@ -71,7 +71,7 @@ func (h *fixture) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary str
 	}
 }
 
-// run has a worker hold an attempt.
+// run has a worker run an attempt.
 func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 	t.Helper()
 	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
@@ -89,7 +89,7 @@ func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 	}
 }
 
-// operateAll does what operations have to do, until no more is to be done at once.
+// operateAll executes operations until there is nothing left to do at once.
 func (h *fixture) operateAll(t *testing.T) {
 	t.Helper()
 	ids, err := h.store.Operations.UnfinishedOperations(t.Context(), uuid.Nil, 1000)
@@ -105,7 +105,8 @@ func (h *fixture) operateAll(t *testing.T) {
 	}
 }
 
-// secrets are what nobody else may be told: what an owner's things say, and the ids of the jobs and operations.
+// secrets returns the texts that no other owner may see: the contents of an owner's resources, and the ids of its jobs
+// and operations.
 func (h *fixture) secrets(x things) []string {
 	h.t.Helper()
 	var ids []string
@@ -115,7 +116,7 @@ func (h *fixture) secrets(x things) []string {
 	return append(ids, x.keyID, "canary-of-"+x.owner, `"name":"`+x.owner+`"`)
 }
 
-// fingerprint is of all rows of an owner, by table.
+// fingerprint returns a hash of all rows of an owner, by table.
 func (h *fixture) fingerprint(owner string) map[string]string {
 	h.t.Helper()
 	prints := map[string]string{}
@@ -138,7 +139,7 @@ func (h *fixture) fingerprint(owner string) map[string]string {
 	return prints
 }
 
-// wantSeen: what nobody else sees, its owner does; else there was nothing to be seen.
+// wantSeen checks that the owner sees what others must not; otherwise the test would prove nothing.
 func (h *fixture) wantSeen(t *testing.T, c *client, x things) {
 	t.Helper()
 	canary := "canary-of-" + x.owner

@@ -16,12 +16,12 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 )
 
-// things are what an owner has, and another may guess.
+// things are the resources of an owner, whose names another owner may guess.
 type things struct {
 	owner, job, dead, op, schedule, tag, key, orderingKey, jobType, event, keyID string
 }
 
-// guessed are things that nobody has.
+// guessed returns resources that do not exist.
 func guessed() things {
 	return things{
 		owner: "umbrella", job: uuid.NewString(), dead: uuid.NewString(), op: uuid.NewString(), schedule: "nightly-umbrella",
@@ -30,15 +30,15 @@ func guessed() things {
 	}
 }
 
-// ask is a request about things.
+// ask is a request about resources.
 type ask struct {
 	method, path, body string
 	headers            []string
-	alike              bool // what another has is answered as what nobody has; else the answer is only searched
+	alike              bool // resources of another owner get the same response as missing ones; else the response is only searched for secrets
 }
 
-// bodies are what each endpoint that takes one is sent; an endpoint that takes none is listed with none. One that is not
-// listed fails the test: who adds it says here how it might tell of another owner.
+// bodies returns the bodies for each endpoint; an endpoint without a body is listed with nil. An endpoint that is not
+// listed fails the test: add it here with the requests that could reveal another owner's resources.
 var bodies = map[string]func(things) []string{
 	"submitJob": func(x things) []string {
 		return []string{
@@ -97,22 +97,22 @@ var bodies = map[string]func(things) []string{
 	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
 	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil, "getLogin": nil,
 	"getLag": nil, "listHooks": nil, "listRejected": nil, "getRejected": nil, "redriveRejected": nil, "discardRejected": nil,
-	"getLiveness": nil, "getReadiness": nil, "getMetrics": nil, // a function's host answers
+	"getLiveness": nil, "getReadiness": nil, "getMetrics": nil, // served by the host
 }
 
 func scheduleBody(x things, cron string) string {
 	return fmt.Sprintf(`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1, "ownerId": %q}}`, x.schedule, cron, x.owner)
 }
 
-// byHost are endpoints that a gateway's handler alone does not have.
+// byHost are endpoints that only the host serves.
 var byHost = []string{"getLiveness", "getReadiness"}
 
-// asksOf are the requests to an endpoint about things: each value of each parameter that its contract has.
+// asksOf returns requests to an endpoint about resources: each value of each parameter in its contract.
 func asksOf(t *testing.T, path, method string, op *openapi3.Operation, params openapi3.Parameters, x things) (asks []ask) {
 	t.Helper()
 	bodiesOf, known := bodies[op.OperationID]
 	if !known {
-		t.Errorf("%s %s: nobody has said how it could tell an owner of another", method, path)
+		t.Errorf("%s %s: add the endpoint to bodies", method, path)
 		return nil
 	}
 	if (op.RequestBody != nil) != (bodiesOf != nil) {
@@ -156,7 +156,7 @@ func (a ask) with(endpoint, body string) ask {
 	return a
 }
 
-// fill puts things into a path.
+// fill puts the names of resources into a path.
 func fill(t *testing.T, path, kind string, x things) (filled string, about bool) {
 	t.Helper()
 	name := x.schedule
@@ -169,12 +169,12 @@ func fill(t *testing.T, path, kind string, x things) (filled string, about bool)
 	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{version}", "3", "{kind}", kind, "{name}", name,
 		"{type}", x.jobType, "{keyId}", x.keyID, "{rejectedId}", x.op).Replace(path)
 	if strings.Contains(filled, "{") {
-		t.Errorf("%s: nobody has said what to put there", path)
+		t.Errorf("%s: fill has no value for the parameter", path)
 	}
 	return filled, filled != path
 }
 
-// asking are requests by one parameter of the query.
+// asking returns requests with one parameter of the query.
 func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(things) []string) (asks []ask) {
 	t.Helper()
 	values, known := map[string][]string{
@@ -211,7 +211,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 	return asks
 }
 
-// eachAsk calls visit with the requests to all endpoints about things, always in one order.
+// eachAsk calls visit with the requests to all endpoints about resources, always in the same order.
 func eachAsk(t *testing.T, xs []things, visit func(endpoint string, asked []ask)) {
 	t.Helper()
 	paths := loadContract(t).Paths.Map()
@@ -243,7 +243,7 @@ var (
 	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
-// plain is an answer without what differs from one time to the next, and without the names of things.
+// plain returns a response without the parts that change each time, and without the names of resources.
 func (r *response) plain(x things) string {
 	text := fmt.Sprint(r.status, " ", r.header.Get("Location"), r.header.Get("Idempotent-Replayed"), " ", string(r.body))
 	text = anInstant.ReplaceAllString(anID.ReplaceAllString(text, "<id>"), "<at>")
@@ -251,30 +251,31 @@ func (r *response) plain(x things) string {
 		x.event, "<event>", x.jobType, "<type>", x.keyID, "<key id>", x.owner, "<owner>").Replace(text)
 }
 
-// Whatever an owner asks about another's things is answered as if nobody had them, tells nothing of them and changes
-// nothing of them: all endpoints of the contract, with ids guessed, and filters, cursors and keys crossed.
-func TestNobodySeesOrChangesWhatIsAnothers(t *testing.T) {
+// Every request of an owner about another owner's resources is answered as if they did not exist, reveals nothing of
+// them and changes nothing: at all endpoints of the contract, with guessed ids, and with filters, cursors and keys of
+// the other owner.
+func TestOwnersCannotSeeOrChangeEachOthersResources(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.JobTypes = gateway.AuthOn, []string{"*"} })
 	acme, none := h.furnish(t, "acme"), guessed()
 	h.furnish(t, "zeta")
 	secrets, before := h.secrets(acme), h.fingerprint("acme")
 	for _, from := range []*client{h.as("zeta", "admin"), h.as("acm", "admin"), h.as("", "operate")} {
-		said := ""
+		sent := ""
 		eachAsk(t, []things{acme, none}, func(endpoint string, asked []ask) {
-			said += asked[0].path + asked[0].body
-			theirs, nobodys := asked[0].by(from), asked[1].by(from)
+			sent += asked[0].path + asked[0].body
+			theirs, missing := asked[0].by(from), asked[1].by(from)
 			for _, secret := range secrets {
 				known := asked[0].path + asked[0].body
-				if endpoint == "listAudit" { // it tells them what they asked before
-					known = said
+				if endpoint == "listAudit" { // it shows the owner's own earlier requests
+					known = sent
 				}
 				if strings.Contains(string(theirs.body), secret) && !strings.Contains(known, secret) {
-					t.Errorf("%s %s %s tells of %s: %s", endpoint, asked[0].path, asked[0].body, secret, theirs.body)
+					t.Errorf("%s %s %s reveals %s: %s", endpoint, asked[0].path, asked[0].body, secret, theirs.body)
 				}
 			}
-			if got, want := theirs.plain(acme), nobodys.plain(none); asked[0].alike && got != want {
-				t.Errorf("%s %s %s: another's is answered\n%s\nwhat nobody has\n%s", endpoint, asked[0].path, asked[0].body, got, want)
+			if got, want := theirs.plain(acme), missing.plain(none); asked[0].alike && got != want {
+				t.Errorf("%s %s %s: for another owner's resources\n%s\nfor missing ones\n%s", endpoint, asked[0].path, asked[0].body, got, want)
 			}
 		})
 		h.operateAll(t)
@@ -285,8 +286,8 @@ func TestNobodySeesOrChangesWhatIsAnothers(t *testing.T) {
 	h.wantSeen(t, h.as("acme", "read"), acme)
 }
 
-// Who is no admin of the installation acts for nobody else, at no endpoint that is not public.
-func TestNobodyActsForAnotherOwner(t *testing.T) {
+// Only an admin of the installation may act for an owner, at every endpoint that is not public.
+func TestOnlyInstallationAdminsActForAnotherOwner(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	public := []string{"getHealth", "getContract", "getContractAsJson", "getReference", "getHome", "getLogin", "callback", "receiveHook"}
@@ -304,7 +305,7 @@ func TestNobodyActsForAnotherOwner(t *testing.T) {
 	}
 }
 
-// by is the answer to a client.
+// by sends the request as a client.
 func (a ask) by(from *client, headers ...string) *response {
 	from.t.Helper()
 	return from.do(a.method, a.path, a.body, append(headers, a.headers...)...)

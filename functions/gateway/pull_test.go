@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// puller is an instance of pull that hands out what a test gives it.
+// puller is an instance of pull that hands out the attempts of a test.
 type puller struct {
 	*httptest.Server
 
@@ -133,7 +133,7 @@ func (c *client) claimed() (tokens []string) {
 	return tokens
 }
 
-func TestRequestsOfPullWorkersGoToTheInstanceThatHasTheAttempt(t *testing.T) {
+func TestRequestsOfPullWorkersGoToTheInstanceWithTheAttempt(t *testing.T) {
 	t.Parallel()
 	one, two := newPuller(t), newPuller(t)
 	h := openPulling(t, one, two)
@@ -203,7 +203,7 @@ func TestAnAttemptHasTheTagsOfItsJob(t *testing.T) {
 	}
 }
 
-func TestTheRoleWorkCoversTheKeysTypesAndQueues(t *testing.T) {
+func TestRoleWorkCoversTheTypesAndQueuesOfTheKey(t *testing.T) {
 	t.Parallel()
 	p := newPuller(t)
 	h := openPulling(t, p)

@@ -25,7 +25,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func TestAJobShowsItsStory(t *testing.T) {
+func TestJobShowsItsHistory(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -86,7 +86,7 @@ func TestAJobShowsItsStory(t *testing.T) {
 	}
 }
 
-func TestTheListHasPages(t *testing.T) {
+func TestListHasPages(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var ids []uuid.UUID
@@ -138,7 +138,7 @@ func TestTheListHasPages(t *testing.T) {
 	}
 }
 
-func TestWhoeverWaitsForAJobThatIsDeletedIsAnsweredAtOnce(t *testing.T) {
+func TestWaitForAJobEndsWhenItIsDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -156,7 +156,7 @@ func TestWhoeverWaitsForAJobThatIsDeletedIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-func TestWaitHoldsTheAnswerUntilTheEnd(t *testing.T) {
+func TestWaitHoldsTheResponseUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -187,7 +187,7 @@ func TestWaitHoldsTheAnswerUntilTheEnd(t *testing.T) {
 	}
 }
 
-func TestAStopLetsTheWaitingGo(t *testing.T) {
+func TestStopEndsWaitingRequests(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -202,7 +202,7 @@ func TestAStopLetsTheWaitingGo(t *testing.T) {
 	}
 }
 
-func TestHealthHasFigures(t *testing.T) {
+func TestHealthHasCounts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	failed := h.submit(plainJob)
@@ -226,7 +226,7 @@ func TestHealthHasFigures(t *testing.T) {
 	}
 }
 
-func TestATraceComesInAndGoesOut(t *testing.T) {
+func TestTraceIsTakenOverAndReturned(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const id, parent = "0af76519-16cd-43dd-8448-eb211c80319c", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -264,7 +264,7 @@ func TestATraceComesInAndGoesOut(t *testing.T) {
 	}
 }
 
-func TestThePages(t *testing.T) {
+func TestStaticPagesAreServed(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	if r := h.get("/").want(http.StatusOK); !strings.Contains(string(r.body), `<div id="root">`) {
@@ -275,7 +275,7 @@ func TestThePages(t *testing.T) {
 	}
 }
 
-func TestAPanicIs500WithItsTrace(t *testing.T) {
+func TestPanicIs500WithItsTrace(t *testing.T) {
 	t.Parallel()
 	broken := httptest.NewServer(mustNew(t, gateway.Config{Auth: gateway.AuthOff}, &apidb.Store{}).Handler()) // a store that was never opened
 	t.Cleanup(broken.Close)
@@ -284,7 +284,7 @@ func TestAPanicIs500WithItsTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("X-Trace-Id", uuid.NewString()) // the store makes the others
+		req.Header.Set("X-Trace-Id", uuid.NewString()) // the store would panic while making an id
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -301,8 +301,8 @@ func TestAPanicIs500WithItsTrace(t *testing.T) {
 	}
 }
 
-// The router and the contract name the same endpoints; the host's own are in the contract only.
-func TestTheRouterHasWhatTheContractHas(t *testing.T) {
+// The router and the contract have the same endpoints, except for those of the host, which only the contract has.
+func TestRouterAndContractHaveTheSameEndpoints(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	hosts := []string{"GET /health/liveness", "GET /health/readiness"}
@@ -320,7 +320,7 @@ func TestTheRouterHasWhatTheContractHas(t *testing.T) {
 	}
 	param := regexp.MustCompile(`:(\w+)`)
 	for _, r := range engine.Routes() {
-		if r.Method == http.MethodHead { // wherever GET is: TestWhereGetIsHeadIsToo
+		if r.Method == http.MethodHead { // like GET: TestHeadIsRoutedLikeGet
 			continue
 		}
 		if h.raw(r.Method, r.Path).status == http.StatusMethodNotAllowed { // routed, to be refused
@@ -335,7 +335,7 @@ func TestTheRouterHasWhatTheContractHas(t *testing.T) {
 	}
 }
 
-func TestAListIsSearched(t *testing.T) {
+func TestListCanBeSearched(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.submit(plainJob)
@@ -361,7 +361,7 @@ func TestAListIsSearched(t *testing.T) {
 	h.post("/api/operations", `{"command": "cancel", "filter": {"q": ""}}`).wantError(apierror.InvalidJobRequest, "filter.q")
 }
 
-func TestAListOfJobsThatComeAfterOne(t *testing.T) {
+func TestListOfDependentJobs(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first := h.submit(plainJob)

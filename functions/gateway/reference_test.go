@@ -184,7 +184,7 @@ func paragraphs(text string) []string {
 	return strings.FieldsFunc(strings.ReplaceAll(strings.TrimSpace(text), "\n\n", "\x00"), func(r rune) bool { return r == 0 })
 }
 
-// kind says in a few words what a schema allows; one with a name is a link.
+// kind describes in a few words what a schema allows; a named schema is a link.
 func kind(ref *openapi3.SchemaRef) template.HTML {
 	switch {
 	case ref == nil || ref.Value == nil:

@@ -37,14 +37,14 @@ type rejectedRecord struct {
 
 type recordBytes struct{ Encoding, Data string }
 
-// reject keeps a record as projection does when ingest has rejected it.
+// reject stores a record as projection does when ingest has rejected it.
 func (h *fixture) reject(offset int64, change ...func(*jobevent.Rejected)) rejectedstore.Rejected {
 	h.t.Helper()
 	now := time.Now()
 	record := jobevent.Rejected{
 		Topic: jobevent.TopicCreated, Partition: 1, Offset: offset, Reason: "undecodable: no event", Value: []byte("\xff garbage"),
 		Key: []byte("k"), RecordedAt: &now, RecordHeaders: []jobevent.RecordHeader{
-			{Key: []byte("who"), Value: []byte("stranger")}, {Key: []byte("who"), Value: []byte("\xfe")}, {Key: []byte("nobody")},
+			{Key: []byte("who"), Value: []byte("stranger")}, {Key: []byte("who"), Value: []byte("\xfe")}, {Key: []byte("empty")},
 		},
 	}
 	for _, c := range change {
@@ -75,7 +75,7 @@ func (c *client) rejected(query string) (offsets []int64) {
 	}
 }
 
-// redriven collects what a gateway puts on topics again.
+// redriven collects the records that a gateway redrives.
 type redriven struct {
 	mu      sync.Mutex
 	records []jobevent.Rejected
@@ -114,7 +114,7 @@ func openRedriving(t *testing.T, change ...func(*gateway.Config)) (*fixture, *re
 	}), to
 }
 
-// refusedRedrive is why the record at a path is not redriven.
+// refusedRedrive returns why the record at a path cannot be redriven.
 func (c *client) refusedRedrive(at string) string {
 	c.t.Helper()
 	r := c.post(at+"/redrive", "")
@@ -148,7 +148,7 @@ func TestRejectedRecordsAreListedByPagesAndFilters(t *testing.T) {
 	}
 }
 
-func TestARejectedRecordIsShownWithAllThatItHas(t *testing.T) {
+func TestRejectedRecordIsShownWithAllDetails(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	r := h.reject(7)
@@ -177,7 +177,7 @@ func TestARejectedRecordIsShownWithAllThatItHas(t *testing.T) {
 	}
 }
 
-func TestARejectedRecordIsRedrivenOnceAndAnswersFor(t *testing.T) {
+func TestRejectedRecordIsRedrivenOnceAndAudited(t *testing.T) {
 	t.Parallel()
 	h, to := openRedriving(t, func(cfg *gateway.Config) { cfg.Auth, cfg.AuditReads = gateway.AuthOn, true })
 	admin := h.as("", "admin")
@@ -189,8 +189,8 @@ func TestARejectedRecordIsRedrivenOnceAndAnswersFor(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	to.fail(fmt.Errorf("it is no CloudEvent: %w", jobevent.ErrInvalid))
-	if said := admin.refusedRedrive(at); !strings.Contains(said, "no CloudEvent") {
-		t.Errorf("got %s", said)
+	if refusal := admin.refusedRedrive(at); !strings.Contains(refusal, "no CloudEvent") {
+		t.Errorf("got %s", refusal)
 	}
 	to.fail(nil)
 	var got rejectedRecord
@@ -198,8 +198,8 @@ func TestARejectedRecordIsRedrivenOnceAndAnswersFor(t *testing.T) {
 	if got.RedrivenAt == nil || !strings.HasPrefix(*got.RedrivenBy, "key:") || got.RedriveRefusal == nil {
 		t.Errorf("answered %+v", got)
 	}
-	if said := admin.refusedRedrive(at); !strings.Contains(said, *got.RedrivenBy) {
-		t.Errorf("redriven twice: %s", said)
+	if refusal := admin.refusedRedrive(at); !strings.Contains(refusal, *got.RedrivenBy) {
+		t.Errorf("redriven twice: %s", refusal)
 	}
 	if to.count() != 1 || string(to.records[0].Value) != "\xff garbage" || len(to.records[0].RecordHeaders) != 3 || string(to.records[0].Key) != "k" {
 		t.Errorf("put on topics is %+v", to.records)
@@ -224,31 +224,31 @@ func TestARejectedRecordIsRedrivenOnceAndAnswersFor(t *testing.T) {
 	}
 }
 
-func TestWhatMustNotBeRedrivenIsNot(t *testing.T) {
+func TestRecordThatMustNotBeRedrivenIsRefused(t *testing.T) {
 	t.Parallel()
 	h, to := openRedriving(t)
 	offset := int64(100)
 	week := time.Now().Add(-jobevent.MaxRetention - time.Minute)
 	for name, c := range map[string]struct {
 		change func(*jobevent.Rejected)
-		says   string
+		want   string
 	}{
 		"one that was cut":                {func(r *jobevent.Rejected) { r.Truncated = true }, "too large"},
 		"one of the release before":       {func(r *jobevent.Rejected) { r.RecordHeaders = nil }, "headers"},
-		"one of somebody else's topic":    {func(r *jobevent.Rejected) { r.Topic = "payments" }, "payments is no topic"},
+		"one of a foreign topic":          {func(r *jobevent.Rejected) { r.Topic = "payments" }, "payments is not a topic"},
 		"one of a queue that is no more":  {func(r *jobevent.Rejected) { r.Topic = "run-job.gone" }, "QUEUES"},
 		"one of the dead letters":         {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicDeadLetter }, "no function"},
 		"one of a compacted topic":        {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicStatus }, "later status"},
-		"a beat":                          {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicHeartbeat }, "moment"},
+		"a heartbeat":                     {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicHeartbeat }, "moment"},
 		"one that functions may not know": {func(r *jobevent.Rejected) { r.RecordedAt = &week }, "older than 7 days"},
 	} {
 		offset++
 		at := "/api/rejected/" + h.reject(offset, c.change).ID.String()
 		var shown rejectedRecord
 		h.get(at).ok(http.StatusOK, &shown)
-		said := h.refusedRedrive(at)
-		if shown.RedriveRefusal == nil || !strings.Contains(*shown.RedriveRefusal, c.says) || !strings.HasSuffix(said, *shown.RedriveRefusal) {
-			t.Errorf("%s: shown %v, said %s", name, shown.RedriveRefusal, said)
+		refusal := h.refusedRedrive(at)
+		if shown.RedriveRefusal == nil || !strings.Contains(*shown.RedriveRefusal, c.want) || !strings.HasSuffix(refusal, *shown.RedriveRefusal) {
+			t.Errorf("%s: shown %v, refused with %s", name, shown.RedriveRefusal, refusal)
 		}
 	}
 	h.post("/api/rejected/"+h.reject(9, func(r *jobevent.Rejected) { r.Topic = "run-job.mail" }).ID.String()+"/redrive", "").ok(http.StatusOK, nil)
@@ -257,7 +257,7 @@ func TestWhatMustNotBeRedrivenIsNot(t *testing.T) {
 	}
 }
 
-// The records of all owners are there.
+// Rejected records are of all owners.
 func TestOnlyAnAdminOfTheInstallationSeesRejectedRecords(t *testing.T) {
 	t.Parallel()
 	h, to := openRedriving(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// noQuery and noBody keep the table of routes to one line for each endpoint.
+// These wrappers keep the table of routes to one line for each endpoint.
 var noQuery, noBody = edge.WithoutQuery, edge.WithoutBody
 
 // Paths that other files name, too. hookPath takes signed requests of other systems; each system has a hook.

@@ -36,7 +36,7 @@ func (c *client) linked(id uuid.UUID) (job linkedJob) {
 
 func runAgainPath(id uuid.UUID) string { return "/api/jobs/" + id.String() + "/run-again" }
 
-func TestAJobRunsAgainAsItWasOrChanged(t *testing.T) {
+func TestJobRunsAgainUnchangedOrChanged(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first := h.submit(strings.Replace(plainJob, "{", `{"ownerId": "acme", `, 1))
@@ -77,7 +77,7 @@ func TestAJobRunsAgainAsItWasOrChanged(t *testing.T) {
 	if job = h.linked(old); job.RunAgainAs == nil || *job.RunAgainAs != changed || job.RunAgainOf != nil {
 		t.Errorf("the old job is %+v, want the newest, %s", job, changed)
 	}
-	// The job of a job that was run again is linked to that one alone.
+	// A job that runs again a job that was itself run again is linked only to that one.
 	third := h.post(runAgainPath(again), "{}").want(http.StatusAccepted).jobID()
 	if job = h.linked(third); *job.RunAgainOf != again || *h.linked(old).RunAgainAs != changed || *h.linked(again).RunAgainAs != third {
 		t.Errorf("the third is %+v", job)
@@ -94,7 +94,7 @@ func TestAJobRunsAgainWhateverItsState(t *testing.T) {
 	}
 }
 
-func TestWhatRunsAgainIsCheckedAsASubmit(t *testing.T) {
+func TestRunAgainIsCheckedLikeASubmit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -114,7 +114,7 @@ func TestWhatRunsAgainIsCheckedAsASubmit(t *testing.T) {
 	}
 }
 
-func TestAnIdempotencyKeyRunsAJobAgainOnce(t *testing.T) {
+func TestIdempotencyKeyRunsAJobAgainOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id, other := h.submit(plainJob), h.submit(plainJob)
@@ -125,11 +125,11 @@ func TestAnIdempotencyKeyRunsAJobAgainOnce(t *testing.T) {
 		t.Errorf("again: %s", second.body)
 	}
 	h.post(runAgainPath(id), "", header, "again").wantError(apierror.IdempotencyConflict)
-	h.post(runAgainPath(other), `{"priority": 1}`, header, "again").wantError(apierror.IdempotencyConflict) // it asks for the same, but of another
+	h.post(runAgainPath(other), `{"priority": 1}`, header, "again").wantError(apierror.IdempotencyConflict) // the same request, for another job
 	h.post(runAgainPath(id), `{"idempotencyKey": "x"}`, header, "y").wantError(apierror.InvalidJobRequest, header)
 }
 
-func TestASealedPayloadRunsAgainSealed(t *testing.T) {
+func TestSealedPayloadStaysSealedWhenRunAgain(t *testing.T) {
 	t.Parallel()
 	h, sealer, ways := openSealed(t)
 	id := h.submit(strings.Replace(plainJob, "hi", sealedCanary, 1))
@@ -154,7 +154,7 @@ func TestASealedPayloadRunsAgainSealed(t *testing.T) {
 	}
 }
 
-func TestWhoRunsAJobAgainMayReadItAndAnswersForIt(t *testing.T) {
+func TestRunAgainNeedsTheRoleReadAndIsAudited(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
 	acme := h.as("acme", "admin")
@@ -176,7 +176,7 @@ func TestWhoRunsAJobAgainMayReadItAndAnswersForIt(t *testing.T) {
 	}
 }
 
-func TestAKeyOfWhichJobsRunAgainHasARateLimit(t *testing.T) {
+func TestRunAgainCountsAgainstTheRateLimit(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.RateLimitJobs = 1 })
 	id := h.submit(plainJob)

@@ -26,7 +26,7 @@ type scheduleShown struct {
 	Upcoming                              []time.Time
 }
 
-func TestAScheduleIsMadeShownReplacedAndDeleted(t *testing.T) {
+func TestScheduleIsCreatedShownReplacedAndDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	made := h.post("/api/schedules", `{"name": "nightly.1", "cron": "30 2 * * *", "timeZone": "Europe/Berlin", "job": `+logJob+`}`)
@@ -60,7 +60,7 @@ func TestAScheduleIsMadeShownReplacedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestSchedulesComeInPages(t *testing.T) {
+func TestSchedulesArePaged(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for i := range 5 {
@@ -110,7 +110,7 @@ func TestAScheduleIsPausedResumedAndRunByHand(t *testing.T) {
 	e := h.broker.next(t)
 	if ran.header.Get("Location") != "/api/jobs/"+run.JobID.String() || e.ID() != jobevent.CreatedID(run.JobID) ||
 		e.Type() != jobevent.TypeCreated {
-		t.Errorf("%s, said %s", ran.header, e)
+		t.Errorf("%s, published %s", ran.header, e)
 	}
 	var resumed scheduleShown
 	h.post("/api/schedules/a/resume", "").want(http.StatusOK).into(&resumed)
@@ -146,7 +146,7 @@ func TestAScheduleIsPausedResumedAndRunByHand(t *testing.T) {
 	}
 }
 
-func TestWrongSchedulesAreRefusedByPath(t *testing.T) {
+func TestInvalidSchedulesAreRefusedWithThePath(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	with := func(fields string) string { return `{"name": "a", "job": ` + logJob + `, ` + fields + `}` }
@@ -182,8 +182,8 @@ func TestWrongSchedulesAreRefusedByPath(t *testing.T) {
 	h.get("/api/schedules/a").wantError(apierror.ScheduleNotFound)
 }
 
-// An event that looks like a tick would be in its way.
-func TestNobodyElseSaysTicks(t *testing.T) {
+// An event that looks like a tick would take the place of the tick.
+func TestEventsThatLookLikeTicksAreRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.do(http.MethodPost, "/events", logJob, "Content-Type", "application/json", "Ce-Specversion", "1.0", "Ce-Id", "1",

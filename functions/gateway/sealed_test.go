@@ -36,7 +36,7 @@ func newSealer(t *testing.T) (sealing.Config, *sealing.Sealer) {
 	return cfg, sealer
 }
 
-// openSealed is a fixture with keys, and the ways to seal the canary so that its gateway cannot open it.
+// openSealed opens a fixture with keys, and ways to seal the canary so that its gateway cannot open it.
 func openSealed(t *testing.T) (*fixture, *sealing.Sealer, map[string]func(sealing.Place) string) {
 	t.Helper()
 	cfg, sealer := newSealer(t)
@@ -64,7 +64,7 @@ type sealedJob struct {
 	Sealed          []string
 }
 
-func TestWhatDoesNotOpenIsShownAsSealed(t *testing.T) {
+func TestUnopenableValuesAreShownAsSealed(t *testing.T) {
 	t.Parallel()
 	h, _, ways := openSealed(t)
 	for way, seal := range ways {
@@ -108,7 +108,7 @@ func TestWhatDoesNotOpenIsShownAsSealed(t *testing.T) {
 	}
 }
 
-func TestAScheduleThatDoesNotOpenIsShownAndNotRun(t *testing.T) {
+func TestUnopenableScheduleIsShownAndNotRun(t *testing.T) {
 	t.Parallel()
 	h, sealer, ways := openSealed(t)
 	body := `{"cron": "@yearly", "job": ` + logJob + `}`
@@ -131,7 +131,7 @@ func TestAScheduleThatDoesNotOpenIsShownAndNotRun(t *testing.T) {
 		h.post("/api/schedules/s/run", "").wantError(apierror.Sealed)
 		h.post("/api/schedules/s/pause", "").want(http.StatusOK)
 	}
-	h.put("/api/schedules/s", body).want(http.StatusOK) // whoever puts it anew heals it
+	h.put("/api/schedules/s", body).want(http.StatusOK) // a PUT replaces the job that cannot be opened
 	id := h.post("/api/schedules/s/run", "").want(http.StatusAccepted).jobID()
 	var kept string
 	h.sql("select payload::text from jobs where job_id = $1", &kept, id)
@@ -140,8 +140,8 @@ func TestAScheduleThatDoesNotOpenIsShownAndNotRun(t *testing.T) {
 	}
 }
 
-// The hash of its request is of what was sent, so a submit that comes again is known whatever its sealed form.
-func TestASealedJobIsKnownWhenItComesAgain(t *testing.T) {
+// The request hash covers the plain request, so a repeated submit is recognised although its sealed form differs.
+func TestRepeatOfASealedJobIsRecognised(t *testing.T) {
 	t.Parallel()
 	h, _, _ := openSealed(t)
 	body := strings.Replace(plainJob, "{", `{"idempotencyKey": "one", `, 1)
@@ -152,23 +152,23 @@ func TestASealedJobIsKnownWhenItComesAgain(t *testing.T) {
 	h.post("/api/jobs", strings.Replace(body, "hi", "ho", 1)).want(http.StatusConflict)
 }
 
-func TestACallbackIsKeptAndSaidSealed(t *testing.T) {
+func TestCallbackIsStoredAndPublishedSealed(t *testing.T) {
 	t.Parallel()
 	h, sealer, _ := openSealed(t)
 	id := h.waiting(1, time.Hour)
 	h.callBack(id, 1, `"status": "PROGRESS", "progress": {"percent": 5, "message": "`+sealedCanary+`"}`).want(http.StatusOK)
 	h.callBack(id, 1, `"status": "COMPLETED", "output": "`+sealedCanary+`"`).want(http.StatusOK)
-	said, err := jobevent.Decode[jobevent.Completed](h.broker.next(t))
+	completed, err := jobevent.Decode[jobevent.Completed](h.broker.next(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := sealer.Open(sealing.OfAttempt(id, 1, sealing.Output), said.Output); string(got) != `"`+sealedCanary+`"` || err != nil ||
-		bytes.Contains(said.Output, []byte(sealedCanary)) {
-		t.Errorf("got %s: %s, %v", said.Output, got, err)
+	if got, err := sealer.Open(sealing.OfAttempt(id, 1, sealing.Output), completed.Output); string(got) != `"`+sealedCanary+`"` || err != nil ||
+		bytes.Contains(completed.Output, []byte(sealedCanary)) {
+		t.Errorf("got %s: %s, %v", completed.Output, got, err)
 	}
 	if n := h.sqlInt(`select count(*) from jobs left join callbacks using (job_id)
 		where jobs::text || coalesce(callbacks::text, '') like '%' || $1 || '%'`, sealedCanary); n != 0 {
 		t.Error("it is kept in plain")
 	}
-	h.callBack(id, 1, `"status": "COMPLETED", "output": "`+sealedCanary+`"`).want(http.StatusOK) // it comes again
+	h.callBack(id, 1, `"status": "COMPLETED", "output": "`+sealedCanary+`"`).want(http.StatusOK) // the same callback again
 }

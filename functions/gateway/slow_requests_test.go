@@ -29,8 +29,8 @@ func (c *client) dial() net.Conn {
 	return conn
 }
 
-// A client that writes all of its body before it reads would find the connection reset.
-func TestABodyOverTheLimitIsAnsweredToAClientThatIsStillWriting(t *testing.T) {
+// A client that writes its whole body before it reads would find the connection reset.
+func TestBodyOverTheLimitIsAnsweredWhileTheClientWrites(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const bytes = 12 << 20
@@ -64,7 +64,7 @@ func TestABodyOverTheLimitIsAnsweredToAClientThatIsStillWriting(t *testing.T) {
 	}
 }
 
-func TestPythonReadsThatItsBodyIsTooLarge(t *testing.T) {
+func TestPythonClientSeesThatItsBodyIsTooLarge(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -85,8 +85,8 @@ except urllib.error.HTTPError as e:
 	}
 }
 
-// Whoever never stops is not read for ever.
-func TestABodyWithoutAnEndIsNotReadForEver(t *testing.T) {
+// The gateway stops reading a body that never ends.
+func TestEndlessBodyIsNotReadForever(t *testing.T) {
 	t.Parallel()
 	conn := open(t).dial()
 	if _, err := io.WriteString(conn, "POST /api/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
@@ -94,7 +94,7 @@ func TestABodyWithoutAnEndIsNotReadForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := io.Copy(conn, unending(' '))
-	if e, ok := err.(net.Error); err == nil || ok && e.Timeout() { //nolint:errorlint // io.Copy hands it on as it is
+	if e, ok := err.(net.Error); err == nil || ok && e.Timeout() { //nolint:errorlint // io.Copy does not wrap it
 		t.Errorf("%d bytes were taken: %v", n, err)
 	}
 	if n > 128<<20 {
@@ -102,7 +102,7 @@ func TestABodyWithoutAnEndIsNotReadForEver(t *testing.T) {
 	}
 }
 
-func TestABodyThatStopsComingIsAnswered408(t *testing.T) {
+func TestBodyThatStopsArrivingIs408(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, Broker: h.broker.ask}, h.store.Store)

@@ -45,7 +45,7 @@ func (h *fixture) stats(query string) (s statsBody) {
 	return s
 }
 
-func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
+func TestStatisticsCountJobs(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first, second := h.submit(plainJob), h.submit(plainJob)
@@ -55,7 +55,7 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 	h.scheduler(second, 1, jobstate.Completed, func(s *jobevent.Status) {
 		s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
 	})
-	h.stop() // enters what was accepted
+	h.stop() // stores the count of accepted jobs
 	all := h.stats("")
 	if all.AsOf == nil || all.Jobs["PENDING"] != 2 || all.Jobs["COMPLETED"] != 1 || all.Jobs["FAILED"] != 0 || len(all.Types) != 2 {
 		t.Errorf("counts %+v", all)
@@ -83,7 +83,7 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 	h.get("/api/stats?x=1").wantError(apierror.InvalidJobRequest, "x")
 }
 
-func TestStatisticsNameWhatFailsMost(t *testing.T) {
+func TestStatisticsListTheMostFrequentFailures(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, code := range []string{"X", "Y", "X", ""} {
@@ -110,7 +110,7 @@ func TestStatisticsNameWhatFailsMost(t *testing.T) {
 	}
 }
 
-func TestStatisticsOfAnEmptyHouse(t *testing.T) {
+func TestStatisticsOfAnEmptyInstallation(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	if s := h.stats(""); s.AsOf == nil || s.Jobs["PENDING"] != 0 || s.OldestWaiting != nil || len(s.Types) != 0 {

@@ -37,7 +37,7 @@ type sseStream struct {
 	last   string   // id
 }
 
-// open opens a stream. Its events are kept until somebody asks for them.
+// open opens a stream. Its events are buffered until the test reads them.
 func (c *client) open(path string, headers ...string) *sseStream {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -69,7 +69,7 @@ func (c *client) open(path string, headers ...string) *sseStream {
 	return s
 }
 
-// readEvents reads as the HTML standard has it.
+// readEvents parses events as the HTML standard has it.
 func readEvents(lines *bufio.Scanner, events chan<- sse) {
 	defer close(events)
 	lines.Buffer(nil, 8<<20)
@@ -91,7 +91,7 @@ func readEvents(lines *bufio.Scanner, events chan<- sse) {
 	}
 }
 
-// next is the next event of one of these names; others are read over.
+// next returns the next event with one of these names, and skips others.
 func (s *sseStream) next(names ...string) sse {
 	s.t.Helper()
 	over := time.After(streamPatience)
@@ -137,7 +137,7 @@ func (e sse) into(t *testing.T) (job streamedJob) {
 	return job
 }
 
-// job waits until a job is told in a status.
+// job waits for an event of a job with a status.
 func (s *sseStream) job(id uuid.UUID, status string) streamedJob {
 	s.t.Helper()
 	for {
@@ -163,8 +163,9 @@ func (s *sseStream) end() {
 	}
 }
 
-// tells has what the test does in the scheduler's and the workers' place notified, as a projection would.
-func (h *fixture) tells() {
+// notify sends the notifications of a projection for changes that the test makes in place of the scheduler and the
+// workers.
+func (h *fixture) notify() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	listening, ended := make(chan struct{}, 1), make(chan struct{})
@@ -181,17 +182,17 @@ func (h *fixture) tells() {
 	<-listening
 }
 
-// watched waits until changes are told to those who watch: the reload after the beginning says so.
+// watched waits until the hub receives notifications, which the first reload event shows.
 func (s *sseStream) watched() *sseStream {
 	s.t.Helper()
 	s.next("reload")
 	return s
 }
 
-func TestAStreamTellsOfJobsAsTheListShowsThem(t *testing.T) {
+func TestStreamSendsJobsLikeTheList(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	s := h.open("/api/stream").watched()
 	id := h.submit(plainJob)
 	if job := s.job(id, "PENDING"); job.Payload != nil || job.Version != 0 {
@@ -209,17 +210,17 @@ func TestAStreamTellsOfJobsAsTheListShowsThem(t *testing.T) {
 	e := s.next("job")
 	var page struct{ Jobs []json.RawMessage }
 	if h.get("/api/jobs").into(&page); len(page.Jobs) != 1 || string(page.Jobs[0]) != e.data {
-		t.Errorf("told  %s\nshown %s", e.data, page.Jobs)
+		t.Errorf("sent  %s\nshown %s", e.data, page.Jobs)
 	}
 	if e.id == "" || s.header.Get("Cache-Control") == "public" {
 		t.Errorf("it is %+v, %v", e, s.header)
 	}
 }
 
-func TestAStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
+func TestStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	id, other := h.submit(plainJob), h.submit(plainJob)
 	h.log(id, 1, 0, "before")
 	s := h.open("/api/stream?jobId=" + id.String())
@@ -230,7 +231,7 @@ func TestAStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
 	h.scheduler(other, 1, jobstate.Running, nil)
 	h.log(other, 1, 0, "not mine")
 	h.log(id, 1, 1, "after")
-	var told struct {
+	var got struct {
 		JobID uuid.UUID
 		Logs  []struct {
 			Attempt     int
@@ -238,31 +239,31 @@ func TestAStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
 			Level, Text string
 		}
 	}
-	if err := json.Unmarshal([]byte(s.next("log").data), &told); err != nil {
+	if err := json.Unmarshal([]byte(s.next("log").data), &got); err != nil {
 		t.Fatal(err)
 	}
-	if told.JobID != id || len(told.Logs) != 1 || told.Logs[0].Text != "after" || told.Logs[0].Attempt != 1 {
-		t.Errorf("told %+v", told)
+	if got.JobID != id || len(got.Logs) != 1 || got.Logs[0].Text != "after" || got.Logs[0].Attempt != 1 {
+		t.Errorf("sent %+v", got)
 	}
 	h.scheduler(id, 1, jobstate.Completed, nil)
 	if job := s.next("job", "stats").into(t); job.JobID != id || job.Status != "COMPLETED" {
-		t.Errorf("told %+v", job)
+		t.Errorf("sent %+v", job)
 	}
 	list.job(id, "COMPLETED")
 	for len(list.events) > 0 {
 		if e := <-list.events; e.name == "log" {
-			t.Errorf("a stream of a list tells %+v", e)
+			t.Errorf("a stream of a list sends %+v", e)
 		}
 	}
 	if _, err := h.store.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: id, Version: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	if gone := s.next("reload").into(t); gone.Reason != "the job is deleted" {
-		t.Errorf("told %+v", gone)
+		t.Errorf("sent %+v", gone)
 	}
 }
 
-// log has a worker tell a line.
+// log stores a line of an attempt's log, as from a worker.
 func (h *fixture) log(id uuid.UUID, attempt, line int, text string) {
 	h.t.Helper()
 	err := h.store.Logs.Add(h.t.Context(), []jobevent.AttemptLog{{
@@ -273,10 +274,10 @@ func (h *fixture) log(id uuid.UUID, attempt, line int, text string) {
 	}
 }
 
-func TestAStreamTellsWhatItsFilterChoosesAndWhatLeavesIt(t *testing.T) {
+func TestStreamSendsJobsThatMatchOrLeaveItsFilter(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	failed := h.open("/api/stream?status=FAILED").watched()
 	tagged := h.open("/api/stream?tag=a&queue=default&type=SIMULATION")
 	all := h.open("/api/stream")
@@ -290,7 +291,7 @@ func TestAStreamTellsWhatItsFilterChoosesAndWhatLeavesIt(t *testing.T) {
 	all.job(other, "COMPLETED")
 	move(1, jobstate.Running, jobstate.Failed)
 	if job := failed.next("job").into(t); job.JobID != mine || job.Status != "FAILED" {
-		t.Errorf("told first of %+v", job)
+		t.Errorf("sent first %+v", job)
 	}
 	move(2, jobstate.Failed, jobstate.Pending)
 	if job := failed.next("job").into(t); job.JobID != mine || job.Status != "PENDING" {
@@ -301,20 +302,20 @@ func TestAStreamTellsWhatItsFilterChoosesAndWhatLeavesIt(t *testing.T) {
 	for status := ""; status != "COMPLETED"; {
 		job := tagged.next("job").into(t)
 		if status = job.Status; job.JobID != mine {
-			t.Errorf("told of %+v", job)
+			t.Errorf("sent %+v", job)
 		}
 	}
 	for len(failed.events) > 0 {
 		if e := <-failed.events; e.name == "job" {
-			t.Errorf("told of %s", e.data)
+			t.Errorf("sent %s", e.data)
 		}
 	}
 }
 
-func TestAStreamTellsOfItsOwnersJobsOnly(t *testing.T) {
+func TestStreamSendsOnlyItsOwnersJobs(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
-	h.tells()
+	h.notify()
 	acme := h.as("acme", "read")
 	s := acme.open("/api/stream").watched()
 	all := h.as("", "admin").open("/api/stream?ownerId=acme")
@@ -322,24 +323,24 @@ func TestAStreamTellsOfItsOwnersJobsOnly(t *testing.T) {
 	h.scheduler(theirs, 1, jobstate.Running, nil)
 	h.scheduler(mine, 1, jobstate.Running, nil)
 	if job := s.next("job").into(t); job.JobID != mine {
-		t.Errorf("told of %+v", job)
+		t.Errorf("sent %+v", job)
 	}
 	h.beat(jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
 		{JobID: theirs, Attempt: 0, Progress: &jobevent.Progress{Percent: 1}}, {JobID: mine, Attempt: 0, Progress: &jobevent.Progress{Percent: 2}},
 	}})
 	if e := s.next("progress"); !strings.Contains(e.data, mine.String()) {
-		t.Errorf("told %s", e.data)
+		t.Errorf("sent %s", e.data)
 	}
 	r := acme.get("/api/stream?jobId=" + theirs.String())
 	r.wantError(apierror.JobNotFound)
 	acme.get("/api/stream?jobId=" + uuid.NewString()).wantError(apierror.JobNotFound)
 	h.as("acme", "submit").get("/api/stream").wantError(apierror.Forbidden)
-	acme.open("/api/stream?ownerId=other") // of nobody's jobs
+	acme.open("/api/stream?ownerId=other") // of no owner's jobs
 	h.scheduler(mine, 2, jobstate.Completed, nil)
 	s.job(mine, "COMPLETED")
-	for len(all.events) > 0 { // who acts for no owner sees none of them, as in the list
+	for len(all.events) > 0 { // without an owner, the key sees no owner's jobs, as in the list
 		if e := <-all.events; e.name == "job" {
-			t.Errorf("told of %s", e.data)
+			t.Errorf("sent %s", e.data)
 		}
 	}
 }
@@ -348,16 +349,16 @@ func TestAStreamSendsStatistics(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	s := h.open("/api/stream")
-	var told statsBody
-	if err := json.Unmarshal([]byte(s.next("stats").data), &told); err != nil || told.Throughput.Days == nil {
-		t.Errorf("told %+v, %v", told, err)
+	var got statsBody
+	if err := json.Unmarshal([]byte(s.next("stats").data), &got); err != nil || got.Throughput.Days == nil {
+		t.Errorf("sent %+v, %v", got, err)
 	}
 }
 
-func TestAStreamThatComesBackMissesNothing(t *testing.T) {
+func TestReconnectedStreamMissesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	s, stays := h.open("/api/stream").watched(), h.open("/api/stream")
 	first, second := h.submit(plainJob), h.submit(plainJob)
 	h.scheduler(first, 1, jobstate.Completed, nil)
@@ -382,17 +383,17 @@ func TestAStreamThatComesBackMissesNothing(t *testing.T) {
 	}
 }
 
-// What a gateway was not told of, it does not pass over.
-func TestMoreThanIsToldOneByOneIsAReload(t *testing.T) {
+// Changes that the stream does not send one by one become a reload event.
+func TestManyChangesAtOnceAreAReload(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	id := h.submit(plainJob)
 	one := h.open("/api/stream?jobId=" + id.String())
 	list := h.open("/api/stream").watched()
 	h.scheduler(id, 1, jobstate.Running, nil)
 	one.job(id, "RUNNING")
-	words := make([]statusstore.PublishedStatus, 800) // of jobs that are not there
+	words := make([]statusstore.PublishedStatus, 800) // of jobs that do not exist
 	for i := range words {
 		words[i] = statusstore.PublishedStatus{JSON: []byte(`{"history": []}`), Status: jobevent.Status{
 			JobID: uuid.Must(uuid.NewV7()), Version: 1, Status: "COMPLETED", UpdatedAt: time.Now(),
@@ -403,7 +404,7 @@ func TestMoreThanIsToldOneByOneIsAReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	list.next("reload")
-	one.job(id, "COMPLETED") // which the hub reads by itself
+	one.job(id, "COMPLETED") // the hub reads this job by itself
 }
 
 func TestAStreamHasALimit(t *testing.T) {
@@ -414,7 +415,7 @@ func TestAStreamHasALimit(t *testing.T) {
 	acme, other, third := h.as("acme", "read"), h.as("other", "read"), h.as("third", "read")
 	s := acme.open("/api/stream")
 	acme.get("/api/stream").wantSlower()
-	acme.do(http.MethodHead, "/api/stream", "").want(http.StatusOK) // which holds no place
+	acme.do(http.MethodHead, "/api/stream", "").want(http.StatusOK) // HEAD holds no place
 	other.open("/api/stream")
 	third.get("/api/stream").wantSlower()
 	s.close()
@@ -425,7 +426,7 @@ func TestAStreamHasALimit(t *testing.T) {
 	}
 }
 
-func TestAStreamEndsWithItsKey(t *testing.T) {
+func TestStreamEndsWhenItsKeyIsRevoked(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	key := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"read"}})
@@ -450,10 +451,10 @@ func TestAStopEndsStreamsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAStreamIsToldByAllGateways(t *testing.T) {
+func TestStreamGetsChangesFromAllGateways(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	other := h.beside()
 	here, there := h.open("/api/stream").watched(), other.open("/api/stream").watched()
 	id := other.post("/api/jobs", plainJob).want(http.StatusAccepted).jobID()
@@ -467,7 +468,7 @@ func TestAStreamIsToldByAllGateways(t *testing.T) {
 	}
 }
 
-// beside is a client of another gateway that runs on the same database.
+// beside returns a client of another gateway that runs on the same database.
 func (h *fixture) beside() *client {
 	h.t.Helper()
 	own, err := apidb.Open(h.t.Context(), pgtest.As(h.dbURL, gateway.Name))
@@ -491,29 +492,29 @@ func (h *fixture) beside() *client {
 	return &client{t: h.t, base: server.URL}
 }
 
-// What one gateway accepts is told to streams of another at once, also where nobody has a stream at the first.
-func TestAStreamIsToldOfWhatAGatewayWithoutStreamsAccepts(t *testing.T) {
+// A job that one gateway accepts is announced to the streams of another at once, even if the first has no streams.
+func TestStreamGetsJobsAcceptedByAGatewayWithoutStreams(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	other := h.beside()
 	s := h.open("/api/stream").watched()
 	h.awaitWatched(other)
 	id := other.post("/api/jobs", with(`"delayMs": 3600000`)).want(http.StatusAccepted).jobID()
-	s.job(id, "SCHEDULED") // which the scheduler does not tell of for an hour
+	s.job(id, "SCHEDULED") // the scheduler publishes nothing about it for an hour
 	other.post("/api/jobs/"+id.String()+"/cancel", "").want(http.StatusAccepted)
 	for s.next("job").into(t).CancelRequestedAt == nil {
 	}
 }
 
-// awaitWatched waits until another gateway knows that somebody watches: it then tells of a job that it accepts.
+// awaitWatched waits until another gateway knows that a stream is open: it then announces the jobs that it accepts.
 func (h *fixture) awaitWatched(other *client) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), streamPatience)
 	defer cancel()
-	told := make(chan struct{})
+	got := make(chan struct{})
 	listening := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(got)
 		_ = h.store.ListenChanges(ctx, func() { close(listening) }, func(c apidb.Change) {
 			if c.Kind == apidb.ChangeStatus {
 				cancel()
@@ -524,22 +525,22 @@ func (h *fixture) awaitWatched(other *client) {
 	for ctx.Err() == nil {
 		other.post("/api/jobs", plainJob).want(http.StatusAccepted)
 		select {
-		case <-told:
+		case <-got:
 		default:
 		}
 	}
-	<-told
+	<-got
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		h.t.Fatal("the other gateway tells of nothing")
+		h.t.Fatal("the other gateway announces nothing")
 	}
 }
 
-// A job that comes after others, or stands in an order, shows what it still waits for when one of them has ended, though
-// nothing has changed in its own row.
-func TestAStreamTellsOfJobsThatWaitForLess(t *testing.T) {
+// A job with dependencies or an ordering key shows what it still waits for when one of those jobs has ended, although
+// its own row has not changed.
+func TestStreamSendsWaitingJobsWhenADependencyEnds(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	first, second := h.submit(plainJob), h.submit(with(`"orderingKey": "k"`))
 	tied := h.submit(with(`"after": ["` + first.String() + `", "` + second.String() + `"]`))
 	inLine := h.submit(with(`"orderingKey": "k"`))
@@ -572,11 +573,11 @@ func TestAStreamTellsOfJobsThatWaitForLess(t *testing.T) {
 	s.next("reload")
 }
 
-// Which jobs a changed job comes after is looked up for the streams that ask.
-func TestAStreamTellsOfJobsThatComeAfterAJob(t *testing.T) {
+// The hub reads the dependencies of changed jobs only for streams that filter by them.
+func TestStreamSendsDependentsOfAJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	first, second := h.submit(plainJob), h.submit(plainJob)
 	after := func(ids ...uuid.UUID) uuid.UUID {
 		t.Helper()
@@ -590,33 +591,33 @@ func TestAStreamTellsOfJobsThatComeAfterAJob(t *testing.T) {
 	s := h.open("/api/stream?after=" + first.String())
 	after(second)
 	tied := after(second, first)
-	told := func(s *sseStream, names ...string) streamedJob {
+	got := func(s *sseStream, names ...string) streamedJob {
 		t.Helper()
 		job := s.next(names...).into(t)
 		if job.JobID != tied {
-			t.Fatalf("told of %+v", job)
+			t.Fatalf("sent %+v", job)
 		}
 		return job
 	}
-	told(s, "job")
+	got(s, "job")
 	s.close()
 	h.scheduler(tied, 1, jobstate.Cancelled, nil)
 	all.job(tied, "CANCELLED")
 	again := h.open("/api/stream?after="+first.String(), "Last-Event-ID", s.last)
-	for told(again, "job", "reload").Status != "CANCELLED" {
+	for got(again, "job", "reload").Status != "CANCELLED" {
 	}
 	if e := h.open("/api/stream?after="+second.String(), "Last-Event-ID", s.last).next("job", "reload"); e.name != "reload" {
-		t.Errorf("a stream that nobody has looked up anything for begins with %+v", e)
+		t.Errorf("a stream without recorded events begins with %+v", e)
 	}
 }
 
-// A projection that starts does not wait until the gateway publishes again that it watches.
-func TestAProjectionThatStartsTellsAtOnce(t *testing.T) {
+// A projection that starts does not wait until the gateway announces again that it watches.
+func TestStartingProjectionNotifiesAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	s := h.open("/api/stream").watched() // the gateway listens, and nobody tells
+	s := h.open("/api/stream").watched() // the gateway listens, and no projection notifies
 	began := time.Now()
-	h.tells()
+	h.notify()
 	s.watched()
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Completed, nil)
@@ -626,11 +627,11 @@ func TestAProjectionThatStartsTellsAtOnce(t *testing.T) {
 	}
 }
 
-// What nobody could read while the database was away is a reload when it is back.
+// Changes that could not be read while the database was away become a reload event when it is back.
 func TestAStreamSurvivesTheLossOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.tells()
+	h.notify()
 	id := h.submit(plainJob)
 	list, one := h.open("/api/stream").watched(), h.open("/api/stream?jobId="+id.String())
 	one.next("job")
@@ -644,7 +645,7 @@ func TestAStreamSurvivesTheLossOfTheDatabase(t *testing.T) {
 	one.job(id, "COMPLETED")
 }
 
-func TestAStreamTakesTheFiltersOfTheListAndNoMore(t *testing.T) {
+func TestStreamTakesOnlyTheFiltersOfTheList(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for query, wrong := range map[string]string{

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// finish completes a job as soon as it is accepted, and gives its id.
+// finish completes a job as soon as it is accepted, and returns its id.
 func (h *fixture) finish() <-chan uuid.UUID {
 	finished := make(chan uuid.UUID, 1)
 	go func() {
@@ -45,7 +45,7 @@ func (h *fixture) wantWhole(r *response, id uuid.UUID) {
 	}
 }
 
-func TestASubmitThatWaitsShowsTheJobOnceItHasEnded(t *testing.T) {
+func TestSubmitThatWaitsShowsTheEndedJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	finished := h.finish()
@@ -60,19 +60,19 @@ func TestASubmitThatWaitsShowsTheJobOnceItHasEnded(t *testing.T) {
 	}
 }
 
-func TestASubmitThatWaitsInVainIsAnswered202(t *testing.T) {
+func TestSubmitWhoseWaitEndsIs202(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	asked := with(`"idempotencyKey": "k"`)
 	first := h.post("/api/jobs?wait=20ms", asked).want(http.StatusAccepted)
-	again := h.post("/api/jobs?wait=20ms", asked).want(http.StatusAccepted) // 200 would say that it has ended
+	again := h.post("/api/jobs?wait=20ms", asked).want(http.StatusAccepted) // 200 would mean that it has ended
 	if again.jobID() != first.jobID() || again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("answered %s", again.body)
 	}
 	h.post("/api/jobs", asked).want(http.StatusOK)
 }
 
-func TestASubmitThatFindsNoPlaceToWaitIsAcceptedAllTheSame(t *testing.T) {
+func TestSubmitBeyondTheWaitLimitIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.WaitLimit = 1 })
 	id := h.submit(plainJob)
@@ -85,12 +85,12 @@ func TestASubmitThatFindsNoPlaceToWaitIsAcceptedAllTheSame(t *testing.T) {
 	letGo()
 }
 
-func TestAStopLetsASubmitThatWaitsGo(t *testing.T) {
+func TestStopEndsASubmitThatWaits(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	answer := make(chan *response, 1)
 	go func() { answer <- h.post("/api/jobs?wait=60s", plainJob) }()
-	h.broker.next(t) // it is accepted
+	h.broker.next(t) // the job is accepted
 	h.stop()
 	select {
 	case r := <-answer:
@@ -100,7 +100,7 @@ func TestAStopLetsASubmitThatWaitsGo(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotReadJobsDoesNotReadThemByWaiting(t *testing.T) {
+func TestWaitNeedsTheRoleRead(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.AuditReads = gateway.AuthOn, true })
 	submitter, both := h.as("acme", "submit"), h.as("acme", "submit", "read")
@@ -119,7 +119,7 @@ func TestWhoMayNotReadJobsDoesNotReadThemByWaiting(t *testing.T) {
 	}
 }
 
-func TestAPreferenceToWaitCountsForReads(t *testing.T) {
+func TestPreferWaitAppliesToReads(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -142,7 +142,7 @@ func TestAPreferenceToWaitCountsForReads(t *testing.T) {
 	}
 }
 
-func TestOnlyADurationUpToAMinuteIsWaitedFor(t *testing.T) {
+func TestWaitIsLimitedToAMinute(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
@@ -164,8 +164,8 @@ func TestOnlyADurationUpToAMinuteIsWaitedFor(t *testing.T) {
 	}
 }
 
-// ux #9
-func TestAnUnknownParameterIsRefusedWhateverTheMethod(t *testing.T) {
+// A misspelled parameter must not be ignored.
+func TestUnknownParameterIsRefusedForEveryMethod(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, item := range loadContract(t).Paths.Map() {

@@ -17,8 +17,8 @@ type webhookSecrets struct {
 	End, Call []string
 }
 
-// An owner's admin gets the keys of its own receivers, and nobody else's.
-func TestAnOwnersAdminSeesItsOwnWebhookSecrets(t *testing.T) {
+// An owner's admin gets only the keys of its own receivers.
+func TestAdminOfAnOwnerSeesItsOwnWebhookSecrets(t *testing.T) {
 	t.Parallel()
 	cfg := webhook.Config{Secrets: secret.AllOf("whsec_"+strings.Repeat("a", 44), "whsec_"+strings.Repeat("b", 44))}
 	h := openWith(t, func(c *gateway.Config) { c.Auth, c.Webhook = gateway.AuthOn, cfg })

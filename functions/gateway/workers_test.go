@@ -27,15 +27,15 @@ type workerBody struct {
 
 func (h *fixture) beat(beats ...jobevent.Heartbeat) {
 	h.t.Helper()
-	said := make([]workerstore.Heartbeat, len(beats))
+	rows := make([]workerstore.Heartbeat, len(beats))
 	for i, beat := range beats {
 		body, err := json.Marshal(beat)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		said[i] = workerstore.Heartbeat{Heartbeat: beat, JSON: body}
+		rows[i] = workerstore.Heartbeat{Heartbeat: beat, JSON: body}
 	}
-	if err := h.store.Workers.See(h.t.Context(), said); err != nil {
+	if err := h.store.Workers.See(h.t.Context(), rows); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -47,7 +47,7 @@ func (h *fixture) workers() []workerBody {
 	return body.Workers
 }
 
-func TestWorkersShowWhatTheirBeatsSay(t *testing.T) {
+func TestWorkersShowTheirHeartbeats(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	if none := h.workers(); none == nil || len(none) != 0 {

@@ -19,26 +19,26 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// sample is one job with the end it must have.
+// sample is one job, with the terminal state that it must reach.
 type sample struct {
 	name     string
 	about    string
 	submit   func(ctx context.Context, c *client.Client) (id string, err error)
 	status   string
 	attempts int
-	check    func(ctx context.Context, job *client.Job) error // of what it has done; nil: nothing
+	check    func(ctx context.Context, job *client.Job) error // checks the effects of the job; nil: there are none
 }
 
-// Installation is what the demo has to know of where it runs.
+// Installation describes the installation on which the demo runs.
 type Installation struct {
-	Traces   string // where spans are sent; empty: nowhere
-	TraceURL string // where people see a trace, with {traceId} in its place; may be empty
-	MailPage string // URL of the page of mails that are caught; empty: the demo sends none
+	Traces   string // the address to which spans are sent; empty: none
+	TraceURL string // the address of a trace in the trace UI, with {traceId} for its id; may be empty
+	MailPage string // URL of the page with caught mails; empty: the demo sends none
 
-	Patience time.Duration // without any progress, after which the demo gives up; zero: a minute
+	Patience time.Duration // how long the demo continues without any progress; zero: a minute
 }
 
-// result is what became of a sample.
+// result is the outcome of a sample.
 type result struct {
 	sample
 	job *client.Job
@@ -49,10 +49,10 @@ func (r result) ok() bool {
 	return r.err == nil && r.job.Status == r.status && r.job.Attempt == r.attempts
 }
 
-// ErrUnexpected means that a sample did not end as it should.
+// ErrUnexpected means that a sample did not end as expected.
 var ErrUnexpected = errors.New("not every sample job ended as it should")
 
-// Run submits the samples, tells on out what happens as it happens, and a summary at the end.
+// Run submits the samples, and prints each event to out as it happens, and a summary at the end.
 func Run(ctx context.Context, c *client.Client, installation Installation, out io.Writer) (err error) {
 	calls, err := newReceiver(ctx, c)
 	if err != nil {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, c *client.Client, installation Installation, out i
 	given := ctx
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	t := newTeller(out, cmp.Or(installation.Patience, time.Minute), giveUp)
+	t := newPrinter(out, cmp.Or(installation.Patience, time.Minute), giveUp)
 	defer t.close()
 	results := make([]result, len(samples))
 	var all errgroup.Group
@@ -87,7 +87,7 @@ func Run(ctx context.Context, c *client.Client, installation Installation, out i
 	return summary(out, results)
 }
 
-// traces returns where to see what happened to each sample.
+// traces prints where the trace of each sample can be seen.
 func traces(out io.Writer, installation Installation, results []result) {
 	if installation.Traces == "" {
 		return
@@ -101,20 +101,20 @@ func traces(out io.Writer, installation Installation, results []result) {
 		id := strings.ReplaceAll(r.job.TraceID, "-", "")
 		fmt.Fprintf(t, "  %s\t%s\n", r.name, cmp.Or(strings.ReplaceAll(installation.TraceURL, "{traceId}", id), id))
 	}
-	_ = t.Flush() // as the summary before it
+	_ = t.Flush() // as in the summary
 }
 
-func follow(ctx context.Context, c *client.Client, s sample, t *teller) (*client.Job, error) {
+func follow(ctx context.Context, c *client.Client, s sample, t *printer) (*client.Job, error) {
 	id, err := s.submit(ctx, c)
 	if err != nil {
-		t.tell(s.name, "refused", err.Error())
+		t.print(s.name, "refused", err.Error())
 		return nil, err
 	}
-	t.tell(s.name, "accepted", s.about)
+	t.print(s.name, "accepted", s.about)
 	var last *client.Job
 	job, err := client.Follow(ctx, c, id, func(job *client.Job) {
 		last = job
-		t.tell(s.name, job.Status, detail(job))
+		t.print(s.name, job.Status, detail(job))
 	})
 	if last != nil && errors.Is(context.Cause(ctx), errSilence) {
 		err = context.Cause(ctx)
@@ -126,7 +126,7 @@ func follow(ctx context.Context, c *client.Client, s sample, t *teller) (*client
 	return job, err
 }
 
-// detail is what there is to know about a job, beside its status.
+// detail describes a job beyond its status.
 func detail(job *client.Job) string {
 	text := fmt.Sprintf("attempt %d", job.Attempt)
 	switch {
@@ -174,7 +174,7 @@ func summary(out io.Writer, results []result) error {
 	return nil
 }
 
-// steps is the body of a SIMULATION job.
+// steps makes the body of a SIMULATION job.
 func steps(more map[string]any, list ...map[string]any) []byte {
 	return job("SIMULATION", map[string]any{"steps": list}, more)
 }
@@ -184,7 +184,7 @@ func job(jobType string, payload, more map[string]any) []byte {
 	maps.Copy(request, more)
 	body, err := json.Marshal(request)
 	if err != nil {
-		panic(err) // maps of strings and numbers
+		panic(err) // cannot happen with maps of strings and numbers
 	}
 	return body
 }

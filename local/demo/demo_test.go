@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// In a folder whose queue is paused, the demo printed PENDING and nothing more, without end.
-func TestTheDemoGivesUpOnJobsThatNeverStart(t *testing.T) {
+// In a folder whose queue is paused, the demo once printed PENDING and nothing more, without end.
+func TestDemoGivesUpOnJobsThatNeverStart(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/webhook-secrets", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })

@@ -18,25 +18,25 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// doneAfter is how long the outside system works, so that its job is seen WAITING.
+// doneAfter is how long the outside system works, so that its job is seen in the state WAITING.
 const doneAfter = 700 * time.Millisecond
 
-// receiver is called by jobs of the demo, and when they end: it is an outside system, a function and a webhook. It
-// takes only what is signed with a key for the purpose.
+// receiver gets the requests of the demo's jobs, and the deliveries of their ends: it is an outside system, a function
+// and a webhook. It accepts only requests signed with the key for their purpose.
 type receiver struct {
 	url    string
 	server *http.Server
-	calls  errgroup.Group // callbacks on their way
+	calls  errgroup.Group // callbacks under way
 	closed chan struct{}
 
-	mu    sync.Mutex
-	ended map[string]string // status by job, as it was told
-	told  sync.Cond
+	mu      sync.Mutex
+	ended   map[string]string // status by job id, from deliveries
+	changed sync.Cond
 }
 
 func newReceiver(ctx context.Context, c *client.Client) (*receiver, error) {
 	r := &receiver{ended: map[string]string{}, closed: make(chan struct{})}
-	r.told.L = &r.mu
+	r.changed.L = &r.mu
 	var keys struct{ End, Call []string }
 	if _, err := c.Do(ctx, http.MethodGet, "/api/webhook-secrets", "", nil, &keys); err != nil {
 		return nil, fmt.Errorf("ask for the webhook secrets: %w", err)
@@ -96,7 +96,7 @@ func signed(by []*standardwebhooks.Webhook, handle func(http.ResponseWriter, *ht
 	}
 }
 
-// outside takes an order and calls back a moment later, as a third party would.
+// outside accepts an order and calls back a moment later, as a third party would.
 func (r *receiver) outside(w http.ResponseWriter, _ *http.Request, body []byte) {
 	var order struct {
 		JobID    string `json:"jobId"`
@@ -117,11 +117,11 @@ func (r *receiver) outside(w http.ResponseWriter, _ *http.Request, body []byte) 
 		case <-r.closed:
 			return nil
 		}
-		word := fmt.Sprintf(`{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {"parcel": "shipped"}}`,
+		callback := fmt.Sprintf(`{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {"order": "shipped"}}`,
 			order.JobID, order.Attempt)
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the order's own ends here
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the context of the order's own request ends here
 		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, order.Callback.URL, strings.NewReader(word))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, order.Callback.URL, strings.NewReader(callback))
 		if err != nil {
 			return fmt.Errorf("call back: %w", err)
 		}
@@ -152,7 +152,7 @@ func function(w http.ResponseWriter, _ *http.Request, body []byte) {
 	fmt.Fprintf(w, `{"words": %d}`, len(strings.Fields(data.Text)))
 }
 
-// end hears how a job has ended.
+// end receives the delivery of a job's end.
 func (r *receiver) end(w http.ResponseWriter, _ *http.Request, body []byte) {
 	var job struct {
 		JobID  string `json:"jobId"`
@@ -164,28 +164,28 @@ func (r *receiver) end(w http.ResponseWriter, _ *http.Request, body []byte) {
 	}
 	r.mu.Lock()
 	r.ended[job.JobID] = job.Status
-	r.told.Broadcast()
+	r.changed.Broadcast()
 	r.mu.Unlock()
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// endOf waits until it is told how a job has ended.
+// endOf waits for the delivery of a job's end.
 func (r *receiver) endOf(ctx context.Context, jobID string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.told.Broadcast()
+		r.changed.Broadcast()
 	})
 	defer stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.ended[jobID] == "" {
 		if ctx.Err() != nil {
-			return "", fmt.Errorf("wait to be told of the end of %s: %w", jobID, ctx.Err())
+			return "", fmt.Errorf("wait for the end of %s: %w", jobID, ctx.Err())
 		}
-		r.told.Wait()
+		r.changed.Wait()
 	}
 	return r.ended[jobID], nil
 }

@@ -56,7 +56,7 @@ var simulations = []sample{
 
 var logJob = steps(nil, step("LOG", "message", "an event brought me"))
 
-// step is one step of a simulation; fields are pairs.
+// step makes one step of a simulation; fields are pairs of names and values.
 func step(typ string, fields ...any) map[string]any {
 	s := map[string]any{"type": typ}
 	for i := 0; i+1 < len(fields); i += 2 {

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// workSamples are jobs of the other types, and of all that is told outside.
+// workSamples are jobs of the other job types, and one whose end is delivered.
 func workSamples(calls *receiver, installation Installation) []sample {
 	samples := []sample{
 		{
@@ -25,7 +25,7 @@ func workSamples(calls *receiver, installation Installation) []sample {
 			submit: byREST(job("EXTERNAL", map[string]any{
 				"url": calls.url + "/outside", "data": map[string]any{"order": 17},
 			}, nil)),
-			check: output(`{"parcel": "shipped"}`),
+			check: output(`{"order": "shipped"}`),
 		},
 		{
 			name: "function", about: "a function answers its CloudEvent", status: "COMPLETED", attempts: 1,
@@ -44,12 +44,12 @@ func workSamples(calls *receiver, installation Installation) []sample {
 			}, nil)),
 		},
 		{
-			name: "told", about: "its end is delivered to its callbackUrl, signed", status: "COMPLETED", attempts: 1,
-			submit: byREST(steps(map[string]any{"callbackUrl": calls.url + "/ended"}, step("LOG", "message", "tell them"))),
+			name: "delivered", about: "its end is delivered to its callbackUrl, signed", status: "COMPLETED", attempts: 1,
+			submit: byREST(steps(map[string]any{"callbackUrl": calls.url + "/ended"}, step("LOG", "message", "deliver my end"))),
 			check: func(ctx context.Context, job *client.Job) error {
 				status, err := calls.endOf(ctx, job.JobID)
 				if err == nil && status != job.Status {
-					err = fmt.Errorf("was told %s", status)
+					err = fmt.Errorf("the delivery has %s", status)
 				}
 				return err
 			},
@@ -62,15 +62,15 @@ func workSamples(calls *receiver, installation Installation) []sample {
 		name: "email", about: "a mail, to be seen at the page of mails", status: "COMPLETED", attempts: 1,
 		submit: byREST(job("EMAIL", map[string]any{
 			"to":      []any{"Ada Lovelace <ada@example.org>"},
-			"subject": "The demo says hello", "text": "Nobody gets this but you.",
+			"subject": "Hello from the demo", "text": "Only you receive this.",
 		}, nil)),
 		check: func(ctx context.Context, _ *client.Job) error {
-			return shows(ctx, installation.MailPage, "The demo says hello")
+			return shows(ctx, installation.MailPage, "Hello from the demo")
 		},
 	})
 }
 
-// shows reads a page.
+// shows checks that a page contains a text.
 func shows(ctx context.Context, page, text string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
 	if err != nil {
@@ -102,7 +102,7 @@ func output(want string) func(context.Context, *client.Job) error {
 	}
 }
 
-// storedReport reads the file, where it is one.
+// storedReport checks the file of a report, if the report was stored as a file.
 func storedReport(_ context.Context, job *client.Job) error {
 	var report struct {
 		Location, SHA256 string
@@ -120,7 +120,7 @@ func storedReport(_ context.Context, job *client.Job) error {
 		return fmt.Errorf("read report: %w", err)
 	}
 	if sum := sha256.Sum256(file); hex.EncodeToString(sum[:]) != report.SHA256 {
-		return fmt.Errorf("%s is another file than its SHA-256 says", at.Path)
+		return fmt.Errorf("%s does not have the SHA-256 of the report", at.Path)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const (
 	another = "whsec_YW5vdGhlciBzZWNyZXQgdGhhdCBub2JvZHkgaGVyZSBoYXM="
 )
 
-// call is the event of an attempt, as the worker makes it.
+// call makes the event of an attempt, as the worker does.
 func call(t *testing.T, data any) event.Event {
 	t.Helper()
 	e := event.New()
@@ -40,7 +40,7 @@ func call(t *testing.T, data any) event.Event {
 	return e
 }
 
-// request carries an event, signed.
+// request makes a signed request with an event.
 func request(t *testing.T, url string, e event.Event, structured bool) *http.Request {
 	t.Helper()
 	ctx := t.Context()
@@ -81,7 +81,7 @@ type reply struct {
 	body   string
 }
 
-// code is the errorCode of an error body.
+// code returns the errorCode of an error body.
 func (a reply) code() string {
 	var body struct{ ErrorCode, Message string }
 	if json.Unmarshal([]byte(a.body), &body) != nil || body.Message == "" {
@@ -104,7 +104,7 @@ func send(t *testing.T, r *http.Request) reply {
 	return reply{res.StatusCode, res.Header, strings.TrimSpace(string(body))}
 }
 
-func TestAFunctionAnswersItsEvent(t *testing.T) {
+func TestFunctionAnswersItsEvent(t *testing.T) {
 	inEach(t, func(t *testing.T, language string) {
 		p := function(t, language, "WEBHOOK_SECRET="+secret)
 		text := func(text string) event.Event { return call(t, map[string]string{"text": text}) }
@@ -113,11 +113,11 @@ func TestAFunctionAnswersItsEvent(t *testing.T) {
 			event  event.Event
 			struc  bool
 			status int
-			want   string // the body, or an error's code
+			want   string // the body, or the code of an error
 		}{
 			"in binary mode":           {event: text(" one two\nthree "), status: 200, want: `{"words":3}`},
 			"in structured mode":       {event: text("one two"), struc: true, status: 200, want: `{"words":2}`},
-			"with no word":             {event: text(""), status: 200, want: `{"words":0}`},
+			"with no words":            {event: text(""), status: 200, want: `{"words":0}`},
 			"with words of any script": {event: text("käse 仕事 🧵"), status: 200, want: `{"words":3}`},
 			"with a text of half a megabyte": {
 				event: text(strings.Repeat("word ", 100_000)), status: 200, want: `{"words":100000}`,
@@ -135,7 +135,7 @@ func TestAFunctionAnswersItsEvent(t *testing.T) {
 				change: func(r *http.Request) { r.Header.Del("ce-type") },
 				event:  text("one"), status: 400, want: "FUNCTION.BAD_REQUEST",
 			},
-			"that nobody signed": {
+			"without a signature": {
 				change: func(r *http.Request) { r.Header.Del("webhook-signature") },
 				event:  text("one"), status: 401, want: "FUNCTION.BAD_REQUEST",
 			},
@@ -170,11 +170,11 @@ func TestAFunctionAnswersItsEvent(t *testing.T) {
 					c.change(r)
 				}
 				got := send(t, r)
-				said := strings.ReplaceAll(got.body, " ", "")
+				result := strings.ReplaceAll(got.body, " ", "")
 				if c.status >= 400 {
-					said = got.code()
+					result = got.code()
 				}
-				if got.status != c.status || said != c.want {
+				if got.status != c.status || result != c.want {
 					t.Errorf("answered %d %s", got.status, got.body)
 				}
 				if !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
@@ -185,8 +185,8 @@ func TestAFunctionAnswersItsEvent(t *testing.T) {
 	})
 }
 
-// A request whose body does not come holds a place.
-func TestAFunctionThatIsBusySaysWhenToComeAgain(t *testing.T) {
+// A request whose body does not arrive takes a place.
+func TestBusyFunctionAnswersWithRetryAfter(t *testing.T) {
 	inEach(t, func(t *testing.T, language string) {
 		p := function(t, language, "AT_ONCE=1")
 		free := occupy(t, p)
@@ -200,7 +200,7 @@ func TestAFunctionThatIsBusySaysWhenToComeAgain(t *testing.T) {
 	})
 }
 
-// occupy takes a place of a function until free is called, which gives the answer.
+// occupy takes a place of a function until free is called, which returns the response.
 func occupy(t *testing.T, p *program) (free func() reply) {
 	t.Helper()
 	probe := func() reply { return send(t, request(t, p.url, call(t, map[string]string{"text": "one"}), false)) }
@@ -211,7 +211,7 @@ func occupy(t *testing.T, p *program) (free func() reply) {
 		answered := make(chan reply, 1)
 		go func() { answered <- send(t, r) }()
 		free := func() reply {
-			_, _ = io.Copy(rest, body) // whoever has answered already does not read it
+			_, _ = io.Copy(rest, body) // the function may have answered before it reads the body
 			_ = rest.Close()
 			return <-answered
 		}
@@ -221,14 +221,14 @@ func occupy(t *testing.T, p *program) (free func() reply) {
 			}
 			<-time.After(10 * time.Millisecond)
 		}
-		free() // a probe had the only place when it came
+		free() // a probe took the only place when the request arrived
 	}
 	t.Fatal("it is never busy")
 	return nil
 }
 
-// word is a callback's body.
-type word struct {
+// callback is the body of a callback.
+type callback struct {
 	JobID     string `json:"jobId"`
 	Attempt   int    `json:"attempt"`
 	Status    string `json:"status"`
@@ -239,23 +239,23 @@ type word struct {
 	Retryable *bool  `json:"retryable"`
 }
 
-// receiver takes callbacks, and answers each as answer says.
-func receiver(t *testing.T, answer func(w word) int) (url string, words <-chan word) {
+// receiver receives callbacks, and answers each with the status from answer.
+func receiver(t *testing.T, answer func(w callback) int) (url string, callbacks <-chan callback) {
 	t.Helper()
-	heard := make(chan word, 10)
+	received := make(chan callback, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var said word
-		if err := json.NewDecoder(r.Body).Decode(&said); err != nil || r.Header.Get("X-Callback-Secret") != "whsec_of-this-attempt" {
+		var c callback
+		if err := json.NewDecoder(r.Body).Decode(&c); err != nil || r.Header.Get("X-Callback-Secret") != "whsec_of-this-attempt" {
 			t.Errorf("called back with %v, secret %q", err, r.Header.Get("X-Callback-Secret"))
 		}
-		w.WriteHeader(answer(said))
-		heard <- said
+		w.WriteHeader(answer(c))
+		received <- c
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, heard
+	return server.URL, received
 }
 
-// sendLater has a function call back at url.
+// sendLater sends an event and has the function call back at url.
 func sendLater(t *testing.T, p *program, url string, data any) reply {
 	t.Helper()
 	r := request(t, p.url+"/later", call(t, data), false)
@@ -266,67 +266,67 @@ func sendLater(t *testing.T, p *program, url string, data any) reply {
 	return send(t, r)
 }
 
-func next(t *testing.T, words <-chan word) word {
+func next(t *testing.T, callbacks <-chan callback) callback {
 	t.Helper()
 	select {
-	case w := <-words:
+	case w := <-callbacks:
 		if w.JobID != "0198a3f2-0000-7000-8000-000000000001" || w.Attempt != 2 {
 			t.Errorf("it returned %+v, of another attempt", w)
 		}
 		return w
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody calls back")
-		return word{}
+		t.Fatal("no callback arrived")
+		return callback{}
 	}
 }
 
-func TestAFunctionCallsBack(t *testing.T) {
+func TestFunctionCallsBack(t *testing.T) {
 	inEach(t, func(t *testing.T, language string) {
 		p := function(t, language, "WEBHOOK_SECRET="+secret)
 		t.Run("with how far it is, and its output", func(t *testing.T) {
 			t.Parallel()
-			url, words := receiver(t, func(word) int { return 200 })
+			url, callbacks := receiver(t, func(callback) int { return 200 })
 			if got := sendLater(t, p, url, map[string]string{"text": "one two"}); got.status != 202 || got.body != "" {
 				t.Errorf("answered %d %s", got.status, got.body)
 			}
-			if w := next(t, words); w.Status != "PROGRESS" || w.Progress.Percent != 50 {
+			if w := next(t, callbacks); w.Status != "PROGRESS" || w.Progress.Percent != 50 {
 				t.Errorf("first %+v", w)
 			}
-			w := next(t, words)
+			w := next(t, callbacks)
 			if w.Status != "COMPLETED" || strings.ReplaceAll(string(w.Output), " ", "") != `{"words":2}` {
 				t.Errorf("then %+v", w)
 			}
 		})
 		t.Run("with what is wrong", func(t *testing.T) {
 			t.Parallel()
-			url, words := receiver(t, func(word) int { return 200 })
+			url, callbacks := receiver(t, func(callback) int { return 200 })
 			if got := sendLater(t, p, url, map[string]int{"text": 1}); got.status != 202 {
 				t.Errorf("answered %d %s", got.status, got.body)
 			}
-			next(t, words)
-			w := next(t, words)
+			next(t, callbacks)
+			w := next(t, callbacks)
 			if w.Status != "FAILED" || w.ErrorCode != "WORDS.NO_TEXT" || w.Message == "" || w.Retryable == nil || *w.Retryable {
 				t.Errorf("got %+v", w)
 			}
 		})
-		t.Run("again where nobody heard its end", func(t *testing.T) {
+		t.Run("again if its outcome was not accepted", func(t *testing.T) {
 			t.Parallel()
-			heard := 0
-			url, words := receiver(t, func(w word) int {
+			outcomes := 0
+			url, callbacks := receiver(t, func(w callback) int {
 				if w.Status == "PROGRESS" {
-					return 503 // that is not said again
+					return 503 // progress is not sent again
 				}
-				heard++
-				return []int{0, 503, 200}[heard]
+				outcomes++
+				return []int{0, 503, 200}[outcomes]
 			})
 			sendLater(t, p, url, map[string]string{"text": "one"})
 			for _, want := range []string{"PROGRESS", "COMPLETED", "COMPLETED"} {
-				if w := next(t, words); w.Status != want {
+				if w := next(t, callbacks); w.Status != want {
 					t.Errorf("got %+v, not %s", w, want)
 				}
 			}
 		})
-		t.Run("only where it is told to", func(t *testing.T) {
+		t.Run("only with an X-Callback-Url", func(t *testing.T) {
 			t.Parallel()
 			if got := sendLater(t, p, "", map[string]string{"text": "one"}); got.status != 400 || got.code() != "FUNCTION.NO_CALLBACK" {
 				t.Errorf("answered %d %s", got.status, got.body)
@@ -335,11 +335,11 @@ func TestAFunctionCallsBack(t *testing.T) {
 	})
 }
 
-func TestAFunctionEndsWhatItHasBegunBeforeItStops(t *testing.T) {
+func TestFunctionFinishesItsEventsBeforeItStops(t *testing.T) {
 	inEach(t, func(t *testing.T, language string) {
 		p := function(t, language)
 		asked, goOn := make(chan struct{}), make(chan struct{})
-		url, words := receiver(t, func(w word) int {
+		url, callbacks := receiver(t, func(w callback) int {
 			if w.Status == "PROGRESS" {
 				close(asked)
 				<-goOn
@@ -350,7 +350,7 @@ func TestAFunctionEndsWhatItHasBegunBeforeItStops(t *testing.T) {
 		<-asked
 		code := make(chan int)
 		go func() { code <- p.stop(t) }()
-		for { // until it takes nothing more
+		for { // until it accepts no more connections
 			conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 			if err != nil {
 				break
@@ -359,9 +359,9 @@ func TestAFunctionEndsWhatItHasBegunBeforeItStops(t *testing.T) {
 			<-time.After(10 * time.Millisecond)
 		}
 		close(goOn)
-		next(t, words)
-		if w := next(t, words); w.Status != "COMPLETED" {
-			t.Errorf("it said %+v", w)
+		next(t, callbacks)
+		if w := next(t, callbacks); w.Status != "COMPLETED" {
+			t.Errorf("then %+v", w)
 		}
 		if c := <-code; c != 0 {
 			t.Errorf("its exit code is %d", c)

@@ -1,3 +1,3 @@
-// Package examples is programs to copy: functions for jobs of type FUNCTION in three languages, and a worker
-// with a job type of its own. Its tests run each of them, and check that docs/functions.md quotes them as they are.
+// Package examples has programs to copy: functions for jobs of type FUNCTION in three languages, and a worker with its
+// own job type. Its tests run each of them, and check that docs/functions.md quotes them correctly.
 package examples

@@ -22,13 +22,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// A fixture, and the functions of all languages as processes beside it.
-func TestAJobOfTypeFunctionIsDoneByAnyLanguage(t *testing.T) {
+// The functions of all languages run as processes beside an installation.
+func TestJobOfTypeFunctionRunsInEachLanguage(t *testing.T) {
 	t.Parallel()
 	o := dev.Options{
 		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, Out: t.Output(), Metrics: prometheus.NewRegistry(),
 	}
-	// The fixture signs by the secret that it finds.
+	// The installation signs with the secret in this file.
 	if err := os.WriteFile(filepath.Join(o.Dir, "webhook.secret"), []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func isDone(t *testing.T, api *client.Client, language string) {
 	wrong := function(t, language, "WEBHOOK_SECRET="+another)
 	for name, c := range map[string]struct {
 		url, data string
-		want      string // its status and output, or its code
+		want      string // its status and output, or its error code
 	}{
 		"at once":                        {right.url, `{"text": "one two three"}`, `COMPLETED {"words":3}`},
 		"later":                          {right.url + "/later", `{"text": "one two three"}`, `COMPLETED {"words":3}`},
@@ -75,13 +75,13 @@ func isDone(t *testing.T, api *client.Client, language string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := got.Status
+			result := got.Status
 			if got.Status == "COMPLETED" {
-				said += " " + compact(got.Output)
+				result += " " + compact(got.Output)
 			} else if c.want != "FAILED" {
-				said += " " + got.LastError.ErrorCode
+				result += " " + got.LastError.ErrorCode
 			}
-			if said != c.want || got.Attempt != 1 {
+			if result != c.want || got.Attempt != 1 {
 				t.Errorf("it ended as %s", got.Raw)
 			}
 		})
@@ -94,7 +94,7 @@ func isDone(t *testing.T, api *client.Client, language string) {
 	}
 }
 
-// A busy function's job comes again when its answer said, and completes.
+// waitsForAPlace checks that a job whose function is busy is retried after Retry-After, and completes.
 func waitsForAPlace(t *testing.T, api *client.Client, p *program, path string) {
 	free := occupy(t, p)
 	accepted, err := api.SubmitJSON(t.Context(), []byte(job(p.url+path, `{"text": "one"}`)))
@@ -119,22 +119,22 @@ func waitsForAPlace(t *testing.T, api *client.Client, p *program, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var waited time.Duration // the longest
+	var waited time.Duration // the longest delay
 	for i, move := range got.History[:len(got.History)-1] {
 		if move.To == "RETRYING" {
 			waited = max(waited, got.History[i+1].At.Sub(move.At))
 		}
 	}
-	// The first retry by the job's policy would come after 10 s.
+	// The first retry of the job's policy would follow after 10 s.
 	if got.Status != "COMPLETED" || got.Attempt < 2 || waited == 0 || waited >= 10*time.Second {
 		t.Errorf("it waited for %s, and ended as %s", waited, got.Raw)
 	}
 }
 
-// captured is the page's request.
+// captured matches the request on the page.
 var captured = regexp.MustCompile("(?s)<!-- captured -->\n```http\n(.*?)\n\n(.*?)\n```\n")
 
-// isAsThePageShowsIt compares the names of the headers, and the body.
+// isAsThePageShowsIt compares the names of the headers, and the body, with the page.
 func isAsThePageShowsIt(t *testing.T, api *client.Client) {
 	requests := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -162,7 +162,7 @@ func isAsThePageShowsIt(t *testing.T, api *client.Client) {
 	}
 }
 
-// names are the lines of a request's head without the headers' values, sorted.
+// names returns the lines of a request's head without the values of the headers, sorted.
 func names(head string) []string {
 	lines := strings.Split(head, "\n")
 	for i := range lines {

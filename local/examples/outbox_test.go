@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// orderPrograms are how the program of each language that uses an outbox is run, in its folder.
+// orderPrograms start the program of each language that uses an outbox, in its folder.
 var orderPrograms = map[string]func(t *testing.T) []string{
 	"go":         func(t *testing.T) []string { return []string{binary(t, "outbox-go")} },
 	"python":     func(*testing.T) []string { return []string{".venv/bin/python", "order.py"} },
@@ -27,7 +27,7 @@ var orderPrograms = map[string]func(t *testing.T) []string{
 	"java":       func(*testing.T) []string { return []string{"java", "-cp", "target/lib/*", "Order.java"} },
 }
 
-func TestAnyLanguageEnqueuesInItsOwnTransaction(t *testing.T) {
+func TestEachLanguageEnqueuesInItsOwnTransaction(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Empty(t)
 	if err := outboxdb.Install(t.Context(), database, outboxdb.Roles{}); err != nil {
@@ -77,7 +77,7 @@ func enqueues(ctx context.Context, t *testing.T, api *client.Client, conn *pgx.C
 	}
 	id := strings.TrimSpace(string(out))
 	job, err := api.Await(ctx, id, time.Minute, func(error) {})
-	for err != nil && ctx.Err() == nil { // it is there soon
+	for err != nil && ctx.Err() == nil { // the job arrives soon
 		job, err = api.Await(ctx, id, time.Minute, func(error) {})
 	}
 	if err != nil || job.Status != "COMPLETED" || len(job.Tags) != 1 || job.Tags[0] != language {
@@ -93,7 +93,7 @@ func enqueues(ctx context.Context, t *testing.T, api *client.Client, conn *pgx.C
 	}
 }
 
-// jdbc is an address as Java's driver has it.
+// jdbc returns an address in the form for Java's driver.
 func jdbc(t *testing.T, address string) string {
 	t.Helper()
 	at, err := url.Parse(address)

@@ -10,11 +10,12 @@ import (
 
 const page = "../../docs/functions.md"
 
-// excerpt is a block of the page that shows a part of a file, named in the comment above it.
+// excerpt matches a block of the page that quotes a part of a file, named in the comment above it.
 var excerpt = regexp.MustCompile("(?s)<!-- (local/examples/\\S+) -->\n```[a-z]*\n(.*?)```\n")
 
-// TestThePageShowsPartsOfTheFilesAndLinksToThem: each excerpt stands in its file as it is, and the page links to each file.
-func TestThePageShowsPartsOfTheFilesAndLinksToThem(t *testing.T) {
+// TestPageQuotesTheFilesAndLinksToThem checks that each excerpt is in its file, and that the page links to
+// each file.
+func TestPageQuotesTheFilesAndLinksToThem(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
 	if err != nil {

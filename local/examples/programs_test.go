@@ -21,10 +21,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// all is set by make test-examples, which installs what they need first.
+// all is set by make test-examples, which first installs what the other languages need.
 var all = flag.Bool("examples.all", false, "run the functions in Python and JavaScript too")
 
-// languages are how a function of each is run, in its folder.
+// languages start the function of each language, in its folder.
 var languages = map[string]func(t *testing.T) []string{
 	"go":         func(t *testing.T) []string { return []string{binary(t, "function-go")} },
 	"python":     func(*testing.T) []string { return []string{".venv/bin/python", "main.py"} },
@@ -77,7 +77,7 @@ func start(t *testing.T, dir string, command []string, env ...string) *program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it has ended where it was stopped
+		_ = p.cmd.Process.Kill() // it has ended already if the test stopped it
 		<-p.ended
 	})
 	deadline := time.After(30 * time.Second)
@@ -96,7 +96,7 @@ func start(t *testing.T, dir string, command []string, env ...string) *program {
 	}
 }
 
-// stop asks it to end, and gives its exit code.
+// stop asks the process to end, and returns its exit code.
 func (p *program) stop(t *testing.T) int {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -110,7 +110,7 @@ func (p *program) stop(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// binary builds a Go program once a run of the tests.
+// binary builds a Go program, once in each run of the tests.
 func binary(t *testing.T, name string) string {
 	t.Helper()
 	building.Lock()

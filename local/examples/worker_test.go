@@ -18,9 +18,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// The worker of the example serves a queue of its own, beside the fixture's, which has never heard of PRIMES. Payloads
-// and outputs are sealed: a worker that did not load the keyset could open no payload (fixture §0).
-func TestAWorkerOfOnesOwnRunsItsJobType(t *testing.T) {
+// The example's worker serves its own queue, beside the workers of the installation, which do not know PRIMES. Payloads
+// and outputs are sealed: a worker that did not load the keyset could open no payload.
+func TestCustomWorkerRunsItsJobType(t *testing.T) {
 	t.Parallel()
 	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -73,7 +73,7 @@ func primes(below int) string {
 	return fmt.Sprintf(`{"jobType": "PRIMES", "queue": "numbers", "payload": {"below": %d}}`, below)
 }
 
-// ended submits a job, and gives what it ended as.
+// ended submits a job, and returns it when it has ended.
 func ended(ctx context.Context, api *client.Client, job string) (*client.Job, error) {
 	accepted, err := api.SubmitJSON(ctx, []byte(job))
 	if err != nil {
@@ -82,5 +82,5 @@ func ended(ctx context.Context, api *client.Client, job string) (*client.Job, er
 	return client.Follow(ctx, api, accepted.JobID, func(*client.Job) {})
 }
 
-// compact is JSON without spaces.
+// compact removes the spaces from JSON.
 func compact(raw json.RawMessage) string { return strings.ReplaceAll(string(raw), " ", "") }

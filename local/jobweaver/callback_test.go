@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A callback has the secret of its attempt. The API key has nothing to do with it, and would let
-// whoever answers at that URL in as its owner.
-func TestACallbackTakesNoAPIKeyAlong(t *testing.T) {
+// A callback carries the secret of its attempt. It must not carry the API key, which would give its owner's rights to
+// the server at that URL.
+func TestCallbackIsSentWithoutTheAPIKey(t *testing.T) {
 	asked := make(chan http.Header, 1)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Header

@@ -25,14 +25,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// The places that are searched. What a job carries is shown to who may read the job, and is stored; of secrets nothing
-// is, neither there nor elsewhere.
+// The places that are searched. The contents of a job are shown to clients that may read it, and are stored. Secrets
+// may be in none of the places.
 var (
 	everywhere = []string{"log", "metrics", "answers", "command line", "disk"}
 	forOthers  = []string{"log", "metrics"}
 )
 
-// canaries lives in an installation and notes what it must not repeat, and what it said.
+// canaries runs an installation, and collects the secrets, the contents of jobs, and all output.
 type canaries struct {
 	t       *testing.T
 	url     string
@@ -40,13 +40,13 @@ type canaries struct {
 	outside *httptest.Server
 
 	mu      sync.Mutex
-	said    map[string]*bytes.Buffer // by place
+	output  map[string]*bytes.Buffer // by place
 	secrets map[string]string
 	carried map[string]string
 	order   chan []byte
 }
 
-// Write is the log's.
+// Write receives the log.
 func (c *canaries) Write(text []byte) (int, error) {
 	c.note("log", text)
 	return len(text), nil
@@ -55,19 +55,19 @@ func (c *canaries) Write(text []byte) (int, error) {
 func (c *canaries) note(place string, text []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.said[place] == nil {
-		c.said[place] = &bytes.Buffer{}
+	if c.output[place] == nil {
+		c.output[place] = &bytes.Buffer{}
 	}
-	c.said[place].Write(append(text, '\n'))
+	c.output[place].Write(append(text, '\n'))
 }
 
-// secret is a new one that nobody is to be shown.
+// secret makes a secret that must not appear anywhere.
 func (c *canaries) secret(what string) string {
 	c.secrets[what] = "canary" + strings.ReplaceAll(what, " ", "") + apikey.New().ID()
 	return c.secrets[what]
 }
 
-// load is a new text that a job carries.
+// load makes a text for the contents of a job.
 func (c *canaries) load(what string) string {
 	c.carried[what] = "burden" + strings.ReplaceAll(what, " ", "") + apikey.New().ID()
 	return c.carried[what]
@@ -75,7 +75,7 @@ func (c *canaries) load(what string) string {
 
 func (c *canaries) key(what string) string {
 	text := apikey.New().Reveal()
-	c.secrets[what] = text[len("jw_"):][13:] // its id is no secret
+	c.secrets[what] = text[len("jw_"):][13:] // the id of the key is not secret
 	return text
 }
 
@@ -83,9 +83,9 @@ func (c *canaries) signing(what string) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(c.secret(what)+strings.Repeat("x", 10)))
 }
 
-func TestNoSecretIsFoundInWhatIsSaidAndKept(t *testing.T) {
+func TestNoSecretIsInOutputOrStorage(t *testing.T) {
 	c := &canaries{
-		t: t, said: map[string]*bytes.Buffer{}, secrets: map[string]string{}, carried: map[string]string{},
+		t: t, output: map[string]*bytes.Buffer{}, secrets: map[string]string{}, carried: map[string]string{},
 		order: make(chan []byte, 1),
 	}
 	c.outside = httptest.NewServer(http.HandlerFunc(c.answer))
@@ -126,7 +126,7 @@ func TestNoSecretIsFoundInWhatIsSaidAndKept(t *testing.T) {
 	}
 }
 
-// set fills every secret setting that an installation has without TLS.
+// set sets every secret setting of an installation without TLS.
 func (c *canaries) set() {
 	queries := filepath.Join(c.t.TempDir(), "queries.json")
 	if err := os.WriteFile(queries, []byte(`{"one": {"sql": "select 1"}}`), 0o600); err != nil {
@@ -152,31 +152,31 @@ func (c *canaries) set() {
 	}
 }
 
-// answer is an outside system's.
+// answer serves as an outside system.
 func (c *canaries) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	switch r.URL.Path {
 	case "/external":
 		c.order <- body
 		w.WriteHeader(http.StatusAccepted)
-	case "/told":
+	case "/ended":
 	case "/gone":
 		w.WriteHeader(http.StatusGone)
 	default:
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write(body) // comes back in the failure's message
+		_, _ = w.Write(body) // it is repeated in the message of the failure
 	}
 }
 
 func (c *canaries) visit(ctx context.Context) {
-	for { // the key is kept as soon as the database answers
+	for { // the key is stored as soon as the database answers
 		if status, _ := c.ask(http.MethodGet, "/api/me", "", "X-Api-Key", c.admin); status == http.StatusOK {
 			break
 		}
 		select {
 		case <-ctx.Done():
-			c.t.Fatal("the bootstrap key lets nobody in")
-		case <-time.After(200 * time.Millisecond): // a failure a try, of 60 a minute
+			c.t.Fatal("the bootstrap key is not accepted")
+		case <-time.After(200 * time.Millisecond): // each try is a failure, of 60 a minute
 		}
 	}
 	c.comeIn()
@@ -192,7 +192,7 @@ func (c *canaries) visit(ctx context.Context) {
 	}
 }
 
-// ask notes the answer, body and headers.
+// ask sends a request and records the response with its headers.
 func (c *canaries) ask(method, path, body string, headers ...string) (status int, answer []byte) {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.url+path, strings.NewReader(body))
@@ -211,13 +211,13 @@ func (c *canaries) ask(method, path, body string, headers ...string) (status int
 	if answer, err = io.ReadAll(response.Body); err != nil {
 		c.t.Fatal(err)
 	}
-	if method != http.MethodPost || path != "/api/keys" { // whose answer is the key
+	if method != http.MethodPost || path != "/api/keys" { // whose response has the key
 		c.note("answers", fmt.Appendf(answer, "\n%v", response.Header))
 	}
 	return response.StatusCode, answer
 }
 
-// comeIn tries what is no key, and what was one.
+// comeIn tries invalid and revoked keys.
 func (c *canaries) comeIn() {
 	_, made := c.ask(http.MethodPost, "/api/keys", `{"name": "n", "ownerId": "acme", "roles": ["read"]}`, "X-Api-Key", c.admin)
 	var revoked struct{ KeyID, Key string }
@@ -246,11 +246,12 @@ func (c *canaries) comeIn() {
 	c.ask(http.MethodPost, "/api/jobs/callback", body, "webhook-id", "m", "webhook-timestamp", "1", "webhook-signature", "v1,"+c.secret("wrong signature"))
 }
 
-// runJobs has jobs of all sorts fail, whose payloads, URLs and answers are nobody else's.
+// runJobs has jobs of all types fail, whose payloads, URLs and responses must be shown only to clients that may read
+// them.
 func (c *canaries) runJobs() {
 	accepted := 0
 	for _, job := range []string{
-		fmt.Sprintf(`"jobType": "FUNCTION", "payload": {"url": "%s/x?token=%s", "data": %q}, "callbackUrl": "%s/told?token=%s"`,
+		fmt.Sprintf(`"jobType": "FUNCTION", "payload": {"url": "%s/x?token=%s", "data": %q}, "callbackUrl": "%s/ended?token=%s"`,
 			c.outside.URL, c.load("query"), c.load("data"), c.outside.URL, c.load("callback url")),
 		fmt.Sprintf(`"jobType": "SIMULATION", "payload": {"steps": [{"type": "HTTP_CALL", "url": "http://127.0.0.1:1/?token=%s"}]},
 			"callbackUrl": "%s/gone?token=%s"`, c.load("refused query"), c.outside.URL, c.load("gone")),
@@ -271,13 +272,13 @@ func (c *canaries) runJobs() {
 	}
 	id := c.submit(fmt.Sprintf(`"jobType": "EXTERNAL", "payload": {"url": "%s/external", "data": %q}`, c.outside.URL, c.load("order")))
 	var order struct{ Callback struct{ Secret string } }
-	var said []byte
+	var sent []byte
 	select {
-	case said = <-c.order:
+	case sent = <-c.order:
 	case <-time.After(time.Minute):
 		c.t.Fatal("nothing was ordered outside")
 	}
-	if err := json.Unmarshal(said, &order); err != nil || order.Callback.Secret == "" {
+	if err := json.Unmarshal(sent, &order); err != nil || order.Callback.Secret == "" {
 		c.t.Fatalf("ordered %+v, %v", order, err)
 	}
 	c.secrets["of an attempt"] = strings.TrimPrefix(order.Callback.Secret, "whsec_")
@@ -302,7 +303,7 @@ func (c *canaries) submit(job string) string {
 	return made.JobID
 }
 
-// follow looks at a job until it has ended.
+// follow reads a job until it has ended.
 func (c *canaries) follow(id string) {
 	for _, verb := range []string{"watch", "get", "logs", "deliveries get"} {
 		c.command(append(strings.Fields(verb), id)...)
@@ -310,8 +311,8 @@ func (c *canaries) follow(id string) {
 }
 
 func (c *canaries) command(args ...string) {
-	said, err := run(c.t, "", args...)
-	c.note("command line", fmt.Appendf([]byte(said), "%v", err))
+	printed, err := run(c.t, "", args...)
+	c.note("command line", fmt.Appendf([]byte(printed), "%v", err))
 }
 
 func (c *canaries) commandLine() {
@@ -331,7 +332,7 @@ func (c *canaries) commandLine() {
 	}
 }
 
-// readDisk takes in all that was stored: the databases with their log, and the broker's records.
+// readDisk reads all that was stored: the databases with their WAL, and the records of the broker.
 func (c *canaries) readDisk(dir string) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -349,16 +350,16 @@ func (c *canaries) readDisk(dir string) {
 	}
 }
 
-// search looks for a canary as it is, and as it may be written. One that was planted has to be found.
+// search searches for a canary in all its forms. One that was stored on purpose must be found.
 func (c *canaries) search(what, canary string, places []string) {
 	c.t.Helper()
 	found := ""
 	for _, place := range places {
-		if c.said[place].Len() == 0 {
+		if c.output[place].Len() == 0 {
 			c.t.Errorf("there is nothing in the %s", place)
 		}
 		for _, form := range forms(canary) {
-			if bytes.Contains(c.said[place].Bytes(), form) {
+			if bytes.Contains(c.output[place].Bytes(), form) {
 				found = place
 			}
 		}
@@ -372,13 +373,13 @@ func (c *canaries) search(what, canary string, places []string) {
 	}
 }
 
-// forms are of the middle of a text, as its ends may be cut off.
+// forms returns encodings of the middle of a text, because its ends may be cut off.
 func forms(canary string) [][]byte {
 	middle := canary[2 : len(canary)-2]
 	all := [][]byte{[]byte(middle), []byte(url.QueryEscape(middle)), []byte(hex.EncodeToString([]byte(middle)))}
 	for shift := range 3 {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), middle...))
-		all = append(all, []byte(text[(shift*8+5)/6:len(text)-1])) // first and last hold bits of what stands around
+		all = append(all, []byte(text[(shift*8+5)/6:len(text)-1])) // the first and the last character contain bits of the surrounding text
 	}
 	return all
 }

@@ -40,8 +40,8 @@ var (
 	}
 )
 
-// completions gives each command and flag its values for the shell's TAB. Ids of jobs are not completed, and no files
-// in their place.
+// completions gives each command and flag its values for the shell's TAB. The ids of jobs are not completed, and no
+// file names take their place.
 func completions(root *cobra.Command) {
 	cli.Each(root, func(cmd *cobra.Command) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")
@@ -58,7 +58,7 @@ func completions(root *cobra.Command) {
 				values = fixed("PENDING", "DELIVERED", "FAILED")
 			}
 			if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
-				panic(err) // the flag is there, and has no other
+				panic(err) // the flag exists and has no completion yet
 			}
 		}
 	})
@@ -68,7 +68,7 @@ func fixed(values ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// live asks the gateway. A gateway that does not answer completes nothing.
+// live asks the gateway. If the gateway does not respond, nothing is completed.
 func live(list func(ctx context.Context, cmd *cobra.Command) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
@@ -120,7 +120,7 @@ func completeControl(cmd *cobra.Command, args []string, text string) ([]string, 
 
 type named struct{ Name string }
 
-// listed asks for a page; the zero value where there is none.
+// listed requests a page; it returns the zero value on an error.
 func listed[T any](ctx context.Context, cmd *cobra.Command, what string) (page T) {
 	if _, err := cli.API(cmd).Do(ctx, http.MethodGet, cli.Path(what), "", nil, &page); err != nil {
 		cobra.CompDebugln(err.Error(), false)
@@ -161,7 +161,7 @@ func controlsOf(ctx context.Context, cmd *cobra.Command, kind string) (names []s
 	return names
 }
 
-// rejectedIDs are those of the latest rejected records, each with where it was and why.
+// rejectedIDs returns the ids of the latest rejected records, each with its place and reason.
 func rejectedIDs(ctx context.Context, cmd *cobra.Command) (ids []string) {
 	for _, r := range listed[steercmd.RejectedPage](ctx, cmd, "rejected").Rejected {
 		ids = append(ids, cli.Line(r.ID+"\t"+r.Place()+" "+r.Reason))

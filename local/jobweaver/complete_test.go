@@ -7,8 +7,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// TAB completed the names of files, whatever was asked for.
-func TestTheShellCompletesWhatThereIs(t *testing.T) {
+// TAB once completed the names of files for every argument.
+func TestCompletionOffersExistingNames(t *testing.T) {
 	answers := map[string]string{
 		"GET /api/job-types": `{"jobTypes":[{"name":"EMAIL"},{"name":"REPORT"}]}`,
 		"GET /api/workers":   `{"workers":[{"queues":["default","slow"]},{"queues":["default"]}]}`,

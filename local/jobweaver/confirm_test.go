@@ -15,8 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// terminal is a person at one: it runs the command line, types text once it prints the prompt, and returns what was
-// printed.
+// terminal runs the command line on a terminal, types text when the prompt appears, and returns the output.
 func terminal(t *testing.T, prompt, text string, args ...string) (string, error) {
 	t.Helper()
 	person, tty, err := pty.Open()
@@ -46,7 +45,7 @@ func terminal(t *testing.T, prompt, text string, args ...string) (string, error)
 			if text == "^C" {
 				stop()
 				ended <- <-ended
-				text = "\n" // to the goroutine that still reads: the terminal is open until it returns
+				text = "\n" // for the goroutine that still reads: the terminal is open until it returns
 			}
 			if _, err := io.WriteString(person, text); err != nil {
 				t.Fatal(err)
@@ -63,8 +62,8 @@ func threeJobs() map[string]string {
 	}
 }
 
-// Nothing asked before it gave a command to all jobs.
-func TestACommandToAllJobsAsksOnATerminal(t *testing.T) {
+// A command for all jobs once did not ask.
+func TestCommandForAllJobsAsksOnATerminal(t *testing.T) {
 	for _, c := range []struct {
 		args, prompt, typed string
 		code                int
@@ -92,7 +91,7 @@ func TestACommandToAllJobsAsksOnATerminal(t *testing.T) {
 	}
 }
 
-func TestNothingIsAskedAboutNoJob(t *testing.T) {
+func TestCommandThatMatchesNoJobDoesNotAsk(t *testing.T) {
 	g := newGateway(t, map[string]string{"GET /api/jobs": `{"jobs":[]}`})
 	out, err := terminal(t, "", "", "delete", "--all")
 	if err != nil || !strings.Contains(out, "no job matches") || len(g.asked) != 1 {
@@ -100,8 +99,8 @@ func TestNothingIsAskedAboutNoJob(t *testing.T) {
 	}
 }
 
-// ux 7
-func TestADryRunCountsAndDoesNothing(t *testing.T) {
+// Users want to see how many jobs a command would affect.
+func TestDryRunCountsAndChangesNothing(t *testing.T) {
 	for args, want := range map[string]string{
 		"delete --all --dry-run":                            "delete of 3 jobs; nothing was done\n",
 		"dead redrive --dry-run":                            "retry of 3 jobs; nothing was done\n",
@@ -122,7 +121,7 @@ func TestADryRunCountsAndDoesNothing(t *testing.T) {
 	}
 }
 
-func TestACountEnds(t *testing.T) {
+func TestCountIsBounded(t *testing.T) {
 	page := `{"jobs":[` + strings.Repeat(`{"jobId":"j"},`, 199) + `{"jobId":"j"}],"nextCursor":"more"}`
 	g := newGateway(t, map[string]string{"GET /api/jobs": page})
 	out, err := run(t, "", "delete", "--type", "A", "--since", "2026-01-02T03:04:05Z", "--dry-run")

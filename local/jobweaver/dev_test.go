@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Ctrl-C is how to stop it, and was an error.
+// Ctrl-C is the way to stop dev, and was once reported as an error.
 func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
 	t.Parallel()
 	out, code := interrupted(t, "", "JobWeaver is up", "dev", "--demo", "--port", "0", "--dir", t.TempDir())
@@ -19,7 +19,7 @@ func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
 	}
 }
 
-// Make printed an error at Ctrl-C. Nothing is built here: the command line is this test.
+// make once printed an error after Ctrl-C. This test builds nothing: it stands in for the command line.
 func TestCtrlCStopsMakeRunWithExitCode0(t *testing.T) {
 	t.Parallel()
 	out, code := pressed(t, makeRun(t, "exit 0"), "", "The gateway stays at")
@@ -45,7 +45,7 @@ func TestCtrlCStopsMakeRunWhileItCompiles(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildFailsMakeRun(t *testing.T) {
+func TestFailedBuildFailsMakeRun(t *testing.T) {
 	t.Parallel()
 	out, err := makeRun(t, "echo '# broken'; exit 1").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "# broken\n") || strings.Contains(string(out), "packages compiled") {
@@ -53,7 +53,7 @@ func TestAFailedBuildFailsMakeRun(t *testing.T) {
 	}
 }
 
-// makeRun is make run in a folder of its own, with a shell script as go.
+// makeRun prepares make run in its own folder, with a shell script in place of go.
 func makeRun(t *testing.T, script string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func makeRun(t *testing.T, script string) *exec.Cmd {
 		}
 	}
 	fake := filepath.Join(dir, "bin/go")
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // it must be executable
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", "-C", dir, "-f", makefile, "run", "ARGS=--port=0") //nolint:gosec // ours

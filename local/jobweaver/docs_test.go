@@ -72,13 +72,13 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// notRun is how many shell blocks of the README and of docs no test runs as they stand. Raise it only for commands that
+// notRun is how many shell blocks of the README and of docs no test runs as they are. Raise it only for commands that
 // need a cluster, Docker, or more than a reader's own machine.
 const notRun = 39
 
-// ux, "Docs as typed": every shell block and every request of the pages works as it is written, one after another on one
-// installation, and none leaves a pause, a limit or a schedule behind.
-func TestTheDocsWorkAsTyped(t *testing.T) {
+// Every shell block and every request of the pages works as it is written, one after another on one installation, and
+// none leaves a pause, a limit or a schedule behind.
+func TestCommandsInTheDocsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about pages, not about goroutines")
 	}
@@ -117,7 +117,8 @@ func TestTheDocsWorkAsTyped(t *testing.T) {
 	h.nothingIsLeft()
 }
 
-// statements are the commands of a block: each ends where bash has read a whole one, and is not continued in the next line.
+// statements returns the commands of a block. A command ends with the line at which bash has read it completely, unless
+// the next line continues it.
 func statements(t *testing.T, b block) []string {
 	t.Helper()
 	var all []string
@@ -144,10 +145,10 @@ func statements(t *testing.T, b block) []string {
 	return all
 }
 
-// placeholder is what a reader replaces by what an earlier command has printed.
+// placeholder matches what a reader replaces by the output of an earlier command.
 var placeholder = regexp.MustCompile(`<(jobId|operationId|secret)>`)
 
-// reader does what the pages say, in a clean folder, with `jobweaver dev` in another terminal.
+// reader follows the pages in an empty folder, with `jobweaver dev` in another terminal.
 type reader struct {
 	t          *testing.T
 	dir        string
@@ -204,7 +205,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// lookout closes seen when the text has been written to it.
+// lookout closes seen when the text is written to it.
 type lookout struct {
 	text, all string
 	seen      chan struct{}
@@ -236,12 +237,13 @@ func (r *reader) start(out io.Writer, name string, args ...string) (ended <-chan
 
 var port = regexp.MustCompile(`\b(8080|8025|9000|9001)\b`)
 
-// here has the ports of this test in the place of the pages'.
+// here replaces the ports of the pages by those of this test.
 func (r *reader) here(text string) string {
 	return port.ReplaceAllStringFunc(text, func(port string) string { return r.ports[port] })
 }
 
-// prelude has what the scripts of pages are made of. What a command has printed fills the placeholders of later ones.
+// prelude is the beginning of the scripts that are made from pages. The output of a command fills the placeholders in
+// later ones.
 const prelude = `set -um
 printed=$(mktemp) posted=$1 terminals=()
 trap 'for pid in "${terminals[@]}"; do kill -- -$pid; done; wait; rm -f "$printed"*' EXIT
@@ -281,7 +283,7 @@ beside() {
 }
 `
 
-// follow runs a page's script, in one shell, and reports whether all of it worked.
+// follow runs the script of a page in one shell, and reports whether all of it succeeded.
 func (r *reader) follow(page, script string) bool {
 	begin := time.Now()
 	ctx, stop := context.WithTimeout(r.t.Context(), 2*time.Minute)
@@ -303,8 +305,8 @@ func (r *reader) follow(page, script string) bool {
 	return err == nil
 }
 
-// everythingRan waits for the jobs that the pages' commands have submitted: a job that calls somebody or makes something
-// completes. Simulations may fail on purpose.
+// everythingRan waits for the jobs that the commands of the pages have submitted: a job that calls a server or makes a
+// file must complete. Simulations may fail on purpose.
 func (r *reader) everythingRan() {
 	for _, jobType := range []string{"EMAIL", "REPORT", "FUNCTION", "EXTERNAL"} {
 		var page struct{ Jobs []client.Job }

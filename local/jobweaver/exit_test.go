@@ -13,18 +13,18 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// Everything but a usage error was 1, as if the job had failed.
-func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
+// Every error but a usage error once had exit code 1, as if the job had failed.
+func TestExitCodeDistinguishesAFailedJobFromOtherErrors(t *testing.T) {
 	answers := map[string]string{"POST /api/jobs": `{"jobId":"failed"}`}
 	for id, status := range map[string]string{"completed": "COMPLETED", "failed": "FAILED", "cancelled": "CANCELLED"} {
 		answers["GET /api/jobs/"+id] = `{"jobId":"` + id + `","status":"` + status + `"}`
 	}
 	newGateway(t, answers)
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nobody.Close(); err != nil {
+	if err := unused.Close(); err != nil {
 		t.Fatal(err)
 	}
 	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
@@ -33,7 +33,7 @@ func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 		"watch completed": 0, "watch failed": cli.ExitFailed, "watch cancelled": cli.ExitCancelled, "submit - --watch": cli.ExitFailed,
 		"submit - --wait 1m": cli.ExitFailed, "submit - --wait 1m --watch": cli.ExitUsage, "get failed --wait 5m": 0,
 		"watch unknown": cli.ExitRefused, "get unknown": cli.ExitRefused, "cancel unknown": cli.ExitRefused,
-		"get j --url http://" + nobody.Addr().String(): cli.ExitUnreached, "watch j --url http://" + nobody.Addr().String(): cli.ExitUnreached,
+		"get j --url http://" + unused.Addr().String(): cli.ExitUnreached, "watch j --url http://" + unused.Addr().String(): cli.ExitUnreached,
 		"get j --url " + away.URL: cli.ExitUnreached,
 		"get":                     cli.ExitUsage, "get a b": cli.ExitUsage, "gte j": cli.ExitUsage, "topics fill": cli.ExitUsage, "keyset nonsense": cli.ExitUsage, "topics": 0, "get j --flag": cli.ExitUsage, "list --limit": cli.ExitUsage,
 		"get j --url localhost:8080": cli.ExitUsage, "get j --url ftp://x": cli.ExitUsage, "get j --url http://": cli.ExitUsage,
@@ -44,8 +44,8 @@ func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 	}
 }
 
-// A restart of the gateway ended watch and submit --watch at once.
-func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
+// A restart of the gateway once ended watch and submit --watch at once.
+func TestWatchSurvivesARestartOfTheGateway(t *testing.T) {
 	for _, args := range []string{"submit - --watch", "watch j1"} {
 		var asked atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
 				w.Header().Set("Content-Length", "100")
 				_, _ = w.Write([]byte("{"))
 				_ = http.NewResponseController(w).Flush()
-				panic(http.ErrAbortHandler) // as a gateway that is killed
+				panic(http.ErrAbortHandler) // like a gateway that is killed
 			case 3:
 				w.WriteHeader(http.StatusServiceUnavailable)
 			default:
@@ -75,7 +75,7 @@ func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
 	}
 }
 
-func TestSubmitWaitsNoLongerThanItIsTold(t *testing.T) {
+func TestSubmitWaitsNoLongerThanItsTimeout(t *testing.T) {
 	g := newGateway(t, map[string]string{"POST /api/jobs": `{"jobId":"j1"}`, "GET /api/jobs/j1": `{"jobId":"j1","status":"RUNNING"}`})
 	out, err := run(t, "{}", "submit", "-", "--wait", "300ms")
 	if cli.CodeOf(err) != cli.ExitNotYet || !strings.Contains(out, "RUNNING") || len(g.asked) < 3 {
@@ -83,8 +83,8 @@ func TestSubmitWaitsNoLongerThanItIsTold(t *testing.T) {
 	}
 }
 
-// A script that asks for JSON gets JSON, whatever happens.
-func TestAnErrorIsJSONWhereJSONIsAskedFor(t *testing.T) {
+// A script that asks for JSON gets JSON, even for errors.
+func TestErrorIsJSONWithOutputJSON(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)

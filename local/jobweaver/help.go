@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
 
-// groups are those in which --help lists the commands, with their order.
+// groups are the groups of commands in --help, with their order.
 var groups = []struct{ title, commands string }{
 	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
 	{"Many jobs, again and again", "operations schedules controls limit pause resume"},
@@ -35,7 +35,7 @@ Exit codes:
   130 interrupted or declined
 `
 
-// examples are by the command's name.
+// examples are by the name of the command.
 var examples = map[string]string{
 	"submit": `jobweaver submit --type SIMULATION --payload '{"steps":[{"type":"LOG","message":"hi"}]}' --watch
 jobweaver submit --type EMAIL --payload @mail.json --delay 10m --key order-17
@@ -75,7 +75,7 @@ jobweaver rejected redrive --all --dry-run`,
 	"limit":    "jobweaver limit type EMAIL --max-running 5 --starts-per-second 10\njobweaver limit type EMAIL --none",
 	"pause":    "jobweaver pause queue default",
 	"resume":   "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
-	"callback": `jobweaver callback ID 1 completed '{"parcel":17}'`,
+	"callback": `jobweaver callback ID 1 completed '{"shipment":17}'`,
 	"outbox": `jobweaver outbox sql --enqueue-role shop --relay-role relay > outbox.sql
 jobweaver outbox install postgres://owner@db.example:5432/shop
 jobweaver outbox list postgres://relay@db.example:5432/shop --rejected`,
@@ -91,7 +91,7 @@ jobweaver dev --only postgres,kafka`,
 	"migrate": "DATABASE_URL=postgres://postgres@localhost:5432/postgres jobweaver migrate --roles",
 }
 
-// newVersion prints what --version prints, as other programs have it as a command, too.
+// newVersion prints the same as --version: other programs have it as a command, too.
 func newVersion() *cobra.Command {
 	return cli.Verb("version", "Print the version", 0, func(cmd *cobra.Command, _ []string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "jobweaver", funchost.Version)
@@ -99,20 +99,20 @@ func newVersion() *cobra.Command {
 	})
 }
 
-// arrange groups the commands, and gives them their examples and the root its environment.
+// arrange groups the commands and adds their examples, and adds the environment to the root command.
 func arrange(root *cobra.Command) {
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for name := range strings.FieldsSeq(g.commands) {
 			cmd, _, err := root.Find([]string{name})
 			if err != nil {
-				panic(err) // the table stands above
+				panic(err) // the table is above
 			}
 			cmd.GroupID = g.title
 		}
 	}
 	cli.Each(root, func(cmd *cobra.Command) {
-		if cmd.HasParent() && !cmd.Runnable() { // or a word that is no command prints help, and exits with 0
+		if cmd.HasParent() && !cmd.Runnable() { // an unknown word would print help and exit with 0
 			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 		text := examples[strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")]

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	door "github.com/jobweaver/jobweaver/functions/gateway"
+	gatewayfunc "github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-func TestEachVerbOfKeysAsksOneThing(t *testing.T) {
+func TestEachKeysCommandSendsOneRequest(t *testing.T) {
 	made := `{"keyId":"k1","key":"jw_k1_secret","name":"shop"}`
 	revoked := `{"keyId":"k2","ownerId":"acme","name":"old \u001b[31m","roles":["submit","read"],"expiresAt":"2026-01-02T03:04:05Z",
 		"revokedAt":"2026-01-01T00:00:00Z"}`
@@ -69,7 +69,7 @@ func TestEachVerbOfKeysAsksOneThing(t *testing.T) {
 	}
 }
 
-func TestKeysFitIntoALine(t *testing.T) {
+func TestListedKeysFitOnALine(t *testing.T) {
 	newGateway(t, map[string]string{"GET /api/keys": `{"keys":[{"keyId":"le2akea4swkq","ownerId":"acme","roles":["submit","read"],
 		"name":"a shop","expiresAt":"2026-01-02T03:04:05Z","lastUsedAt":"2026-01-02T03:04:05Z"}]}`})
 	out, err := run(t, "", "keys", "list")
@@ -83,15 +83,15 @@ func TestKeysFitIntoALine(t *testing.T) {
 	}
 }
 
-// The whole beginning of an installation, on a gateway that asks everybody who they are.
-func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
+// The first steps of an installation, on a gateway with authentication.
+func TestFirstKeyOfAnInstallationManagesTheOthers(t *testing.T) {
 	at := pgtest.Database(t, migrations.API)
-	store, err := apidb.Open(t.Context(), pgtest.As(at, door.Name))
+	store, err := apidb.Open(t.Context(), pgtest.As(at, gatewayfunc.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	f, err := door.New(door.Config{Auth: door.AuthOn, Queues: []string{"default"}}, store)
+	f, err := gatewayfunc.New(gatewayfunc.Config{Auth: gatewayfunc.AuthOn, Queues: []string{"default"}}, store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 		t.Errorf("without a database: %v", err)
 	}
 	mounted := filepath.Join(t.TempDir(), "url") // as in a pod; the gateway's role has the rights for it
-	if err := os.WriteFile(mounted, []byte(pgtest.As(at, door.Name)), 0o600); err != nil {
+	if err := os.WriteFile(mounted, []byte(pgtest.As(at, gatewayfunc.Name)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("DATABASE_URL_FILE", mounted)
@@ -133,7 +133,7 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 	if me := do(boss, "keys", "me"); !strings.Contains(me, "installation true") {
 		t.Errorf("the first key is %q", me)
 	}
-	if done := do(boss, "audit", "--actor", "bootstrap"); strings.Count(done, "key.create") != 1 { // security M9
+	if done := do(boss, "audit", "--actor", "bootstrap"); strings.Count(done, "key.create") != 1 { // the audit log shows who made the first key
 		t.Errorf("audited %s", done)
 	}
 	shop := do(boss, "keys", "create", "shop", "--owner", "acme", "--role", "read", "--expires-in", "1h")
@@ -157,7 +157,7 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 	}
 }
 
-func TestTheFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
+func TestFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
 	t.Setenv("DATABASE_URL", pgtest.As(pgtest.Database(t, migrations.API), "notify"))
 	_, err := run(t, "", "keys", "bootstrap")
 	if err == nil || !strings.Contains(cli.Advice(err), "the gateway's role") {
@@ -169,7 +169,7 @@ func TestTheFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
 	}
 }
 
-func TestAKeyMayStandInAFileAndEndWithALine(t *testing.T) {
+func TestKeyMayBeInAFileWithALineEnd(t *testing.T) {
 	var came string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		came = r.Header.Get("Authorization")
@@ -197,7 +197,7 @@ func TestAKeyMayStandInAFileAndEndWithALine(t *testing.T) {
 	}
 }
 
-func TestWhoIsNotLetInIsToldWhatToSet(t *testing.T) {
+func TestUnauthorizedCommandNamesTheSetting(t *testing.T) {
 	t.Setenv("JOBWEAVER_CA_FILE", "")
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)

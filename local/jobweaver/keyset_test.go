@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestKeysAreMadePromotedAndRemoved(t *testing.T) {
+func TestKeysetKeysAreCreatedPromotedAndRemoved(t *testing.T) {
 	t.Setenv("ENCRYPTION_KEYSET_FILE", filepath.Join(t.TempDir(), "keys.json"))
 	do := func(args ...string) []string {
 		t.Helper()
@@ -31,7 +31,7 @@ func TestKeysAreMadePromotedAndRemoved(t *testing.T) {
 	}
 	for _, wrong := range []struct {
 		args []string
-		said string
+		want string
 	}{
 		{[]string{"create"}, "is there already"},
 		{[]string{"promote", "x"}, "jobweaver keyset list"},
@@ -40,7 +40,7 @@ func TestKeysAreMadePromotedAndRemoved(t *testing.T) {
 		{[]string{"remove"}, "jobweaver keyset remove KEY"},
 	} {
 		_, err := run(t, "", append([]string{"keyset"}, wrong.args...)...)
-		if err == nil || !strings.Contains(err.Error(), wrong.said) {
+		if err == nil || !strings.Contains(err.Error(), wrong.want) {
 			t.Errorf("%v: %v", wrong.args, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A log of more than a page was shown without its beginning, and nothing said so.
-func TestLogsShowsAllPagesInTheOrderOfTime(t *testing.T) {
+// Only the last page of a long log was once shown, without a hint.
+func TestLogsPrintsAllPagesInOrder(t *testing.T) {
 	pages := map[string][2]string{"": {"[3,4]", `"p2"`}, "p2": {"[2]", `"p1"`}, "p1": {"[0,1]", "null"}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Query().Get("cursor")]

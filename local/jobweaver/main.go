@@ -1,5 +1,5 @@
-// Command jobweaver is the one binary for people: a complete installation on a laptop, and a client for one
-// that runs elsewhere.
+// Command jobweaver is the binary for people: it runs a complete installation on a laptop, and is a client of
+// installations elsewhere.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// gateway answers like one, and keeps what it was asked.
+// gateway answers like a gateway, and records the requests.
 type gateway struct {
 	*httptest.Server
 	asked []string
@@ -43,19 +43,19 @@ func newGateway(t *testing.T, answers map[string]string) *gateway {
 func run(t *testing.T, stdin string, args ...string) (out string, err error) {
 	t.Helper()
 	root := newRoot()
-	var said bytes.Buffer
-	root.SetOut(&said)
-	root.SetErr(&said)
+	var printed bytes.Buffer
+	root.SetOut(&printed)
+	root.SetErr(&printed)
 	root.SetIn(strings.NewReader(stdin))
 	root.SetArgs(args)
 	err = cli.Execute(t.Context(), root)
-	return said.String(), err
+	return printed.String(), err
 }
 
 const ended = `{"jobId":"j1","jobType":"T","queue":"default","status":"%s","attempt":1,"createdAt":"2026-01-02T03:04:05Z",
 	"updatedAt":"2026-01-02T03:04:05Z","lastError":{"errorCode":"X","message":"bad \u001b[31mred"}}`
 
-func TestWatchExitsAsTheJobEnded(t *testing.T) {
+func TestWatchExitCodeShowsTheEndOfTheJob(t *testing.T) {
 	for status, code := range map[string]int{"COMPLETED": 0, "FAILED": 1, "CANCELLED": 2} {
 		newGateway(t, map[string]string{"GET /api/jobs/j1": strings.Replace(ended, "%s", status, 1)})
 		out, err := run(t, "", "watch", "j1")
@@ -90,7 +90,7 @@ func TestSubmitTakesAFileStandardInputOrFlags(t *testing.T) {
 	} {
 		out, err := run(t, c.stdin, c.args...)
 		if err != nil || out != "j1\n" || string(g.body) != c.want {
-			t.Errorf("%s: said %q, %v; sent %s", name, out, err, g.body)
+			t.Errorf("%s: printed %q, %v; sent %s", name, out, err, g.body)
 		}
 	}
 	payload := filepath.Join(t.TempDir(), "payload.json")
@@ -113,7 +113,7 @@ func TestSubmitTakesAFileStandardInputOrFlags(t *testing.T) {
 	}
 }
 
-func TestABatchSaysWhatWasRefused(t *testing.T) {
+func TestBatchPrintsTheRefusedJobs(t *testing.T) {
 	newGateway(t, map[string]string{"POST /api/jobs/batch": `{"results":[{"status":202,"jobId":"j1"},
 		{"status":400,"error":{"status":400,"errorCode":"API.INVALID_JOB_REQUEST","message":"no"}}]}`})
 	out, err := run(t, `{"jobs":[{},{}]}`, "submit", "-")
@@ -122,7 +122,7 @@ func TestABatchSaysWhatWasRefused(t *testing.T) {
 	}
 }
 
-func TestListFiltersAndSaysWhereToGoOn(t *testing.T) {
+func TestListFiltersAndPrintsTheNextPage(t *testing.T) {
 	g := newGateway(t, map[string]string{
 		"GET /api/jobs": `{"jobs":[` + strings.Replace(ended, "%s", "FAILED", 1) + `],"nextCursor":"abc"}`,
 	})
@@ -135,7 +135,7 @@ func TestListFiltersAndSaysWhereToGoOn(t *testing.T) {
 	}
 }
 
-func TestOutputIsJSONWhereAskedFor(t *testing.T) {
+func TestOutputIsJSONIfRequested(t *testing.T) {
 	newGateway(t, map[string]string{"GET /api/jobs/j1": strings.Replace(ended, "%s", "FAILED", 1)})
 	out, err := run(t, "", "get", "j1", "-o", "json")
 	if err != nil || !json.Valid([]byte(out)) {
@@ -147,7 +147,7 @@ func TestOutputIsJSONWhereAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheAPIIsSaidWhole(t *testing.T) {
+func TestErrorOfTheAPIIsPrintedCompletely(t *testing.T) {
 	newGateway(t, nil)
 	for _, command := range []string{"get", "cancel", "retry", "watch"} {
 		_, err := run(t, "", command, "nobody")

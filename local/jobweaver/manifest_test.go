@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheJobsOfTheClusterGiveCommandsThatThereAre(t *testing.T) {
+func TestClusterJobsUseExistingCommands(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../knative/common/jobs.yaml")
 	if err != nil {

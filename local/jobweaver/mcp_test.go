@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/mcptools"
 )
 
-// newAgent connects to a tool server of a gateway that answers so, and has the real contract.
+// newAgent connects to a tool server of a gateway that has the real contract and returns these answers.
 func newAgent(t *testing.T, write bool, answers map[string]string) (*gateway, *mcp.ClientSession) {
 	t.Helper()
 	contract, err := os.ReadFile("../../functions/gateway/openapi.json")
@@ -56,7 +56,7 @@ func toolsOf(t *testing.T, agent *mcp.ClientSession) map[string]*mcp.Tool {
 	return tools
 }
 
-func TestAgentsGetToolsThatReadUnlessTheyMayWrite(t *testing.T) {
+func TestAgentsGetReadOnlyToolsUnlessWriteIsAllowed(t *testing.T) {
 	_, reader := newAgent(t, false, nil)
 	_, writer := newAgent(t, true, nil)
 	read, all := toolsOf(t, reader), toolsOf(t, writer)
@@ -87,7 +87,7 @@ func TestAgentsGetToolsThatReadUnlessTheyMayWrite(t *testing.T) {
 	}
 }
 
-func TestTheSchemaOfEachToolStandsAlone(t *testing.T) {
+func TestSchemaOfEachToolIsSelfContained(t *testing.T) {
 	_, agent := newAgent(t, true, nil)
 	for name, tool := range toolsOf(t, agent) {
 		compiler := jsonschema.NewCompiler()
@@ -108,7 +108,7 @@ func TestTheSchemaOfEachToolStandsAlone(t *testing.T) {
 	}
 }
 
-func TestAToolAsksTheAPI(t *testing.T) {
+func TestToolCallsTheAPI(t *testing.T) {
 	g, agent := newAgent(t, true, map[string]string{
 		"GET /api/jobs/a/b?": `{"jobId":"a/b?"}`, "GET /api/jobs": `{"jobs":[]}`, "POST /api/jobs": `{"jobId":"j1"}`,
 		"GET /api/stats": `"` + strings.Repeat("x", mcptools.MaxToolAnswer) + `"`, "DELETE /api/schedules/nightly": "",
@@ -149,7 +149,7 @@ func TestAToolAsksTheAPI(t *testing.T) {
 	}
 }
 
-func TestMCPSpeaksOnStandardInputAndOutputUntilTheAgentGoes(t *testing.T) {
+func TestMCPServesOnStandardInputAndOutputUntilTheAgentDisconnects(t *testing.T) {
 	newAgent(t, false, nil) // sets JOBWEAVER_URL
 	in, asks := io.Pipe()
 	answers, out := io.Pipe()

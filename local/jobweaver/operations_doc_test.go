@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// Each jobweaver command in the README and in docs is one, with its flags, those too that no test runs.
-func TestTheDocsNameCommandsThatThereAre(t *testing.T) {
+// Each jobweaver command in the README and in docs exists with its flags, even those that no test runs.
+func TestDocsNameExistingCommands(t *testing.T) {
 	t.Parallel()
 	count := 0
 	for _, page := range pages(t) {
 		if page == "docs/events.md" || page == "docs/settings.md" {
-			continue // they have none, but sentences about jobweaver
+			continue // these have no commands, but sentences about jobweaver
 		}
 		text, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
@@ -34,10 +34,10 @@ func TestTheDocsNameCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// commands are those at the beginning of a line or of a piece of code.
+// commands matches commands at the beginning of a line or of a code span.
 var commands = regexp.MustCompile("(?m)(?:`|^ *|\\$\\()(?:bin/)?jobweaver ([a-z][^`|\n#;)]*)")
 
-// Each alert's runbook begins with a command, in code.
+// Each alert's runbook begins with a command, as a code span.
 func TestEachRunbookBeginsWithACommand(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(root + "/docs/runbooks.md")
@@ -52,8 +52,9 @@ func TestEachRunbookBeginsWithACommand(t *testing.T) {
 	}
 }
 
-// TestTheOperationsGuideNamesWhatThereIs: each test that it names exists. After a disaster there is no time to find out.
-func TestTheOperationsGuideNamesWhatThereIs(t *testing.T) {
+// TestOperationsGuideNamesExistingTests checks that each test in the guide exists: after a disaster there is no time
+// to find out.
+func TestOperationsGuideNamesExistingTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -85,7 +86,7 @@ func notACommand(words []string) string {
 	}
 	for _, word := range rest {
 		if word == "--" {
-			break // what follows is another program's
+			break // the rest belongs to another program
 		}
 		if flag, ok := strings.CutPrefix(word, "--"); ok && cmd.Flag(flag) == nil {
 			return "it has no flag --" + flag

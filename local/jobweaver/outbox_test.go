@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func TestTheOutboxCommands(t *testing.T) {
+func TestOutboxCommands(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Empty(t)
 	run := func(args ...string) (string, error) {
@@ -63,7 +63,7 @@ func TestTheOutboxCommands(t *testing.T) {
 	}
 }
 
-// reject has a gateway refuse all that waits.
+// reject has a gateway refuse all waiting rows.
 func reject(t *testing.T, url string) {
 	t.Helper()
 	outbox, err := outboxdb.Open(t.Context(), url)

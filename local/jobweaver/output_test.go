@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A script gets the numbers that the API has written, in its order.
-func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
+// A script gets the numbers of the API unchanged, in the same order.
+func TestJSONOutputIsTheResponseOfTheAPI(t *testing.T) {
 	const job = `{"jobId":"j1","payload":{"z":12345678901234567890,"a":1.10,"m":1e400,"html":"\u003cb\u003e"},"empty":{},"status":"FAILED"}`
 	const want = `{
   "jobId": "j1",
@@ -22,14 +22,14 @@ func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
 `
 	for _, args := range []string{"get j1", "watch j1", "list", "submit -", "submit - --watch"} {
 		newGateway(t, map[string]string{"GET /api/jobs/j1": job, "GET /api/jobs": job, "POST /api/jobs": job})
-		out, _ := run(t, "{}", append(strings.Fields(args), "-o", "json")...) // watch returns how the job ended
+		out, _ := run(t, "{}", append(strings.Fields(args), "-o", "json")...) // watch returns the end of the job as an error
 		if out != want {
 			t.Errorf("%s: printed %s", args, out)
 		}
 	}
 }
 
-// ux 14, the part of the command line
+// Numbers without units, in random order, cannot be read.
 func TestStatsHaveUnitsAndTheShortestWindowFirst(t *testing.T) {
 	newGateway(t, map[string]string{"GET /api/stats": `{"asOf":"2026-01-02T03:04:05Z",
 		"throughput":{"perSecond":{"1h":{},"5m":{},"1m":{}}},"latency":{"5m":{"run":{"p50Ms":0.25,"p95Ms":999.96,"p99Ms":87029.4}}}}`})
@@ -45,8 +45,8 @@ func TestStatsHaveUnitsAndTheShortestWindowFirst(t *testing.T) {
 	}
 }
 
-// ux 4
-func TestNamesAreWhatOtherCommandsTake(t *testing.T) {
+// The output of --output name is the input of other commands.
+func TestNamesAreArgumentsOfOtherCommands(t *testing.T) {
 	answers := map[string]string{
 		"GET /api/jobs":           `{"jobs":[{"jobId":"j1","tags":["x"]},{"jobId":"j\u001b2"}],"nextCursor":null}`,
 		"GET /api/jobs/dead":      `{"jobs":[],"nextCursor":null}`,

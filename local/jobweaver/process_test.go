@@ -16,11 +16,11 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// processEnv makes this test's binary the command line.
+// processEnv makes this test's binary run the command line.
 const processEnv = "JOBWEAVER_TEST_PROCESS"
 
-// interrupted starts the command line on a terminal, presses Ctrl-C once it has printed the text, and returns all that
-// it printed and its exit code.
+// interrupted starts the command line on a terminal, presses Ctrl-C once it has printed the text, and returns its
+// output and its exit code.
 func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -30,7 +30,7 @@ func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
 	return pressed(t, exec.CommandContext(t.Context(), self, args...), url, text) //nolint:gosec // ourselves
 }
 
-// pressed does the same with a command that starts it.
+// pressed does the same with a command that starts the command line.
 func pressed(t *testing.T, cmd *exec.Cmd, url, text string) (string, int) {
 	t.Helper()
 	cmd.Env = append(cmd.Environ(), processEnv+"=1", "JOBWEAVER_URL="+url)
@@ -58,7 +58,7 @@ func pressed(t *testing.T, cmd *exec.Cmd, url, text string) (string, int) {
 	return seen.String(), cmd.ProcessState.ExitCode()
 }
 
-func TestCtrlCEndsTheCommandLineAndNothingIsDone(t *testing.T) {
+func TestCtrlCAtAPromptEndsTheCommandWithoutAChange(t *testing.T) {
 	t.Parallel()
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

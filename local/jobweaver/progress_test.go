@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// growing is a gateway with an operation that ends with the fifth look at it.
+// growing is a gateway with an operation that has ended when it is read for the fifth time.
 func growing(t *testing.T) *httptest.Server {
 	t.Helper()
 	var looks atomic.Int64
@@ -27,8 +27,8 @@ func growing(t *testing.T) *httptest.Server {
 	return server
 }
 
-// A redrive of 11,640 jobs printed two lines in 86 s.
-func TestAnOperationShowsItsProgress(t *testing.T) {
+// A redrive of 11,640 jobs once printed two lines in 86 s.
+func TestOperationShowsItsProgress(t *testing.T) {
 	t.Setenv("JOBWEAVER_URL", growing(t).URL)
 	out, err := run(t, "", "retry", "--type", "A", "--wait")
 	if err != nil || !strings.Contains(out, "retry: 80 of 400 jobs done, 120 asked\n") || strings.ContainsAny(out, "\r%") {

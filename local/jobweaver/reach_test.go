@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/certtest"
 )
 
-func TestTheCommandLineKnowsTheAPIByItsCAAndShowsACertificate(t *testing.T) {
+func TestCommandLineVerifiesTheAPIAndPresentsACertificate(t *testing.T) {
 	ca := certtest.New(t)
 	pair := ca.Issue(t, "127.0.0.1")
 	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
@@ -27,7 +27,7 @@ func TestTheCommandLineKnowsTheAPIByItsCAAndShowsACertificate(t *testing.T) {
 	}))
 	server.TLS = &tls.Config{
 		Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
-		// By 1.3 a client is refused while it sends its request, and may see no more than a broken connection.
+		// With TLS 1.3 a client is refused while it sends its request, and may only see a broken connection.
 		MaxVersion: tls.VersionTLS12,
 	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)

@@ -52,14 +52,14 @@ func TestRejectedRecordsAreListedShownRedrivenAndDeleted(t *testing.T) {
 	}
 	g := newGateway(t, someRejected())
 	out, _ := run(t, "", "rejected", "show", "r1")
-	for _, want := range []string{"/yBnYXJiYWdl (base64)", "stranger", "header nobody    -", "key              k"} {
+	for _, want := range []string{"/yBnYXJiYWdl (base64)", "stranger", "header empty     -", "key              k"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("printed %q, asked %v", out, g.asked)
 		}
 	}
 }
 
-func TestARecordThatIsRefusedHoldsUpNoneOfTheOthers(t *testing.T) {
+func TestRefusedRecordDoesNotStopTheOthers(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Path)
@@ -88,7 +88,7 @@ func TestARecordThatIsRefusedHoldsUpNoneOfTheOthers(t *testing.T) {
 	}
 }
 
-func TestRejectedRecordsAreAskedAboutOnATerminal(t *testing.T) {
+func TestCommandForRejectedRecordsAsksOnATerminal(t *testing.T) {
 	for _, c := range []struct {
 		args, prompt, typed string
 		code                int
@@ -108,7 +108,7 @@ func TestRejectedRecordsAreAskedAboutOnATerminal(t *testing.T) {
 	}
 }
 
-func TestAScriptMustSayYesToManyRejectedRecords(t *testing.T) {
+func TestScriptNeedsYesForManyRejectedRecords(t *testing.T) {
 	for args, want := range map[string]string{
 		"rejected delete --topic x": "--yes", "rejected redrive --all": "--yes", "rejected redrive": "--topic", "rejected delete": "--all",
 		"rejected delete r1 --all": "either", "rejected delete --all --topic x --yes": "without another", "rejected redrive r1 --dry-run": "either",
@@ -122,7 +122,7 @@ func TestAScriptMustSayYesToManyRejectedRecords(t *testing.T) {
 	}
 	g := newGateway(t, someRejected())
 	if _, err := run(t, "", "rejected", "redrive", "--topic", "job-created"); cli.CodeOf(err) != cli.ExitRefused ||
-		!slices.Contains(g.asked, "POST /api/rejected/r1/redrive") { // r2 is not there
+		!slices.Contains(g.asked, "POST /api/rejected/r1/redrive") { // r2 does not exist
 		t.Errorf("%v, asked %v", err, g.asked)
 	}
 }

@@ -24,7 +24,7 @@ func runSecrets(t *testing.T, dir string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// filesOf are the files of a folder, by their names in it.
+// filesOf returns the contents of the files in a folder by name.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -43,11 +43,11 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Docker compose's secrets stood in the repository.
-func TestSecretsAreMadeOnceAndKept(t *testing.T) {
+// The secrets for docker compose were once in the repository.
+func TestSecretsAreCreatedOnce(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()
-	said, err := runSecrets(t, dir, "create")
+	printed, err := runSecrets(t, dir, "create")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSecretsAreMadeOnceAndKept(t *testing.T) {
 		t.Fatalf("%d files", len(first))
 	}
 	for name, text := range first {
-		if strings.Contains(said, text) {
+		if strings.Contains(printed, text) {
 			t.Errorf("%s is printed", name)
 		}
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o444 {
@@ -99,7 +99,7 @@ func TestSecretsAreMadeOnceAndKept(t *testing.T) {
 	}
 }
 
-func TestASecretThatCannotBeUsedStopsTheStart(t *testing.T) {
+func TestUnusableSecretPreventsTheStart(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"admin/key", "webhook/secret", "server/password"} {
 		dir := t.TempDir()

@@ -20,9 +20,9 @@ import (
 
 const serversPage = "docs/servers.md"
 
-// The commands of docs/servers.md, with a folder in the place of /etc/jobweaver, make the databases, the topics and a file
-// of settings for each function, by which it comes into its database as its role.
-func TestTheServersPageSetsUpAnInstallation(t *testing.T) {
+// The commands of docs/servers.md, with a folder in place of /etc/jobweaver, make the databases, the topics and a
+// settings file for each function, with which the function connects to its database as its role.
+func TestServersPageSetsUpAnInstallation(t *testing.T) {
 	t.Parallel()
 	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestTheServersPageSetsUpAnInstallation(t *testing.T) {
 	}
 }
 
-// setUp are the commands of the page's steps 1 and 2. Nobody sources them unchanged: they are for root.
+// setUp returns the commands of steps 1 and 2 of the page, adapted so that they run without root.
 func setUp(t *testing.T) string {
 	t.Helper()
 	var script string
@@ -86,7 +86,8 @@ func setUp(t *testing.T) string {
 	return script
 }
 
-// sourced are the settings of a file as the shell reads it. systemd reads the same: there is nothing to expand.
+// sourced returns the settings of a file as the shell reads them. systemd reads the same, because they contain nothing
+// to expand.
 func sourced(t *testing.T, path string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "env", "-i", "bash", "-c", `set -a; . "$1"; env`, "bash", path).Output() //nolint:gosec // a test's
@@ -114,8 +115,8 @@ func whoIs(t *testing.T, url string) (who string) {
 	return who
 }
 
-// systemd itself reads the units, with a program that exists in the place of the functions.
-func TestTheServersPagesUnitsAreSystemds(t *testing.T) {
+// systemd itself checks the units, with an existing program in place of the functions.
+func TestUnitsOfTheServersPageAreValid(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); errors.Is(err, exec.ErrNotFound) {
 		t.Skip("there is no systemd-analyze")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Get, list and watch said PENDING and nothing else.
-func TestAJobIsShownWithWhatItWaitsFor(t *testing.T) {
+// get, list and watch once printed PENDING and nothing else.
+func TestJobIsShownWithWhatItWaitsFor(t *testing.T) {
 	instant := func(text string) string {
 		parsed, err := time.Parse(time.RFC3339, text)
 		if err != nil {

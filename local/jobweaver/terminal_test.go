@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// Whatever jobs, workers and others have said, the terminal of who looks at it shows text and obeys nothing.
-func TestNothingThatOthersSayDrawsOnTheTerminal(t *testing.T) {
+// Texts of jobs, workers and clients must not control the terminal of the user who reads them.
+func TestTextsOfOthersDoNotControlTheTerminal(t *testing.T) {
 	const evil = "a\x1b]0;title\a\x1b[2J\x9b31m\u009b2J\u202egnp.exe\u2066\x7f\b\r\x00\U000e0001z"
-	said, err := json.Marshal(strings.ToValidUTF8(evil, "?"))
+	text, err := json.Marshal(strings.ToValidUTF8(evil, "?"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestNothingThatOthersSayDrawsOnTheTerminal(t *testing.T) {
 		"GET /api/schedules":    `{"schedules":[{"name":EVIL,"cron":EVIL,"timeZone":EVIL,"ownerId":EVIL}]}`,
 		"GET /api/controls":     `{"controls":[{"kind":EVIL,"name":EVIL,"by":EVIL,"paused":true}]}`,
 	} {
-		answers[question] = strings.ReplaceAll(answer, "EVIL", string(said))
+		answers[question] = strings.ReplaceAll(answer, "EVIL", string(text))
 	}
 	for _, verb := range []string{
 		"get j1", "get j1 -o json", "watch j1", "logs j1", "list", "list -o json", "workers", "workers -o json", "schedules list", "controls",

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-func TestEachVerbAsksOneThing(t *testing.T) {
+func TestEachCommandSendsOneRequest(t *testing.T) {
 	t.Setenv("JOBWEAVER_CALLBACK_SECRET", "whsec_x")
 	answers := map[string]string{}
 	for _, asked := range []string{
@@ -77,8 +77,8 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"delete j1":                                  {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
 		"reschedule j1 --at 2026-01-02T03:04:05Z":    {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
 		"callback j1 2 completed":                    {"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","status":"COMPLETED"}`, "attempt 2 of j1"},
-		`callback j1 2 completed {"parcel":17}`: {
-			"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","output":{"parcel":17},"status":"COMPLETED"}`, "attempt 2 of j1",
+		`callback j1 2 completed {"shipment":17}`: {
+			"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","output":{"shipment":17},"status":"COMPLETED"}`, "attempt 2 of j1",
 		},
 		"callback j1 2 failed --final --code A --message m": {
 			"POST /api/jobs/callback", `{"attempt":2,"errorCode":"A","jobId":"j1","message":"m","retryable":false,"status":"FAILED"}`, "taken",
@@ -90,7 +90,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"retry --status FAILED --type A":                            {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
 		"cancel --ordering-key k --wait":                            {"GET /api/operations/o1?wait=30000ms", "", "COMPLETED"},
 		"dead redrive --yes":                                        {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
-		"dead redrive --all --yes":                                  {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
+		"dead redrive --all --yes":                                  {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
 		"dead redrive --type A":                                     {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
 		"list --search refused --ordering-key k":                    {"GET /api/jobs?orderingKey=k&q=refused", "", "j1"},
 		"dead --search refused":                                     {"GET /api/jobs/dead?q=refused", "", "no jobs"},
@@ -143,7 +143,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	}
 }
 
-func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
+func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 	g := newGateway(t, nil)
 	for _, args := range [][]string{
 		{"cancel", "--search", "x"}, {"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
@@ -154,9 +154,9 @@ func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
 		{"change"}, {"change", "j1"}, {"change", "j1", "--type", "A"}, {"change", "j1", "-", "--priority", "1"}, {"run-again"}, {"run-again", "j1", "-", "--priority", "1"}, {"run-again", "j1", "--set", "priority"}, {"run-again", "j1", "--set", "a..b=1"},
 		{"run-again", "j1", "--set", "payload.a=1", "--payload", "{}"}, {"run-again", "j1", "--set", "a=1", "--set", "a=2"}, {"run-again", "j1", "--watch", "--wait", "1s"},
 		{"submit", "-"}, {"submit", "--type", "A", "--retry-policy", "fixed"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "xml"},
-		{"cancel", "--all"}, {"retry", "--all"}, {"delete", "--all"}, {"delete", "--status", "FAILED"}, {"dead", "redrive"}, {"dead", "redrive", "--all"}, // ux 7
+		{"cancel", "--all"}, {"retry", "--all"}, {"delete", "--all"}, {"delete", "--status", "FAILED"}, {"dead", "redrive"}, {"dead", "redrive", "--all"},
 	} {
-		if _, err := run(t, "", args...); cli.CodeOf(err) != cli.ExitUsage { // ux 5, ux 8
+		if _, err := run(t, "", args...); cli.CodeOf(err) != cli.ExitUsage {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

@@ -1253,7 +1253,7 @@ export interface components {
         WorkQueues: components["schemas"]["Queue"][];
         /** @description The name of the pull worker. A process with several pull workers has a name for each. */
         WorkerName: string;
-        /** @description The secret name of an attempt */
+        /** @description The secret name of an attempt. Only its pull worker knows it. */
         WorkToken: string;
         WorkClaim: {
             worker: components["schemas"]["WorkerName"];
@@ -1626,7 +1626,7 @@ export interface components {
             paused: boolean;
             startAt: components["schemas"]["InstantOrNull"];
             endAt: components["schemas"]["InstantOrNull"];
-            /** @description Null while the schedule is paused */
+            /** @description Null while the schedule is paused, and after its last tick. */
             nextAt: components["schemas"]["InstantOrNull"];
             upcoming: components["schemas"]["Instant"][];
             /** @description The last tick that fired. */
@@ -6162,7 +6162,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The database is away */
+            /** @description The database is away, or the process is stopping. */
             503: {
                 headers: {
                     [name: string]: unknown;

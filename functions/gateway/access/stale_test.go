@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apikey"
 )
 
-func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
+func TestKeyReadBeforeItsRevocationIsNotCached(t *testing.T) {
 	t.Parallel()
 	key := apikey.New()
 	hash := key.Hash()
@@ -30,7 +30,7 @@ func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
 		if reads++; reads > 1 {
 			return []keystore.Key{revoked}, nil
 		}
-		k.Forget(key.ID()) // it is revoked while the answer of the database is on its way
+		k.Forget(key.ID()) // the key is revoked while the database's response is on its way
 		return []keystore.Key{live}, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -43,7 +43,7 @@ func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
 	}
 }
 
-// hanging is an issuer that answers when it is let go.
+// hanging makes an issuer that responds only when the test lets it.
 func hanging(t *testing.T) (i *Issuer, asked *atomic.Int32, answer chan<- struct{}) {
 	t.Helper()
 	asked = &atomic.Int32{}
@@ -70,7 +70,7 @@ func hanging(t *testing.T) (i *Issuer, asked *atomic.Int32, answer chan<- struct
 	return i, asked, gate
 }
 
-func TestTokensThatComeWhileTheIssuerHangsWaitForItOnce(t *testing.T) {
+func TestTokensWhileTheIssuerHangsWaitForOneRequest(t *testing.T) {
 	t.Parallel()
 	i, asked, _ := hanging(t)
 	i.waits = 2 * time.Second
@@ -88,13 +88,13 @@ func TestTokensThatComeWhileTheIssuerHangsWaitForItOnce(t *testing.T) {
 	}
 }
 
-func TestTokensOfUnknownKeysDoNotKeepTheIssuerFromBeingAsked(t *testing.T) {
+func TestTokensWithUnknownKeysDoNotBlockRequestsToTheIssuer(t *testing.T) {
 	t.Parallel()
 	i, asked, answer := hanging(t)
 	for range 100 {
 		answer <- struct{}{}
 	}
-	// {"alg":"RS256","kid":"none"}, and claims and a signature that are none.
+	// A token with {"alg":"RS256","kid":"none"} and invalid claims and signature.
 	const unknown = "eyJhbGciOiJSUzI1NiIsImtpZCI6Im5vbmUifQ.e30.AAAA"
 	for range 20 {
 		if _, err := i.Authenticate(t.Context(), unknown); !errors.Is(err, ErrUnknown) {
@@ -110,8 +110,8 @@ func TestTokensOfUnknownKeysDoNotKeepTheIssuerFromBeingAsked(t *testing.T) {
 	}
 }
 
-// security L6
-func TestKeysFromAnAddressOfGuessersAreReadLast(t *testing.T) {
+// An attacker with many wrong keys must not delay the keys of other clients.
+func TestKeysFromAnAddressWithManyFailuresAreReadLast(t *testing.T) {
 	t.Parallel()
 	k := NewKeyring(nil)
 	suspect, stranger := func() bool { return true }, func() bool { return false }
@@ -149,8 +149,8 @@ func TestKeysFromAnAddressOfGuessersAreReadLast(t *testing.T) {
 	}
 }
 
-// security L8
-func TestWhileTheIssuerHangsItsOldKeysAreGood(t *testing.T) {
+// An issuer that hangs must not lock out users: its old keys verify tokens for up to keysStale.
+func TestOldKeysOfAnIssuerStayValidWhileItHangs(t *testing.T) {
 	t.Parallel()
 	i, asked, answer := hanging(t)
 	i.waits = 5 * time.Second

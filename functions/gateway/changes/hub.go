@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// lookEvery is the interval between reads of changed jobs, each of at most mostLooked jobs: nobody could follow
+	// lookEvery is the interval between reads of changed jobs, each of at most mostLooked jobs: no user could follow
 	// more on a screen, and fifty dashboards cost no more than one. If more than mostBehind jobs wait to be read,
 	// streams get a reload event instead, at most one in reloadEvery.
 	lookEvery   = 100 * time.Millisecond

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func TestAnEndIsNotifiedByTheCommitThatMakesIt(t *testing.T) {
+func TestEndIsNotifiedByItsCommit(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t, migrations.API)
 	mine, theirs := openStore(t, url), openStore(t, url)
@@ -42,7 +42,7 @@ func TestAnEndIsNotifiedByTheCommitThatMakesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Enter()()
-	for !h.IsNotified() { // until the projection has answered
+	for !h.IsNotified() { // until the projection has confirmed
 		if t.Context().Err() != nil {
 			t.Fatal("no projection notifies")
 		}

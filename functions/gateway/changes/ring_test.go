@@ -50,7 +50,7 @@ func TestARingKeepsTheLatestEvents(t *testing.T) {
 	}
 }
 
-func TestAnIDNamesAPlaceOfItsOwnRingOnly(t *testing.T) {
+func TestIDIsValidOnlyInItsOwnRing(t *testing.T) {
 	t.Parallel()
 	r := ring{life: "a"}
 	if place, ok := r.place(r.id(7)); !ok || place != 7 {
@@ -63,8 +63,8 @@ func TestAnIDNamesAPlaceOfItsOwnRingOnly(t *testing.T) {
 	}
 }
 
-// A client that does not read never holds up the hub. It gets a reload event instead of what it missed.
-func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
+// A client that does not read never delays the hub. It gets a reload event instead of the missed ones.
+func TestSlowStreamGetsAReload(t *testing.T) {
 	t.Parallel()
 	h := New(nil, nil, nil, nil)
 	slow, quick := &Subscription{}, &Subscription{}
@@ -72,31 +72,31 @@ func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
 		defer h.Join(s, logstore.Place{})()
 	}
 	job := &jobstore.Changed{Job: jobstore.Job{JobID: uuid.New()}}
-	tell := func(n int) {
+	add := func(n int) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for range n {
 			h.addJob(job, []byte("{}"), changes{status: true})
 		}
 	}
-	tell(ringEvents)
+	add(ringEvents)
 	if frames, _ := h.Next(quick); len(frames) != ringEvents {
 		t.Errorf("%d events", len(frames))
 	}
-	tell(1)
+	add(1)
 	frames, _ := h.Next(slow)
 	if len(frames) != 1 || !strings.Contains(string(frames[0]), "event: reload") || !strings.HasPrefix(string(frames[0]), "id: "+h.ring.id(h.ring.last)) {
 		t.Errorf("got %d events, first %s", len(frames), frames[0])
 	}
 	for _, s := range []*Subscription{slow, quick} {
-		tell(1)
+		add(1)
 		if frames, _ := h.Next(s); len(frames) == 0 || !strings.Contains(string(frames[len(frames)-1]), "event: job") {
 			t.Errorf("it does not go on: %s", frames)
 		}
 	}
 }
 
-func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
+func TestReconnectedStreamResumes(t *testing.T) {
 	t.Parallel()
 	h := New(nil, nil, nil, nil)
 	id := uuid.New()
@@ -113,7 +113,7 @@ func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
 	}{
 		"the job":     {Subscription{JobID: id, LastEventID: came}, "event: job"},
 		"a list":      {Subscription{LastEventID: came}, "event: job"},
-		"another job": {Subscription{JobID: uuid.New(), LastEventID: came}, "event: reload"}, // of which nothing was kept
+		"another job": {Subscription{JobID: uuid.New(), LastEventID: came}, "event: reload"}, // the ring has no events of this job
 		"another hub": {Subscription{LastEventID: "0-1"}, "event: reload"},
 		"a new one":   {Subscription{}, ""},
 	} {
@@ -127,8 +127,8 @@ func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// A reload that is due takes no events away: only more changes than can be read do.
-func TestAReloadThatIsDueHoldsUpNoEvents(t *testing.T) {
+// A reload event that is due does not hold back other events. Only more changes than can be read do.
+func TestDueReloadDoesNotDelayEvents(t *testing.T) {
 	t.Parallel()
 	h := New(nil, nil, nil, nil)
 	defer h.Join(&Subscription{}, logstore.Place{})()

@@ -15,10 +15,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// ledger is a store that notes what it was asked to insert, and takes a while.
+// ledger is a store that records what it is asked to insert, and takes a while.
 type ledger struct {
 	takes time.Duration
-	bad   uuid.UUID // refused for good
+	bad   uuid.UUID // always refused
 
 	mu      sync.Mutex
 	batches []int
@@ -43,7 +43,7 @@ func (l *ledger) insert(ctx context.Context, jobs []jobstore.NewJob) ([]jobstore
 	return accepted, nil
 }
 
-func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
+func TestConcurrentJobsShareAStatementAndEachGetsItsResult(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &ledger{takes: time.Millisecond, bad: uuid.New()}
@@ -62,7 +62,8 @@ func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// Who is first goes at once, perhaps alone; the others in one. The bad one's company goes again, each alone.
+		// The first job goes at once, perhaps alone; the others go together. The batch with the bad job is repeated,
+		// each job alone.
 		together, inAll := 0, 0
 		for _, n := range store.batches {
 			if n > 1 {
@@ -75,7 +76,7 @@ func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
 	})
 }
 
-func TestASingleWaitsForNoCompany(t *testing.T) {
+func TestSingleJobDoesNotWaitForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &ledger{takes: time.Millisecond}
@@ -92,7 +93,7 @@ func TestASingleWaitsForNoCompany(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesHoldsNobodyUp(t *testing.T) {
+func TestRequestThatLeavesDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &ledger{takes: time.Hour}
@@ -112,7 +113,7 @@ func TestWhoLeavesHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-func TestASlowStatementHoldsUpOnlyItsOwn(t *testing.T) {
+func TestSlowStatementDelaysOnlyItsOwnJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := make(chan struct{})

@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// A full disk is not a database that is away: the operator who reads the answer looks elsewhere.
-func TestAFullDiskIsNamed(t *testing.T) {
+// A full disk is not reported as a database that is away: the operator has to look elsewhere.
+func TestFullDiskIsReported(t *testing.T) {
 	t.Parallel()
 	e := Public(fmt.Errorf("insert jobs: %w", &pgconn.PgError{Code: "53100", Message: "could not extend file"}))
 	if e.Code != apierror.Unavailable || e.Message != "the disk of the database is full" {

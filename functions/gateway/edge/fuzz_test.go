@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// FuzzQuery gives any query to all that is read of one: each value is what was said, or is refused by its name.
+// FuzzQuery parses any query as every parameter: each value is returned as it was sent, or refused by its name.
 func FuzzQuery(f *testing.F) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, s := range []string{
@@ -31,7 +31,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add("", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x")
 	f.Fuzz(func(t *testing.T, text, traceParent string) {
 		checkTraceOf(t, traceParent)
-		values, _ := url.ParseQuery(text) // a request has what can be read of it
+		values, _ := url.ParseQuery(text) // a request has the part that can be parsed
 		q := Query{Values: values}
 		texts := []string{q.One("type"), q.One("tag")}
 		limit, wait, since := q.Integer("limit", DefaultLimit, 1, MaxLimit), q.Duration("wait"), q.Instant("since")
@@ -59,11 +59,11 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// checkCursor: an id is written in one way only, but for capitals.
-func checkCursor(t *testing.T, said string, id uuid.UUID) {
+// checkCursor: an id has one form only, except for capitals.
+func checkCursor(t *testing.T, text string, id uuid.UUID) {
 	t.Helper()
-	if said == "" && id != uuid.Nil || said != "" && !strings.EqualFold(said, id.String()) {
-		t.Errorf("the cursor %q is read as %s", said, id)
+	if text == "" && id != uuid.Nil || text != "" && !strings.EqualFold(text, id.String()) {
+		t.Errorf("the cursor %q is read as %s", text, id)
 	}
 }
 

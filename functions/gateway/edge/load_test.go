@@ -21,8 +21,8 @@ func from(address string) *gin.Context {
 	return c
 }
 
-// security H2
-func TestStrangersShareFewPlacesForLongBodies(t *testing.T) {
+// Unauthenticated senders that send long bodies slowly must not exhaust memory, nor keep others out.
+func TestUnauthenticatedSendersShareFewPlacesForLongBodies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, err := NewLimits(LimitsConfig{})

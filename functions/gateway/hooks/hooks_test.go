@@ -20,7 +20,7 @@ const (
 	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// open writes a file of hooks, in which SECRET is the path of a secret, and reads it.
+// open writes a file of hooks, in which SECRET is replaced by the path of a secret, and reads it.
 func open(t *testing.T, secret, text string) (Set, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
-func TestEachSchemeTakesWhatItsSenderSignsAndNothingElse(t *testing.T) {
+func TestEachSchemeAcceptsOnlyItsSendersSignature(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	at, late := "1800000000", "1799999699" // 301 s before
@@ -166,7 +166,7 @@ func TestARequestBecomesAJob(t *testing.T) {
 	}
 }
 
-func TestALongIDStillFitsAKey(t *testing.T) {
+func TestLongIDFitsAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	hook := newHook(t, plainSecret, "  signature: github\n  job: {jobType: T, payload: {}}\n")
 	long, err := hook.Request(nil, []byte(`{}`), strings.Repeat("x", 255))
@@ -175,7 +175,7 @@ func TestALongIDStillFitsAKey(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsTriedIsNoEvent(t *testing.T) {
+func TestRequestThatTestsTheConnectionIsNotAnEvent(t *testing.T) {
 	t.Parallel()
 	git, slack := newHook(t, plainSecret, "  signature: github\n  job: {jobType: T}\n"), newHook(t, plainSecret, "  signature: slack\n  job: {jobType: T}\n")
 	if _, answer := git.Greeting(headers("X-GitHub-Event", "ping"), []byte(`{"zen":"…"}`)); string(answer) != "pong" {
@@ -190,7 +190,7 @@ func TestAConnectionThatIsTriedIsNoEvent(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsWrongIsRefusedWithThePlace(t *testing.T) {
+func TestInvalidFileIsRefusedWithThePlace(t *testing.T) {
 	t.Parallel()
 	const good = "hooks:\n- {name: a, secretFiles: [SECRET], signature: github, job: {jobType: T}}\n"
 	for text, want := range map[string]string{
@@ -237,7 +237,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// stripeTime is the last t of a signature.
+// stripeTime returns the last t of a signature.
 func stripeTime(signature string) (at string) {
 	for part := range strings.SplitSeq(signature, ",") {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(part), "t="); ok {

@@ -11,17 +11,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
+func TestClientsFasterThanTheBrokerAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		s, said, slow := New(), atomic.Int64{}, make(chan struct{})
+		s, published, slow := New(), atomic.Int64{}, make(chan struct{})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			s.Run(ctx, func(_ context.Context, events []jobevent.Item) error {
 				<-slow
-				said.Add(int64(len(events)))
+				published.Add(int64(len(events)))
 				return nil
 			})
 		}()
@@ -38,13 +38,13 @@ func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
 		}
 		close(slow)
 		<-ended
-		if n := said.Load(); n != all {
-			t.Errorf("%d of %d events said", n, all)
+		if n := published.Load(); n != all {
+			t.Errorf("%d of %d events published", n, all)
 		}
 	})
 }
 
-func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
+func TestNoRequestWaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -54,7 +54,7 @@ func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
 			s.Run(ctx, func(context.Context, []jobevent.Item) error { return errors.New("away") })
 		}()
 		s.Add(make([]jobevent.Item, 1))
-		synctest.Wait() // it has been tried
+		synctest.Wait() // the first try has failed
 		s.mu.Lock()
 		s.events = make([]jobevent.Item, maxEvents)
 		s.mu.Unlock()
@@ -72,10 +72,10 @@ func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
 	})
 }
 
-func TestAStuckBrokerHoldsAnAnswerUpForAMomentOnly(t *testing.T) {
+func TestStuckBrokerDelaysARequestOnlyBriefly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := New() // nobody runs it: the one try never ends
+		s := New() // without Run, as if its one try never ended
 		s.Add(make([]jobevent.Item, maxEvents))
 		began := time.Now()
 		s.Add(make([]jobevent.Item, 1))

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 )
 
-func TestTheAttemptsOfAnInstanceThatStaysAwayAreOver(t *testing.T) {
+func TestAttemptsOfAnInstanceThatStaysAwayAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, in, away := &Instances{}, &instance{}, errors.New("away")
 		for _, step := range []struct {
@@ -35,7 +35,7 @@ func TestTheAttemptsOfAnInstanceThatStaysAwayAreOver(t *testing.T) {
 	})
 }
 
-func TestPlainTextToPullIsNamed(t *testing.T) {
+func TestPlainHTTPToPullIsReported(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		urls  []string

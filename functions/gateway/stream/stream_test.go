@@ -27,7 +27,7 @@ func (u *unread) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-func TestAClientThatDoesNotReadItsStreamLosesIt(t *testing.T) {
+func TestStreamOfAClientThatDoesNotReadEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &unread{ResponseWriter: httptest.NewRecorder()}

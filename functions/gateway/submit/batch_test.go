@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-func TestABatchAnswerIsWrittenAsJSONWouldBe(t *testing.T) {
+func TestBatchResponseEqualsJSONMarshal(t *testing.T) {
 	t.Parallel()
 	id, about := uuid.New(), uuid.New()
 	for _, results := range [][]batchResult{

@@ -1,6 +1,6 @@
 package throttle
 
-// Known is how many callers the table remembers.
+// Known returns how many callers the table remembers.
 func (t *Table) Known() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

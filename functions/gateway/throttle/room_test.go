@@ -8,7 +8,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/throttle"
 )
 
-func TestNobodyGetsMoreThanIsLeftToOthers(t *testing.T) {
+func TestCallerGetsNoMoreThanItLeavesFree(t *testing.T) {
 	t.Parallel()
 	room := throttle.NewRoom(60)
 	if room.Take("a", 31) || !room.Take("a", 30) || room.Take("a", 1) || room.Fits("a", 1) {
@@ -28,7 +28,7 @@ func TestNobodyGetsMoreThanIsLeftToOthers(t *testing.T) {
 	}
 }
 
-func TestManyTakeNoMoreThanThereIs(t *testing.T) {
+func TestConcurrentCallersTakeNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	room := throttle.NewRoom(100)
 	var held atomic.Int64

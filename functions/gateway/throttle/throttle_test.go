@@ -12,7 +12,7 @@ import (
 
 var start = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
-func TestACallerGetsItsBurstAndThenItsRate(t *testing.T) {
+func TestCallerGetsItsBurstAndThenItsRate(t *testing.T) {
 	t.Parallel()
 	table := throttle.New(2, 4)
 	for left := 3; left >= 0; left-- {
@@ -34,7 +34,7 @@ func TestACallerGetsItsBurstAndThenItsRate(t *testing.T) {
 	}
 }
 
-func TestWhoAsksForMoreThanItCanHavePaysItBack(t *testing.T) {
+func TestTokensBeyondTheBurstArePaidBack(t *testing.T) {
 	t.Parallel()
 	table := throttle.New(10, 10)
 	if v := table.Take("a", 1000, start); !v.OK || v.Left != 0 {
@@ -52,7 +52,7 @@ func TestWhoAsksForMoreThanItCanHavePaysItBack(t *testing.T) {
 	}
 }
 
-func TestManyAtOnceOweNoMoreThanOneOfThem(t *testing.T) {
+func TestConcurrentTakesOweNoMoreThanOne(t *testing.T) {
 	t.Parallel()
 	table := throttle.New(1, 100)
 	var in atomic.Int32
@@ -70,7 +70,7 @@ func TestManyAtOnceOweNoMoreThanOneOfThem(t *testing.T) {
 	}
 }
 
-func TestLookingTakesNothing(t *testing.T) {
+func TestLookTakesNoTokens(t *testing.T) {
 	t.Parallel()
 	table := throttle.New(1, 1)
 	for range 3 {
@@ -84,16 +84,16 @@ func TestLookingTakesNothing(t *testing.T) {
 	}
 }
 
-func TestNoLimitLetsEverybodyIn(t *testing.T) {
+func TestWithoutALimitEveryCallerIsAllowed(t *testing.T) {
 	t.Parallel()
 	table := throttle.New(0, 1)
 	if table != nil || !table.Take("a", 1_000_000, start).OK || !table.Look("a", start).OK {
-		t.Error("somebody was refused")
+		t.Error("a caller was refused")
 	}
 }
 
-// Who is heard of again and again is not forgotten, however many others there are, and memory has an end.
-func TestManyCallersAreForgottenInTheEnd(t *testing.T) {
+// A caller that sends requests regularly is not forgotten, however many others there are, and memory is bounded.
+func TestManyCallersAreForgottenEventually(t *testing.T) {
 	t.Parallel()
 	table := throttle.New(1, 1)
 	table.Take("seldom", 1, start)
@@ -112,7 +112,7 @@ func TestManyCallersAreForgottenInTheEnd(t *testing.T) {
 	}
 }
 
-func TestAPolicyIsToldInWholeSeconds(t *testing.T) {
+func TestPolicyIsInWholeSeconds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		perSecond      float64
@@ -125,7 +125,7 @@ func TestAPolicyIsToldInWholeSeconds(t *testing.T) {
 	}
 }
 
-func TestACallerHoldsNoMoreThanItMay(t *testing.T) {
+func TestCallerHoldsNoMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	held := throttle.NewHeld(2)
 	first, ok := held.Hold("a")

@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// chaos F2: the poller reads every 50 ms, also while the database refuses it.
-func TestWaitersWhileTheDatabaseIsAwayLogAFewLines(t *testing.T) {
+// The poller reads every 50 ms, even while the database refuses it; it must not log every failure.
+func TestWaitersLogFewLinesWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -40,14 +40,14 @@ func TestWaitersWhileTheDatabaseIsAwayLogAFewLines(t *testing.T) {
 	})
 }
 
-// notifiedOnly are waiters whose poll finds nothing in time.
+// notifiedOnly makes waiters whose poll is too slow to find anything.
 func notifiedOnly(ask func([]uuid.UUID) []uuid.UUID) *Waiters {
 	e := New(func(_ context.Context, ids []uuid.UUID) ([]uuid.UUID, error) { return ask(ids), nil }, Never)
 	e.every = time.Hour
 	return e
 }
 
-func TestANotifiedEndIsReadWithoutThePoll(t *testing.T) {
+func TestNotifiedEndIsReadWithoutThePoll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -65,7 +65,7 @@ func TestANotifiedEndIsReadWithoutThePoll(t *testing.T) {
 			go func() { e.Wait(ctx, id); done <- id }()
 		}
 		synctest.Wait()
-		e.Notify([]uuid.UUID{mine, uuid.New()}) // of a version that is over
+		e.Notify([]uuid.UUID{mine, uuid.New()}) // of an older version
 		synctest.Wait()
 		if len(done) > 0 {
 			t.Error("a job that has not ended was taken for one that has")

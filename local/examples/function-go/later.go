@@ -14,7 +14,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-// later answers 202, and calls back with what f makes of the event.
+// later answers 202, and calls back with the result of f.
 func later(f function) http.Handler {
 	return receive(func(w http.ResponseWriter, r *http.Request, event cloudevents.Event) func() {
 		to := r.Header
@@ -32,7 +32,7 @@ func later(f function) http.Handler {
 	})
 }
 
-// outcome is a callback's way to say it.
+// outcome makes the body of a callback from the result of a function.
 func outcome(output any, err error) map[string]any {
 	var refused refusal
 	switch {
@@ -48,29 +48,29 @@ func outcome(output any, err error) map[string]any {
 	return map[string]any{"status": "COMPLETED", "output": output}
 }
 
-// callBack says a word about an attempt, and again after 1, 2, 4 … seconds where it was not heard: a word
-// that comes twice counts once.
-func callBack(to http.Header, event cloudevents.Event, tries int, word map[string]any) {
-	word["jobId"] = event.Subject()
-	word["attempt"], _ = types.ToInteger(event.Extensions()["attempt"])
-	body, err := json.Marshal(word)
+// callBack sends a callback about an attempt. If that fails, it repeats the callback after 1, 2, 4 … seconds: a
+// callback that arrives twice counts once.
+func callBack(to http.Header, event cloudevents.Event, tries int, callback map[string]any) {
+	callback["jobId"] = event.Subject()
+	callback["attempt"], _ = types.ToInteger(event.Extensions()["attempt"])
+	body, err := json.Marshal(callback)
 	if err != nil {
-		slog.Error("what the function made is no JSON", "event", event.ID(), "error", err)
+		slog.Error("the output of the function cannot be encoded", "event", event.ID(), "error", err)
 		return
 	}
 	for pause := time.Second; ; pause *= 2 {
 		if err = post(to, body); err == nil {
 			return
 		}
-		slog.Warn("nobody heard a callback", "event", event.ID(), "error", err)
+		slog.Warn("callback failed", "event", event.ID(), "error", err)
 		if tries--; tries == 0 {
-			return // at its deadline the attempt fails, and the job's retries are for that
+			return // the attempt fails at its deadline, and the job is retried
 		}
 		time.Sleep(pause)
 	}
 }
 
-// post gives an error where trying again may help.
+// post returns an error if another try may help.
 func post(to http.Header, body []byte) error {
 	request, err := http.NewRequest(http.MethodPost, to.Get("X-Callback-Url"), bytes.NewReader(body))
 	if err != nil {
@@ -83,12 +83,12 @@ func post(to http.Header, body []byte) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	said, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
+	reason, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
 	if response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("%s: %s", response.Status, said)
+		return fmt.Errorf("%s: %s", response.Status, reason)
 	}
 	if response.StatusCode >= 300 {
-		slog.Error("a callback is refused for good", "status", response.Status, "said", string(said))
+		slog.Error("callback refused", "status", response.Status, "reason", string(reason))
 	}
 	return nil
 }

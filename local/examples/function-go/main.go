@@ -1,5 +1,5 @@
-// Command function-go is a function for jobs of type FUNCTION: it counts the words of a text. To make one
-// of your own, change count. What is in serve.go and later.go can stay.
+// Command function-go is a function for jobs of type FUNCTION: it counts the words of a text. To make your own
+// function, change count. serve.go and later.go can stay as they are.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 )
 
-// count takes an event whose data is {"text": "…"}, and gives the output of its job.
+// count takes an event whose data is {"text": "…"}, and returns the output of its job.
 func count(event cloudevents.Event) (any, error) {
 	var data struct{ Text *string }
 	if err := event.DataAs(&data); err != nil || data.Text == nil {

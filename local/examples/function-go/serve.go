@@ -19,8 +19,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// function makes an output of an event. A refusal says that the event is wrong, and trying again is of no
-// use; after any other error the event comes again.
+// function makes an output of an event. A refusal means that the event is invalid and the attempt is not retried; after
+// any other error the event is sent again.
 type function func(event cloudevents.Event) (output any, err error)
 
 type refusal struct {
@@ -30,10 +30,10 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
-// places are how many events are worked on at once. Further ones are answered 503 with Retry-After.
+// places limits how many events are handled at once. Further ones are answered with 503 and Retry-After.
 var places = make(chan struct{}, number(os.Getenv("AT_ONCE"), 8))
 
-// now answers an event with what f makes of it.
+// now answers an event with the result of f.
 func now(f function) http.Handler {
 	return receive(func(w http.ResponseWriter, _ *http.Request, event cloudevents.Event) func() {
 		output, err := f(event)
@@ -50,7 +50,7 @@ func now(f function) http.Handler {
 	})
 }
 
-// receive hands the event of a request to take, and after the answer runs what take returned, if anything.
+// receive passes the event of a request to take. After the response it runs the function that take returned, if any.
 func receive(take func(http.ResponseWriter, *http.Request, cloudevents.Event) (after func())) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -80,7 +80,7 @@ func receive(take func(http.ResponseWriter, *http.Request, cloudevents.Event) (a
 	})
 }
 
-// read gives the event of a request, or an error and its status.
+// read returns the event of a request, or an error and its status.
 func read(w http.ResponseWriter, r *http.Request) (event *cloudevents.Event, status int, err error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
@@ -96,7 +96,7 @@ func read(w http.ResponseWriter, r *http.Request) (event *cloudevents.Event, sta
 	return event, http.StatusBadRequest, err
 }
 
-// verify checks who sent it, when WEBHOOK_SECRET says by which secret.
+// verify checks the signature with WEBHOOK_SECRET, if that is set.
 func verify(header http.Header, body []byte) error {
 	secret := os.Getenv("WEBHOOK_SECRET")
 	if secret == "" {
@@ -117,10 +117,10 @@ func answer(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // whoever has gone does not read it
+	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// serve listens until it is asked to stop, and then ends what it has begun.
+// serve listens until a signal, and then finishes the events that it has begun.
 func serve() {
 	server := &http.Server{Addr: net.JoinHostPort(os.Getenv("HOST"), cmp.Or(os.Getenv("PORT"), "8080"))}
 	stopped := make(chan struct{})
@@ -129,7 +129,7 @@ func serve() {
 		stop := make(chan os.Signal, 1)
 		signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 		<-stop
-		_ = server.Shutdown(context.Background()) // waits for the requests
+		_ = server.Shutdown(context.Background()) // waits for open requests
 	}()
 	slog.Info("listening", "address", server.Addr)
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
@@ -137,7 +137,7 @@ func serve() {
 		os.Exit(1)
 	}
 	<-stopped
-	for range cap(places) { // and this for what calls back
+	for range cap(places) { // waits for callbacks
 		places <- struct{}{}
 	}
 }

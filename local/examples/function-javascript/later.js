@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { answer, Refusal } from "./serve.js";
 
-// later answers 202, and calls back with what f makes of the event.
+// later answers 202, and calls back with the result of f.
 export function later(f) {
   return async (request, response, event) => {
     const to = request.headers;
@@ -14,7 +14,7 @@ export function later(f) {
   };
 }
 
-// outcome is what became of an event, in a callback's words.
+// outcome makes the body of a callback from the result of a function.
 async function outcome(f, event) {
   try {
     return { status: "COMPLETED", output: await f(event) };
@@ -25,27 +25,27 @@ async function outcome(f, event) {
   }
 }
 
-// callBack says a word about an attempt, and again after 1, 2, 4 … seconds where it was not heard: a word that
-// comes twice counts once. Not heard at all, the attempt fails at its deadline, and the job's retries are for that.
-async function callBack(to, event, tries, word) {
-  const body = JSON.stringify({ ...word, jobId: event.subject, attempt: Number(event.attempt) });
+// callBack sends a callback about an attempt. If that fails, it repeats the callback after 1, 2, 4 … seconds: a callback
+// that arrives twice counts once. Without any callback, the attempt fails at its deadline, and the job is retried.
+async function callBack(to, event, tries, callback) {
+  const body = JSON.stringify({ ...callback, jobId: event.subject, attempt: Number(event.attempt) });
   for (let number = 0; number < tries; number++) {
     if (number > 0) await pause(1000 * 2 ** (number - 1));
     try {
       return await post(to, body);
     } catch (error) {
-      console.warn("nobody heard a callback for", event.id, error.message);
+      console.warn("callback failed for", event.id, error.message);
     }
   }
 }
 
-// post throws where trying again may help.
+// post throws if another try may help.
 async function post(to, body) {
   const headers = { "Content-Type": "application/json", "X-Callback-Secret": to["x-callback-secret"] ?? "" };
   const response = await fetch(to["x-callback-url"], {
     method: "POST", headers, body, redirect: "manual", signal: AbortSignal.timeout(30_000),
   });
-  const said = await response.text();
-  if (response.status >= 500 || response.status === 429) throw new Error(`${response.status}: ${said}`);
-  if (response.status >= 300) console.error("a callback is refused for good:", response.status, said);
+  const reason = await response.text();
+  if (response.status >= 500 || response.status === 429) throw new Error(`${response.status}: ${reason}`);
+  if (response.status >= 300) console.error("callback refused:", response.status, reason);
 }

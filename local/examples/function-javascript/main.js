@@ -1,9 +1,9 @@
-// A function for jobs of type FUNCTION: it counts the words of a text. To make one of your own, change
-// count. What is in serve.js and later.js can stay.
+// A function for jobs of type FUNCTION: it counts the words of a text. To make your own function, change count.
+// serve.js and later.js can stay as they are.
 import { later } from "./later.js";
 import { now, Refusal, serve } from "./serve.js";
 
-// count takes an event whose data is {"text": "…"}, and gives the output of its job.
+// count takes an event whose data is {"text": "…"}, and returns the output of its job.
 function count(event) {
   const text = event.data?.text;
   if (typeof text !== "string") {

@@ -4,10 +4,10 @@ import { Webhook } from "standardwebhooks";
 
 const mostBytes = 1 << 20;
 
-// How many events are worked on at once. Further ones are answered 503 with Retry-After.
+// places limits how many events are handled at once. Further ones are answered with 503 and Retry-After.
 let places = Number(process.env.AT_ONCE || 8);
 
-// A Refusal says that the event is wrong, and trying again is of no use. After any other error it comes again.
+// Refusal means that the event is invalid and the attempt is not retried. After any other error the event is sent again.
 export class Refusal extends Error {
   constructor(code, message, status = 400) {
     super(message);
@@ -15,12 +15,12 @@ export class Refusal extends Error {
   }
 }
 
-// now answers an event with what f, which may be async, makes of it.
+// now answers an event with the result of f, which may be async.
 export function now(f) {
   return async (request, response, event) => answer(response, 200, await f(event));
 }
 
-// receive hands the event of a request to its route, and after the answer runs what the route returned.
+// receive passes the event of a request to its route. After the response it runs the function that the route returned.
 async function receive(routes, request, response) {
   if (places === 0) {
     response.setHeader("Retry-After", "1");
@@ -54,7 +54,7 @@ async function read(request) {
   return Buffer.concat(chunks).toString();
 }
 
-// verify checks who sent it, when WEBHOOK_SECRET says by which secret.
+// verify checks the signature with WEBHOOK_SECRET, if that is set.
 function verify(headers, body) {
   if (!process.env.WEBHOOK_SECRET) return;
   try {
@@ -80,11 +80,11 @@ export function answer(response, status, body) {
   response.end(text);
 }
 
-// serve listens until it is asked to stop, and then ends what it has begun.
+// serve listens until a signal, and then finishes the events that it has begun.
 export function serve(routes) {
   const server = createServer((request, response) => receive(routes, request, response));
   server.listen(process.env.PORT || 8080, process.env.HOST, () => console.log("listening on", server.address().port));
   for (const signal of ["SIGTERM", "SIGINT"]) {
-    process.once(signal, () => server.close()); // node ends when nothing is left to do
+    process.once(signal, () => server.close()); // node exits when nothing is left to do
   }
 }

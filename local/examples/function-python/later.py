@@ -7,7 +7,7 @@ from serve import Refusal
 
 
 def later(function):
-    """Answers 202, and calls back with what function makes of the event."""
+    """Answers 202, and calls back with the result of function."""
 
     def take(headers, event):
         if "x-callback-url" not in headers:
@@ -24,7 +24,7 @@ def later(function):
 
 
 def outcome(function, event):
-    """What became of an event, in a callback's words."""
+    """Makes the body of a callback from the result of a function."""
     try:
         return {"status": "COMPLETED", "output": function(event)}
     except Refusal as refusal:
@@ -34,23 +34,23 @@ def outcome(function, event):
     return {"status": "FAILED", "errorCode": code, "message": message, "retryable": retryable}
 
 
-def call_back(headers, event, tries, word):
-    """Says a word about an attempt, and again after 1, 2, 4 … seconds where it was not heard: a word that
-    comes twice counts once. Not heard at all, the attempt fails at its deadline, and the job's retries are
-    for that.
+def call_back(headers, event, tries, callback):
+    """Sends a callback about an attempt. If that fails, it repeats the callback after 1, 2, 4 … seconds: a
+    callback that arrives twice counts once. Without any callback, the attempt fails at its deadline, and
+    the job is retried.
     """
-    word |= {"jobId": event.get_subject(), "attempt": int(event.get_extension("attempt") or 0)}
+    callback |= {"jobId": event.get_subject(), "attempt": int(event.get_extension("attempt") or 0)}
     for number in range(tries):
         if number > 0:
             time.sleep(2 ** (number - 1))
         try:
-            return post(headers, json.dumps(word).encode())
+            return post(headers, json.dumps(callback).encode())
         except OSError as error:
-            print("nobody heard a callback for", event.get_id(), error, flush=True)
+            print("callback failed for", event.get_id(), error, flush=True)
 
 
 def post(headers, body):
-    """Raises OSError where trying again may help."""
+    """Raises OSError if another try may help."""
     request = urllib.request.Request(headers["x-callback-url"], body, {
         "Content-Type": "application/json",
         "X-Callback-Secret": headers.get("x-callback-secret", ""),
@@ -60,4 +60,4 @@ def post(headers, body):
     except urllib.error.HTTPError as error:
         if error.code >= 500 or error.code == 429:
             raise
-        print("a callback is refused for good:", error.code, error.read(4096), flush=True)
+        print("callback refused:", error.code, error.read(4096), flush=True)

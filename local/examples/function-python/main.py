@@ -1,5 +1,5 @@
-"""A function for jobs of type FUNCTION: it counts the words of a text. To make one of your own, change
-count. What is in serve.py and later.py can stay.
+"""A function for jobs of type FUNCTION: it counts the words of a text. To make your own function, change
+count. serve.py and later.py can stay as they are.
 """
 
 from later import later
@@ -7,7 +7,7 @@ from serve import Refusal, now, serve
 
 
 def count(event):
-    """Takes an event whose data is {"text": "…"}, and gives the output of its job."""
+    """Takes an event whose data is {"text": "…"}, and returns the output of its job."""
     data = event.get_data()
     if not isinstance(data, dict) or not isinstance(data.get("text"), str):
         raise Refusal("WORDS.NO_TEXT", 'the data has to be {"text": "…"}')

@@ -9,12 +9,12 @@ from standardwebhooks import Webhook
 
 MOST_BYTES = 1 << 20
 
-# How many events are worked on at once. Further ones are answered 503 with Retry-After.
+# Limits how many events are handled at once. Further ones are answered with 503 and Retry-After.
 places = threading.BoundedSemaphore(int(os.environ.get("AT_ONCE", 8)))
 
 
 class Refusal(Exception):
-    """The event is wrong, and trying again is of no use. After any other exception it comes again."""
+    """The event is invalid and the attempt is not retried. After any other exception the event is sent again."""
 
     def __init__(self, code, message, status=400):
         super().__init__(message)
@@ -22,12 +22,12 @@ class Refusal(Exception):
 
 
 def now(function):
-    """Answers an event with what function makes of it."""
+    """Answers an event with the result of function."""
     return lambda headers, event: (200, function(event), None)
 
 
 def verify(headers, body):
-    """Checks who sent it, when WEBHOOK_SECRET says by which secret."""
+    """Checks the signature with WEBHOOK_SECRET, if that is set."""
     secret = os.environ.get("WEBHOOK_SECRET")
     try:
         if secret:
@@ -38,7 +38,7 @@ def verify(headers, body):
 
 class Request(BaseHTTPRequestHandler):
     routes = {}
-    timeout = 30  # of a client that says nothing, in seconds
+    timeout = 30  # seconds, for a client that sends nothing
 
     def do_POST(self):
         if not places.acquire(blocking=False):
@@ -64,7 +64,7 @@ class Request(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(min(length, MOST_BYTES + 1))
         left = length - len(body)
-        while left > 0:  # an answer before the end of its request may get lost
+        while left > 0:  # a response before the end of its request may get lost
             left -= len(self.rfile.read(min(left, MOST_BYTES))) or left
         return body
 
@@ -103,7 +103,7 @@ def error(code, message):
 
 
 def finish(after):
-    """Runs what is left to do after the answer, and frees the place."""
+    """Runs the rest after the response, and frees the place."""
     try:
         after()
     finally:
@@ -111,10 +111,10 @@ def finish(after):
 
 
 def serve(routes):
-    """Listens until it is asked to stop, and then ends what it has begun."""
+    """Listens until a signal, and then finishes the events that it has begun."""
     Request.routes = routes
     address = os.environ.get("HOST", ""), int(os.environ.get("PORT", 8080))
-    ThreadingHTTPServer.daemon_threads = False  # a thread that calls back is waited for as well
+    ThreadingHTTPServer.daemon_threads = False  # server_close also waits for threads that call back
     server = ThreadingHTTPServer(address, Request)
     for number in signal.SIGTERM, signal.SIGINT:
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())

@@ -1,4 +1,5 @@
-// Command outbox-go inserts an order, and with it the job that confirms it. DATABASE_URL is a database with an outbox.
+// Command outbox-go inserts an order and, in the same transaction, the job that confirms it. DATABASE_URL is the
+// address of a database with an outbox.
 package main
 
 import (
@@ -32,12 +33,12 @@ func run(ctx context.Context) error {
 	if _, err := order(ctx, conn, 0); !errors.Is(err, errNothingToPay) {
 		return fmt.Errorf("an order of nothing: %w", err)
 	}
-	return nil // and of that order there is neither a row nor a job
+	return nil // that order has neither a row nor a job
 }
 
 var errNothingToPay = errors.New("there is nothing to pay")
 
-// order inserts an order and enqueues its job. Both are committed, or neither.
+// order inserts an order and enqueues its job. Either both are committed, or neither.
 func order(ctx context.Context, conn *pgx.Conn, total int) (job uuid.UUID, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		payload := map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": fmt.Sprintf("paid %d", total)}}}

@@ -2,7 +2,10 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 
-/** Inserts an order, and with it the job that confirms it. JDBC_URL is a database with an outbox. */
+/**
+ * Inserts an order and, in the same transaction, the job that confirms it. JDBC_URL is the address of a database with an
+ * outbox.
+ */
 public class Order {
     static class NothingToPay extends RuntimeException {}
 
@@ -13,12 +16,12 @@ public class Order {
             try {
                 order(connection, 0);
             } catch (NothingToPay e) {
-                // and of that order there is neither a row nor a job
+                // that order has neither a row nor a job
             }
         }
     }
 
-    /** order inserts an order and enqueues its job. Both are committed, or neither. */
+    /** order inserts an order and enqueues its job. Either both are committed, or neither. */
     static String order(Connection connection, int total) throws SQLException {
         String payload = "{\"steps\": [{\"type\": \"LOG\", \"message\": \"paid " + total + "\"}]}";
         String options = "{\"tags\": [\"java\"], \"orderingKey\": \"customer-9\"}";

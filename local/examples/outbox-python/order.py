@@ -1,4 +1,6 @@
-"""Inserts an order, and with it the job that confirms it. DATABASE_URL is a database with an outbox."""
+"""Inserts an order and, in the same transaction, the job that confirms it. DATABASE_URL is the address of a
+database with an outbox.
+"""
 
 import os
 
@@ -11,7 +13,7 @@ class NothingToPay(Exception):
 
 
 def order(conn: psycopg.Connection, total: int) -> str:
-    """Inserts an order and enqueues its job. Both are committed, or neither."""
+    """Inserts an order and enqueues its job. Either both are committed, or neither."""
     with conn.transaction():
         payload = {"steps": [{"type": "LOG", "message": f"paid {total}"}]}
         options = {"tags": ["python"], "orderingKey": "customer-9"}
@@ -29,4 +31,4 @@ with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
     try:
         order(connection, 0)
     except NothingToPay:
-        pass  # and of that order there is neither a row nor a job
+        pass  # that order has neither a row nor a job

@@ -1,9 +1,10 @@
-// Inserts an order, and with it the job that confirms it. DATABASE_URL is a database with an outbox.
+// Inserts an order and, in the same transaction, the job that confirms it. DATABASE_URL is the address of a database
+// with an outbox.
 import pg from 'pg'
 
 class NothingToPay extends Error {}
 
-/** order inserts an order and enqueues its job. Both are committed, or neither. */
+/** order inserts an order and enqueues its job. Either both are committed, or neither. */
 async function order(client: pg.Client, total: number): Promise<string> {
   const payload = { steps: [{ type: 'LOG', message: `paid ${total}` }] }
   const options = { tags: ['typescript'], orderingKey: 'customer-9' }
@@ -28,6 +29,6 @@ console.log(await order(client, 120))
 try {
   await order(client, 0)
 } catch (error) {
-  if (!(error instanceof NothingToPay)) throw error // and of that order there is neither a row nor a job
+  if (!(error instanceof NothingToPay)) throw error // that order has neither a row nor a job
 }
 await client.end()

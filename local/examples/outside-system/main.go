@@ -30,7 +30,7 @@ func main() {
 			call.JobID, call.Attempt, call.Data, call.Callback.URL, call.Callback.Secret)
 		w.WriteHeader(http.StatusAccepted)
 	})
-	// On this machine only: it checks no signature and prints secrets.
+	// On the loopback interface only: it checks no signature and prints secrets.
 	address := net.JoinHostPort("127.0.0.1", cmp.Or(os.Getenv("PORT"), "9001"))
 	slog.Error("cannot serve", "error", http.ListenAndServe(address, nil)) //nolint:gosec // no timeouts: an example
 	os.Exit(1)

@@ -1,5 +1,5 @@
-// Command worker-go is a worker with a job type of its own, PRIMES. To make one of your own, change what is
-// in primes.go, and the name by which main registers it.
+// Command worker-go is a worker with its own job type, PRIMES. To make your own, change primes.go, and the name with
+// which main registers it.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 
 func main() { funchost.Main(runjob.Name, build) }
 
-// build wires the worker. Its settings are those of any worker, DATABASE_URL, KAFKA_BROKERS, QUEUES and so on,
-// and those of its own job types.
+// build wires the worker. It has the settings of every worker (DATABASE_URL, KAFKA_BROKERS, QUEUES and so on), and
+// those of its own job types.
 func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var none funchost.Function
 	var cfg runjob.Config
@@ -27,7 +27,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
 	cfg.KeepOff()
 
-	registry := handlers.NewRegistry() // handlers.Builtin begins one with the built-in job types
+	registry := handlers.NewRegistry() // handlers.Builtin would start with the built-in job types
 	if err := registry.Register("PRIMES", primesSchema, own.primes); err != nil {
 		return none, err
 	}

@@ -14,7 +14,8 @@ type primesConfig struct {
 	Most int `envconfig:"PRIMES_MOST" default:"10000000" desc:"the largest number that PRIMES accepts"`
 }
 
-// primesSchema describes the payload to the gateway and to forms. The gateway and the worker refuse other payloads.
+// primesSchema describes the payload to the gateway and to forms. The gateway and the worker refuse payloads that do
+// not match.
 var primesSchema = json.RawMessage(`{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "PRIMES",
@@ -33,7 +34,7 @@ func (c primesConfig) primes(ctx context.Context, a *handlers.Attempt) (handlers
 		return handlers.Result{}, &handlers.Failure{Code: "PRIMES.BAD_PAYLOAD", Message: err.Error()}
 	}
 	if payload.Below > c.Most {
-		// Not retryable: the next attempt would find the same.
+		// Not retryable: the next attempt would fail in the same way.
 		return handlers.Result{}, &handlers.Failure{
 			Code: "PRIMES.TOO_LARGE", Message: fmt.Sprintf("below may be at most %d", c.Most),
 		}

@@ -1,4 +1,4 @@
-// Package accesscmd has the commands that make and manage keys: API keys, webhook secrets and the keyset.
+// Package accesscmd has the commands that create and manage keys: API keys, webhook secrets and the keyset.
 package accesscmd
 
 import (
@@ -88,7 +88,7 @@ func newKeysCreate() *cobra.Command {
 	return cmd
 }
 
-// showNewKey prints the key alone, so that it can go straight to where it is kept.
+// showNewKey prints only the key, so that it can be piped to a secret store.
 func showNewKey(w io.Writer, key storedKey) error {
 	_, err := fmt.Fprintln(w, cli.Line(key.Key))
 	return err
@@ -124,7 +124,7 @@ func newKeysList() *cobra.Command {
 	return cmd
 }
 
-// minute is an instant in UTC, as exact as lists of keys need it, in half of a line's width.
+// minute prints an instant in UTC, to the minute, so that a list of keys fits on a line.
 func minute(instant *time.Time) string {
 	if instant == nil {
 		return "-"
@@ -154,7 +154,7 @@ func newKeysBootstrap() *cobra.Command {
 			if at == "" {
 				return cli.Usage("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
 			}
-			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration is on its way here
+			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration is under way that would create the table
 			defer cancel()
 			store, err := apidb.Open(opening, at)
 			if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// NewWebhookSecrets prints the keys of a purpose alone, so that they can go straight to where they are kept.
+// NewWebhookSecrets makes the command webhook-secrets. It prints only the keys for one purpose, so that they can be
+// piped to a secret store.
 func NewWebhookSecrets() *cobra.Command {
 	var owner string
 	cmd := cli.Verb("webhook-secrets end | call",

@@ -1,6 +1,7 @@
-// Package afterrestore puts right in what the API's and the scheduler's databases differ once they were restored from
-// backups of different moments. Of two words on a job the newer one counts, wherever it is, and what only one of the
-// two has the other gets. The workers' database needs none of it: the protocol asks it about each attempt anyway.
+// Package afterrestore reconciles the databases of the API and the scheduler after they were restored from backups of
+// different moments. Of two versions of a job the higher one counts, in either database, and a job that only one of
+// them has is copied to the other. The workers' database needs no repair, because the scheduler asks the workers about
+// each attempt anyway.
 package afterrestore
 
 import (
@@ -19,31 +20,31 @@ import (
 )
 
 const (
-	// pageOf is how many jobs of each database are looked at together.
+	// pageOf is how many jobs of each database are compared together.
 	pageOf = 1000
 	// ingestOf is how many jobs are ingested in one transaction, adoptOf how many are adopted with their payloads: on a
-	// slow server a page would take longer than a transaction of the scheduler may.
+	// slow server a whole page would exceed the time limit of the scheduler's transactions.
 	ingestOf = 100
 	adoptOf  = 100
-	// stillOpen is how long before the latest instant that the API knows of a job may have been accepted that it does
-	// not know: whoever accepted it had not committed.
+	// stillOpen bounds how much earlier than the newest job in the API's database a missing job may have been accepted
+	// without having been deleted: its transaction had not committed yet.
 	stillOpen = time.Minute
 )
 
-// Report is what was put right.
+// Report counts the repairs.
 type Report struct {
-	Jobs int // that were looked at
+	Jobs int // that were compared
 
-	ToScheduler int64 // jobs of which the API knows more: the scheduler has taken them over
-	ToAPI       int64 // ended jobs of which the scheduler knows more: the API has taken them over
+	ToScheduler int64 // jobs that the scheduler has taken over, because the API has a higher version
+	ToAPI       int64 // ended jobs that the API has taken over, because the scheduler has a higher version
 	BackInAPI   int64 // jobs that only the scheduler had
-	Cancelled   int64 // of these those that the API must have deleted, since it knows what came later
-	AskedAgain  int64 // jobs of which the API has forgotten what it had heard, as it cannot be
-	Numbered    int64 // jobs whose next command gets a later number
+	Cancelled   int64 // those of them that the API must have deleted, because it has newer jobs
+	AskedAgain  int64 // jobs whose status the API has dropped, because it contradicts the scheduler
+	Numbered    int64 // jobs whose next command gets a higher number
 	Controls    int64 // pauses and limits that differed
 }
 
-// Run compares the two, page by page, and can be run again at any time.
+// Run compares the two databases page by page. It can be run again at any time.
 func Run(ctx context.Context, api *apidb.Store, scheduler *schedulerdb.Store) (Report, error) {
 	statuses := statusstore.New(api)
 	r := run{api: recoverystore.New(api), scheduler: scheduler.Restored(), ingest: scheduler.Ingest,
@@ -52,7 +53,8 @@ func Run(ctx context.Context, api *apidb.Store, scheduler *schedulerdb.Store) (R
 	if r.knownUntil, err = r.api.KnownUntil(ctx); err != nil {
 		return r.Report, err
 	}
-	// What has ended first: who has its turn in an order must have had it given up by who had it before.
+	// Ended jobs first: with an ordering key, the job that had the turn before must have ended before another one has
+	// it.
 	for _, pass := range []func(context.Context, page) error{r.ended, r.others} {
 		if err := r.walk(ctx, pass); err != nil {
 			return r.Report, err
@@ -66,7 +68,7 @@ func Run(ctx context.Context, api *apidb.Store, scheduler *schedulerdb.Store) (R
 	return r.Report, err
 }
 
-// page is a stretch of ids, with what each of the two has of it.
+// page is a range of ids, with the jobs of both databases.
 type page struct {
 	api       map[uuid.UUID]recoverystore.RestoredJob
 	scheduler map[uuid.UUID]schedulerdb.RestoredJob
@@ -82,7 +84,7 @@ func (r *run) walk(ctx context.Context, pass func(context.Context, page) error) 
 		if err != nil {
 			return err
 		}
-		// Both are known as far as the one that was cut off first.
+		// The page ends where the shorter of the two lists ends.
 		last := uuid.Max
 		if len(ours) == pageOf {
 			last = ours[pageOf-1].JobID

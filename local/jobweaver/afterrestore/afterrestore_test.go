@@ -31,7 +31,7 @@ func wants(t *testing.T) {
 	}
 }
 
-// The moments of dumps: before anything, in the middle of things, under load, and in the end.
+// The moments of the dumps: before the first job, in the middle, under load, and at the end.
 const (
 	nothing = iota
 	middle
@@ -39,16 +39,17 @@ const (
 	end
 )
 
-// past is what an installation went through.
+// past is the history of an installation.
 type past struct {
 	dumps [4][3]dump        // by moment: api, scheduler, worker
-	jobs  map[string]string // id by what it is
+	jobs  map[string]string // id by the role of the job in the test
 	plain []string          // ids of plain jobs
 }
 
-// TestDatabasesOfDifferentMomentsGoOnAsOne restores the three databases to different moments of the life of one installation, in
-// which jobs ran, failed, waited, were retried, cancelled, put off and deleted, and controls came and went.
-func TestDatabasesOfDifferentMomentsGoOnAsOne(t *testing.T) {
+// TestDatabasesOfDifferentMomentsAreReconciled restores the three databases to different moments in the life of one
+// installation, in which jobs ran, failed, waited, were retried, cancelled, rescheduled and deleted, and controls were
+// set and removed.
+func TestDatabasesOfDifferentMomentsAreReconciled(t *testing.T) {
 	t.Parallel()
 	wants(t)
 	p := live(t)
@@ -68,7 +69,7 @@ func TestDatabasesOfDifferentMomentsGoOnAsOne(t *testing.T) {
 	}
 }
 
-// live is the life of the installation, with its dumps.
+// live runs the installation and takes its dumps.
 func live(t *testing.T) *past {
 	t.Helper()
 	p, h := &past{jobs: map[string]string{}}, newFixture(t)
@@ -131,7 +132,7 @@ func (p *past) submitMany(ctx context.Context, c *client.Client, n int) error {
 	return err
 }
 
-// begin has the installation full of jobs in every state.
+// begin makes jobs in every state.
 func (p *past) begin(ctx context.Context, c *client.Client) error {
 	if err := p.submitMany(ctx, c, 20); err != nil {
 		return err
@@ -167,7 +168,8 @@ func (p *past) begin(ctx context.Context, c *client.Client) error {
 	return control(ctx, c, http.MethodPut, "type/OTHER", `{"maxRunning": 5}`)
 }
 
-// oneIsOld has a job been accepted long ago: what the API knows of later, and not of this one, it must have deleted.
+// oneIsOld makes a job look as if it was accepted long ago: if the API has later jobs and not this one, it must have
+// deleted it.
 func (p *past) oneIsOld(ctx context.Context, h *fixture) error {
 	for _, url := range []string{h.urls.API, h.urls.Scheduler} {
 		conn, err := pgx.Connect(ctx, url)
@@ -183,7 +185,7 @@ func (p *past) oneIsOld(ctx context.Context, h *fixture) error {
 	return nil
 }
 
-// goOn is what happens after the first dump.
+// goOn has the events after the first dump.
 func (p *past) goOn(ctx context.Context, c *client.Client) error {
 	for what, command := range map[string]string{"failed": "retry", "later, cancelled": "cancel"} {
 		if _, err := c.Command(ctx, p.jobs[what], command); err != nil {
@@ -230,7 +232,7 @@ func control(ctx context.Context, c *client.Client, method, path, body string) e
 	return err
 }
 
-// goesOn restores three dumps, puts right what differs, and has the installation live on.
+// goesOn restores three dumps, reconciles them, and lets the installation continue.
 func (p *past) goesOn(t *testing.T, api, scheduler, worker dump) {
 	t.Helper()
 	h := newFixture(t)
@@ -272,7 +274,7 @@ func (p *past) goesOn(t *testing.T, api, scheduler, worker dump) {
 	}
 }
 
-// cancelled is how many jobs the API has deleted that had not ended for the scheduler: one at most.
+// cancelled returns how many jobs the API has deleted that had not ended for the scheduler: at most one.
 func (p *past) cancelled(before map[string]seen) int64 {
 	if was := before[p.jobs["held and deleted later"]]; was.api == "" && was.scheduler == "RUNNING" {
 		return 1
@@ -299,7 +301,8 @@ func (h *fixture) afterRestore() afterrestore.Report {
 	return report
 }
 
-// commands: what is asked of a job that failed is done, and not taken for what was asked and done before.
+// commands checks that a new command to a failed job is carried out, and not taken for an earlier one with the same
+// number.
 func (p *past) commands(ctx context.Context, c *client.Client, before map[string]seen) error {
 	for _, what := range []string{"failed", "failed for good"} {
 		job, err := c.Get(ctx, p.jobs[what], 0)
@@ -325,7 +328,7 @@ func (p *past) commands(ctx context.Context, c *client.Client, before map[string
 	return until(ctx, c, p.jobs["later"], "cancelled", has("CANCELLED"))
 }
 
-// controlsAgree waits until the scheduler goes by the API's controls.
+// controlsAgree waits until the scheduler has applied the controls of the API.
 func (h *fixture) controlsAgree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -355,11 +358,11 @@ func (h *fixture) ask(url, sql string) (answer string) {
 	return answer
 }
 
-// seen is what the databases say of a job.
+// seen is the state of a job in the databases.
 type seen struct {
-	api, scheduler               string // state; empty: it is not there, or deleted
+	api, scheduler               string // state; empty: it is missing or deleted
 	apiVersion, schedulerVersion int64
-	attempts                     map[int]bool // that workers know
+	attempts                     map[int]bool // those that workers know
 }
 
 func (h *fixture) look() map[string]seen {
@@ -398,7 +401,7 @@ func (h *fixture) look() map[string]seen {
 		s.attempts[int(n)] = true
 	})
 	for id, s := range all {
-		if gone[id] || s.api == "" && s.scheduler == "" { // what only workers remember is no job any more
+		if gone[id] || s.api == "" && s.scheduler == "" { // a job that only workers know no longer exists
 			delete(all, id)
 		}
 	}
@@ -414,7 +417,8 @@ func (p *past) named(id string) string {
 	return "a plain job"
 }
 
-// check: nothing that had ended started again, no attempt that workers knew did, and the two databases agree.
+// check checks that no ended job started again, that no attempt known to workers started again, and that the two
+// databases agree.
 func (p *past) check(h *fixture, before, after map[string]seen) {
 	h.t.Helper()
 	for id, was := range before {

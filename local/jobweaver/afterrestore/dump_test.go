@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// dump is what pg_dump --data-only would have of a database: each table and sequence, all of one moment.
+// dump has the contents of a database like pg_dump --data-only: each table and sequence, all of one moment.
 type dump struct {
-	tables    map[string][]byte // by the table with its columns
+	tables    map[string][]byte // by table with its columns
 	sequences map[string]int64
 }
 
@@ -65,14 +65,14 @@ func listOf(ctx context.Context, q interface {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// restore puts a dump into a database that was just migrated, as one that is an hour old.
+// restore loads a dump that is an hour old into a database that was just migrated.
 func (d dump) restore(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	// As pg_restore --disable-triggers: nothing is counted or referred to half-way.
+	// Like pg_restore --disable-triggers: triggers and foreign keys would see incomplete data.
 	if _, err := conn.Exec(ctx, "set session_replication_role = replica"); err != nil {
 		return err
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// fixture is all functions on a server of their own, with a job type that writes down each start.
+// fixture runs all functions on its own server, with a job type that records each start.
 type fixture struct {
 	t      *testing.T
 	server *localpostgres.Server
 	urls   migrations.URLs
-	open   chan struct{} // closed: jobs that hold go on
+	open   chan struct{} // closed: held jobs continue
 
-	brokers []string // nil: each life has a broker that knows nothing
+	brokers []string // nil: each life has an empty broker
 
 	mu     sync.Mutex
 	starts map[string]int // "<jobId>.<attempt>" → how often it started here
@@ -37,7 +37,7 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureOn(t, localpostgres.Config{Dir: filepath.Join(t.TempDir(), "pg"), NoSync: true})
 }
 
-// newFixtureOn finds the databases of the server's folder again, where it has any.
+// newFixtureOn uses the databases in the server's folder, if it has any.
 func newFixtureOn(t *testing.T, cfg localpostgres.Config) *fixture {
 	t.Helper()
 	server, err := localpostgres.Start(t.Context(), cfg)
@@ -93,7 +93,7 @@ func (h *fixture) work(ctx context.Context, a *handlers.Attempt) (handlers.Resul
 	return handlers.Result{}, nil
 }
 
-// dumps takes the three databases, one after another as people do.
+// dumps dumps the three databases, one after another as people do.
 func (h *fixture) dumps(ctx context.Context) (d [3]dump, err error) {
 	for i, url := range []string{h.urls.Scheduler, h.urls.Worker, h.urls.API} {
 		if d[(i+1)%3], err = takeDump(ctx, url); err != nil {
@@ -103,7 +103,7 @@ func (h *fixture) dumps(ctx context.Context) (d [3]dump, err error) {
 	return d, nil
 }
 
-// until asks for a job until it is as wanted.
+// until reads a job until it is in the wanted state.
 func until(ctx context.Context, c *client.Client, id, what string, is func(*client.Job) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

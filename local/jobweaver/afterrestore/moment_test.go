@@ -21,10 +21,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// TestAServerRestoredToAMomentNeedsNothingElse backs a server up as it works, with all that it writes after that, as
-// CloudNativePG and every other tool for it does; loses it; and restores it to a moment. The three databases are of the
-// same moment then: nothing differs, and what is known of goes on. The broker remembers more, and is emptied.
-func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
+// TestServerRestoredToOneMomentNeedsNoReconciliation backs up a server while it works, and archives its WAL, as CloudNativePG
+// and similar tools do; loses the server; and restores it to a moment. The three databases then are of the same moment:
+// they do not differ, and known jobs continue. The broker has records of later moments, so it is emptied.
+func TestServerRestoredToOneMomentNeedsNoReconciliation(t *testing.T) {
 	t.Parallel()
 	wants(t)
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	if err := errors.Join(h.server.Stop(), os.RemoveAll(filepath.Join(server, "data"))); err != nil {
 		t.Fatal(err)
 	}
-	// What comes back has the base, what was written since, and says up to where.
+	// The restored server has the base backup and the archived WAL, and a setting with the moment to restore.
 	if err := os.Rename(filepath.Join(dir, "base"), filepath.Join(server, "data")); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (h *fixture) emptyTopics(ctx context.Context) error {
 		kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}, jobevent.Topics([]string{"default"}))
 }
 
-// untilRestored waits for the server, which answers whoever only reads while it still restores.
+// untilRestored waits until the server accepts writes. While it restores, it serves only reads.
 func (h *fixture) untilRestored(ctx context.Context) {
 	h.t.Helper()
 	conn, err := pgx.Connect(ctx, h.server.URL())
@@ -148,8 +148,8 @@ func (h *fixture) exec(ctx context.Context, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// baseBackup copies the data folder of a server at work, as PostgreSQL's manual says under "Making a Base Backup Using
-// the Low Level API".
+// baseBackup copies the data folder of a running server, as PostgreSQL's manual describes under "Making a Base Backup
+// Using the Low Level API".
 func (h *fixture) baseBackup(ctx context.Context, data, to string) error {
 	conn, err := pgx.Connect(ctx, h.server.URL())
 	if err != nil {
@@ -171,7 +171,7 @@ func (h *fixture) baseBackup(ctx context.Context, data, to string) error {
 		os.WriteFile(filepath.Join(to, "recovery.signal"), nil, 0o600))
 }
 
-// copyData leaves out what must not be in a backup. A file that goes meanwhile is none that is needed.
+// copyData leaves out the files that a backup must not have. A file that disappears during the copy is not needed.
 func copyData(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		rest := strings.TrimPrefix(path, from)

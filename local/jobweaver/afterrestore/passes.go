@@ -28,8 +28,8 @@ type run struct {
 	lastOrder  int64
 }
 
-// ended takes to the scheduler the jobs that it lacks, and what the API knows to have ended; and to the API what it
-// lacks, and what it wrongly takes for ended, for nobody would ask about that.
+// ended copies to the scheduler the jobs that it lacks, and the jobs that have ended for the API. It copies to the API
+// the jobs that it lacks, and those that it wrongly takes for ended: nothing else would correct them.
 func (r *run) ended(ctx context.Context, p page) error {
 	var lacks, ahead, behind, alone, deleted []uuid.UUID
 	seen := map[uuid.UUID]int32{}
@@ -41,7 +41,7 @@ func (r *run) ended(ctx context.Context, p page) error {
 			if hasEnded(ours) {
 				ahead = append(ahead, id)
 			}
-		case !both: // reconcile says it
+		case !both: // reconcile publishes it
 		case hasEnded(ours) && ours.Version > theirs.Version:
 			ahead = append(ahead, id)
 		case hasEnded(ours) && ours.Version < theirs.Version:
@@ -85,7 +85,7 @@ func (r *run) toScheduler(ctx context.Context, lacks, ahead []uuid.UUID) error {
 }
 
 func (r *run) toAPI(ctx context.Context, behind, alone, deleted []uuid.UUID, seen map[uuid.UUID]int32) error {
-	if err := r.hear(ctx, behind); err != nil {
+	if err := r.update(ctx, behind); err != nil {
 		return err
 	}
 	if len(deleted) > 0 {
@@ -114,8 +114,8 @@ func (r *run) toAPI(ctx context.Context, behind, alone, deleted []uuid.UUID, see
 	return err
 }
 
-// others takes to the scheduler what the API knows of jobs that have not ended. Those in an order are taken one by one:
-// only one of a key can have its turn, and the API may have heard of two.
+// others copies to the scheduler the jobs that have not ended and have a higher version in the API. Jobs with an
+// ordering key are copied one by one: only one job of a key can have the turn, and the API may have two.
 func (r *run) others(ctx context.Context, p page) error {
 	var free []uuid.UUID
 	parts := [][]uuid.UUID{}
@@ -175,18 +175,18 @@ func (r *run) adoptSome(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, erro
 	for _, job := range accepted {
 		byID[job.JobID] = job
 	}
-	said, cancels := make([]json.RawMessage, len(words)), make([]time.Time, len(words))
+	statuses, cancels := make([]json.RawMessage, len(words)), make([]time.Time, len(words))
 	asked := make([]jobevent.Created, len(words))
 	for i, word := range words {
-		said[i], cancels[i], asked[i] = word.JSON, word.CancelRequestedAt, byID[word.JobID]
+		statuses[i], cancels[i], asked[i] = word.JSON, word.CancelRequestedAt, byID[word.JobID]
 	}
-	adopted, err := r.scheduler.Adopt(ctx, said, asked, cancels)
+	adopted, err := r.scheduler.Adopt(ctx, statuses, asked, cancels)
 	r.ToScheduler += int64(len(adopted))
 	return adopted, err
 }
 
-// hear has the API hear of jobs what the scheduler would say.
-func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
+// update applies the scheduler's snapshots of jobs to the API's database.
+func (r *run) update(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	words, gone, err := heard(events)
+	words, gone, err := decodeSnapshots(events)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
 	return err
 }
 
-func heard(events []jobevent.Item) (words []statusstore.PublishedStatus, gone []statusstore.Gone, err error) {
+func decodeSnapshots(events []jobevent.Item) (words []statusstore.PublishedStatus, gone []statusstore.Gone, err error) {
 	for _, e := range events {
 		switch e.Type() {
 		case jobevent.TypeStatus:
@@ -227,7 +227,7 @@ func heard(events []jobevent.Item) (words []statusstore.PublishedStatus, gone []
 			}
 			id, err := uuid.Parse(e.Subject())
 			if err != nil {
-				return nil, nil, fmt.Errorf("read whose end %s is: %w", e.ID(), err)
+				return nil, nil, fmt.Errorf("read the job of the end %s: %w", e.ID(), err)
 			}
 			gone = append(gone, statusstore.Gone{JobID: id, Version: version})
 		}

@@ -1,5 +1,5 @@
-// Package cli has what the commands of jobweaver share: requests to the gateway, answers as text, JSON or YAML, errors
-// and exit codes.
+// Package cli has the parts that the commands of jobweaver share: requests to the gateway, responses as text, JSON or
+// YAML, errors and exit codes.
 package cli
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Call sends a request to the API, and prints the answer in the format of --output.
+// Call sends a request to the API, and prints the response in the format of --output.
 func Call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error) (err error) {
 	var sent []byte
 	contentType := ""
@@ -35,7 +35,7 @@ func Show[T any](cmd *cobra.Command, path string, show func(io.Writer, T) error)
 	return Call(cmd, http.MethodGet, path, nil, show)
 }
 
-// Path makes the path of a resource of names that may need escaping.
+// Path makes the path of a resource from names that may need escaping.
 func Path(parts ...string) string {
 	text := "/api"
 	for _, part := range parts {

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ConfirmFlags are the flags of a command that may reach more than its user thought of.
+// ConfirmFlags are the flags of a command that may affect more than its user intended.
 type ConfirmFlags struct{ Yes, DryRun bool }
 
 // Register adds the flags to a command.

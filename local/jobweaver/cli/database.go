@@ -5,7 +5,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// DatabaseURL is DATABASE_URL, or the content of the file DATABASE_URL_FILE, as in a pod; empty: neither is set.
+// DatabaseURL returns DATABASE_URL, or the content of the file DATABASE_URL_FILE, as in a pod; empty: neither is set.
 func DatabaseURL() (string, error) {
 	var own struct {
 		URL secret.Text `envconfig:"DATABASE_URL"`

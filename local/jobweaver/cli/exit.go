@@ -15,7 +15,7 @@ import (
 
 // The exit codes. A job that failed or was cancelled has a code that no other error has.
 const (
-	ExitFailed      = 1 // also of commands that are about no job: dev, migrate, topics …
+	ExitFailed      = 1 // also for commands that are not about a job: dev, migrate, topics …
 	ExitCancelled   = 2
 	ExitRefused     = 3
 	ExitUnreached   = 4
@@ -24,12 +24,12 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitCode is an error that only sets the exit code: everything was printed before.
+// ExitCode is an error that only sets the exit code: all output was printed before.
 type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// usageError is a command line that is wrong. The API was not called.
+// usageError is an error in the command line. The API was not called.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -39,7 +39,7 @@ func (e usageError) Unwrap() error { return e.err }
 // Usage makes an error for a wrong command line.
 func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Execute runs the command line. An error before the command has begun is one of its arguments or flags.
+// Execute runs the command line. An error before the command has begun is one in its arguments or flags.
 func Execute(ctx context.Context, root *cobra.Command) error {
 	began := false
 	Each(root, func(cmd *cobra.Command) {
@@ -57,7 +57,8 @@ func Execute(ctx context.Context, root *cobra.Command) error {
 	return err
 }
 
-// errorBody is an error in JSON: the fields of the API's error body, where the API has refused, and the exit code.
+// errorBody is an error in JSON: the fields of the API's error body, if the API has refused the request, and the exit
+// code.
 type errorBody struct {
 	Status    int    `json:"status,omitempty"`
 	ErrorCode string `json:"errorCode,omitempty"`
@@ -67,13 +68,13 @@ type errorBody struct {
 	ExitCode  int    `json:"exitCode"`
 }
 
-// PrintError prints an error in the format of --output. It prints nothing for an ExitCode: its command has printed
+// PrintError prints an error in the format of --output. It prints nothing for an ExitCode, whose command has printed
 // everything.
 func PrintError(w io.Writer, form Format, err error) {
 	var code ExitCode
 	var wrong usageError
 	if errors.As(err, &wrong) {
-		err = wrong // without the request that was not sent
+		err = wrong // without the URL of the request that was not sent
 	}
 	if err == nil || errors.As(err, &code) || errors.Is(err, context.Canceled) {
 		return
@@ -91,7 +92,7 @@ func PrintError(w io.Writer, form Format, err error) {
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return // not of texts and numbers
+		return // cannot happen with texts and numbers
 	}
 	if form == FormatYAML {
 		_ = yamldoc.Write(w, raw)
@@ -108,7 +109,7 @@ func Each(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// CodeOf is the exit code for an error.
+// CodeOf returns the exit code for an error.
 func CodeOf(err error) int {
 	var code ExitCode
 	var refused *client.Error

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// instant is the value of a flag: RFC 3339, or how long ago.
+// instant is the value of a flag: an RFC 3339 instant, or an age.
 type instant string
 
 func (i *instant) String() string { return string(*i) }
@@ -29,7 +29,7 @@ func (i *instant) Set(text string) error {
 	return nil
 }
 
-// ageOf is a duration, which may be in days.
+// ageOf parses a duration, which may be in days.
 func ageOf(text string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -39,7 +39,7 @@ func ageOf(text string) (time.Duration, bool) {
 	return age, err == nil && age >= 0
 }
 
-// QueryFlag is a flag whose value goes into a query as it is.
+// QueryFlag registers a flag whose value is passed on as a query parameter.
 func QueryFlag(cmd *cobra.Command, name, usage string) *string {
 	value := new(string)
 	if name == "since" || name == "until" {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAnInstantMayBeAnAge(t *testing.T) {
+func TestInstantMayBeAnAge(t *testing.T) {
 	t.Parallel()
 	for text, age := range map[string]time.Duration{"90m": 90 * time.Minute, "3d": 72 * time.Hour, "0d": 0, "1h30m": 90 * time.Minute} {
 		var i instant

@@ -37,10 +37,10 @@ var Formats = []string{
 
 func (f *Format) String() string { return string(*f) }
 
-// Type is what help shows for the value.
+// Type returns the value as help shows it.
 func (f *Format) Type() string { return "text|json|yaml|name" }
 
-// Set takes one of the formats.
+// Set parses one of the formats.
 func (f *Format) Set(text string) error {
 	if !slices.Contains([]Format{FormatText, FormatJSON, FormatYAML, formatName}, Format(text)) {
 		return errors.New("must be text, json, yaml or name")
@@ -49,10 +49,10 @@ func (f *Format) Set(text string) error {
 	return nil
 }
 
-// FormatOf is the format of --output.
+// FormatOf returns the format of --output.
 func FormatOf(cmd *cobra.Command) Format { return Format(cmd.Flag("output").Value.String()) }
 
-// Present prints an answer of the API in the format of --output; as text by show.
+// Present prints a response of the API in the format of --output; text is printed by show.
 func Present(cmd *cobra.Command, raw json.RawMessage, show func(io.Writer) error) error {
 	w := cmd.OutOrStdout()
 	switch form := FormatOf(cmd); {
@@ -68,7 +68,7 @@ func Present(cmd *cobra.Command, raw json.RawMessage, show func(io.Writer) error
 	return showJSON(w, raw)
 }
 
-// showJSON prints an answer indented. Numbers and the order of keys stay as the API has written them.
+// showJSON prints a response indented. Numbers and the order of keys stay as in the response.
 func showJSON(w io.Writer, raw json.RawMessage) error {
 	text, err := jsontext.AppendFormat(nil, raw, jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true))
 	if err != nil {
@@ -78,8 +78,8 @@ func showJSON(w io.Writer, raw json.RawMessage) error {
 	return err
 }
 
-// escaped is the same JSON without what a terminal obeys and JSON lets stand: DEL, the controls from 0x80 on, what
-// turns the direction of a line.
+// escaped escapes characters that JSON allows and a terminal interprets: DEL, the controls from U+0080 on, and those
+// that change the direction of a line.
 func escaped(doc string) string {
 	var b strings.Builder
 	for _, r := range doc {
@@ -94,7 +94,7 @@ func escaped(doc string) string {
 	return b.String()
 }
 
-// ShowNames prints the id of the thing in an answer, or the ids of those that it lists.
+// ShowNames prints the id of the resource in a response, or the ids of those that it lists.
 func ShowNames(w io.Writer, raw json.RawMessage) error {
 	var thing map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &thing); err != nil {
@@ -115,7 +115,7 @@ func ShowNames(w io.Writer, raw json.RawMessage) error {
 	return nil
 }
 
-// namesIn are the names of all objects that page lists; lists reports whether it has a list at all.
+// namesIn returns the names of all objects on a page. lists reports whether the response has a list at all.
 func namesIn(page map[string]json.RawMessage) (names []string, lists bool) {
 	for _, field := range slices.Sorted(maps.Keys(page)) {
 		var list []map[string]json.RawMessage
@@ -134,7 +134,7 @@ func namesIn(page map[string]json.RawMessage) (names []string, lists bool) {
 	return names, lists
 }
 
-// nameOf is the id by which other commands take a thing: a control has two words. Empty: it has none.
+// nameOf returns the id of a resource as other commands take it: a control has two words. Empty: it has none.
 func nameOf(thing map[string]json.RawMessage) string {
 	for _, id := range []string{"jobId", "operationId", "workerId", "keyId", "name", "id"} {
 		var text string

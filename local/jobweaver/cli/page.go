@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PageMost is the most that the API puts on a page.
+// PageMost is the most entries that the API puts on a page.
 const PageMost = 200
 
-// PageFlags choose a page of a list.
+// PageFlags select a page of a list.
 type PageFlags struct{ limit, cursor string }
 
 // Register adds the flags to a command.
@@ -19,7 +19,7 @@ func (p *PageFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.cursor, "cursor", "", "the next page: the cursor that the previous page printed")
 }
 
-// AddTo adds the flags that were given to a query.
+// AddTo adds the given flags to a query.
 func (p *PageFlags) AddTo(query url.Values) url.Values {
 	if p.limit != "" {
 		query.Set("limit", p.limit)

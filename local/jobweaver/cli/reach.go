@@ -18,10 +18,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// DefaultURL is the gateway on this machine.
+// DefaultURL is the address of the gateway on this machine.
 const DefaultURL = "http://localhost:8080"
 
-// API is a client of the gateway with the key of the environment. A wrong setting is the error of its requests.
+// API returns a client of the gateway with the key of the environment. If a setting is invalid, each request returns
+// that error.
 func API(cmd *cobra.Command) *client.Client {
 	key, err := apiKey()
 	if err != nil {
@@ -42,12 +43,12 @@ func badURL(base string) error {
 	return Usage("%q is not the URL of a gateway, such as %s", base, DefaultURL)
 }
 
-// GatewayURL is --url, or JOBWEAVER_URL, or the local gateway.
+// GatewayURL returns --url, or JOBWEAVER_URL, or the address of the local gateway.
 func GatewayURL(cmd *cobra.Command) string {
 	return cmp.Or(cmd.Flag("url").Value.String(), os.Getenv("JOBWEAVER_URL"), DefaultURL)
 }
 
-// apiKey is the key of the setting or of the file that it names; a line end belongs to neither.
+// apiKey returns the key from the setting, or from the file that the setting names. A line end is not part of the key.
 func apiKey() (string, error) {
 	key, file := os.Getenv("JOBWEAVER_API_KEY"), os.Getenv("JOBWEAVER_API_KEY_FILE")
 	if key == "" && file != "" {
@@ -60,7 +61,7 @@ func apiKey() (string, error) {
 	return strings.TrimSpace(key), nil
 }
 
-// Advice is what to do about an error that only tells what the server saw.
+// Advice returns what to do about an error whose text only describes what went wrong at the server.
 func Advice(err error) string {
 	var refused *client.Error
 	var unknown x509.UnknownAuthorityError
@@ -83,13 +84,13 @@ func Advice(err error) string {
 	case errors.As(err, &unknown):
 		return "\nJOBWEAVER_CA_FILE names a file of the CAs that are trusted"
 	case errors.As(err, &asked) && errors.Is(err, syscall.ECONNREFUSED):
-		return "\nJOBWEAVER_URL says where the gateway is, if not at http://localhost:8080"
+		return "\nset JOBWEAVER_URL if the gateway is not at http://localhost:8080"
 	}
 	return ""
 }
 
-// NewClient is a client of the gateway at base. It verifies the gateway by JOBWEAVER_CA_FILE, if that is set, and
-// presents JOBWEAVER_CERT_FILE if the gateway wants a client certificate.
+// NewClient makes a client of the gateway at base. It verifies the gateway by JOBWEAVER_CA_FILE, if that is set, and
+// presents JOBWEAVER_CERT_FILE if the gateway requests a client certificate.
 func NewClient(base, key string) *client.Client {
 	file := func(setting string) tlsfiles.File { return tlsfiles.File{Setting: setting, Path: os.Getenv(setting)} }
 	trust, err := tlsfiles.NewClient(
@@ -100,7 +101,7 @@ func NewClient(base, key string) *client.Client {
 	if err != nil {
 		return client.New(base, key, client.WithTransport(noWay{err}), client.WithRetries(0))
 	}
-	// A command tells that the gateway is away before it tries again: Client.Through does that.
+	// Without retries: commands print that the gateway cannot be reached before they try again, with Client.Through.
 	return client.New(base, key, client.WithTransport(trust.Transport(nil)), client.WithRetries(0))
 }
 
@@ -109,7 +110,7 @@ type noWay struct{ error }
 
 func (w noWay) RoundTrip(*http.Request) (*http.Response, error) { return nil, w.error }
 
-// Retrying prints an error of a gateway that cannot be reached, and that the command tries again.
+// Retrying prints that the gateway cannot be reached and that the command tries again.
 func Retrying(cmd *cobra.Command) func(error) {
 	return func(err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the gateway is away, trying again: "+Line(err.Error()))

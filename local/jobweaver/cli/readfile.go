@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ReadFile reads a file, or standard input for the name -.
+// ReadFile reads a file, or standard input if the name is -.
 func ReadFile(cmd *cobra.Command, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(cmd.InOrStdin())

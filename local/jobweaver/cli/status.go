@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// colours are the codes of ANSI terminals.
+// colours are ANSI codes for terminals.
 var colours = map[string]string{
 	"COMPLETED": "32", "FAILED": "31", "CANCELLED": "33", "RETRYING": "33", "RUNNING": "36", "WAITING": "36",
 }
 
-// Coloured is a job's status as w shows it: in colour on a terminal, unless NO_COLOR is set (https://no-color.org).
+// Coloured returns a job's status for output to w: in colour on a terminal, unless NO_COLOR is set
+// (https://no-color.org).
 func Coloured(w io.Writer, status string) string {
 	code, known := colours[status]
 	if !known || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !IsTerminal(w) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Table prints rows below their head, or the text none.
+// Table prints rows below their header, or the text none if there are none.
 func Table(w io.Writer, head, none string, rows int, row func(i int) []any) error {
 	if rows == 0 {
 		_, err := fmt.Fprintln(w, none)
@@ -27,7 +27,7 @@ func Table(w io.Writer, head, none string, rows int, row func(i int) []any) erro
 	return t.Flush()
 }
 
-// OrDash is an optional value, or a dash.
+// OrDash returns an optional value, or a dash.
 func OrDash[T any](value *T) any {
 	if value == nil {
 		return "-"
@@ -35,7 +35,7 @@ func OrDash[T any](value *T) any {
 	return *value
 }
 
-// AtOrDash is an optional instant, or a dash.
+// AtOrDash returns an optional instant, or a dash.
 func AtOrDash(instant *time.Time) string {
 	if instant == nil {
 		return "-"

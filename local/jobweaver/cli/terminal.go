@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Ask asks on a terminal. Any answer but yes ends the command with the exit code of one that was interrupted.
+// Ask asks a question on a terminal. Any answer but yes ends the command with the exit code of an interrupted one.
 func Ask(cmd *cobra.Command, question string) (bool, error) {
 	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
 	answer, err := readLine(cmd)
@@ -29,7 +29,7 @@ func Ask(cmd *cobra.Command, question string) (bool, error) {
 func readLine(cmd *cobra.Command) (string, error) {
 	typed := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // an end of the input is no yes
+		text, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // the end of the input is not a yes
 		typed <- text
 	}()
 	select {

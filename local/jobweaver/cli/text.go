@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Printable takes control characters out of a text that others wrote, or it could draw on our terminal.
+// Printable removes control characters from a text of others, which could otherwise control the user's terminal.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -19,10 +19,10 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Line is a text on one line, without control characters.
+// Line returns a text on one line, without control characters.
 func Line(text string) string { return strings.ReplaceAll(Printable(text), "\n", " ") }
 
-// DashIfEmpty is a text, or a dash.
+// DashIfEmpty returns a text, or a dash.
 func DashIfEmpty(text string) string {
 	if text == "" {
 		return "-"
@@ -30,5 +30,5 @@ func DashIfEmpty(text string) string {
 	return text
 }
 
-// At is an instant in the zone of this machine, which it names.
+// At prints an instant in the time zone of this machine, with the zone.
 func At(instant *time.Time) string { return instant.Local().Format("2006-01-02 15:04:05.000 -07:00") }

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Group makes a command that only has others below it.
+// Group makes a command that only has subcommands.
 func Group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		return cmd.Help()
@@ -21,7 +21,7 @@ func Verb(use, short string, args int, run func(cmd *cobra.Command, args []strin
 // Exactly takes n arguments.
 func Exactly(n int) cobra.PositionalArgs { return Between(n, n) }
 
-// Between takes at least and at most so many arguments; its error shows the usage line.
+// Between takes from least to most arguments. Its error shows the usage line.
 func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

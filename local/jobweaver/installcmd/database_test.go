@@ -9,7 +9,7 @@ import (
 )
 
 // Not parallel: it sets the environment.
-func TestTheServerMayStandInAFile(t *testing.T) {
+func TestServerAddressMayBeInAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "url")
 	if err := os.WriteFile(path, []byte("postgres://there\n"), 0o600); err != nil {
 		t.Fatal(err)

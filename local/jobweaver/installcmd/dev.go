@@ -104,7 +104,8 @@ that is used instead. --dir keeps the data and the secrets that sign results and
 	return cmd
 }
 
-// catchMails starts who takes the mails of this installation, but where the environment names a mail server.
+// catchMails starts the mail server that catches the mails of this installation, unless the environment names another
+// one.
 func catchMails(cfg mailcatch.Config, o dev.Options) (*mailcatch.Server, error) {
 	_, named := os.LookupEnv("SMTP_HOST")
 	_, inFile := os.LookupEnv("SMTP_HOST_FILE")
@@ -126,11 +127,11 @@ func runDemo(ctx context.Context, o dev.Options, url string) error {
 	return demo.Run(ctx, cli.NewClient(url, key), installation, o.Out)
 }
 
-// sayPaused prints what an earlier run has paused: jobs of it wait, and nothing else would say why.
+// printPaused prints the controls that an earlier run has paused: their jobs wait, and nothing else would show why.
 func printPaused(ctx context.Context, o dev.Options, url string) {
 	key, err := dev.AdminKey(o)
 	if err != nil {
-		return // the installation has started, so it is none of these settings
+		return // not an error: the installation has started with these settings
 	}
 	var page struct {
 		Controls []struct {
@@ -148,7 +149,7 @@ func printPaused(ctx context.Context, o dev.Options, url string) {
 	}
 }
 
-// fromEnvironment takes the settings that dev shares with the functions' own processes.
+// fromEnvironment reads the settings that dev shares with the functions' own processes.
 func fromEnvironment(o *dev.Options) error {
 	o.DatabaseURL = os.Getenv("DATABASE_URL")
 	o.Brokers = splitList(os.Getenv("KAFKA_BROKERS"))
@@ -172,14 +173,14 @@ func fromEnvironment(o *dev.Options) error {
 	return nil
 }
 
-// tracesOf is where traces go; empty: nowhere.
+// tracesOf returns the address to which traces are sent; empty: none.
 func tracesOf(o dev.Options) string {
 	if !o.Trace.On() {
 		return ""
 	}
 	target, err := o.Trace.Target()
 	if err != nil {
-		return "" // the installation says so when it starts
+		return "" // the installation reports the error when it starts
 	}
 	return target.Redacted()
 }
@@ -191,7 +192,7 @@ func welcome(o dev.Options, url string) {
 	}
 	mails := "sent by SMTP_HOST"
 	if o.Mails != nil {
-		mails = fmt.Sprintf("%s/  (caught on port %d, sent to nobody)", o.Mails.URL(), o.Mails.Port())
+		mails = fmt.Sprintf("%s/  (caught on port %d, not sent on)", o.Mails.URL(), o.Mails.Port())
 	}
 	traces := ""
 	if to := tracesOf(o); to != "" {

@@ -87,7 +87,7 @@ func schemaState(ctx context.Context, url string, set migrations.Set) (string, e
 		" It stays as it is", database, own), nil
 }
 
-// waitFlag is for a command that may begin before the server that it is for.
+// waitFlag registers --wait, for a command that may start before its server.
 func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", time.Minute, "how long to wait for a server that does not answer yet")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-func TestMigrateTellsThatADatabaseIsNewer(t *testing.T) {
+func TestMigrateReportsANewerDatabase(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t, migrations.Worker)
 	if state, err := schemaState(t.Context(), url, migrations.Worker); state != "up to date" || err != nil {

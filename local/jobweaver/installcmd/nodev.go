@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewDev is the command in the image, which has no dev: it would make the image twice as large.
+// NewDev makes the command dev of the image, which only returns an error: dev would double the size of the image.
 func NewDev() *cobra.Command {
 	return &cobra.Command{
 		Use: "dev", Hidden: true, Args: cobra.ArbitraryArgs, DisableFlagParsing: true,

@@ -95,7 +95,7 @@ func outboxTable(w io.Writer, rows []outboxdb.Entry) error {
 	})
 }
 
-// changeRejected is a command for rejected rows.
+// changeRejected makes a command for rejected rows.
 func changeRejected(
 	name, short, done string, change func(context.Context, string, []uuid.UUID) (int, error),
 ) *cobra.Command {

@@ -6,8 +6,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// rolePasswords are those of the folder's files, if there is one, and ROLES_PASSWORD for the other roles, if that is
-// set: on a laptop nobody wants a file for each.
+// rolePasswords reads the passwords in the files of a folder, if there is one. ROLES_PASSWORD, if it is set, is the
+// password of the other roles: on a laptop a file for each role would be too much.
 func rolePasswords(folder string) (map[string]string, error) {
 	var common struct {
 		Password secret.Text `envconfig:"ROLES_PASSWORD"`

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// It sets the environment, so it is not parallel.
-func TestRolesHaveTheirOwnPasswordOrTheCommonOne(t *testing.T) {
+// Not parallel: it sets the environment.
+func TestRoleHasItsOwnPasswordOrTheCommonOne(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "jobweaver_gateway"), []byte("its own\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func databaseURL(setting string, set migrations.Set) (string, error) {
 
 func afterRestore(ctx context.Context, apiURL, schedulerURL string) (report afterrestore.Report, err error) {
 	for _, url := range []string{apiURL, schedulerURL} {
-		if err := nobodyWorksOn(ctx, url); err != nil {
+		if err := requireNoFunctions(ctx, url); err != nil {
 			return report, err
 		}
 	}
@@ -80,12 +80,12 @@ func afterRestore(ctx context.Context, apiURL, schedulerURL string) (report afte
 	return afterrestore.Run(ctx, api, scheduler)
 }
 
-// goneWithin is how long the server may take to notice that whoever was stopped just now is gone.
+// goneWithin is how long the server may take to notice that a process has just ended.
 const goneWithin = time.Second
 
-// nobodyWorksOn refuses a database of which a function has a connection: what it says and writes meanwhile would be
-// compared half.
-func nobodyWorksOn(ctx context.Context, url string) (err error) {
+// requireNoFunctions refuses a database to which a function is connected: the function would change rows during the
+// comparison.
+func requireNoFunctions(ctx context.Context, url string) (err error) {
 	conn, err := pgpool.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -108,14 +108,14 @@ func nobodyWorksOn(ctx context.Context, url string) (err error) {
 }
 
 func printRestored(w io.Writer, r afterrestore.Report) error {
-	_, err := fmt.Fprintf(w, `looked at %d jobs
-%6d  taken to where the API had seen them: the scheduler was behind
-%6d  that had ended have other news: the API was behind
-%6d  that only the scheduler had are back in the API
-%6d  of these had been deleted, and are CANCELLED where they had not ended
-%6d  are asked about anew
-%6d  have their commands numbered on
-%6d  pauses and limits differed
+	_, err := fmt.Fprintf(w, `compared %d jobs
+%6d  jobs updated in the scheduler's database, which was behind
+%6d  ended jobs updated in the API's database, which was behind
+%6d  missing jobs restored in the API's database
+%6d  of them had been deleted, and are CANCELLED unless they had ended
+%6d  jobs whose state the scheduler publishes again
+%6d  jobs whose next command gets a higher number
+%6d  pauses and limits that differed
 `, r.Jobs, r.ToScheduler, r.ToAPI, r.BackInAPI, r.Cancelled, r.AskedAgain, r.Numbered, r.Controls)
 	return err
 }

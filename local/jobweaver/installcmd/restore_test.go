@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func TestDatabasesAreComparedOnlyWhileNoFunctionWorksOnThem(t *testing.T) {
+func TestDatabasesAreComparedOnlyWithoutConnectedFunctions(t *testing.T) {
 	t.Parallel()
 	api, scheduler := pgtest.Database(t, migrations.API), pgtest.Database(t, migrations.Scheduler)
 	function, err := apidb.Open(t.Context(), api)
@@ -29,8 +29,8 @@ func TestDatabasesAreComparedOnlyWhileNoFunctionWorksOnThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	if err := printRestored(&said, report); err != nil || !strings.Contains(said.String(), "looked at 0 jobs") {
-		t.Errorf("it returned %q, %v", said.String(), err)
+	var printed bytes.Buffer
+	if err := printRestored(&printed, report); err != nil || !strings.Contains(printed.String(), "compared 0 jobs") {
+		t.Errorf("printed %q, %v", printed.String(), err)
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/jobweaver/jobweaver/local/kept"
 )
 
-// readable: containers with different users read the files. Only those that read a secret mount its folder.
+// readable: containers with different users read the files. Only the containers that need a secret mount its folder.
 const readable fs.FileMode = 0o444
 
-// secretFile is a file in the folder of secrets, in a folder of its own that can be a volume.
+// secretFile is a file in the folder of secrets. Each has its own subfolder, which can be a volume.
 type secretFile struct {
 	name   string
 	kind   kept.Kind
-	pgpass bool // PostgreSQL's clients find it in a file pgpass beside it
+	pgpass bool // for PostgreSQL's clients there is a file pgpass beside it
 }
 
 // secretFiles are the secrets of docker-compose.yml.

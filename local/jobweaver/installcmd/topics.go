@@ -79,10 +79,10 @@ functions first; when they start, they publish again what the databases hold.`,
 	return topics
 }
 
-// createTopics tries again for as long as wait: a cluster that starts may not answer yet, or have too few brokers.
+// createTopics tries again until wait is over: a cluster that starts may not respond yet, or have too few brokers.
 func createTopics(ctx context.Context, cfg kafkaevent.Config, list []jobevent.Topic, wait time.Duration) error {
 	if _, err := kafkaevent.NewPulse(cfg); err != nil {
-		return err // of the settings: no waiting helps
+		return err // an error in the settings, which waiting does not change
 	}
 	began, trouble := time.Now(), telemetry.Trouble{What: "create topics"}
 	for {

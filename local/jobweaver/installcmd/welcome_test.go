@@ -12,8 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/dev"
 )
 
-// A pause is kept in the folder, and the next run has jobs that never start.
-func TestDevPrintsWhatAnEarlierRunHasPaused(t *testing.T) {
+// A pause is stored in the folder, so the jobs of the next run do not start.
+func TestDevPrintsControlsPausedByAnEarlierRun(t *testing.T) {
 	t.Parallel()
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/controls" {
@@ -30,8 +30,8 @@ func TestDevPrintsWhatAnEarlierRunHasPaused(t *testing.T) {
 	}
 }
 
-// After dev --port 18080, jobweaver list failed.
-func TestDevPrintsWhereTheCommandLineFindsIt(t *testing.T) {
+// After dev --port 18080, jobweaver list once failed.
+func TestDevPrintsItsURLForTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for url, printed := range map[string]bool{"http://127.0.0.1:18080": true, "https://127.0.0.1:8080": true, "http://127.0.0.1:8080": false} {
 		var out strings.Builder

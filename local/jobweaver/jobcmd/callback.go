@@ -74,7 +74,7 @@ func sendCallback(cmd *cobra.Command, body map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}
-	// Without the API key: the secret is enough, and the outside system's host may not be the one that the key is for.
+	// Without the API key: the secret is enough, and the key must not be sent to the host of an outside system.
 	raw, err := cli.NewClient(cli.GatewayURL(cmd), "").Do(cmd.Context(), http.MethodPost, "/api/jobs/callback",
 		"application/json", sent, nil, "X-Callback-Secret", secret)
 	if err != nil {

@@ -70,7 +70,7 @@ func NewChange() *cobra.Command {
 	return cmd
 }
 
-// patchFlags build a patch of a JobRequest on the command line.
+// patchFlags are the flags from which a patch of a JobRequest is made.
 type patchFlags struct {
 	request requestFlags
 	set     []string
@@ -78,13 +78,13 @@ type patchFlags struct {
 
 func (f *patchFlags) register(cmd *cobra.Command) {
 	f.request.register(cmd)
-	// Without a flag nothing changes, so help shows no defaults.
+	// A flag that is not given changes nothing, so help shows no defaults.
 	cmd.Flags().Lookup("payload").DefValue, cmd.Flags().Lookup("retries").DefValue = "", "0"
 	cmd.Flags().StringArrayVar(&f.set, "set", nil,
 		"change one member: NAME=VALUE, such as payload.to=a@b.example or tags=null; VALUE is JSON, or else a text")
 }
 
-// registerSome is register without the flags of what cannot be changed of a job.
+// registerSome registers only some of the flags: those of members that can be changed.
 func (f *patchFlags) registerSome(cmd *cobra.Command, names ...string) {
 	all := &cobra.Command{}
 	f.register(all)
@@ -93,7 +93,7 @@ func (f *patchFlags) registerSome(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// body is the patch; {} where nothing is to change.
+// body returns the patch; {} if nothing is to change.
 func (f *patchFlags) body(cmd *cobra.Command, file []string) ([]byte, error) {
 	patch, err := f.request.given(cmd)
 	if err != nil {
@@ -117,7 +117,7 @@ func (f *patchFlags) body(cmd *cobra.Command, file []string) ([]byte, error) {
 	return bytes.TrimSpace(body), err
 }
 
-// setMember enters NAME=VALUE into a patch. A dot in the name leads into an object.
+// setMember adds NAME=VALUE to a patch. A dot in the name leads into an object.
 func setMember(patch map[string]any, text string) error {
 	name, value, found := strings.Cut(text, "=")
 	parts := strings.Split(name, ".")

@@ -13,19 +13,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// jobCommand is a command to one job, or as an operation to many: to those named, or to all that match.
+// jobCommand is a command for one job, or an operation for many: for jobs given by id, or for all that match a filter.
 type jobCommand struct {
 	name, short string
 	flags       func(*pflag.FlagSet, map[string]any)
-	check       func(body map[string]any) error // of the flags; nil: all are good
-	dead        bool                            // for FAILED jobs, which it means without a filter, too
+	check       func(body map[string]any) error // checks the flags; nil: any are valid
+	dead        bool                            // for FAILED jobs, even without a filter
 	body        map[string]any
 	filter      filterFlags
 	confirm     cli.ConfirmFlags
 	wait        bool
 }
 
-// NewCommand makes a command to one job or to many, such as cancel.
+// NewCommand makes a command for one job or for many, such as cancel.
 func NewCommand(name, short string) *cobra.Command {
 	return (&jobCommand{name: name, short: short}).cobra()
 }
@@ -66,7 +66,7 @@ func (c *jobCommand) run(cmd *cobra.Command, ids []string) error {
 	return c.many(cmd, filter)
 }
 
-// many gives the command to all jobs that match, and asks before where a filter is easily wider than it was meant.
+// many sends the command to all jobs that match. It asks first, because a filter may match more jobs than intended.
 func (c *jobCommand) many(cmd *cobra.Command, filter map[string]any) error {
 	wide := len(filter) == 0 || c.filter.all || filter["q"] != nil || c.name == "delete"
 	if _, chosen := filter["status"]; c.dead && !chosen {
@@ -119,7 +119,7 @@ func NewReschedule() *cobra.Command {
 	return cmd
 }
 
-// rescheduleFlags say when.
+// rescheduleFlags are the flags for the new time.
 func rescheduleFlags(flags *pflag.FlagSet, body map[string]any) {
 	flags.Func("at", "run at this instant (RFC 3339)", func(text string) error {
 		at, err := time.Parse(time.RFC3339, text)

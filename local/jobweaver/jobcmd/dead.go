@@ -6,7 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// NewDead lists dead jobs, and has them run again.
+// NewDead makes the command dead, which lists dead jobs and redrives them.
 func NewDead() *cobra.Command {
 	var filter filterFlags
 	var page cli.PageFlags

@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// filterFlags choose jobs.
+// filterFlags select jobs.
 type filterFlags struct {
 	status []string
 	texts  map[string]*string
@@ -33,7 +33,7 @@ func (f *filterFlags) register(cmd *cobra.Command) {
 	f.registerTexts(cmd)
 }
 
-// registerTexts registers all but the states.
+// registerTexts registers all filters but the states.
 func (f *filterFlags) registerTexts(cmd *cobra.Command) {
 	f.texts = map[string]*string{}
 	for _, n := range filterNames {
@@ -66,7 +66,7 @@ func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
 	return values
 }
 
-// queryOf is a filter as the list of jobs takes it.
+// queryOf returns a filter as parameters for the list of jobs.
 func queryOf(filter map[string]any) url.Values {
 	values := url.Values{}
 	for name, value := range filter {
@@ -76,7 +76,7 @@ func queryOf(filter map[string]any) url.Values {
 		case []string:
 			values[name] = value
 		case bool:
-			if name != "all" { // a list without a filter has all
+			if name != "all" { // a list without a filter has all jobs
 				values.Set(name, "true")
 			}
 		}

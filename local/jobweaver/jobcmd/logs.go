@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// logPage is a page of a log, or all of it. Each page has the lines before those of the page that named it.
+// logPage is a page of a log, or all of it. Each page has older lines than the page before.
 type logPage struct {
 	JobID      string            `json:"jobId"`
 	Logs       []json.RawMessage `json:"logs"`
@@ -45,7 +45,7 @@ func NewLogs() *cobra.Command {
 	return cmd
 }
 
-// wholeLog asks for all pages, and puts them into the order of time.
+// wholeLog requests all pages, and sorts them by time.
 func wholeLog(cmd *cobra.Command, at string, query url.Values) (log logPage, err error) {
 	gateway := cli.API(cmd)
 	var pages [][]json.RawMessage

@@ -15,18 +15,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// Before a command to many jobs, they are counted: up to so many jobs and pages, some of which may have few.
+// Before a command for many jobs, the jobs are counted, up to these numbers of jobs and of pages, some of which may
+// have few jobs.
 const (
 	countMost = 1000
 	pagesMost = 25
 )
 
-// matching is how many jobs a filter matches, and the first of them.
+// matching is the number of jobs that a filter matches, and the first of them.
 type matching struct {
 	Command string         `json:"command"`
 	Filter  map[string]any `json:"filter"`
 	Count   int            `json:"count"`
-	More    bool           `json:"more"` // at least so many
+	More    bool           `json:"more"` // there may be more
 	Jobs    []matchingJob  `json:"jobs"`
 }
 
@@ -45,7 +46,7 @@ func (m matching) String() string {
 	return text
 }
 
-// count asks for the jobs that a filter matches and that can be given the command.
+// count counts the jobs that match a filter and are in a state that allows the command.
 func count(cmd *cobra.Command, command string, filter map[string]any) (matching, error) {
 	m := matching{Command: command, Filter: filter, Jobs: []matchingJob{}}
 	query := queryOf(filter)
@@ -81,8 +82,8 @@ func count(cmd *cobra.Command, command string, filter map[string]any) (matching,
 	}
 }
 
-// confirmMany reports whether the command may go to all jobs that the filter matches. On a terminal it asks, with their
-// number; a script has to give --yes.
+// confirmMany reports whether the command may be sent to all jobs that the filter matches. On a terminal it asks, with
+// their number; in a script --yes is needed.
 func confirmMany(cmd *cobra.Command, f cli.ConfirmFlags, command string, filter map[string]any) (bool, error) {
 	if f.Yes {
 		return true, nil
@@ -101,7 +102,7 @@ func confirmMany(cmd *cobra.Command, f cli.ConfirmFlags, command string, filter 
 	return cli.Ask(cmd, fmt.Sprintf("%s %s?", command, m))
 }
 
-// showMatching is --dry-run.
+// showMatching prints the output of --dry-run.
 func showMatching(cmd *cobra.Command, command string, filter map[string]any) error {
 	m, err := count(cmd, command, filter)
 	if err != nil {

@@ -29,7 +29,7 @@ type operation struct {
 	} `json:"reasons"`
 }
 
-// operate begins an operation, and with wait follows it to its end.
+// operate starts an operation, and with wait follows it to its end.
 func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
 	if !wait {
 		return cli.Call(cmd, http.MethodPost, cli.Path("operations"), body, showOperation)

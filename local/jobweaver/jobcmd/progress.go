@@ -11,16 +11,16 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// How long one request waits for an operation's end: with a bar on the screen, and without.
+// How long one request waits for the end of an operation: with a progress bar, and without.
 const (
 	barWait       = time.Second
 	operationWait = 30 * time.Second
 )
 
-// operationProgress shows how far an operation is: a bar on a terminal, else a line for each answer.
+// operationProgress shows the progress of an operation: as a bar on a terminal, else as a line for each response.
 type operationProgress struct {
 	w   io.Writer
-	bar *progressbar.ProgressBar // nil: no terminal
+	bar *progressbar.ProgressBar // nil: not a terminal
 }
 
 func newOperationProgress(cmd *cobra.Command) *operationProgress {
@@ -40,7 +40,7 @@ func (p *operationProgress) wait() time.Duration {
 	return operationWait
 }
 
-// show is called with each answer, the last one too.
+// show is called with each response, including the last one.
 func (p *operationProgress) show(o operation) error {
 	done := o.Progress.Applied + o.Progress.Refused + o.Progress.Skipped
 	switch {
@@ -48,7 +48,7 @@ func (p *operationProgress) show(o operation) error {
 		return p.bar.Finish()
 	case p.bar != nil:
 		p.bar.Describe(cli.Line(o.Command))
-		p.bar.ChangeMax64(max(o.Progress.Matched, done) + 1) // a bar that is full shows nothing more, and more jobs may match
+		p.bar.ChangeMax64(max(o.Progress.Matched, done) + 1) // a full bar shows nothing more, and more jobs may match
 		return p.bar.Set64(done)
 	case o.FinishedAt == nil:
 		_, err := fmt.Fprintf(p.w, "%s: %d of %d jobs done, %d asked\n",

@@ -46,7 +46,7 @@ func showJob(w io.Writer, job *client.Job) error {
 	return t.Flush()
 }
 
-// attemptOf is the number of the attempt. Not every attempt counts as a retry: one whose worker died does not.
+// attemptOf returns the number of the attempt. Not every attempt is a retry: an attempt after a lost one is not.
 func attemptOf(job *client.Job) string {
 	switch job.RetryCount {
 	case 0:
@@ -68,7 +68,7 @@ func showJobs(w io.Writer, jobs []client.Job) error {
 	})
 }
 
-// waitsFor is what a job waits for, and until when; empty: for nothing, or for a worker.
+// waitsFor returns what a job waits for, and until when; empty: nothing, or a worker.
 func waitsFor(job *client.Job) string {
 	var all []string
 	if waits := job.WaitsFor(); waits != "" {

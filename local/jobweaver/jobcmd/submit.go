@@ -1,5 +1,5 @@
-// Package jobcmd has the commands about jobs: submit, get, list, watch, logs, the commands to one job or to many, and
-// the operations that carry out the latter.
+// Package jobcmd has the commands about jobs: submit, get, list, watch, logs, commands for one job or for many, and
+// operations.
 package jobcmd
 
 import (
@@ -45,7 +45,7 @@ func NewSubmit() *cobra.Command {
 	return cmd
 }
 
-// followFlags are what a command does with a job that it has submitted.
+// followFlags select what a command does after it has submitted a job.
 type followFlags struct {
 	watch bool
 	wait  time.Duration
@@ -63,7 +63,7 @@ func (f *followFlags) check() error {
 	return nil
 }
 
-// submit posts what makes one job, and follows the job where that is wanted.
+// submit sends a request that makes one job, and follows the job if a flag asks for it.
 func (f *followFlags) submit(cmd *cobra.Command, to string, body []byte) error {
 	var accepted client.Accepted
 	gateway := cli.API(cmd)
@@ -119,7 +119,7 @@ func submitBatch(cmd *cobra.Command, body []byte) error {
 	return nil
 }
 
-// requestFlags build a JobRequest on the command line.
+// requestFlags are the flags from which a JobRequest is made.
 type requestFlags struct {
 	jobType, payload, queue, key  string
 	orderingKey, onFailure, runAt string
@@ -179,7 +179,7 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 	return json.Marshal(request)
 }
 
-// given are the members of a request that have a flag on the command line.
+// given returns the members of a request whose flags are given.
 func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 	payload := []byte(f.payload)
 	if name, named := strings.CutPrefix(f.payload, "@"); named || name == "-" {

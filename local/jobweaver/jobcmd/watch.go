@@ -19,7 +19,7 @@ func NewWatch() *cobra.Command {
 	}
 }
 
-// watch prints each move of a job, and ends with the job.
+// watch prints each transition of a job, and ends when the job ends.
 func watch(cmd *cobra.Command, gateway *client.Client, id string) error {
 	seen := func(job *client.Job) {
 		if cli.FormatOf(cmd) != cli.FormatText {
@@ -46,7 +46,7 @@ func watch(cmd *cobra.Command, gateway *client.Client, id string) error {
 	return endOf(job)
 }
 
-// endOf is the exit code that tells how a job has ended.
+// endOf returns the exit code for the end of a job.
 func endOf(job *client.Job) error {
 	switch job.Status {
 	case "COMPLETED":

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// toolContract is what tools are made of in an OpenAPI 3.1 document. Its schemas are JSON Schemas as they stand.
+// toolContract has the parts of an OpenAPI 3.1 document from which tools are made. Its schemas are used unchanged as
+// JSON Schemas.
 type toolContract struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
@@ -47,7 +48,7 @@ type toolOperation struct {
 	} `json:"responses"`
 }
 
-// tool is an operation of the API. Its arguments are the parameters by their names, and the JSON of the body as "body".
+// tool is an operation of the API. Its arguments are the parameters by name, and the JSON of the body as "body".
 type tool struct {
 	name, summary, description string
 	method, path, contentType  string
@@ -57,11 +58,11 @@ type tool struct {
 
 var toolMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// bodyArgument is the name of the argument that holds a request's body. No parameter has it.
+// bodyArgument is the name of the argument that holds the body of a request. No parameter has this name.
 const bodyArgument = "body"
 
-// tools are the operations that answer JSON under /api and need the role read, and with write also submit or operate.
-// An admin's operations make keys and read the audit log: these stay with people.
+// tools returns the operations under /api that return JSON and need the role read; with write, also those that need
+// submit or operate. It leaves out operations for admins, such as those that create keys or read the audit log.
 func (c *toolContract) tools(write bool) ([]*tool, error) {
 	roles := map[string]bool{"read": true, "submit": write, "operate": write}
 	var tools []*tool
@@ -79,7 +80,7 @@ func (c *toolContract) tools(write bool) ([]*tool, error) {
 			if err := json.Unmarshal(raw, &of); err != nil {
 				return nil, fmt.Errorf("read %s %s of the contract: %w", method, path, err)
 			}
-			isHealth := path == "/api/health" // open to all, and what an agent asks first
+			isHealth := path == "/api/health" // public, and what an agent needs first
 			if !roles[of.Role] && !isHealth || !of.answersJSON() {
 				continue
 			}
@@ -100,7 +101,7 @@ func (c *toolContract) parametersOf(raw json.RawMessage) (of []toolParameter, er
 	return of, json.Unmarshal(raw, &of)
 }
 
-// answersJSON leaves out streams and files, and takes an operation whose answer has no body.
+// answersJSON reports whether an operation returns JSON or no body. It is false for streams and files.
 func (o *toolOperation) answersJSON() bool {
 	for status, response := range o.Responses {
 		_, isJSON := response.Content["application/json"]
@@ -147,7 +148,7 @@ func (c *toolContract) tool(method, path string, of *toolOperation) *tool {
 	return t
 }
 
-// selfContained has references lead to definitions in the schema itself, where they led to components of the contract.
+// selfContained replaces references to components of the contract by references to definitions in the schema itself.
 func (c *toolContract) selfContained(schema map[string]any) map[string]any {
 	const components, definitions = "#/components/schemas/", "#/$defs/"
 	found := map[string]any{}
@@ -184,12 +185,12 @@ func (c *toolContract) selfContained(schema map[string]any) map[string]any {
 	return whole
 }
 
-// destroys is true of what cannot be undone by another call.
+// destroys reports whether the tool does something that no other call can undo.
 func (t *tool) destroys() bool {
 	return t.method == http.MethodDelete || t.name == "cancelJob" || t.name == "startOperation"
 }
 
-// request is the path with its query, and the body, that arguments make.
+// request makes the path with its query, and the body, from arguments.
 func (t *tool) request(arguments json.RawMessage) (path string, body []byte, err error) {
 	given := map[string]json.RawMessage{}
 	if len(arguments) > 0 {
@@ -226,7 +227,7 @@ func (t *tool) request(arguments json.RawMessage) (path string, body []byte, err
 	return path, body, nil
 }
 
-// textsOf is an argument as a query has it: a list is given more than once, null not at all.
+// textsOf returns the values of an argument in a query: a list is given several times, null is left out.
 func textsOf(value json.RawMessage) ([]string, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {

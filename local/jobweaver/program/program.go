@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	linger     = 2 * time.Second // for children that still write when the program has ended
+	linger     = 2 * time.Second // for children that still write after the program has ended
 	maxOutput  = 256 << 10
-	maxText    = 64 << 10 // of output that is no JSON
-	maxTail    = 2 << 10  // of standard error, in a failure's message
+	maxText    = 64 << 10 // of output that is not JSON
+	maxTail    = 2 << 10  // of standard error, in the message of a failure
 	maxLogLine = 16 << 10
 )
 
-// The exit codes of sysexits.h that a retry does not mend.
+// The exit codes of sysexits.h after which a retry would not help.
 const (
 	exUsage   = 64
 	exDataErr = 65
@@ -46,22 +46,23 @@ type Program struct {
 	Args      []string
 	KillAfter time.Duration
 	Strict    bool            // the output must be JSON
-	Now       <-chan struct{} // closed: kill what runs
+	Now       <-chan struct{} // closed to kill running programs
 }
 
-// Run runs it for an attempt, and returns when it and the children in its process group have ended.
+// Run runs the program for an attempt, and returns when it and the children in its process group have ended.
 func (p *Program) Run(
 	ctx context.Context, a *client.WorkAttempt, payload []byte,
 	log func(slog.Level, string), progress func(int, string),
 ) (json.RawMessage, error) {
-	cmd := exec.Command(p.Path, p.Args...) //nolint:gosec // the user's own
+	cmd := exec.Command(p.Path, p.Args...) //nolint:gosec // the user's own program
 	cmd.Env = environmentOf(a)
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, err
 	}
 	defer pipes.close(pipes.ours)
-	// Where this process is killed, nobody would see to the program any more, and its attempt runs again elsewhere.
+	// SIGKILL when this process dies: otherwise the program would continue unobserved while its attempt runs again
+	// elsewhere.
 	ended, err := childproc.Start(cmd, syscall.SIGKILL)
 	pipes.close(pipes.theirs)
 	if err != nil {
@@ -69,15 +70,15 @@ func (p *Program) Run(
 	}
 	stdin, stdout, stderr, orders := pipes.ours[0], pipes.ours[1], pipes.ours[2], pipes.ours[3]
 	output, complaint := &tail{keep: maxOutput}, &tail{keep: maxTail}
-	told := &told{log: log, progress: progress}
+	instructions := &instructions{log: log, progress: progress}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(output, stdout) })
 	reading.Go(func() {
 		eachLine(io.TeeReader(stderr, complaint), func(line string) { log(slog.LevelInfo, line) })
 	})
-	reading.Go(func() { eachLine(orders, told.take) })
+	reading.Go(func() { eachLine(orders, instructions.take) })
 	reading.Go(func() {
-		_, _ = stdin.Write(payload) // a program that does not read it closes the pipe, if only by its end
+		_, _ = stdin.Write(payload) // a program that does not read it closes the pipe, at the latest when it ends
 		_ = stdin.Close()
 	})
 	read := make(chan struct{})
@@ -86,13 +87,13 @@ func (p *Program) Run(
 		reading.Wait()
 	}()
 	p.await(ctx, ended, read, -cmd.Process.Pid)
-	pipes.close(pipes.ours) // a child in a session of its own may still have the other ends
+	pipes.close(pipes.ours) // a child in another session may still have the other ends
 	<-read
-	return p.result(ctx, cmd.ProcessState, output, complaint, told)
+	return p.result(ctx, cmd.ProcessState, output, complaint, instructions)
 }
 
-// await returns when the program has ended and nobody writes any more, or nothing of its process group runs. Nobody
-// else has the group's number meanwhile: the kernel gives it again only after all others.
+// await returns when the program has ended and all its pipes are closed, or when its process group is gone. No other
+// process can get the number of the group meanwhile: the kernel reuses it only after all others.
 func (p *Program) await(ctx context.Context, ended, read <-chan struct{}, group int) {
 	defer func() { _ = syscall.Kill(group, syscall.SIGKILL) }()
 	select {
@@ -119,15 +120,15 @@ func (p *Program) await(ctx context.Context, ended, read <-chan struct{}, group 
 	}
 }
 
-// result is what the attempt's handler returns.
+// result returns the result of the handler.
 func (p *Program) result(
-	ctx context.Context, state *os.ProcessState, output, complaint *tail, told *told,
+	ctx context.Context, state *os.ProcessState, output, complaint *tail, instructions *instructions,
 ) (json.RawMessage, error) {
 	switch {
-	case state.Success() && told.after != nil:
-		return nil, told.after
+	case state.Success() && instructions.after != nil:
+		return nil, instructions.after
 	case state.Success():
-		return p.output(output, told.log)
+		return p.output(output, instructions.log)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: %s", context.Cause(ctx), state)
 	}
@@ -140,16 +141,16 @@ func (p *Program) result(
 	if text := plain(complaint.last(maxTail)); text != "" {
 		message += ": " + text
 	}
-	if told.code == "" {
-		told.code = string(apierror.HandlerFailed)
+	if instructions.code == "" {
+		instructions.code = string(apierror.HandlerFailed)
 	}
 	return nil, &worker.Failure{
-		Code: told.code, Message: message, RetryAfter: told.retryAfter,
+		Code: instructions.code, Message: message, RetryAfter: instructions.retryAfter,
 		Retryable: !slices.Contains([]int{exUsage, exDataErr}, state.ExitCode()),
 	}
 }
 
-// output makes a job's output of what the program wrote.
+// output makes the job's output from the program's standard output.
 func (p *Program) output(written *tail, log func(slog.Level, string)) (json.RawMessage, error) {
 	text := bytes.TrimSpace(written.text)
 	switch {
@@ -169,7 +170,7 @@ func (p *Program) output(written *tail, log func(slog.Level, string)) (json.RawM
 	return json.Marshal(plain(written.last(maxText)))
 }
 
-// environmentOf is this process's without its key, and with the facts about an attempt.
+// environmentOf returns the environment of this process without its API key, with variables about an attempt.
 func environmentOf(a *client.WorkAttempt) []string {
 	own := slices.DeleteFunc(os.Environ(), func(set string) bool {
 		name, _, _ := strings.Cut(set, "=")
@@ -192,7 +193,7 @@ func environmentOf(a *client.WorkAttempt) []string {
 	return own
 }
 
-// pipes are those of a program: standard input, output and error, and file descriptor 3.
+// pipes are the standard input, output and error of a program, and its file descriptor 3.
 type pipes struct{ ours, theirs []*os.File }
 
 func newPipes(cmd *exec.Cmd) (*pipes, error) {
@@ -212,14 +213,15 @@ func newPipes(cmd *exec.Cmd) (*pipes, error) {
 	return p, nil
 }
 
-// close closes files. One that is closed already stays so.
+// close closes files. Closing a file twice does no harm.
 func (*pipes) close(files []*os.File) {
 	for _, file := range files {
 		_ = file.Close()
 	}
 }
 
-// tail keeps all that was written while that is at most keep bytes, and later at least the last so many.
+// tail keeps everything that was written as long as that is at most keep bytes, and otherwise at least the last keep
+// bytes.
 type tail struct {
 	keep  int
 	text  []byte
@@ -234,10 +236,10 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last are the last bytes, at most so many.
+// last returns the last n bytes, or all if there are fewer.
 func (t *tail) last(n int) []byte { return t.text[max(0, len(t.text)-n):] }
 
-// plain is text that can be stored and shown.
+// plain returns text that can be stored and shown.
 func plain(text []byte) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -247,7 +249,7 @@ func plain(text []byte) string {
 	}, strings.ToValidUTF8(string(text), "")))
 }
 
-// eachLine reads lines that are not empty until there are no more. Of a long one it gives the beginning.
+// eachLine reads all lines and passes on those that are not empty. A long line is truncated.
 func eachLine(from io.Reader, take func(string)) {
 	lines := bufio.NewReaderSize(from, maxLogLine)
 	for begins := true; ; {
@@ -262,23 +264,23 @@ func eachLine(from io.Reader, take func(string)) {
 	}
 }
 
-// told is what a program has written to file descriptor 3.
-type told struct {
+// instructions are the lines that a program has written to file descriptor 3.
+type instructions struct {
 	log      func(slog.Level, string)
 	progress func(int, string)
 
-	after      error // what the handler is to return in place of an output; nil: an output
+	after      error // the error that the handler returns in place of an output; nil: it returns the output
 	code       string
 	retryAfter time.Duration
 }
 
-func (t *told) take(line string) {
-	if err := t.obey(line); err != nil {
+func (t *instructions) take(line string) {
+	if err := t.apply(line); err != nil {
 		t.log(slog.LevelWarn, fmt.Sprintf("file descriptor 3: %q: %v", line, err))
 	}
 }
 
-func (t *told) obey(line string) error {
+func (t *instructions) apply(line string) error {
 	order, rest, _ := strings.Cut(line, " ")
 	first, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	switch order {

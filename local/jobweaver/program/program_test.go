@@ -21,14 +21,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client/worker"
 )
 
-// script is a program in sh, and what it reported.
+// script is a program in sh, with its reports.
 type script struct {
 	Program
 	dir string
 
-	mu   sync.Mutex
-	said []string
-	seen chan string // each of said
+	mu      sync.Mutex
+	reports []string
+	seen    chan string // each of reports
 }
 
 func newScript(t *testing.T, text string) *script {
@@ -40,7 +40,7 @@ func newScript(t *testing.T, text string) *script {
 
 func (s *script) note(text string) {
 	s.mu.Lock()
-	s.said = append(s.said, text)
+	s.reports = append(s.reports, text)
 	s.mu.Unlock()
 	select {
 	case s.seen <- text:
@@ -48,7 +48,7 @@ func (s *script) note(text string) {
 	}
 }
 
-// attempt runs it for one.
+// attempt runs the script for one attempt.
 func (s *script) attempt(ctx context.Context, payload string) (string, error) {
 	output, err := s.Run(ctx, &client.WorkAttempt{
 		JobID: "j1", Attempt: 2, Token: "instance.j1.2.random", JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1",
@@ -59,17 +59,17 @@ func (s *script) attempt(ctx context.Context, payload string) (string, error) {
 	return string(output), err
 }
 
-// until waits for something that it reports.
+// until waits for a report.
 func (s *script) until(t *testing.T, text string) {
 	t.Helper()
-	for said := range s.seen {
-		if said == text {
+	for report := range s.seen {
+		if report == text {
 			return
 		}
 	}
 }
 
-func TestAProgramsOutputIsTheJobs(t *testing.T) {
+func TestOutputOfTheProgramIsTheOutputOfTheJob(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`cat`:                                `{"n": 7}`,
@@ -89,7 +89,7 @@ func TestAProgramsOutputIsTheJobs(t *testing.T) {
 	}
 }
 
-func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
+func TestProgramDoesNotGetTheAPIKey(t *testing.T) {
 	t.Setenv("JOBWEAVER_API_KEY", "secret")
 	t.Setenv("JOBWEAVER_API_KEY_FILE", "/secret")
 	if got, err := newScript(t, `env`).attempt(t.Context(), ""); err != nil || strings.Contains(got, "secret") {
@@ -97,7 +97,7 @@ func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
 	}
 }
 
-func TestAnExitCodeFailsTheAttempt(t *testing.T) {
+func TestExitCodeFailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]worker.Failure{
 		`echo first >&2; echo last >&2; exit 3`: {Code: "WORKER.HANDLER_FAILED", Message: "exit status 3: first\nlast", Retryable: true},
@@ -120,7 +120,7 @@ func TestAnExitCodeFailsTheAttempt(t *testing.T) {
 	}
 }
 
-func TestAProgramThatCannotStartFailsTheAttempt(t *testing.T) {
+func TestProgramThatCannotStartFailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, "")
 	s.Path = filepath.Join(s.dir, "none")
@@ -129,7 +129,7 @@ func TestAProgramThatCannotStartFailsTheAttempt(t *testing.T) {
 	}
 }
 
-func TestOrdersComeByFileDescriptor3(t *testing.T) {
+func TestInstructionsAreReadFromFileDescriptor3(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, `echo "progress 40% four of ten" >&3; echo "log warn so so" >&3; echo "progress x" >&3; echo nonsense >&3
 		echo "log loud x" >&3; echo "wait soon" >&3; printf 'progress 100' >&3`)
@@ -142,8 +142,8 @@ func TestOrdersComeByFileDescriptor3(t *testing.T) {
 		`WARN file descriptor 3: "log loud x": the level must be debug, info, warn or error`,
 		`WARN file descriptor 3: "wait soon": the duration must be like 10s, 5m or 1h`, "100% ",
 	}
-	if strings.Join(s.said, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%q", s.said)
+	if strings.Join(s.reports, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q", s.reports)
 	}
 	for order, want := range map[string]error{"snooze 1m": worker.Snooze(time.Minute), "wait 1h": worker.WaitFor(time.Hour)} {
 		output, err := newScript(t, "echo "+order+" >&3; echo 1").attempt(t.Context(), "{}")
@@ -159,19 +159,19 @@ func TestLinesOfStandardErrorAreTheLog(t *testing.T) {
 	if _, err := s.attempt(t.Context(), "{}"); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.said) != 4 || s.said[0] != "INFO one" || s.said[1] != "INFO two" || len(s.said[2]) > 17<<10 ||
-		!strings.HasPrefix(s.said[2], "INFO threexxx") || s.said[3] != "INFO end" {
-		t.Errorf("%d lines: %.100q", len(s.said), s.said)
+	if len(s.reports) != 4 || s.reports[0] != "INFO one" || s.reports[1] != "INFO two" || len(s.reports[2]) > 17<<10 ||
+		!strings.HasPrefix(s.reports[2], "INFO threexxx") || s.reports[3] != "INFO end" {
+		t.Errorf("%d lines: %.100q", len(s.reports), s.reports)
 	}
 }
 
-func TestAProgramThatWritesVeryMuch(t *testing.T) {
+func TestOutputOfAProgramIsTruncated(t *testing.T) {
 	t.Parallel()
 	const flood = `head -c 100000000 /dev/zero | tr '\0' 'x'; echo; echo the end`
 	s := newScript(t, flood)
 	output, err := s.attempt(t.Context(), "{}")
-	if err != nil || len(output) > 65<<10 || !strings.HasSuffix(output, `x\nthe end"`) || len(s.said) != 1 {
-		t.Errorf("%d bytes, %v, %q", len(output), err, s.said)
+	if err != nil || len(output) > 65<<10 || !strings.HasSuffix(output, `x\nthe end"`) || len(s.reports) != 1 {
+		t.Errorf("%d bytes, %v, %q", len(output), err, s.reports)
 	}
 	for text, code := range map[string]string{flood: "WORKER.OUTPUT_TOO_LARGE", "echo hello": "WORKER.INVALID_OUTPUT"} {
 		s := newScript(t, text)
@@ -183,7 +183,7 @@ func TestAProgramThatWritesVeryMuch(t *testing.T) {
 	}
 }
 
-func TestAProgramNeedNotReadItsPayload(t *testing.T) {
+func TestProgramNeedNotReadItsPayload(t *testing.T) {
 	t.Parallel()
 	payload, err := json.Marshal(strings.Repeat("x", 400<<10)) // more than a pipe holds
 	if err != nil {
@@ -199,7 +199,7 @@ func TestAProgramNeedNotReadItsPayload(t *testing.T) {
 	}
 }
 
-// started runs a script until it reports ready, and returns how to end it and what becomes of it.
+// started runs a script until it reports ready. It returns a function that ends the script, and its result.
 func (s *script) started(t *testing.T) (end context.CancelCauseFunc, result <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -213,7 +213,7 @@ func (s *script) started(t *testing.T) (end context.CancelCauseFunc, result <-ch
 	return cancel, ended
 }
 
-func TestACancelledProgramGetsSIGTERM(t *testing.T) {
+func TestCancelledProgramGetsSIGTERM(t *testing.T) {
 	t.Parallel()
 	end, result := newScript(t, `trap 'echo bye >&2; exit 7' TERM; echo ready >&2; while :; do sleep 0.01; done`).started(t)
 	end(worker.ErrCancelled)
@@ -222,7 +222,7 @@ func TestACancelledProgramGetsSIGTERM(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
+func TestProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
 	s.KillAfter = 50 * time.Millisecond
@@ -233,7 +233,7 @@ func TestAProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	}
 }
 
-func TestASecondSignalKillsAtOnce(t *testing.T) {
+func TestSecondSignalKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	now := make(chan struct{})
 	s := newScript(t, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
@@ -245,8 +245,8 @@ func TestASecondSignalKillsAtOnce(t *testing.T) {
 	}
 }
 
-// Its children hold its output, ignore SIGTERM, or are what it waits for. None is left.
-func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
+// The children hold the program's output, ignore SIGTERM, or are waited for by the program. None is left.
+func TestChildrenOfAProgramEndWithIt(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		`sleep 600 & echo $! >"$CHILD"; echo ready >&2; exit 0`,
@@ -280,7 +280,7 @@ func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
 	}
 }
 
-// untilGone waits until a process runs no more. It was killed: nobody may have waited for it yet.
+// untilGone waits until a process has ended. It was killed, but its parent may not have waited for it yet.
 func untilGone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -295,8 +295,8 @@ func untilGone(t *testing.T, pid int) {
 	t.Errorf("%d still runs", pid)
 }
 
-// A program that stays on purpose holds the pipes for ever.
-func TestAProgramThatLeavesItsSessionHoldsNothingUp(t *testing.T) {
+// A program that leaves its session on purpose holds the pipes forever.
+func TestProgramThatLeavesItsSessionDelaysNothing(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, `setsid sh -c 'echo $$ >"$CHILD"; exec sleep 600' & while ! test -s "$CHILD"; do sleep 0.01; done; echo 1`)
 	child := filepath.Join(s.dir, "child")

@@ -27,7 +27,7 @@ func NewControls() *cobra.Command {
 	})
 }
 
-// NewPauseOrResume changes the pause of a queue, a job type or an owner, and no limit of it.
+// NewPauseOrResume makes the command that pauses or resumes a queue, a job type or an owner. The limits stay.
 func NewPauseOrResume(name, short string) *cobra.Command {
 	return cli.Verb(name+" queue|type|owner NAME", short, 2, func(cmd *cobra.Command, args []string) error {
 		if err := checkKind(args[0]); err != nil {

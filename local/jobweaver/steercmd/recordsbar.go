@@ -7,8 +7,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-// recordsBar shows on a terminal how many of some records are done.
-type recordsBar struct{ bar *progressbar.ProgressBar } // nil: no terminal, or too few to wait for
+// recordsBar shows on a terminal how many of the records are done.
+type recordsBar struct{ bar *progressbar.ProgressBar } // nil: not a terminal, or only a few records
 
 func newRecordsBar(cmd *cobra.Command, name string, records int) recordsBar {
 	const fewest = 10
@@ -23,7 +23,7 @@ func newRecordsBar(cmd *cobra.Command, name string, records int) recordsBar {
 
 func (b recordsBar) add() {
 	if b.bar != nil {
-		_ = b.bar.Add(1) // what it writes to may have gone
+		_ = b.bar.Add(1) // the terminal may be gone
 	}
 }
 

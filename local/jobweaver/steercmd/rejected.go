@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// rejectedRecord is a record that a function could not use; key, headers and value are there with show only.
+// rejectedRecord is a rejected record. Only show has its key, headers and value.
 type rejectedRecord struct {
 	ID             string     `json:"id"`
 	Function       string     `json:"function"`
@@ -59,7 +59,7 @@ func (b *recordBytes) String() string {
 	return b.Data
 }
 
-// Place is where the record was.
+// Place returns the topic, partition and offset of the record.
 func (r *rejectedRecord) Place() string {
 	if r.Offset == nil || r.Partition == nil {
 		return r.Topic + " (over HTTP)"
@@ -84,7 +84,7 @@ func NewRejected() *cobra.Command {
 		}).cobra())
 }
 
-// rejectedFilter chooses rejected records.
+// rejectedFilter selects rejected records.
 type rejectedFilter map[string]*string
 
 func (f rejectedFilter) register(cmd *cobra.Command) {
@@ -170,7 +170,7 @@ func showRejectedRecord(w io.Writer, r rejectedRecord) error {
 	return t.Flush()
 }
 
-// rejectedCommand is given to one record, or to many: to those named, or to all that match.
+// rejectedCommand is a command for one record, or for many: for records given by id, or for all that match a filter.
 type rejectedCommand struct {
 	name, done, short string
 	method            string
@@ -215,7 +215,8 @@ func (c *rejectedCommand) path(id string) string {
 	return cli.Path(append([]string{"rejected", id}, c.below...)...)
 }
 
-// many gives the command to all records that match, and asks before where a filter is easily wider than it was meant.
+// many sends the command to all records that match. It asks first, because a filter may match more records than
+// intended.
 func (c *rejectedCommand) many(cmd *cobra.Command, query url.Values) error {
 	wide := c.all || c.name == "delete"
 	if wide && !c.confirm.Yes && !c.confirm.DryRun && !cli.IsTerminal(cmd.InOrStdin()) {
@@ -243,7 +244,7 @@ func (c *rejectedCommand) many(cmd *cobra.Command, query url.Values) error {
 	return c.giveTo(cmd, ids)
 }
 
-// matchingRejected are all that match: there are never more than some thousand.
+// matchingRejected returns all records that match: there are never more than some thousands.
 func matchingRejected(cmd *cobra.Command, query url.Values) (all []rejectedRecord, err error) {
 	query.Set("limit", strconv.Itoa(cli.PageMost))
 	for {
@@ -267,18 +268,18 @@ func counted(records int) string {
 	return fmt.Sprintf("%d rejected records", records)
 }
 
-// rejectedID names a record in what is printed.
+// rejectedID names a record in the output.
 type rejectedID struct {
 	ID string `json:"id"`
 }
 
-// rejectedResult is what came of a command to many, or would come of it.
+// rejectedResult is the result of a command for many records, or the one that it would have.
 type rejectedResult struct {
 	Command string           `json:"command"`
-	Count   int              `json:"count"` // those that it was for
+	Count   int              `json:"count"` // the records that match
 	Refused int              `json:"refused"`
 	Reasons []rejectedReason `json:"reasons"`
-	Records []rejectedID     `json:"records"` // those to which it was given
+	Records []rejectedID     `json:"records"` // the records for which the command was carried out
 }
 
 type rejectedReason struct {
@@ -312,7 +313,7 @@ func (r *rejectedResult) present(cmd *cobra.Command, done string) error {
 	})
 }
 
-// showMatching is --dry-run.
+// showMatching prints the output of --dry-run.
 func (c *rejectedCommand) showMatching(cmd *cobra.Command, records []rejectedRecord) error {
 	result := rejectedResult{Command: c.name, Count: len(records), Reasons: []rejectedReason{}, Records: []rejectedID{}}
 	for _, r := range records {
@@ -325,8 +326,8 @@ func (c *rejectedCommand) showMatching(cmd *cobra.Command, records []rejectedRec
 	return result.present(cmd, "would be "+c.done+"; nothing was done")
 }
 
-// giveTo gives the command to one record after another. One that is refused, or has gone, holds up none of the others;
-// any other trouble ends it, after what was done is printed.
+// giveTo sends the command for one record after another. A refused or missing record does not stop the others; any
+// other error does, after the results so far are printed.
 func (c *rejectedCommand) giveTo(cmd *cobra.Command, ids []string) error {
 	result := rejectedResult{Command: c.name, Count: len(ids), Reasons: []rejectedReason{}, Records: []rejectedID{}}
 	bar := newRecordsBar(cmd, c.name, len(ids))

@@ -1,5 +1,5 @@
-// Package steercmd has the commands by which operators steer an installation: schedules, controls, and what failed for
-// good: deliveries and rejected records.
+// Package steercmd has the commands with which operators control an installation: schedules, controls, deliveries and
+// rejected records.
 package steercmd
 
 import (
@@ -79,7 +79,7 @@ func newScheduleList(at func(...string) string) *cobra.Command {
 	})
 }
 
-// newScheduleCreate takes the job as submit does.
+// newScheduleCreate takes the job in the same way as submit.
 func newScheduleCreate(at func(...string) string) *cobra.Command {
 	body := map[string]any{}
 	var cron, zone, overlap, missed string

@@ -30,7 +30,7 @@ func NewMCP() *cobra.Command {
 			}
 			in := io.NopCloser(cmd.InOrStdin())
 			err = server.Run(cmd.Context(), &mcp.IOTransport{Reader: in, Writer: nopCloser{cmd.OutOrStdout()}})
-			if errors.Is(err, io.EOF) || cmd.Context().Err() != nil { // the agent has gone, or Ctrl-C
+			if errors.Is(err, io.EOF) || cmd.Context().Err() != nil { // the agent has disconnected, or Ctrl-C
 				return nil
 			}
 			return err

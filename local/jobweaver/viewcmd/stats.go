@@ -1,4 +1,4 @@
-// Package viewcmd has the commands that show an installation: stats, workers, types, hooks and the audit log, and mcp,
+// Package viewcmd has the commands that show an installation: stats, workers, types, hooks and the audit log; and mcp,
 // which shows it to agents.
 package viewcmd
 
@@ -35,7 +35,7 @@ type stats struct {
 	}
 }
 
-// spans are the windows of a figure, the shortest first.
+// spans returns the windows of the figures, shortest first.
 func spans[T any](figures map[string]T) []string {
 	return slices.SortedFunc(maps.Keys(figures), func(a, b string) int {
 		short, _ := time.ParseDuration(a)
@@ -44,7 +44,7 @@ func spans[T any](figures map[string]T) []string {
 	})
 }
 
-// duration is so many milliseconds to 0.1 ms, or above a second to 10 ms.
+// duration prints milliseconds to 0.1 ms, or above a second to 10 ms.
 func duration(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
 	if d > time.Second {

@@ -80,7 +80,7 @@ func showType(w io.Writer, t jobType) error {
 		return fmt.Errorf("read schema of %s: %w", t.Name, err)
 	}
 	fmt.Fprintln(w)
-	for text := range strings.Lines(pretty.String()) { // it is whatever a worker has told
+	for text := range strings.Lines(pretty.String()) { // a schema is text from a worker
 		if _, err := fmt.Fprintln(w, cli.Line(strings.TrimSuffix(text, "\n"))); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func NewWork() *cobra.Command {
 		RunE: f.run,
 	}
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // flags behind the program are its own
+	flags.SetInterspersed(false) // flags after the program are the program's
 	flags.StringSliceVar(&f.types, "type", nil, "job types whose attempts the program runs: several times, or with commas")
 	flags.StringSliceVar(&f.options.Queues, "queue", nil, "only attempts of these queues: several times, or with commas")
 	flags.IntVar(&f.options.Slots, "slots", 1, "programs that run at once, at most 500")
@@ -95,7 +95,7 @@ func (f *workFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return cli.Usage("--log-level: %w", err)
 	}
-	// 0 would be the worker's own default.
+	// 0 would mean the default of the worker kit.
 	f.options.Logger, f.options.Grace = logger, max(f.options.Grace, time.Nanosecond)
 	now := make(chan struct{})
 	p := &program.Program{Path: path, Args: args[1:], KillAfter: f.killAfter, Strict: f.json, Now: now}
@@ -123,10 +123,10 @@ func (f *workFlags) run(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// lastMoment is for the results of programs that a second signal has killed.
+// lastMoment is how long the worker waits for the results of programs that a second signal has killed.
 const lastMoment = 2 * time.Second
 
-// untilSecond closes now at the second signal. The first ends the command's context.
+// untilSecond closes now at the second signal. The first signal ends the command's context.
 func (f *workFlags) untilSecond(
 	signals <-chan os.Signal, stopped <-chan struct{}, logger *slog.Logger, now chan<- struct{},
 ) {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Write prints an answer as YAML. Numbers and the order of keys stay as the API has written them.
+// Write prints a response as YAML. Numbers and the order of keys stay as in the response.
 func Write(w io.Writer, raw []byte) error {
 	y := writer{in: jsontext.NewDecoder(strings.NewReader(string(raw)), jsontext.AllowDuplicateNames(true))}
 	token, err := y.in.ReadToken()
@@ -25,13 +25,13 @@ func Write(w io.Writer, raw []byte) error {
 	return err
 }
 
-// writer turns JSON into YAML of the block style, token by token.
+// writer converts JSON into YAML in block style, token by token.
 type writer struct {
 	in  *jsontext.Decoder
 	out strings.Builder
 }
 
-// value writes one value. inList is of one that follows a dash: its first line stands beside the dash.
+// value writes one value. inList means that the value follows a dash: its first line is on the line of the dash.
 func (y *writer) value(token jsontext.Token, depth int, inList bool) error {
 	kind, text := token.Kind(), token.String()
 	if kind == '{' || kind == '[' {
@@ -79,8 +79,8 @@ func (y *writer) collection(kind jsontext.Kind, depth int, inList bool) error {
 	return err
 }
 
-// number writes a number as the API did, except that 1e3 becomes 1.0e+3: without a point and the sign of its
-// exponent, readers of YAML 1.1 (PyYAML) and some of YAML 1.2 take such a number for text.
+// number writes a number as in the response, except that 1e3 becomes 1.0e+3: without a point and a sign in the
+// exponent, parsers of YAML 1.1 (PyYAML) and some of YAML 1.2 take such a number for text.
 func number(text string) string {
 	mantissa, exponent, has := strings.Cut(strings.ToLower(text), "e")
 	if !has {
@@ -100,7 +100,7 @@ var (
 	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
 )
 
-// quoted is a text that YAML reads as one, in quotes where it might be read as something else.
+// quoted returns a text as YAML, in quotes if it could be parsed as something else.
 func quoted(text string) string {
 	if plain.MatchString(text) && !reserved.MatchString(text) {
 		return text

@@ -57,12 +57,12 @@ func FuzzYAML(f *testing.F) {
 	} {
 		f.Add(doc)
 	}
-	// The reader of this test takes an integer that 64 bits do not hold for text; others read it.
+	// The parser in this test takes an integer of more than 64 bits for text; others do not.
 	long := regexp.MustCompile(`[0-9]{19}`)
 	f.Fuzz(func(t *testing.T, doc string) {
 		var want any
 		if json.Unmarshal([]byte(doc), &want) != nil || long.MatchString(doc) || !jsontext.Value(doc).IsValid() {
-			return // jsontext is stricter: a name twice in an object is its example
+			return // jsontext is stricter, for example about a repeated name in an object
 		}
 		var out strings.Builder
 		if err := Write(&out, []byte(doc)); err != nil {

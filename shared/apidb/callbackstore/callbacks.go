@@ -65,7 +65,7 @@ func (e *RefusedError) Error() string {
 	case Expired:
 		return fmt.Sprintf("the deadline of attempt %d has passed", e.Attempt)
 	case Another:
-		return fmt.Sprintf("attempt %d has had a callback that with different content", e.Attempt)
+		return fmt.Sprintf("attempt %d has had a different callback", e.Attempt)
 	case UnderCancel:
 		return "the job is being cancelled"
 	}

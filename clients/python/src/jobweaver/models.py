@@ -20,7 +20,9 @@ class Wait(RootModel[str]):
 
 
 class WorkToken(RootModel[str]):
-    root: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
+    root: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
 
 
 class Callback(BaseModel):
@@ -63,7 +65,9 @@ class Attempt(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    token: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
     progress: Progress | None = None
     log: Log | None = None
 
@@ -114,7 +118,9 @@ class WorkResult(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    token: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
     status: Literal["COMPLETED", "FAILED", "SNOOZED", "WAITING"]
     output: Annotated[Any | None, Field(description="For COMPLETED: any JSON of at most 256 KiB.")] = None
     error_code: Annotated[
@@ -1388,7 +1394,9 @@ class WorkAttempt(BaseModel):
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
     attempt: Annotated[int, Field(ge=1)]
-    token: Annotated[str, Field(description="The secret name of an attempt", max_length=200, min_length=1)]
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
     job_type: Annotated[
         str,
         Field(
@@ -1601,7 +1609,9 @@ class Schedule(BaseModel):
     paused: bool
     start_at: Annotated[AwareDatetime | None, Field(alias="startAt")]
     end_at: Annotated[AwareDatetime | None, Field(alias="endAt")]
-    next_at: Annotated[AwareDatetime | None, Field(alias="nextAt", description="Null while the schedule is paused")]
+    next_at: Annotated[
+        AwareDatetime | None, Field(alias="nextAt", description="Null while the schedule is paused, and after its last tick.")
+    ]
     upcoming: Annotated[list[AwareDatetime], Field(max_length=5)]
     last_at: Annotated[AwareDatetime | None, Field(alias="lastAt", description="The last tick that fired.")]
     last_job_id: Annotated[UUID | None, Field(alias="lastJobId")]
