@@ -1,4 +1,4 @@
-"""On a gateway, which JOBWEAVER_URL names, with the package as it is published."""
+"""Tests on the gateway at JOBWEAVER_URL, with the package as it is published."""
 
 import asyncio
 import os
@@ -40,13 +40,13 @@ def jobs():
 
 def test_a_job_is_submitted_changed_cancelled_and_run_again(jobs: Client) -> None:
     job_id = jobs.submit(JobRequest(job_type="SIMULATION", payload=STEPS, delay_ms=3_600_000, tags=["python"])).job_id
-    while jobs.get(job_id).version == 0:  # a command that overtakes its job waits for the next sweep
+    while jobs.get(job_id).version == 0:  # a command that overtakes its job is delayed until the next sweep
         pass
     jobs.change(job_id, JobChange(priority=7))
     while jobs.get(job_id).priority != 7:
         pass
     done = False
-    while not done:  # a change that is not confirmed yet is in the way of the next command
+    while not done:  # an unconfirmed change blocks the next command
         try:
             jobs.reschedule(job_id, datetime.now(UTC) + timedelta(hours=2))
             done = True

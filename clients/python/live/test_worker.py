@@ -1,4 +1,4 @@
-"""Workers on a gateway, which JOBWEAVER_URL names: it has a queue pull, and the job types RESIZE and PYTHON."""
+"""Tests of workers on the gateway at JOBWEAVER_URL, which has a queue pull and the job types RESIZE and PYTHON."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A gateway without a network, and one way to use both clients."""
+"""A gateway without a network, and helpers that use both clients in the same way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer = Callable[[], httpx.Response | Exception]
 
 
 class Gateway:
-    """Gives one answer after another, the last one again and again, and keeps what it was asked, and when."""
+    """Returns the given responses in turn, the last one repeatedly, and records the requests with their times."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers, self.asked, self.at = answers, [], []
@@ -63,7 +63,7 @@ class Both:
         self.asynchronous = asynchronous
 
     def calls(self, gateway: Gateway, *calls: Callable[[Any], Any], **options: Any) -> list[Any]:
-        """What calls of one client return, or of what they yield the first that `until` accepts, with all before it."""
+        """Returns the results of calls, or of a generator the items up to the first that `until` accepts."""
         options.setdefault("transport", gateway.transport)
         if not self.asynchronous:
             with Client("http://gateway/", "the key", **options) as client:

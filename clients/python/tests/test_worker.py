@@ -41,18 +41,18 @@ def settled(status: int, message: str = "", *details: dict[str, str]) -> Callabl
 
 
 class WorkGateway:
-    """Hands out the attempts that a test offers, and keeps what it is sent."""
+    """Hands out the attempts of a test, and records the requests."""
 
     def __init__(self) -> None:
         self.claims: list[dict[str, Any]] = []
         self.beats: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
-        self.cancelled: list[str] = []  # tokens that the answers to beats name
+        self.cancelled: list[str] = []  # tokens in the responses to heartbeats
         self.lost: list[str] = []
         self.instead: dict[str, list[Callable[[], httpx.Response | Exception]]] = {"claim": [], "beat": [], "settle": []}
         self.refuses_lines = False
-        self.open = 0  # claims that are held
-        self.ahead = timedelta()  # of its clock
+        self.open = 0  # how many claims are open
+        self.ahead = timedelta()  # how far its clock is ahead
         self._offered: list[dict[str, Any]] = []
         self._changes = asyncio.Condition()
 
@@ -60,7 +60,7 @@ class WorkGateway:
         return AsyncClient("http://gateway", transport=httpx.MockTransport(self._answer))
 
     async def offer(self, token: str, *, seconds: float = 60, **more: Any) -> None:
-        """Has a claim get an attempt."""
+        """Gives an attempt to a claim."""
         own: dict[str, Any] = {"jobId": str(UUID(int=1)), "attempt": 1, "jobType": "A", "queue": "pull"}
         own |= {"ownerId": None, "callback": None, "tags": None}
         deadline = (datetime.now(UTC) + self.ahead + timedelta(seconds=seconds)).isoformat()
@@ -72,7 +72,7 @@ class WorkGateway:
             self._changes.notify_all()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Waits until a condition holds, which is looked at after each request, and when a test calls changed()."""
+        """Waits until a condition holds. It is checked after each request, and when a test calls changed()."""
         async with self._changes:
             await self._changes.wait_for(condition)
 
@@ -206,7 +206,7 @@ def test_no_more_attempts_run_than_there_are_slots() -> None:
         async with working(handle, concurrency=2) as (gateway, _, _):
             for token in "abcde":
                 await gateway.offer(token)
-            await gateway.until(lambda: running == 2)  # which is looked at with each beat
+            await gateway.until(lambda: running == 2)  # checked with each heartbeat
             for _ in range(5):
                 ends.release()
             await gateway.until(lambda: len(gateway.results) == 5)
@@ -266,7 +266,7 @@ def test_a_handler_that_ignores_that_its_attempt_is_lost_keeps_its_slot() -> Non
     async def main() -> None:
         async with working(handle) as (gateway, _, _):
             await gateway.offer("a")
-            await gateway.until(lambda: bool(attempts))  # which is looked at with each beat
+            await gateway.until(lambda: bool(attempts))  # checked with each heartbeat
             gateway.lost.append("a")
             await asyncio.to_thread(attempts[0].cancelled.wait)
             await gateway.offer("b")
@@ -369,7 +369,7 @@ def test_progress_and_log_lines_arrive_before_the_result_in_their_order() -> Non
             gateway.instead["beat"] = [UNAVAILABLE]
             await gateway.offer("a")
             await gateway.until(lambda: len(gateway.results) == 1)
-            assert len(gateway.beats) == 1  # the outcome does not wait for a beat that fails
+            assert len(gateway.beats) == 1  # the outcome does not wait for a failing heartbeat
             await gateway.offer("b")
             await gateway.until(lambda: len(gateway.results) == 2)
             first, second = gateway.beats[1:]
@@ -403,7 +403,7 @@ def test_stop_ends_a_claim_that_is_held() -> None:
     async def main() -> None:
         async with working(lambda _: 1) as (gateway, worker, task):
             await gateway.until(lambda: gateway.open == 1)
-            await asyncio.to_thread(worker.stop)  # of another thread
+            await asyncio.to_thread(worker.stop)  # from another thread
             await task
             assert gateway.open == 0
 

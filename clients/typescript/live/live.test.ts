@@ -14,7 +14,7 @@ test("a job is submitted, changed, cancelled, retried and run again", async () =
   const { jobId } = await jobs.submit({ ...log, delayMs: 3_600_000, tags: ["typescript"] });
   let job = await jobs.get(jobId);
   while (job.version === 0) {
-    job = await jobs.get(jobId); // a command that overtakes its job waits for the next sweep
+    job = await jobs.get(jobId); // a command that overtakes its job is delayed until the next sweep
   }
   await jobs.change(jobId, { priority: 7 });
   while (job.priority !== 7) {

@@ -20,7 +20,7 @@ export class AttemptAborted extends JobWeaverError {
   }
 }
 
-/** What a handler throws to choose what becomes of its attempt. Any other error fails it, and it may be retried. */
+/** Base of the errors that decide the outcome of an attempt. Any other error fails the attempt, and the job may be retried. */
 export class Outcome extends JobWeaverError {
   constructor(
     message: string,
@@ -33,7 +33,7 @@ export class Outcome extends JobWeaverError {
 }
 
 export interface FailureOptions {
-  /** As PHOTO.TOO_LARGE; without it WORKER.HANDLER_FAILED. */
+  /** Such as PHOTO.TOO_LARGE; by default WORKER.HANDLER_FAILED. */
   errorCode?: string;
   cause?: unknown;
 }
@@ -52,14 +52,14 @@ export class NotRetryable extends AttemptFailed {
   }
 }
 
-/** Fails the attempt. The job's next one, where it has one left, begins after this delay. */
+/** Fails the attempt. If a retry is left, it follows after this delay. */
 export class RetryAfter extends AttemptFailed {
   constructor(delayMs: number, message: string, options: FailureOptions = {}) {
     super(message, options, { retryAfterMs: whole(delayMs) });
   }
 }
 
-/** Has the job run again after a delay. It has not failed, and no retry is counted. */
+/** Runs the job again after a delay. This costs no retry. */
 export class Snooze extends Outcome {
   constructor(delayMs: number) {
     super(`snoozed for ${delayMs} ms`, { status: "SNOOZED", delayMs: whole(delayMs) });
@@ -74,18 +74,18 @@ export class WaitForCallback extends Outcome {
 }
 
 export interface AttemptContext {
-  /** Is aborted when the attempt should end, with an AttemptAborted as its reason. */
+  /** Aborted when the attempt should end, with an AttemptAborted as its reason. */
   readonly signal: AbortSignal;
-  /** Reports how far the attempt is, from 0 to 100. */
+  /** Reports the progress of the attempt, from 0 to 100. */
   progress(percent: number, message?: string): void;
   /** Adds a line to the job's log. */
   log(text: string, level?: Level): void;
 }
 
-/** Runs an attempt. What it returns is the output. */
+/** Runs an attempt and returns the output. */
 export type Handler<Payload = unknown> = (attempt: Attempt<Payload>, context: AttemptContext) => unknown;
 
-/** Handlers by job type. A type without a schema has any payload. */
+/** Handlers by job type. A type without a schema can have any payload. */
 export type Handlers<Types extends object = AnyJobTypes> = {
   [Name in keyof Types & string]?: Handler<unknown extends Types[Name] ? any : Types[Name]>;
 };
@@ -94,24 +94,24 @@ export interface WorkerOptions<Types extends object = AnyJobTypes> {
   handlers: Handlers<Types>;
   /** How many attempts run at once, from 1 to 500; 10 by default. */
   concurrency?: number;
-  /** Only attempts of these queues; without them, of all that the key covers. */
+  /** Only attempts of these queues; by default, of all that the key covers. */
   queues?: string[];
-  /** Another one for each worker; made of the host's name by default. */
+  /** Different for each worker; by default made from the host's name. */
   name?: string;
-  /** How long stop() lets running attempts go on before their signals are aborted; 25,000 by default. */
+  /** How long attempts may run after stop() before their signals are aborted; 25,000 by default. */
   graceMs?: number;
-  /** Between two beats; 3,000 by default. An attempt without one for 15 s is lost. */
+  /** Between two heartbeats; 3,000 by default. An attempt without a heartbeat for 15 s is lost. */
   beatMs?: number;
-  /** Takes errors of handlers, and of requests that will be repeated; console.error by default. */
+  /** Called with errors of handlers, and of requests that will be repeated; console.error by default. */
   onError?: (error: unknown, attempt?: Attempt) => void;
 }
 
-/** A whole number of milliseconds, as the API takes it. */
+/** A whole number of milliseconds that the API accepts. */
 function whole(ms: number): number {
   return Math.max(1, Math.round(ms));
 }
 
-/** Text as the API takes it: of a length, and without lone surrogates and NUL. */
+/** Text that the API accepts: of limited length, without lone surrogates and NUL. */
 export function clean(text: unknown, most: number): string {
   const whole = new TextDecoder().decode(new TextEncoder().encode(String(text).slice(0, most)));
   return whole.replaceAll("\0", "\uFFFD");

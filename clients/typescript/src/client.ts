@@ -7,36 +7,36 @@ import { backoff, sleep, Transport, type TransportOptions, version } from "./tra
 
 type Schemas = components["schemas"];
 
-/** A job with all that is known of it. */
+/** A job with all its details. */
 export type Job = Schemas["Job"];
-/** A job as lists, streams and webhooks have it. */
+/** A job in lists, streams and webhooks. */
 export type JobSummary = Schemas["JobSummary"];
 export type Status = Schemas["Status"];
 export type Accepted = Schemas["Accepted"];
 export type BatchResult = Schemas["BatchResult"];
 export type LogPage = Schemas["LogPage"];
 
-/** Job types and their payloads. The command `jobweaver-types` writes yours; without it any type has any payload. */
+/** Job types and their payloads. The command `jobweaver-types` writes those of an installation; without it any type has any payload. */
 export type AnyJobTypes = Record<string, unknown>;
 
 type Optional<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
 type Given = Optional<Schemas["JobRequest"], keyof Schemas["JobRequest"]>;
 
-/** Asks for a job of one of the types, with its payload. */
+/** A request for a job of one of the types, with its payload. */
 export type JobRequest<Types extends object = AnyJobTypes> = {
   [Name in keyof Types & string]: Omit<Given, "jobType" | "payload"> & { jobType: Name; payload: Types[Name] };
 }[keyof Types & string];
 
-/** What may change of a job that has not started; null brings back the default. */
+/** The members that can be changed before a job has started; null restores the default. */
 export type JobChange = Schemas["JobChange"];
-/** What is to be different when a job runs again. */
+/** Changes to the request of a job that runs again. */
 export type RunAgainRequest = Schemas["RunAgainRequest"];
 
-/** Chooses jobs; all that it names must hold. */
+/** Selects jobs: a job must match all members. */
 export type Filter = Omit<NonNullable<operations["listJobs"]["parameters"]["query"]>, "limit" | "cursor">;
 
 export interface Options extends TransportOptions {
-  /** Of the gateway, such as http://localhost:8080. */
+  /** The address of the gateway, such as http://localhost:8080. */
   url: string;
   /** An API key, or a token of the installation's OpenID Connect issuer. */
   apiKey?: string;
@@ -53,14 +53,14 @@ export function hasEnded(job: { status: Status }): boolean {
   return terminal.has(job.status);
 }
 
-const holdSeconds = 30; // for which one request asks to be held; the API allows 60
-const awayAtMost = 120_000; // for which a gateway that restarts is waited for
+const holdSeconds = 30; // the wait of one request; the API allows 60 s
+const awayAtMost = 120_000; // ms that a call waits for a gateway that restarts
 
-/** Talks to one gateway. */
+/** A client of one gateway. */
 export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Every operation of the API, typed by its contract, with the same retries; it returns errors instead of throwing them. */
   readonly api: Client<paths>;
-  /** After which a single request ends. */
+  /** The time limit of a single request. */
   readonly timeoutMs: number;
   readonly #transport: Transport;
   readonly #repeat = (request: Request) => this.#transport.send(request, true);
@@ -81,28 +81,28 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     this.api = createClient<paths>({
       baseUrl: this.#url,
       headers: this.#headers,
-      redirect: "manual", // a redirect would be sent the body and headers
+      redirect: "manual", // the body and headers would be sent to the redirect's target
       fetch: (request) => this.#transport.send(request),
     });
   }
 
-  /** Ends all that is under way, streams too, and every later request. */
+  /** Ends all requests and streams, and makes every later request fail. */
   close(): void {
     this.#transport.close();
   }
 
-  /** Is aborted by close(). */
+  /** Aborted by close(). */
   get closed(): AbortSignal {
     return this.#transport.signal();
   }
 
-  /** Hands in a job. Without an idempotencyKey the request has one of its own, so that repeating it makes no second job. */
+  /** Submits a job. If it has no idempotencyKey it gets one, so that a repeated request makes no second job. */
   async submit(job: JobRequest<Types>, { signal }: CallOptions = {}): Promise<Accepted> {
     const body = withKey(job) as unknown as Schemas["JobRequest"];
     return unwrap(await this.api.POST("/api/jobs", { body, signal, fetch: this.#repeat })) as Accepted;
   }
 
-  /** Hands in a job and returns it once it is COMPLETED. It throws a JobEndedError where it ends otherwise. */
+  /** Submits a job and returns it once it is COMPLETED. Throws a JobEndedError if it ends otherwise. */
   async run(job: JobRequest<Types>, options: CallOptions = {}): Promise<Job> {
     const { jobId } = await this.submit(job, options);
     const ended = await this.wait(jobId, options);
@@ -113,8 +113,8 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   }
 
   /**
-   * Hands in any number of jobs, 1,000 a request, with a result for each, in their order. One that is refused does not hold up
-   * others. Each job without an idempotencyKey is given one.
+   * Submits any number of jobs, 1,000 in a request, and returns a result for each, in their order. A refused job does not stop
+   * the others. Each job without an idempotencyKey gets one.
    */
   async submitBatch(jobs: readonly JobRequest<Types>[], { signal }: CallOptions = {}): Promise<BatchResult[]> {
     const results: BatchResult[] = [];
@@ -129,7 +129,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     return unwrap(await this.api.GET("/api/jobs/{jobId}", { params: { path: { jobId } }, signal }));
   }
 
-  /** Returns a job once it has ended, however it ended. It goes on through a restart of the gateway. */
+  /** Returns a job once it has ended, in any terminal state. It survives a restart of the gateway. */
   async wait(jobId: string, options: CallOptions = {}): Promise<Job> {
     const signal = this.#transport.signal(options.signal);
     for (let failed = 0, alive = Date.now(); ; ) {
@@ -147,11 +147,11 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
         }
         failed++;
       }
-      await sleep(backoff(failed), signal); // a busy gateway does not hold its answers
+      await sleep(backoff(failed), signal); // a busy gateway answers without waiting
     }
   }
 
-  /** The jobs of a filter, newest first, page after page. */
+  /** Yields the jobs that match a filter, newest first, page by page. */
   async *list(filter: Filter = {}, { signal }: CallOptions = {}): AsyncGenerator<JobSummary, void, undefined> {
     for (let cursor: string | undefined; ; ) {
       const page = unwrap(await this.api.GET("/api/jobs", { params: { query: { ...filter, limit: 200, cursor } }, signal }));
@@ -163,7 +163,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     }
   }
 
-  /** Has a job end as CANCELLED, or as what it ended as before the command reached it. */
+  /** Cancels a job. If it ends before the command reaches it, it keeps that state. */
   async cancel(jobId: string, { signal }: CallOptions = {}): Promise<void> {
     unwrap(await this.api.POST("/api/jobs/{jobId}/cancel", { params: { path: { jobId } }, signal }));
   }
@@ -173,7 +173,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     unwrap(await this.api.POST("/api/jobs/{jobId}/retry", { params: { path: { jobId } }, signal }));
   }
 
-  /** Has a job that waits run at another instant. */
+  /** Moves a waiting job to another instant. */
   async reschedule(jobId: string, at: Date, { signal }: CallOptions = {}): Promise<void> {
     const body = { runAt: at.toISOString() };
     unwrap(await this.api.POST("/api/jobs/{jobId}/reschedule", { params: { path: { jobId } }, body, signal }));
@@ -185,19 +185,19 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     unwrap(await this.api.PATCH("/api/jobs/{jobId}", { params: { path: { jobId } }, body: change, headers, signal }));
   }
 
-  /** Submits a job once more, with changes. */
+  /** Submits a new job with the request of this one, and changes. */
   async runAgain(jobId: string, changes: RunAgainRequest = {}, { signal }: CallOptions = {}): Promise<Accepted> {
     const params = { path: { jobId } };
     const body = withKey(changes);
     return unwrap(await this.api.POST("/api/jobs/{jobId}/run-again", { params, body, signal, fetch: this.#repeat }));
   }
 
-  /** Removes a job that has ended. */
+  /** Deletes a job that has ended. */
   async delete(jobId: string, { signal }: CallOptions = {}): Promise<void> {
     unwrap(await this.api.DELETE("/api/jobs/{jobId}", { params: { path: { jobId } }, signal }));
   }
 
-  /** The last lines of a job's log, oldest first; before the cursor of a page, older ones. */
+  /** Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines. */
   async logs(
     jobId: string,
     { signal, ...query }: CallOptions & { attempt?: number; cursor?: string } = {},
@@ -206,8 +206,8 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   }
 
   /**
-   * Follows one job with its progress and log, or the jobs of a filter, as they change. A stream that breaks is opened again
-   * after its last event. It ends when the loop is left, the signal is aborted or the gateway refuses it.
+   * Follows one job with its progress and log, or the jobs of a filter, as they change. A broken stream is resumed
+   * after its last event. It ends when the loop ends, the signal is aborted or the gateway refuses it.
    */
   stream(what: { jobId: string } | Filter = {}, { signal }: CallOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
     const query = new URLSearchParams();
@@ -222,7 +222,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   }
 }
 
-/** A request with its key, or with a new one. A job id of one's own is the key, too. */
+/** Returns a request with its idempotency key, or with a new one. A job id of the client is also the key. */
 function withKey<T extends { idempotencyKey?: string | null; jobId?: string }>(job: T): T {
   return job.idempotencyKey || job.jobId ? job : { ...job, idempotencyKey: crypto.randomUUID() };
 }

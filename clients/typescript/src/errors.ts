@@ -2,15 +2,15 @@ import type { components } from "./schema.gen.js";
 
 type Job = components["schemas"]["JobSummary"];
 
-/** What is wrong at one place of a request; the path is as payload.steps[3].durationMs. */
+/** An error at one place of a request, with a path such as payload.steps[3].durationMs. */
 export type ErrorDetail = components["schemas"]["Detail"];
 
-/** All errors that this client throws by itself. */
+/** Base of all errors that this client throws. */
 export class JobWeaverError extends Error {
   override name = "JobWeaverError";
 }
 
-/** The gateway could not be reached, or did not answer in time. Nobody knows whether it has done what it was asked for. */
+/** The gateway could not be reached, or did not respond in time. It is not known whether it has carried out the request. */
 export class ConnectionError extends JobWeaverError {
   override name = "ConnectionError";
 }
@@ -24,16 +24,16 @@ export class JobEndedError extends JobWeaverError {
   }
 }
 
-/** An answer that is no success: its problem details (RFC 9457) and what JobWeaver adds to them. docs/errors.md lists the codes. */
+/** An error response: its problem details (RFC 9457) and the members that JobWeaver adds. docs/errors.md lists the codes. */
 export class ApiError extends JobWeaverError {
   override name = "ApiError";
   readonly status: number;
-  /** As API.JOB_NOT_FOUND; empty where the answer is not JobWeaver's. */
+  /** Such as API.JOB_NOT_FOUND; empty if the response is not from JobWeaver. */
   readonly errorCode: string;
   readonly details: ErrorDetail[];
   readonly jobId: string | null;
   readonly traceId: string | null;
-  /** When the gateway asks to be asked again. */
+  /** After which the gateway accepts the request again. */
   readonly retryAfterMs: number | undefined;
 
   constructor(response: Response, body: unknown) {
@@ -92,12 +92,12 @@ const kinds: Record<number, typeof ApiError> = {
   504: UnavailableError,
 };
 
-/** The error for an answer, given its body as JSON or as text. */
+/** Returns the error for a response, given its body as JSON or as text. */
 export function apiError(response: Response, body: unknown): ApiError {
   return new (kinds[response.status] ?? ApiError)(response, body);
 }
 
-/** What a request of `api` is answered with; it throws where that is no success. */
+/** Returns the data of a response from `api`, and throws if the response is an error. */
 export function unwrap<T>(answer: { data?: T; error?: unknown; response: Response }): T {
   if (!answer.response.ok) {
     throw apiError(answer.response, answer.error);
@@ -105,14 +105,14 @@ export function unwrap<T>(answer: { data?: T; error?: unknown; response: Respons
   return answer.data as T;
 }
 
-/** Whether an error is of the way to the gateway, or of one that cannot answer at the moment. */
+/** Whether the gateway could not be reached, or is not available at the moment. */
 export function isUnreached(error: unknown): boolean {
   return error instanceof ConnectionError || error instanceof UnavailableError;
 }
 
 const longestAsk = 3_600_000;
 
-/** Retry-After in milliseconds, and without one what RateLimit says of a policy that has nothing left. */
+/** Returns Retry-After in milliseconds, or else the time of the RateLimit policy that is used up. */
 export function retryAfter(headers: Headers): number | undefined {
   const text = headers.get("Retry-After");
   if (text !== null) {
@@ -122,7 +122,7 @@ export function retryAfter(headers: Headers): number | undefined {
   return left.length > 0 ? Math.max(...left) : undefined;
 }
 
-/** Of each policy that has nothing left, for how many milliseconds, by RateLimit such as `"requests";r=0;t=2`. */
+/** Returns the milliseconds until each used-up policy allows requests again, from RateLimit such as `"requests";r=0;t=2`. */
 export function emptyPolicies(headers: Headers): Map<string, number> {
   const empty = new Map<string, number>();
   for (const item of (headers.get("RateLimit") ?? "").split(",")) {

@@ -1,13 +1,13 @@
 import type { JobRequest } from "./client.js";
 
-/** A connection of node-postgres, or of anything else with such a method. */
+/** A connection of node-postgres, or any object with such a method. */
 export interface Connection {
   query(text: string, values: string[]): Promise<{ rows: unknown[] }>;
 }
 
 /**
  * The statement that enqueues a job in a transaction of your own database, where `jobweaver outbox install` has made
- * jobweaver.enqueue. It returns one row with the job's id, as enqueue. The id is the job's key: the request has none of its own.
+ * jobweaver.enqueue. It returns one row with the job's id, as enqueue. The id is the job's idempotency key, so the request has no other.
  */
 export function enqueueStatement(job: JobRequest): { text: string; values: [string, string, string] } {
   const { jobType, payload, ...options } = job;
@@ -20,7 +20,7 @@ export function enqueueStatement(job: JobRequest): { text: string; values: [stri
   };
 }
 
-/** Enqueues a job in the transaction of a connection and returns its id. Rolled back there is no job, committed there is one. */
+/** Enqueues a job in the transaction of a connection and returns its id. The job exists if and only if the transaction commits. */
 export async function enqueue(connection: Connection, job: JobRequest): Promise<string> {
   const { text, values } = enqueueStatement(job);
   const { rows } = await connection.query(text, values);

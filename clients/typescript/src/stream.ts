@@ -6,7 +6,7 @@ import { backoff, sleep, type Transport } from "./transport.js";
 
 type Schemas = components["schemas"];
 
-/** One event of a stream. After a `reload` something was missed: read again what you show. */
+/** One event of a stream. A `reload` means that changes were missed: read again what you show. */
 export type StreamEvent =
   | { event: "job"; id: string | undefined; data: Schemas["JobSummary"] }
   | { event: "progress"; id: string | undefined; data: Schemas["StreamProgress"] }
@@ -20,8 +20,8 @@ const silence = 45_000; // a gateway sends a comment every 15 s
 const awayAtMost = 120_000;
 
 /**
- * The events of a stream. One that breaks is opened again after its last event, until the signal is aborted, the gateway refuses
- * it, or cannot be reached for two minutes.
+ * The events of a stream. A broken stream is resumed after its last event, until the signal is aborted, the gateway refuses it, or
+ * the gateway cannot be reached for two minutes.
  */
 export async function* streamEvents(
   transport: Transport,
@@ -51,7 +51,7 @@ export async function* streamEvents(
   }
 }
 
-/** The events of one connection. It ends when the gateway ends it; one that is silent is an error. */
+/** The events of one connection, until the gateway ends it. A connection without events or comments is an error. */
 async function* connection(
   transport: Transport,
   url: string,
@@ -94,7 +94,7 @@ async function* connection(
         }
       }
     } finally {
-      await reader.cancel().catch(() => undefined); // it may have failed
+      await reader.cancel().catch(() => undefined); // the stream may have failed
     }
   } finally {
     clearTimeout(timer);

@@ -6,27 +6,27 @@ export const version = "1.0.0";
 export interface TransportOptions {
   /** Ends a single request after this time; 120,000 by default. Streams have no timeout. */
   timeoutMs?: number;
-  /** How often a request that may be repeated is repeated; 4 by default. Of a 429 there are more, for 30 s. */
+  /** How often a request that may be repeated is repeated; 4 by default. After a 429 more often, for 30 s. */
   retries?: number;
-  /** In the place of the global fetch. */
+  /** Replaces the global fetch. */
   fetch?: (request: Request, init?: RequestInit) => Promise<Response>;
 }
 
 const firstPause = 100;
 const longestPause = 5_000;
-const patience = 30_000; // for which a limit is waited for, in all
-const maxLimited = 10; // tries that a limit refuses
+const patience = 30_000; // ms in total that a call waits for rate limits
+const maxLimited = 10; // tries that a rate limit may refuse
 
 /**
- * Sends requests, and sends one again where that cannot do a thing twice: one that reads, one with an Idempotency-Key, one for
- * which no connection came about, and one that was refused without anything having been done (408, 429).
+ * Sends requests, and repeats one if the repetition cannot have a second effect: a read, a request with an Idempotency-Key, one
+ * for which no connection was made, and one that was refused without any effect (408, 429).
  */
 export class Transport {
   readonly timeoutMs: number;
   readonly #retries: number;
   readonly #fetch: (request: Request, init?: RequestInit) => Promise<Response>;
   readonly #closed = new AbortController();
-  readonly #next = new Map<string, number>(); // by policy of RateLimit, when there is something left again
+  readonly #next = new Map<string, number>(); // by policy of RateLimit, when requests are allowed again
 
   constructor(options: TransportOptions = {}) {
     this.timeoutMs = options.timeoutMs ?? 120_000;
@@ -34,17 +34,17 @@ export class Transport {
     this.#fetch = options.fetch ?? ((request, init) => fetch(request, init));
   }
 
-  /** Ends all that is under way, and every later request. */
+  /** Ends all requests, and makes every later one fail. */
   close(): void {
     this.#closed.abort(new ConnectionError("the client was closed"));
   }
 
-  /** A signal that ends with the client, and with the one that is given. */
+  /** A signal that is aborted with the client, and with the given signal. */
   signal(own?: AbortSignal | null): AbortSignal {
     return own ? AbortSignal.any([own, this.#closed.signal]) : this.#closed.signal;
   }
 
-  /** The answer, whose body has been read. repeatable: the body has the keys that make twice as good as once. */
+  /** The response, whose body has been read. repeatable: the body has the keys that make a repetition harmless. */
   async send(request: Request, repeatable = false): Promise<Response> {
     const end = Date.now() + patience;
     const signal = this.signal(request.signal);
@@ -73,7 +73,7 @@ export class Transport {
     }
   }
 
-  /** One try, of a stream: its body has not been read. */
+  /** One try to open a stream, whose body is not read yet. */
   async open(request: Request): Promise<Response> {
     request.signal.throwIfAborted();
     try {
@@ -102,7 +102,7 @@ export class Transport {
     }
   }
 
-  /** Waits until the limits that answers told of allow a request. One that would have to wait for too long is sent at once. */
+  /** Waits until the rate limits of earlier responses allow the request. If that would take too long, it is sent at once. */
   async #pace(request: Request, end: number, signal: AbortSignal): Promise<void> {
     const submits = request.method === "POST" && /\/api\/jobs(\/batch|\/[^/]+\/run-again)?$/.test(new URL(request.url).pathname);
     let at = 0;
@@ -128,7 +128,7 @@ const noConnection = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUN
 
 function mayRepeat(request: Request, repeatable: boolean, answer: Response | ConnectionError): boolean {
   if (answer instanceof Response && answer.status === 408) {
-    return true; // the gateway has not even read it
+    return true; // the gateway has not read the whole request
   }
   if (answer instanceof Response && ![502, 503, 504].includes(answer.status)) {
     return false;
@@ -147,7 +147,7 @@ function unreached(error: unknown): ConnectionError {
   return new ConnectionError(cause?.message ? `${message}: ${cause.message}` : message, { cause: error });
 }
 
-/** Twice the pause before, and half of it random, so that clients that failed together do not come back together. */
+/** A pause that doubles with each failure. Half of it is random, so that clients that failed together do not retry together. */
 export function backoff(failed: number): number {
   const most = Math.min(firstPause * 2 ** failed, longestPause);
   return most / 2 + (Math.random() * most) / 2;

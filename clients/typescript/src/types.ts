@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Writes TypeScript types of the payloads of a gateway's job types, by their JSON Schemas:
+// Writes TypeScript types for the payloads of a gateway's job types, from their JSON Schemas:
 //
 //   npx jobweaver-types > src/job-types.ts
 //
-// with JOBWEAVER_URL (http://localhost:8080 without it) and JOBWEAVER_API_KEY. It needs json-schema-to-typescript.
+// with JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_KEY. It needs json-schema-to-typescript.
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -15,7 +15,7 @@ interface JobType {
   schema: unknown;
 }
 
-/** The module's text. */
+/** Returns the text of the module. */
 export async function writeTypes(types: JobType[]): Promise<string> {
   const { compile } = await import("json-schema-to-typescript").catch(() => {
     throw new JobWeaverError("install json-schema-to-typescript beside this package: npm install -D json-schema-to-typescript");
@@ -25,7 +25,7 @@ export async function writeTypes(types: JobType[]): Promise<string> {
   const used = new Set(["JobTypes"]);
   for (const type of [...types].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (type.schema === null) {
-      members.push(`  ${JSON.stringify(type.name)}: unknown; // its workers state no schema`);
+      members.push(`  ${JSON.stringify(type.name)}: unknown; // its workers advertise no schema`);
       continue;
     }
     let name = `${pascal(type.name)}Payload`;
@@ -35,7 +35,7 @@ export async function writeTypes(types: JobType[]): Promise<string> {
     used.add(name);
     const schema = { ...(type.schema as object), title: undefined, $id: undefined };
     const inner = await compile(schema as never, name, { bannerComment: "", additionalProperties: false, declareExternallyReferenced: true });
-    // What a payload is made of stands in a namespace of its own: two payloads may both have a Step.
+    // The parts of a payload are in its own namespace: two payloads may both have a Step.
     parts.push(`export namespace ${name}Types {\n${inner.trimEnd().replaceAll(/^(?=.)/gm, "  ")}\n}\n`);
     parts.push(`export type ${name} = ${name}Types.${inner.match(/export (?:interface|type) (\w+)/)?.[1] ?? name};\n`);
     members.push(`  ${JSON.stringify(type.name)}: ${name};`);

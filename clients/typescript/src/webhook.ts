@@ -4,17 +4,17 @@ import type { components } from "./schema.gen.js";
 
 /** A verified message. */
 export interface Ending {
-  /** The id of the message. A message comes at least once: keep the ids that you have taken. */
+  /** The id of the message. A message arrives at least once: store the ids of handled messages. */
   id: string;
   /** The job as it was when it ended. */
   job: components["schemas"]["JobSummary"];
 }
 
-/** Verifies the messages that tell a callbackUrl of the end of a job (docs/callbacks.md). */
+/** Verifies deliveries: messages about the ends of jobs to their callbackUrl (docs/callbacks.md). */
 export class Webhook {
   readonly #by: StandardWebhook[];
 
-  /** Takes what `jobweaver webhook-secrets end` prints: one secret, and while it is changed two. */
+  /** Takes the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret. */
   constructor(...secrets: string[]) {
     if (secrets.length === 0) {
       throw new TypeError("a webhook needs a secret");
@@ -23,8 +23,8 @@ export class Webhook {
   }
 
   /**
-   * Reads a message, given the body as it came: text or bytes, not parsed. It throws where the message is not signed with one of
-   * the secrets, was changed on its way, or is over five minutes old: answer 401.
+   * Verifies a message, given the body as it arrived: text or bytes, not parsed. It throws if the message is not signed with one of
+   * the secrets, was changed, or is over five minutes old: answer with 401.
    */
   verify(body: string | Uint8Array, headers: Headers | Record<string, string | string[] | undefined>): Ending {
     const text = typeof body === "string" ? body : new TextDecoder().decode(body);

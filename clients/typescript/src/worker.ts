@@ -7,24 +7,24 @@ import { backoff, sleep } from "./transport.js";
 
 type Schemas = components["schemas"];
 
-/** An attempt in hand, from its claim until its result is stored or the attempt is lost. */
+/** An attempt of the worker, from its claim until its result is stored or the attempt is lost. */
 interface Held {
   readonly token: string;
   readonly attempt: Attempt;
   readonly abort: AbortController;
-  readonly lines: { level: Level; text: string }[]; // that no beat has carried yet
+  readonly lines: { level: Level; text: string }[]; // not yet sent in a heartbeat
   progress?: { percent: number; message?: string };
-  aliveAt: number; // when the last beat that was answered was sent
+  aliveAt: number; // when the last answered heartbeat was sent
   settling: boolean;
   lost: boolean;
 }
 
 const holdMs = 30_000;
-const lostAfterMs = 10_000; // without an answered beat: 5 s later the next attempt may start
-const lastAnswerMs = 500; // for the claim that is held when the worker stops
-const linesKept = 1_000; // of one attempt, while no beat gets through
+const lostAfterMs = 10_000; // without an answered heartbeat; 5 s later the next attempt may start
+const lastAnswerMs = 500; // for the response to the open claim when the worker stops
+const linesKept = 1_000; // of one attempt, while heartbeats fail
 const linesInBeat = 200; // of one attempt
-const beatBytes = 800_000; // of progress and lines; with the tokens a beat stays below its limit
+const beatBytes = 800_000; // of progress and lines; with the tokens a heartbeat stays below its limit
 
 /** Claims attempts, runs their handlers and settles them, until it is stopped. */
 export class Worker<Types extends object = AnyJobTypes> {
@@ -35,7 +35,7 @@ export class Worker<Types extends object = AnyJobTypes> {
   readonly #concurrency: number;
   readonly #held = new Set<Held>();
   readonly #stopping = new AbortController();
-  readonly #asking = new AbortController(); // of claims: the held one may have been answered already when the worker stops
+  readonly #asking = new AbortController(); // aborts the open claim when the worker stops
   readonly #ended = new AbortController();
   #wake = () => {}; // ends #change()
   #beating: Promise<unknown> = Promise.resolve();
@@ -56,12 +56,12 @@ export class Worker<Types extends object = AnyJobTypes> {
     this.name = options.name ?? `${host?.slice(0, 100) || "typescript"}-${crypto.randomUUID().slice(0, 8)}`;
   }
 
-  /** Runs attempts until stop() is called. It throws when the gateway refuses to hand out attempts to this worker. */
+  /** Runs attempts until stop() is called. It throws if the gateway refuses claims of this worker. */
   run(): Promise<void> {
     return (this.#running ??= this.#run());
   }
 
-  /** Claims nothing more, lets what runs end within the grace period, and resolves when run() does: after the last handler. */
+  /** Claims nothing more, gives running handlers the grace period to end, and resolves when run() does: after the last handler. */
   async stop(): Promise<void> {
     if (!this.#stopping.signal.aborted) {
       this.#stopping.abort();
@@ -79,7 +79,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       const stop = () => this.#held.forEach((held) => this.#end(held, "stop"));
       const grace = setTimeout(stop, this.#options.graceMs ?? 25_000);
       while (this.#held.size > 0) {
-        await this.#change(); // a handler that goes on keeps its attempt: it must not start elsewhere
+        await this.#change(); // while a handler runs, its attempt must not start elsewhere
       }
       clearTimeout(grace);
       this.#ended.abort();
@@ -103,9 +103,9 @@ export class Worker<Types extends object = AnyJobTypes> {
         const answer = await this.#client.api.POST("/api/workers/claim", { body: { ...asked, slots }, signal: this.#asking.signal });
         const attempts = unwrap(answer)?.attempts ?? [];
         const ahead = Date.now() - Date.parse(answer.response.headers.get("Date") ?? "");
-        const wrong = Math.abs(ahead) > 2_000 ? ahead : 0; // deadlines are by the gateway's clock, and a Date has whole seconds
+        const wrong = Math.abs(ahead) > 2_000 ? ahead : 0; // deadlines are in the gateway's time, and a Date has whole seconds
         attempts.forEach((attempt) => this.#start(attempt, Date.now() - wrong));
-        const early = attempts.length === 0 && Date.now() - begin < wait / 2; // an instance that stops does not hold claims
+        const early = attempts.length === 0 && Date.now() - begin < wait / 2; // a stopping instance answers claims at once
         [failed, pause] = early ? [failed + 1, backoff(failed)] : [0, 0];
       } catch (error) {
         if (stop.aborted) {
@@ -149,18 +149,18 @@ export class Worker<Types extends object = AnyJobTypes> {
     let result: Result;
     try {
       if (this.#stopping.signal.aborted) {
-        this.#end(held, "stop"); // it came with the last answer, and is given back
+        this.#end(held, "stop"); // it arrived with the last response, and is given back
         abort.signal.throwIfAborted();
       }
       const output: unknown = await this.#handlers.get(attempt.jobType)!(attempt, context);
-      JSON.stringify(output); // one that has no JSON fails the attempt
+      JSON.stringify(output); // an output without a JSON form fails the attempt
       result = { status: "COMPLETED", output };
     } catch (error) {
       const aborted = abort.signal.aborted ? (abort.signal.reason as AttemptAborted).reason : undefined;
       if (error instanceof Outcome) {
         result = error.result;
       } else if (aborted === "stop") {
-        result = { status: "SNOOZED", delayMs: 1 }; // it runs again, and no retry is counted
+        result = { status: "SNOOZED", delayMs: 1 }; // it runs again, which costs no retry
       } else {
         result = { status: "FAILED", message: clean(error instanceof Error ? error.message : error, 4096) };
         if (aborted === "deadline") {
@@ -178,7 +178,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
-  /** Sends a result until it is stored or refused. The log goes before it. */
+  /** Sends a result, after its log, until it is stored or refused. */
   async #settle(held: Held, result: Result): Promise<void> {
     while ((held.progress || held.lines.length > 0) && (await this.#beat([held])));
     for (let failed = 0, replaced = false; !this.#ended.signal.aborted; ) {
@@ -258,7 +258,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       return true;
     } catch (error) {
       if (!isTemporary(error)) {
-        carried(); // a line that the gateway refuses must not hold up the beats
+        carried(); // a refused line must not stop the heartbeats
       }
       all.filter((held) => sentAt - held.aliveAt >= lostAfterMs).forEach((held) => this.#end(held, "lost"));
       if (!this.#ended.signal.aborted) {
@@ -279,7 +279,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     return AbortSignal.any([AbortSignal.timeout(ms), this.#ended.signal]);
   }
 
-  /** Resolves when an attempt has left the worker's hands, or something else happened that its caller waits for. */
+  /** Resolves when an attempt has ended, or another event happened that the caller waits for. */
   #change(): Promise<void> {
     return new Promise((resolve) => (this.#wake = resolve));
   }

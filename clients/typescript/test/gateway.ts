@@ -10,7 +10,7 @@ export interface Asked {
 
 type Answer = Response | Error | ((signal: AbortSignal) => Promise<Response>);
 
-/** A gateway without a network: it gives one answer after another, the last one again and again, and keeps what it was asked. */
+/** A gateway without a network: it returns the given responses in turn, the last one repeatedly, and records the requests. */
 export function gateway(...answers: (() => Answer)[]): { options: Options; asked: Asked[] } {
   const asked: Asked[] = [];
   const begin = Date.now();
@@ -31,7 +31,7 @@ export const json =
   () =>
     new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json", ...headers } });
 
-/** The connection breaks; with ECONNREFUSED there was none. */
+/** The connection breaks; with ECONNREFUSED there was no connection. */
 export const breaks =
   (code = "ECONNRESET") =>
   () =>
@@ -39,10 +39,10 @@ export const breaks =
 
 export const accepted = json(202, { jobId: "j1", traceId: "t1", status: "PENDING" });
 
-/** Answers when the request is aborted: never by itself. The timer stands for the socket, which keeps a process alive. */
+/** Fails when the request is aborted, and never answers. The timer stands for the socket, which keeps a process alive. */
 export const never = () => (signal: AbortSignal) =>
   new Promise<Response>((_, reject) => {
-    const socket = setTimeout(() => reject(new Error("nobody ended it")), 60_000);
+    const socket = setTimeout(() => reject(new Error("the request was not aborted")), 60_000);
     signal.addEventListener("abort", () => {
       clearTimeout(socket);
       reject(signal.reason as Error);

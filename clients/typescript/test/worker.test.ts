@@ -24,7 +24,7 @@ const unavailable = json(503, { status: 503, errorCode: "API.UNAVAILABLE", messa
 const settled = (status: number, message = "", details: unknown[] = []) =>
   json(200, { results: [{ token: "a", status, error: { errorCode: "API.A", message, details } }] });
 
-/** A worker of jobs of type A, with a gateway of its own. It is stopped after the test. */
+/** A worker of jobs of type A, with its own gateway. It is stopped after the test. */
 function start(t: TestContext, handler: Handler, options: Partial<WorkerOptions> = {}) {
   const gateway = new WorkGateway();
   const errors: unknown[] = [];
@@ -38,13 +38,13 @@ function start(t: TestContext, handler: Handler, options: Partial<WorkerOptions>
   run.catch(() => undefined);
   t.after(() => {
     const stopped = worker.stop();
-    client.close(); // then it does not wait for a last answer to its claim
+    client.close(); // so that it does not wait for the response to its claim
     return stopped;
   });
   return { gateway, worker, run, errors, client };
 }
 
-/** Resolves, or rejects with the signal's reason once it is aborted. */
+/** Resolves, or rejects with the signal's reason when it is aborted. */
 const aborted = ({ signal }: AttemptContext) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }));
 
@@ -224,7 +224,7 @@ test("progress and log lines arrive before the result, in their order", async (t
   gateway.instead.beat = [unavailable];
   gateway.offer("a");
   await gateway.until(() => gateway.results.length === 1);
-  assert.equal(gateway.beats.length, 1); // the outcome does not wait for a beat that fails
+  assert.equal(gateway.beats.length, 1); // the outcome does not wait for a failing heartbeat
   gateway.offer("b");
   await gateway.until(() => gateway.results.length === 2);
   const [first, second] = gateway.beats.slice(1);

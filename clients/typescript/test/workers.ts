@@ -14,17 +14,17 @@ interface Beat {
 
 type Answer = () => Response | Error;
 
-/** A gateway of pull workers without a network. It hands out the attempts that a test offers, and keeps what it is sent. */
+/** A gateway for pull workers without a network. It hands out the attempts of a test, and records the requests. */
 export class WorkGateway {
   readonly claims: { worker: string; types: string[]; queues?: string[]; slots: number; wait: string }[] = [];
   readonly beats: Beat[] = [];
   readonly results: Result[] = [];
-  /** Tokens that the answers to beats name. */
+  /** Tokens in the responses to heartbeats. */
   readonly cancelled: string[] = [];
   readonly lost: string[] = [];
-  /** What the next requests to claim, beat and settle are answered, in the place of what is right. */
+  /** Responses to the next requests to claim, beat and settle, in place of the correct ones. */
   readonly instead: Record<string, Answer[]> = { claim: [], beat: [], settle: [] };
-  /** Claims that are held. */
+  /** How many claims are open. */
   open = 0;
   readonly #offered: Attempt[] = [];
   #waiting: (() => void)[] = [];
@@ -33,7 +33,7 @@ export class WorkGateway {
     return { url: "http://gateway", fetch: (request, init) => this.#answer(request, init!.signal!) };
   }
 
-  /** Has a claim get an attempt. Its token is its id. */
+  /** Gives an attempt to a claim. Its token is its id. */
   offer(jobId: string, more: Partial<Attempt> = {}): void {
     const deadline = new Date(Date.now() + 60_000).toISOString();
     const ids = { jobId, traceId: jobId, ownerId: null, tags: null };
@@ -42,7 +42,7 @@ export class WorkGateway {
     this.changed();
   }
 
-  /** Resolves when a condition holds; it is looked at after each request, and when a test calls changed(). */
+  /** Resolves when a condition holds. It is checked after each request, and when a test calls changed(). */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

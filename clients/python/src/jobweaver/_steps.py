@@ -1,7 +1,7 @@
-"""What the clients do, without doing it: generators that yield requests and pauses.
+"""The logic of the clients, without input and output: generators that yield requests and pauses.
 
-Client and AsyncClient differ only in how they send a request and how they pause, so everything that decides (what is sent again,
-when, and when it is enough) stands here once.
+Client and AsyncClient differ only in how they send a request and how they pause, so all decisions (which request is repeated,
+when, and for how long) are made here.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .errors import (
 )
 
 VERSION = "1.0.0"
-"""Of the API that this client was made for, and of this package."""
+"""The version of the API that this client was made for, and of this package."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-PATIENCE = 30.0  # for which a limit is waited for, in all
-MAX_LIMITED = 10  # tries that a limit refuses
-AWAY_AT_MOST = 120.0  # for which a gateway that restarts is waited for
-HOLD = "30s"  # for which one request asks to be held; the API allows 60 s
+PATIENCE = 30.0  # seconds in total that a call waits for rate limits
+MAX_LIMITED = 10  # tries that a rate limit may refuse
+AWAY_AT_MOST = 120.0  # seconds that a call waits for a gateway that restarts
+HOLD = "30s"  # the wait of one request; the API allows 60 s
 BATCH = 1000  # jobs in one request
 
 M = TypeVar("M", bound=BaseModel)
@@ -46,42 +46,42 @@ T = TypeVar("T")
 
 
 class JobRequest(models.JobRequest):
-    """Asks for a job. Only job_type and payload are required; what is not given is left to the installation.
+    """A request for a job. Only job_type and payload are required; the installation has defaults for the rest.
 
-    The payload is anything that JSON can hold, or a model, such as `jobweaver-types` writes.
+    The payload is any JSON value, or a model, such as those of `jobweaver-types`.
     """
 
     model_config = ConfigDict(extra="forbid")
 
 
 class JobChange(models.JobChange):
-    """What may change of a job that has not started; None brings back the default."""
+    """The members that can be changed before a job has started; None restores the default."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class RunAgainRequest(models.RunAgainRequest):
-    """What is to be different when a job runs again."""
+    """Changes to the request of a job that runs again."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
 class Send:
-    """A request is to be sent. The answer to it is an httpx.Response that has been read, or an httpx.TransportError is raised."""
+    """A request to send. The caller sends back an httpx.Response that has been read, or throws an httpx.TransportError."""
 
     method: str
     path: str
     params: tuple[tuple[str, str], ...] = ()
     json: Any = None
     content_type: str = "application/json"
-    repeatable: bool = False  # twice is as good as once
+    repeatable: bool = False  # sending it twice does no harm
     submits: bool = False
 
 
 @dataclass(frozen=True)
 class Sleep:
-    """So many seconds are to pass."""
+    """A pause of so many seconds."""
 
     seconds: float
 
@@ -90,13 +90,13 @@ Steps: TypeAlias = Generator[Send | Sleep, Any, T]
 
 
 def backoff(failed: int) -> float:
-    """Twice the pause before, and half of it random, so that clients that failed together do not come back together."""
+    """A pause that doubles with each failure. Half of it is random, so that clients that failed together do not retry together."""
     most: float = min(FIRST_PAUSE * 2 ** min(failed, 10), LONGEST_PAUSE)
     return most / 2 + random.uniform(0, most / 2)
 
 
 def is_unreached(error: BaseException) -> bool:
-    """Whether an error is of the way to the gateway, or of one that cannot answer at the moment."""
+    """Whether the gateway could not be reached, or is not available at the moment."""
     return isinstance(error, GatewayUnreachable | Unavailable)
 
 
@@ -109,7 +109,7 @@ def dump(model: BaseModel) -> dict[str, Any]:
 
 
 def with_key(request: models.JobRequest | models.RunAgainRequest) -> dict[str, Any]:
-    """A request with its key, or with a new one. A job id of one's own is the key, too."""
+    """Returns a request with its idempotency key, or with a new one. A job id of the client is also the key."""
     body = dump(request)
     if not body.get("idempotencyKey") and not body.get("jobId"):
         body["idempotencyKey"] = str(uuid.uuid4())
@@ -126,7 +126,7 @@ def query(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 class Filter(BaseModel):
-    """Chooses jobs; all that it names must hold."""
+    """Selects jobs: a job must match all members."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
@@ -156,17 +156,17 @@ class Filter(BaseModel):
 
 
 class Plan:
-    """What one client does."""
+    """The logic and the state of one client."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
-        self._next: dict[str, float] = {}  # by policy of RateLimit, when there is something left again
+        self._next: dict[str, float] = {}  # by policy of RateLimit, when requests are allowed again
 
     def call(self, send: Send) -> Steps[httpx.Response]:
-        """Sends a request, and sends it again where that cannot do a thing twice.
+        """Sends a request, and repeats it if the repetition cannot have a second effect.
 
-        That is one that reads, one with a key, one for which no connection came about, and one that was refused without anything
-        having been done (408, 429).
+        That is a read, a request with an idempotency key, one for which no connection was made, and one that was refused without
+        any effect (408, 429).
         """
         end, limited, failed = time.monotonic() + PATIENCE, 0, 0
         while True:
@@ -196,7 +196,7 @@ class Plan:
                 return given(answer)
 
     def _pace(self, send: Send, end: float) -> Steps[None]:
-        """Waits until the limits that answers told of allow a request; one that would have to wait for too long is sent."""
+        """Waits until the rate limits of earlier responses allow the request. If that would take too long, it is sent at once."""
         now = time.monotonic()
         at = max((t for policy, t in self._next.items() if policy != "jobs" or send.submits), default=now)
         if now < at < end:
@@ -240,7 +240,7 @@ class Plan:
                 if has_ended(job):
                     return job
                 alive, failed = time.monotonic(), 0
-            yield Sleep(min(backoff(failed), left or LONGEST_PAUSE))  # a busy gateway does not hold its answers
+            yield Sleep(min(backoff(failed), left or LONGEST_PAUSE))  # a busy gateway answers without waiting
 
     def run(self, job: JobRequest, timeout: float | None) -> Steps[models.Job]:
         accepted = yield from self.submit(job)
@@ -254,7 +254,7 @@ class Plan:
         return (yield from self.model(models.JobPage, Send("GET", "/api/jobs", params)))
 
     def command(self, job_id: uuid.UUID | str, command: str, body: Any = None) -> Steps[None]:
-        """A command whose answer was lost is not repeated: by then the job's state may no longer allow it."""
+        """A command whose response was lost is not repeated: the state of the job may no longer allow it."""
         yield from self.call(Send("POST", job_path(job_id, command), json=body))
 
     def change(self, job_id: uuid.UUID | str, change: JobChange) -> Steps[None]:
@@ -290,14 +290,14 @@ def given(answer: httpx.Response | httpx.TransportError) -> httpx.Response:
 def may_repeat(send: Send, answer: httpx.Response | httpx.TransportError) -> bool:
     if isinstance(answer, httpx.Response):
         if answer.status_code == 408:
-            return True  # the gateway has not even read it
+            return True  # the gateway has not read the whole request
         if answer.status_code not in (502, 503, 504):
             return False
     return send.repeatable or send.method in ("GET", "HEAD", "PUT") or isinstance(answer, httpx.ConnectError | httpx.ConnectTimeout)
 
 
 class StreamPlace:
-    """Where a stream goes on, and when it is enough."""
+    """The place at which a stream resumes, and how long it is retried."""
 
     def __init__(self) -> None:
         self.last: str | None = None
@@ -312,7 +312,7 @@ class StreamPlace:
         self._alive, self._failed = time.monotonic(), 0
 
     def pause(self, error: Exception | None) -> float:
-        """How long to wait before the stream is opened again, or the error is raised."""
+        """Returns how long to wait before the stream is opened again, or raises the error."""
         refused = isinstance(error, ApiError) and not isinstance(error, Unavailable | RateLimited)
         if error and (refused or time.monotonic() - self._alive > AWAY_AT_MOST):
             if isinstance(error, httpx.TransportError):

@@ -1,4 +1,4 @@
-"""What handlers of a pull worker are given, and what they raise."""
+"""The attempts that handlers of a pull worker get, and the exceptions that they raise."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .models import Callback
 Level: TypeAlias = Literal["debug", "info", "warn", "error"]
 AbortReason: TypeAlias = Literal["cancelled", "lost", "deadline", "stop"]
 
-LINES_KEPT = 1_000  # of one attempt, while no beat gets through
+LINES_KEPT = 1_000  # of one attempt, while heartbeats fail
 
 
 @dataclass(eq=False)
 class Attempt:
     """An attempt that a handler runs. job_id and number together fence its side effects: no other attempt has both.
 
-    `cancelled` is set when the attempt should end; `reason` then says why. The task of an asyncio handler is also cancelled.
+    `cancelled` is set when the attempt should end; `reason` then has the cause. The task of an asyncio handler is also cancelled.
     """
 
     job_id: UUID
@@ -31,19 +31,19 @@ class Attempt:
     owner_id: str | None
     trace_id: UUID
     tags: list[str] | None
-    """The job's; None where the gateway could not read them at the moment."""
+    """The tags of the job; None if the gateway could not read them."""
     payload: Any
     deadline: datetime
     callback: Callback | None
-    """With which an outside system ends the attempt after WaitForCallback; None where none can."""
+    """The secret with which an outside system ends the attempt after WaitForCallback; None if no outside system can."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     reason: AbortReason | None = None
     _progress: dict[str, Any] | None = None
-    _lines: list[dict[str, str]] = field(default_factory=list)  # that no beat has carried yet
+    _lines: list[dict[str, str]] = field(default_factory=list)  # not yet sent in a heartbeat
     _closed: bool = False
 
     def progress(self, percent: float, message: str | None = None) -> None:
-        """Reports how far the attempt is, from 0 to 100."""
+        """Reports the progress of the attempt, from 0 to 100."""
         if not self._closed:
             self._progress = {"percent": round(min(100, max(0, percent))), "message": message and clean(message, 1000)}
 
@@ -54,7 +54,7 @@ class Attempt:
 
 
 class Outcome(JobWeaverError):
-    """What a handler raises to choose what becomes of its attempt. Any other exception fails it, and it may be retried."""
+    """Base of the exceptions that decide an outcome. Any other exception fails the attempt, and the job may be retried."""
 
     def __init__(self, text: str, status: str, /, **more: Any) -> None:
         super().__init__(text)
@@ -76,14 +76,14 @@ class NotRetryable(AttemptFailed):
 
 
 class RetryAfter(AttemptFailed):
-    """Fails the attempt. The job's next one, where it has one left, begins after so many seconds."""
+    """Fails the attempt. If a retry is left, it follows after so many seconds."""
 
     def __init__(self, seconds: float, message: str, *, error_code: str | None = None) -> None:
         super().__init__(message, error_code=error_code, retryAfterMs=millis(seconds))
 
 
 class Snooze(Outcome):
-    """Has the job run again after so many seconds. It has not failed, and no retry is counted."""
+    """Runs the job again after so many seconds. This costs no retry."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"snoozed for {seconds} s", "SNOOZED", delayMs=millis(seconds))
@@ -101,5 +101,5 @@ def millis(seconds: float) -> int:
 
 
 def clean(text: object, most: int) -> str:
-    """Text as the API takes it: of a length, and without lone surrogates and NUL."""
+    """Text that the API accepts: of limited length, without lone surrogates and NUL."""
     return str(text)[:most].encode("utf-8", "replace").decode().replace("\0", "\ufffd")

@@ -54,13 +54,13 @@ def _stream_params(job_id: JobId | None, which: Filter | None) -> tuple[tuple[st
 
 
 class Client:
-    """Talks to one gateway. Threads may share it.
+    """A client of one gateway. Threads may share it.
 
-    url is the gateway's, such as http://localhost:8080; api_key an API key or a token of the installation's issuer. timeout, in
-    seconds, is for how long a connection may take, and an answer may say nothing. A request that may be repeated is repeated at
-    most `retries` times; of a 429 there are more, for 30 s. transport takes the place of httpx's own: one with certificates.
+    url is the address of the gateway, such as http://localhost:8080; api_key is an API key or a token of the installation's issuer.
+    timeout, in seconds, limits the connection and each pause of a response. A request that may be repeated is repeated at most
+    `retries` times; after a 429 more often, for 30 s. transport replaces that of httpx, for example one with certificates.
 
-    close() ends pauses at once; a request that is under way in another thread ends with its answer or its timeout.
+    close() ends pauses at once; a request under way in another thread ends with its response or its timeout.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends all pauses and every later request."""
+        """Ends all pauses, and makes every later request fail."""
         self._closed.set()
         self._http.close()
 
@@ -120,23 +120,23 @@ class Client:
         return self._http.send(_request(self._http, step))
 
     def request(self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False) -> httpx.Response:
-        """Sends a request that has no method here. A POST, PATCH or DELETE is repeated only if it is
-        repeatable or nothing was done."""
+        """Sends a request for which there is no method. A POST, PATCH or DELETE is repeated only if it is
+        repeatable, or if it had no effect."""
         send = Send(method, path, query(params or {}), json, repeatable=repeatable)
         return self._run(self._plan.call(send))
 
     def submit(self, job: JobRequest) -> models.Accepted:
-        """Hands in a job. Without an idempotency_key it is given one, so that repeating the request makes no second job."""
+        """Submits a job. If it has no idempotency_key it gets one, so that a repeated request makes no second job."""
         return self._run(self._plan.submit(job))
 
     def run(self, job: JobRequest, *, timeout: float | None = None) -> models.Job:
-        """Hands in a job and returns it once it is COMPLETED. Raises JobEnded where it ends otherwise."""
+        """Submits a job and returns it once it is COMPLETED. Raises JobEnded if it ends otherwise."""
         return self._run(self._plan.run(job, timeout))
 
     def submit_batch(self, jobs: Iterable[JobRequest]) -> list[models.BatchAccepted | models.BatchRefused]:
-        """Hands in any number of jobs, 1,000 a request, with a result for each, in their order.
+        """Submits any number of jobs, 1,000 in a request, and returns a result for each, in their order.
 
-        One that is refused does not hold up others. Each job without an idempotency_key is given one.
+        A refused job does not stop the others. Each job without an idempotency_key gets one.
         """
         return self._run(self._plan.submit_batch(jobs))
 
@@ -144,14 +144,14 @@ class Client:
         return self._run(self._plan.get(job_id))
 
     def wait(self, job_id: JobId, *, timeout: float | None = None) -> models.Job:
-        """Returns a job once it has ended, however it ended; TimeoutError where it takes longer.
+        """Returns a job once it has ended, in any terminal state. Raises TimeoutError if it takes longer.
 
-        It goes on through a restart of the gateway.
+        It survives a restart of the gateway.
         """
         return self._run(self._plan.wait(job_id, timeout))
 
     def list(self, which: Filter | None = None) -> Iterator[models.JobSummary]:
-        """The jobs of a filter, newest first, page after page."""
+        """Yields the jobs that match a filter, newest first, page by page."""
         cursor = None
         while True:
             page = self._run(self._plan.page(which or Filter(), cursor))
@@ -161,7 +161,7 @@ class Client:
                 return
 
     def cancel(self, job_id: JobId) -> None:
-        """Has a job end as CANCELLED, or as what it ended as before the command reached it."""
+        """Cancels a job. If it ends before the command reaches it, it keeps that state."""
         self._run(self._plan.command(job_id, "cancel"))
 
     def retry(self, job_id: JobId) -> None:
@@ -169,7 +169,7 @@ class Client:
         self._run(self._plan.command(job_id, "retry"))
 
     def reschedule(self, job_id: JobId, at: datetime) -> None:
-        """Has a job that waits run at another instant, which has a time zone."""
+        """Moves a waiting job to another instant, which must have a time zone."""
         self._run(self._plan.command(job_id, "reschedule", {"runAt": at.isoformat()}))
 
     def change(self, job_id: JobId, change: JobChange) -> None:
@@ -177,22 +177,22 @@ class Client:
         self._run(self._plan.change(job_id, change))
 
     def run_again(self, job_id: JobId, changes: RunAgainRequest | None = None) -> models.Accepted:
-        """Submits a job once more, with changes."""
+        """Submits a new job with the request of this one, and changes."""
         return self._run(self._plan.run_again(job_id, changes))
 
     def delete(self, job_id: JobId) -> None:
-        """Removes a job that has ended."""
+        """Deletes a job that has ended."""
         self._run(self._plan.delete(job_id))
 
     def logs(self, job_id: JobId, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
-        """The last lines of a job's log, oldest first; before the cursor of a page, older ones."""
+        """Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines."""
         return self._run(self._plan.logs(job_id, attempt, cursor))
 
     def stream(self, job_id: JobId | None = None, which: Filter | None = None) -> Iterator[StreamEvent]:
         """Follows one job with its progress and log, or the jobs of a filter, as they change.
 
-        A stream that breaks is opened again after its last event. It ends when the loop is left, the client is closed or the
-        gateway refuses it.
+        A broken stream is resumed after its last event. It ends when the loop ends, the client is closed or the gateway refuses
+        it.
         """
         params, place = _stream_params(job_id, which), StreamPlace()
         while True:
@@ -217,7 +217,7 @@ class Client:
 
 
 class AsyncClient:
-    """Client for asyncio, with the same options and methods. A task that is cancelled ends at once."""
+    """Client for asyncio, with the same options and methods. A cancelled task ends at once."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class AsyncClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Ends all pauses and every later request."""
+        """Ends all pauses, and makes every later request fail."""
         self._closed.set()
         await self._http.aclose()
 
@@ -282,23 +282,23 @@ class AsyncClient:
     async def request(
         self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False
     ) -> httpx.Response:
-        """Sends a request that has no method here. A POST, PATCH or DELETE is repeated only if it is
-        repeatable or nothing was done."""
+        """Sends a request for which there is no method. A POST, PATCH or DELETE is repeated only if it is
+        repeatable, or if it had no effect."""
         send = Send(method, path, query(params or {}), json, repeatable=repeatable)
         return await self._run(self._plan.call(send))
 
     async def submit(self, job: JobRequest) -> models.Accepted:
-        """Hands in a job. Without an idempotency_key it is given one, so that repeating the request makes no second job."""
+        """Submits a job. If it has no idempotency_key it gets one, so that a repeated request makes no second job."""
         return await self._run(self._plan.submit(job))
 
     async def run(self, job: JobRequest, *, timeout: float | None = None) -> models.Job:
-        """Hands in a job and returns it once it is COMPLETED. Raises JobEnded where it ends otherwise."""
+        """Submits a job and returns it once it is COMPLETED. Raises JobEnded if it ends otherwise."""
         return await self._run(self._plan.run(job, timeout))
 
     async def submit_batch(self, jobs: Iterable[JobRequest]) -> Sequence[models.BatchAccepted | models.BatchRefused]:
-        """Hands in any number of jobs, 1,000 a request, with a result for each, in their order.
+        """Submits any number of jobs, 1,000 in a request, and returns a result for each, in their order.
 
-        One that is refused does not hold up others. Each job without an idempotency_key is given one.
+        A refused job does not stop the others. Each job without an idempotency_key gets one.
         """
         return await self._run(self._plan.submit_batch(jobs))
 
@@ -306,14 +306,14 @@ class AsyncClient:
         return await self._run(self._plan.get(job_id))
 
     async def wait(self, job_id: JobId, *, timeout: float | None = None) -> models.Job:
-        """Returns a job once it has ended, however it ended; TimeoutError where it takes longer.
+        """Returns a job once it has ended, in any terminal state. Raises TimeoutError if it takes longer.
 
-        It goes on through a restart of the gateway.
+        It survives a restart of the gateway.
         """
         return await self._run(self._plan.wait(job_id, timeout))
 
     async def list(self, which: Filter | None = None) -> AsyncIterator[models.JobSummary]:
-        """The jobs of a filter, newest first, page after page."""
+        """Yields the jobs that match a filter, newest first, page by page."""
         cursor = None
         while True:
             page = await self._run(self._plan.page(which or Filter(), cursor))
@@ -324,7 +324,7 @@ class AsyncClient:
                 return
 
     async def cancel(self, job_id: JobId) -> None:
-        """Has a job end as CANCELLED, or as what it ended as before the command reached it."""
+        """Cancels a job. If it ends before the command reaches it, it keeps that state."""
         await self._run(self._plan.command(job_id, "cancel"))
 
     async def retry(self, job_id: JobId) -> None:
@@ -332,7 +332,7 @@ class AsyncClient:
         await self._run(self._plan.command(job_id, "retry"))
 
     async def reschedule(self, job_id: JobId, at: datetime) -> None:
-        """Has a job that waits run at another instant, which has a time zone."""
+        """Moves a waiting job to another instant, which must have a time zone."""
         await self._run(self._plan.command(job_id, "reschedule", {"runAt": at.isoformat()}))
 
     async def change(self, job_id: JobId, change: JobChange) -> None:
@@ -340,22 +340,22 @@ class AsyncClient:
         await self._run(self._plan.change(job_id, change))
 
     async def run_again(self, job_id: JobId, changes: RunAgainRequest | None = None) -> models.Accepted:
-        """Submits a job once more, with changes."""
+        """Submits a new job with the request of this one, and changes."""
         return await self._run(self._plan.run_again(job_id, changes))
 
     async def delete(self, job_id: JobId) -> None:
-        """Removes a job that has ended."""
+        """Deletes a job that has ended."""
         await self._run(self._plan.delete(job_id))
 
     async def logs(self, job_id: JobId, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
-        """The last lines of a job's log, oldest first; before the cursor of a page, older ones."""
+        """Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines."""
         return await self._run(self._plan.logs(job_id, attempt, cursor))
 
     async def stream(self, job_id: JobId | None = None, which: Filter | None = None) -> AsyncIterator[StreamEvent]:
         """Follows one job with its progress and log, or the jobs of a filter, as they change.
 
-        A stream that breaks is opened again after its last event. It ends when the loop is left, the client is closed or the
-        gateway refuses it.
+        A broken stream is resumed after its last event. It ends when the loop ends, the client is closed or the gateway refuses
+        it.
         """
         params, place = _stream_params(job_id, which), StreamPlace()
         while True:

@@ -1,4 +1,4 @@
-"""What this client raises."""
+"""The exceptions of this client."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ LONGEST_ASK = 3600.0
 
 
 class JobWeaverError(Exception):
-    """All errors that this client raises by itself."""
+    """Base of all errors that this client raises."""
 
 
 class GatewayUnreachable(JobWeaverError):
-    """The gateway could not be reached, or did not answer in time: nobody knows whether it has done what it was asked for."""
+    """The gateway could not be reached, or did not respond in time: it is not known whether it has carried out the request."""
 
 
 class ClientClosed(JobWeaverError):
@@ -33,9 +33,9 @@ class JobEnded(JobWeaverError):
 
 
 class ApiError(JobWeaverError):
-    """An answer that is no success: its problem details (RFC 9457) and what JobWeaver adds to them.
+    """An error response: its problem details (RFC 9457) and the members that JobWeaver adds.
 
-    error_code is as API.JOB_NOT_FOUND, and empty where the answer is not JobWeaver's; docs/errors.md lists the codes.
+    error_code is a code such as API.JOB_NOT_FOUND, and empty if the response is not from JobWeaver; docs/errors.md lists the codes.
     retry_after is in seconds.
     """
 
@@ -99,12 +99,12 @@ _KINDS: dict[int, type[ApiError]] = {
 
 
 def api_error(response: httpx.Response) -> ApiError:
-    """The error for an answer, whose body has been read."""
+    """Returns the error for a response whose body has been read."""
     return _KINDS.get(response.status_code, ApiError)(response)
 
 
 def retry_after(headers: httpx.Headers) -> float | None:
-    """Retry-After in seconds, and without one what RateLimit says of a policy that has nothing left."""
+    """Returns Retry-After in seconds, or else the time of the RateLimit policy that is used up."""
     text = headers.get("Retry-After")
     if text is not None:
         return min(float(text), LONGEST_ASK) if text.isascii() and text.isdigit() else None
@@ -112,7 +112,7 @@ def retry_after(headers: httpx.Headers) -> float | None:
 
 
 def empty_policies(headers: httpx.Headers) -> dict[str, float]:
-    """Of each policy that has nothing left, for how many seconds, by RateLimit such as `"requests";r=0;t=2`."""
+    """Returns the seconds until each used-up policy allows requests again, from RateLimit such as `"requests";r=0;t=2`."""
     empty = {}
     for item in headers.get("RateLimit", "").split(","):
         name, *parameters = (part.strip() for part in item.split(";"))

@@ -22,7 +22,7 @@ class Connection(Protocol):
 
 
 def enqueue_parameters(job: JobRequest) -> tuple[str, str, str]:
-    """The parameters of STATEMENT, for other drivers: job type, payload and options. The job is given its id, which is its key."""
+    """Returns the parameters of STATEMENT, for other drivers: job type, payload, options. The job gets an id, which is its key."""
     options = dump(job)
     if "idempotencyKey" in options or "jobId" in options:
         raise ValueError("an enqueued job is given its id, and needs no idempotency_key or job_id")
@@ -31,7 +31,7 @@ def enqueue_parameters(job: JobRequest) -> tuple[str, str, str]:
 
 
 def enqueue(connection: Connection, job: JobRequest) -> uuid.UUID:
-    """Enqueues a job in the connection's transaction and returns its id. Rolled back there is no job, committed there is one."""
+    """Enqueues a job in the connection's transaction and returns its id. The job exists if and only if the transaction commits."""
     cursor: _Cursor = connection.execute(STATEMENT, enqueue_parameters(job))
     return _id(cursor.fetchone())
 

@@ -16,7 +16,7 @@ SILENCE = 45.0  # a gateway sends a comment every 15 s
 
 @dataclass(frozen=True)
 class JobEvent:
-    """A job that is new or has changed."""
+    """A new or changed job."""
 
     id: str
     data: JobSummary
@@ -24,7 +24,7 @@ class JobEvent:
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """How far an attempt has come."""
+    """The progress of an attempt."""
 
     id: str
     data: StreamProgress
@@ -40,7 +40,7 @@ class LogEvent:
 
 @dataclass(frozen=True)
 class StatsEvent:
-    """What GET /api/stats answers."""
+    """The statistics of GET /api/stats."""
 
     id: str
     data: Stats
@@ -48,7 +48,7 @@ class StatsEvent:
 
 @dataclass(frozen=True)
 class ReloadEvent:
-    """Something was missed: read again what you show."""
+    """Changes were missed: read again what you show."""
 
     id: str
     data: StreamReload
@@ -58,7 +58,7 @@ StreamEvent: TypeAlias = JobEvent | ProgressEvent | LogEvent | StatsEvent | Relo
 
 
 def typed(sse: ServerSentEvent) -> StreamEvent | None:
-    """An event of the stream; None for one of a name that this version does not know."""
+    """Returns an event of the stream; None if this version does not know its name."""
     match sse.event:
         case "job":
             return JobEvent(sse.id, JobSummary.model_validate_json(sse.data))
@@ -79,5 +79,5 @@ def is_stream(response: httpx.Response) -> bool:
 
 
 def refusal(response: httpx.Response) -> Exception:
-    """Why an answer, whose body has been read, is no stream."""
+    """Returns why a response, whose body has been read, is not a stream."""
     return api_error(response)

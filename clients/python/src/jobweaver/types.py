@@ -1,8 +1,8 @@
-"""Writes models of the payloads of a gateway's job types, by their JSON Schemas:
+"""Writes models for the payloads of a gateway's job types, from their JSON Schemas:
 
     jobweaver-types > job_types.py
 
-with JOBWEAVER_URL (http://localhost:8080 without it) and JOBWEAVER_API_KEY. It needs `pip install jobweaver[types]`.
+with JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_KEY. It needs `pip install jobweaver[types]`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .errors import JobWeaverError
 
 
 def write_types(types: list[dict[str, Any]]) -> str:
-    """The module's text."""
+    """Returns the text of the module."""
     try:
         from datamodel_code_generator import InputFileType, PythonVersion, generate
         from datamodel_code_generator.enums import DataModelType
@@ -61,7 +61,7 @@ def write_types(types: list[dict[str, Any]]) -> str:
 
 
 def _moved(schema: Any, to: str) -> Any:
-    """A schema whose references within itself are right at another place of a document."""
+    """Returns a schema whose internal references are valid at another place of a document."""
     if isinstance(schema, list):
         return [_moved(each, to) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Verification of the messages that tell a callbackUrl of the end of a job."""
+"""Verification of deliveries: messages about the ends of jobs to their callbackUrl."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Ending", "Webhook", "WebhookVerificationError"]
 
 @dataclass(frozen=True)
 class Ending:
-    """A verified message. It comes at least once: keep the ids that you have taken. The job is as it was when it ended."""
+    """A verified message. It arrives at least once: store the ids of handled messages. The job is as it was when it ended."""
 
     id: str
     job: JobSummary
 
 
 class Webhook:
-    """Verifies messages with what `jobweaver webhook-secrets end` prints: one secret, and while it is changed two."""
+    """Verifies messages with the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret."""
 
     def __init__(self, *secrets: str) -> None:
         if not secrets:
@@ -30,10 +30,10 @@ class Webhook:
         self._by = [_StandardWebhook(secret) for secret in secrets]
 
     def verify(self, body: bytes | str, headers: Mapping[str, str]) -> Ending:
-        """Reads a message, given the body as it came, before anything has parsed it.
+        """Verifies a message, given the body as it arrived, not parsed.
 
-        Raises WebhookVerificationError where the message is not signed with one of the secrets, was changed on its way, or is over
-        five minutes old: answer 401.
+        Raises WebhookVerificationError if the message is not signed with one of the secrets, was changed, or is over five minutes
+        old: answer with 401.
         """
         plain = {name.lower(): value for name, value in headers.items()}
         for by in self._by:

@@ -35,19 +35,19 @@ H = TypeVar("H", bound=Handler)
 logger = logging.getLogger("jobweaver.worker")
 
 HOLD = 30.0
-LOST_AFTER = 10.0  # without an answered beat: 5 s later the next attempt may start
-LAST_ANSWER = 0.5  # for the claim that is held when the worker stops
+LOST_AFTER = 10.0  # without an answered heartbeat; 5 s later the next attempt may start
+LAST_ANSWER = 0.5  # for the response to the open claim when the worker stops
 LINES_IN_BEAT = 200  # of one attempt
-FAILURES = (JobWeaverError, httpx.HTTPError, TimeoutError, ValueError)  # of a request, and of an answer that cannot be read
-BEAT_BYTES = 800_000  # of progress and lines; with the tokens a beat stays below its limit
+FAILURES = (JobWeaverError, httpx.HTTPError, TimeoutError, ValueError)  # of a request, or of a response that cannot be parsed
+BEAT_BYTES = 800_000  # of progress and lines; with the tokens a heartbeat stays below its limit
 
 
 class _Held:
-    """An attempt in hand, from its claim until its result is stored and its handler has ended."""
+    """An attempt of the worker, from its claim until its result is stored and its handler has ended."""
 
     def __init__(self, attempt: Attempt, token: str) -> None:
         self.attempt, self.token = attempt, token
-        self.alive = time.monotonic()  # when the last beat that was answered was sent
+        self.alive = time.monotonic()  # when the last answered heartbeat was sent
         self.settling = self.lost = False
         self.cancel: Callable[[], object] = lambda: None  # of an asyncio handler
 
@@ -104,7 +104,7 @@ class Worker:
         return register
 
     def run(self) -> None:
-        """Runs attempts until stop() is called. It raises when the gateway refuses to hand out attempts to this worker."""
+        """Runs attempts until stop() is called. It raises if the gateway refuses claims of this worker."""
         asyncio.run(self._serve_and_close())
 
     async def _serve_and_close(self) -> None:
@@ -112,7 +112,7 @@ class Worker:
             await self.serve()
 
     def stop(self) -> None:
-        """Has run() end after the last handler: nothing more is claimed, and what runs has the grace period to end.
+        """Stops run(): the worker claims nothing more, and running handlers have the grace period to end.
 
         Any thread may call it, and a signal handler.
         """
@@ -140,13 +140,13 @@ class Worker:
             await self._task
 
     async def serve(self) -> None:
-        """Does what run() does, in the caller's event loop. When its task is cancelled it stops likewise."""
+        """Runs attempts like run(), in the caller's event loop. If its task is cancelled, it stops like stop()."""
         if not self._handlers:
             raise ValueError("a worker needs a handler")
         if self._loop is not None:
             raise RuntimeError("a worker runs once")
         self._stopping, self._beating = asyncio.Event(), asyncio.Lock()
-        self._loop = asyncio.get_running_loop()  # from here on stop() sets the event; before, it left a mark
+        self._loop = asyncio.get_running_loop()  # from now on stop() sets the event; before, it set a flag
         if self._stopped:
             self._stopping.set()
         stop, beats = asyncio.create_task(self._stopping.wait()), asyncio.create_task(self._beats())
@@ -159,7 +159,7 @@ class Worker:
             for held in self._held.values():
                 held.end("stop")
             if self._held:
-                await asyncio.wait(self._held)  # a handler that goes on keeps its attempt: it must not start elsewhere
+                await asyncio.wait(self._held)  # while a handler runs, its attempt must not start elsewhere
             stop.cancel()
             beats.cancel()
             await asyncio.wait({stop, beats})
@@ -183,7 +183,7 @@ class Worker:
                 attempts = models.WorkAttempts.model_validate_json(answer.content).attempts if answer.content else []
                 for attempt in attempts:
                     self._start(attempt, answer)
-                # An instance that stops does not hold claims.
+                # A stopping instance answers claims at once.
                 early = not attempts and time.monotonic() - begin < wait / 2
                 failed, pause = (failed + 1, backoff(failed)) if early else (0, 0.0)
             except JobWeaverError as error:
@@ -201,7 +201,7 @@ class Worker:
         members = {name: getattr(claimed, name) for name in shared}
         held = _Held(Attempt(number=claimed.attempt, **members), claimed.token)
         now = datetime.now(UTC)
-        if date := answer.headers.get("Date"):  # deadlines are by the gateway's clock
+        if date := answer.headers.get("Date"):  # deadlines are in the gateway's time
             theirs = parsedate_to_datetime(date)
             now = now if abs(now - theirs) < timedelta(seconds=2) else theirs  # a Date has whole seconds
         task = asyncio.create_task(self._attempt(held, (claimed.deadline - now).total_seconds()))
@@ -212,7 +212,7 @@ class Worker:
         attempt = held.attempt
         deadline = asyncio.get_running_loop().call_later(left, held.end, "deadline")
         if self._stopping.is_set():
-            held.end("stop")  # it came with the last answer, and is given back
+            held.end("stop")  # it arrived with the last response, and is given back
         handling = self._handle(held)
         await asyncio.wait({handling})
         deadline.cancel()
@@ -222,13 +222,13 @@ class Worker:
             output = handling.result()
             if isinstance(output, BaseModel):
                 output = output.model_dump(mode="json", by_alias=True)
-            json.dumps(output, ensure_ascii=False, allow_nan=False).encode()  # one that has no JSON fails the attempt
+            json.dumps(output, ensure_ascii=False, allow_nan=False).encode()  # an output without a JSON form fails the attempt
             result = {"status": "COMPLETED"} | ({} if output is None else {"output": output})
         except Outcome as outcome:
             result = outcome.result
         except (Exception, asyncio.CancelledError) as error:
             if attempt.reason == "stop":
-                result = {"status": "SNOOZED", "delayMs": 1}  # it runs again, and no retry is counted
+                result = {"status": "SNOOZED", "delayMs": 1}  # it runs again, which costs no retry
             else:
                 result = {"status": "FAILED", "message": clean(str(error) or type(error).__name__, 4096)}
                 if attempt.reason == "deadline":
@@ -248,7 +248,7 @@ class Worker:
         return task
 
     async def _settle(self, held: _Held, result: dict[str, Any]) -> None:
-        """Sends a result until it is stored or refused. The log goes before it."""
+        """Sends a result, after its log, until it is stored or refused."""
         while (held.attempt._progress or held.attempt._lines) and await self._beat([held]):
             pass
         failed, replaced = 0, False
@@ -328,7 +328,7 @@ class Worker:
             beaten = models.WorkBeaten.model_validate_json(answer.content)
         except FAILURES as error:
             if not _is_temporary(error):
-                carried()  # a line that the gateway refuses must not hold up the beats
+                carried()  # a refused line must not stop the heartbeats
             logger.warning("a beat failed: %s", error or "no answer in time")
             for held in all_held:
                 if sent - held.alive >= LOST_AFTER:
@@ -351,7 +351,7 @@ async def _give_back(attempt: Attempt) -> None:
 
 
 async def _in_thread(handler: Handler, attempt: Attempt) -> Any:
-    """Is asyncio.to_thread with a daemon thread: the process can end although a handler ignores that it should."""
+    """Like asyncio.to_thread, but with a daemon thread: the process can end even if a handler does not."""
     loop, ended, future = asyncio.get_running_loop(), asyncio.Event(), Future[Any]()
 
     def run() -> None:
@@ -359,7 +359,7 @@ async def _in_thread(handler: Handler, attempt: Attempt) -> Any:
             future.set_result(handler(attempt))
         except Exception as error:
             future.set_exception(error)
-        except BaseException as error:  # sys.exit() ends an attempt and not the worker
+        except BaseException as error:  # sys.exit() ends the attempt, not the worker
             future.set_exception(RuntimeError(f"the handler ended with {error!r}"))
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(ended.set)
