@@ -13,7 +13,7 @@ import (
 const oneRejected = `{"id":"r1","function":"ingest","topic":"job-created","partition":1,"offset":7,"reason":"undecodable: no \u001b[31mevent",
 	"bytes":9,"truncated":false,"traceId":null,"recordedAt":"2026-11-23T08:00:00Z","rejectedAt":"2026-11-23T08:00:01Z",
 	"redriveRefusal":null,"redrivenAt":null,"redrivenBy":null,"key":{"encoding":"text","data":"k"},
-	"headers":[{"name":"who","value":{"encoding":"text","data":"stranger"}},{"name":"nobody","value":null}],
+	"headers":[{"name":"who","value":{"encoding":"text","data":"stranger"}},{"name":"empty","value":null}],
 	"value":{"encoding":"base64","data":"/yBnYXJiYWdl"}}`
 
 func someRejected() map[string]string {

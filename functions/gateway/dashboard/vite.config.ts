@@ -1,10 +1,10 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
-// The gateway that `npm run dev` talks to.
+// The gateway of `npm run dev`.
 const gateway = process.env['JOBWEAVER_URL'] ?? 'http://localhost:8080';
 
-// The gateway refuses requests of other origins; the proxy's requests are its own.
+// The gateway refuses requests of other origins, so the proxy sets the gateway's own.
 const proxied = { target: gateway, changeOrigin: true, headers: { origin: gateway } };
 
 export default defineConfig({

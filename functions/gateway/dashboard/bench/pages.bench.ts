@@ -13,7 +13,7 @@ interface Job {
   traceId: string;
 }
 
-/** Answered is a request of a page, and how long the gateway took for it, in ms. */
+/** Answered is a request of a page, with the response time of the gateway in ms. */
 interface Answered {
   of: string;
   path: string;
@@ -22,7 +22,7 @@ interface Answered {
 
 const simulation = (...steps: object[]) => ({ jobType: 'SIMULATION', payload: { steps } });
 
-/** fill has some jobs of each kind done, and then copied until there are JOBS. */
+/** fill runs some jobs of each kind, and copies them until there are JOBS. */
 async function fill(installation: Installation): Promise<Job> {
   const post = (body: object) => installation.call<Job>('POST', '/api/jobs?wait=30s', body);
   for (let i = 0; i < 40; i++) {
@@ -37,7 +37,7 @@ async function fill(installation: Installation): Promise<Job> {
   return failed;
 }
 
-/** shown waits until the main part of the page has the text, and is how long after the navigation's begin that was drawn. */
+/** shown waits until the main part of the page has the text, and returns the time from the start of the navigation until it was drawn. */
 async function shown(page: Page, text: string): Promise<number> {
   const at = await page.waitForFunction(
     (wanted) => document.querySelector('main')?.innerText.includes(wanted) && performance.now(),

@@ -1,5 +1,5 @@
 import { defineConfig } from '@playwright/test';
 import tests from '../e2e/playwright.config';
 
-// One after the other: what is measured is one reader on an idle machine.
+// One after the other: the measurement is of one user on an idle machine.
 export default defineConfig({ ...tests, testDir: '.', testMatch: '*.bench.ts', globalSetup: [], fullyParallel: false, workers: 1, timeout: 3_600_000 });

@@ -6,7 +6,7 @@ test('a page asks for a key, refuses a wrong one, and opens where it was asked f
   await page.goto('/schedules');
   await expect(page.getByRole('heading', { name: 'Log in to JobWeaver' })).toBeVisible();
   await accessible(page);
-  expect(faults).toEqual([]); // nothing was asked for without a key
+  expect(faults).toEqual([]); // no request was sent without a key
   await page.getByLabel('API key').fill('jw_aaaaaaaaaaaa_wrong');
   await page.getByRole('button', login).click();
   await expect(page.getByText('it is mistyped, revoked or expired')).toBeVisible();
@@ -147,7 +147,7 @@ test('each role is shown the pages and the actions that it may use', async ({ pa
     expect((await page.getByRole('button', { name: /^Redrive/ }).count()) > 0, of.join()).toBe(acts);
   }
   await open('/jobs', site.admin);
-  await expect(page.getByText('jobs of no owner only')).toBeVisible(); // also where a search stops at the many jobs of owners
+  await expect(page.getByText('jobs of no owner only')).toBeVisible(); // even if a search stops at the many jobs of owners
   await expect(navigation.getByRole('link', { name: 'Rejected records' })).toBeVisible();
 });
 
@@ -172,7 +172,7 @@ test('the policy of the page stops a script and a connection that are none of it
     return [(window as unknown as { ran?: boolean }).ran ?? false, asked];
   });
   expect(ran).toEqual([false, false]);
-  const refused = faults.splice(0).join('\n'); // what shows that a violation would fail any other test
+  const refused = faults.splice(0).join('\n'); // which shows that a violation would fail any other test
   expect(refused).toContain('script-src');
   expect(refused).toContain('connect-src');
 });

@@ -7,7 +7,7 @@ interface Job {
 
 test('dead letters are redriven one by one and as a group, and a group without an error code', async ({ page, open, api, site, unique }) => {
   const code = unique.toUpperCase();
-  const broken = { ...simulation({ type: 'FAIL', errorCode: code, retryable: false, failAttempts: 1 }), tags: [unique] }; // runs well the second time
+  const broken = { ...simulation({ type: 'FAIL', errorCode: code, retryable: false, failAttempts: 1 }), tags: [unique] }; // succeeds the second time
   const made = await Promise.all([1, 2, 3, 4].map(() => api<Job>('POST', '/api/jobs?wait=30s', broken)));
   const states = async () => (await api<{ jobs: Job[] }>('GET', `/api/jobs?tag=${unique}`)).jobs.map(({ status }) => status).sort();
   expect(await states()).toEqual(['FAILED', 'FAILED', 'FAILED', 'FAILED']);
@@ -22,7 +22,7 @@ test('dead letters are redriven one by one and as a group, and a group without a
   await page.goBack();
   await expect(group.getByRole('link', { name: '3 jobs' })).toBeVisible();
   await group.getByRole('button', { name: 'Redrive all' }).click();
-  await expect(dialog.getByRole('heading', { name: 'Retry 3 jobs?' })).toBeVisible(); // counted before it asks
+  await expect(dialog.getByRole('heading', { name: 'Retry 3 jobs?' })).toBeVisible(); // counted before the question
   await accessible(page);
   await dialog.getByRole('button', { name: 'Retry 3 jobs' }).click();
   await expect(dialog.getByText('Carried out for 3 jobs.')).toBeVisible();
@@ -30,7 +30,7 @@ test('dead letters are redriven one by one and as a group, and a group without a
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   await expect(group).toHaveCount(0);
 
-  // No handler fails without a code, so two answers of the API are made to have such a job.
+  // No handler fails without a code, so the test puts such a job into two responses of the API.
   await api<Job>('POST', '/api/jobs?wait=30s', broken);
   type List = { jobs: { tags: string[]; lastError: unknown }[] };
   await page.route('**/api/jobs/dead?*', async (route) => {
@@ -51,6 +51,6 @@ test('dead letters are redriven one by one and as a group, and a group without a
   expect((await asked).postDataJSON()).toMatchObject({
     command: 'retry', filter: { status: ['FAILED'], type: 'SIMULATION', noErrorCode: true },
   });
-  await expect(dialog.getByText('Carried out for 0 jobs.')).toBeVisible(); // in truth it has a code
+  await expect(dialog.getByText('Carried out for 0 jobs.')).toBeVisible(); // the real job has a code
   expect(await states()).toEqual(['COMPLETED', 'COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED']);
 });

@@ -3,7 +3,7 @@ import { type Page, test as base, expect } from '@playwright/test';
 import { randomBytes } from 'node:crypto';
 import { call, type Key } from './installation';
 
-/** Site is the installation that setup.ts has started, with the keys of two owners. */
+/** Site is the installation started by setup.ts, with the keys of two owners. */
 export interface Site {
   url: string;
   broker: string; // of Kafka
@@ -16,13 +16,13 @@ export interface Site {
 
 interface Fixtures {
   site: Site;
-  /** api asks the API as acme, unless another key is given. */
+  /** api sends a request as acme, unless another key is given. */
   api: <T = unknown>(method: string, path: string, body?: unknown, key?: string) => Promise<T>;
   /** open opens an address as a user who has logged in with a key. */
   open: (path: string, key?: string) => Promise<void>;
-  /** unique is a name that no other test has, nor another run of this one. */
+  /** unique is a name that no other test, and no other run of this test, uses. */
   unique: string;
-  /** faults are what the browser complains of; a test that expects one takes it away. */
+  /** faults are the errors and warnings of the browser; a test that expects one removes it. */
   faults: string[];
 }
 
@@ -42,14 +42,14 @@ export const test = base.extend<Fixtures>({
       const faults: string[] = [];
       watch(page, faults);
       await use(faults);
-      await page.unrouteAll({ behavior: 'ignoreErrors' }); // an answer that a test changes may be under way, and end with the page
+      await page.unrouteAll({ behavior: 'ignoreErrors' }); // a response that a test changes may be under way, and end with the page
       expect(faults, 'what the browser complained of').toEqual([]);
     },
     { auto: true },
   ],
 });
 
-/** watch notes whatever a browser writes as an error or a warning; what its policy refuses is among it. */
+/** watch collects the errors and warnings of a browser, including violations of the Content-Security-Policy. */
 export function watch(page: Page, faults: string[]): void {
   page.on('console', (message) => {
     if (['error', 'warning', 'assert'].includes(message.type())) {
@@ -59,7 +59,7 @@ export function watch(page: Page, faults: string[]): void {
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
 }
 
-/** accessible fails on anything that axe finds on the page, once it has its heading. */
+/** accessible fails if axe finds a problem on the page, once its heading is shown. */
 export async function accessible(page: Page, look = ''): Promise<void> {
   await expect(page.locator('h1')).toBeAttached(); // a dialog hides it
   const { violations } = await new AxeBuilder({ page })
@@ -69,7 +69,7 @@ export async function accessible(page: Page, look = ''): Promise<void> {
   expect(found, `axe on ${page.url()} ${look}`).toEqual([]);
 }
 
-/** fits fails where the page is wider than the window, and names what sticks out. */
+/** fits fails if the page is wider than the window, and names the elements that stick out. */
 export async function fits(page: Page): Promise<void> {
   const wide = () =>
     page.evaluate(() => {
@@ -77,10 +77,10 @@ export async function fits(page: Page): Promise<void> {
       const out = [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > clientWidth + 1);
       return scrollWidth <= clientWidth ? [] : [`${scrollWidth} > ${clientWidth}`, ...out.map((e) => e.outerHTML.slice(0, 120))];
     });
-  await expect.poll(wide, `what is too wide on ${page.url()}`).toEqual([]); // a window that was resized is laid out anew first
+  await expect.poll(wide, `what is too wide on ${page.url()}`).toEqual([]); // a resized window is laid out again first
 }
 
-/** answered takes an error of the API that a test has asked for away from what the browser complained of. */
+/** answered removes an expected error of the API from the faults. */
 export function answered(faults: string[], status: number): void {
   expect(faults.splice(0)).toEqual([expect.stringContaining(`the server responded with a status of ${status}`)]);
 }

@@ -8,13 +8,13 @@ const binary = resolve(import.meta.dirname, '../../../../bin/jobweaver');
 
 export type Role = 'submit' | 'read' | 'operate' | 'admin';
 
-/** Key is an API key as it is given out: `key` is the secret. */
+/** Key is a new API key: `key` is the secret. */
 export interface Key {
   keyId: string;
   key: string;
 }
 
-/** Installation is a `jobweaver dev` of the tests, with authentication. */
+/** Installation is a `jobweaver dev` for the tests, with authentication. */
 export class Installation {
   private constructor(
     readonly url: string,
@@ -59,7 +59,7 @@ export class Installation {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  /** call asks the API, as an admin of the installation unless a key is given; an error is thrown with its body. */
+  /** call sends a request, as an admin of the installation unless a key is given; it throws an error with the body. */
   async call<T = unknown>(method: string, path: string, body?: unknown, key = this.admin): Promise<T> {
     return call<T>(this.url, method, path, body, key);
   }

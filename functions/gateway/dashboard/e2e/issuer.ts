@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 
 const CLIENT = 'dashboard';
 
-/** Issuer is an OpenID Connect issuer with one user, who is asked nothing: the code flow with PKCE, and no more. */
+/** Issuer is an OpenID Connect issuer with one user who is logged in: only the code flow with PKCE. */
 export class Issuer {
   readonly environment: Record<string, string>;
   private readonly codes = new Map<string, { challenge: string; redirect: string }>();

@@ -42,7 +42,7 @@ test('a job is changed while it waits, run again with changes, and deleted', asy
   const gone = () => expect.poll(() => job(again).then(() => 'there', () => 'gone')).toBe('gone');
   await page.route(`**/api/jobs/${again}`, async (route) => {
     const response = await route.fetch();
-    await gone(); // the answer comes after the job has gone: meanwhile the page must not ask for it
+    await gone(); // the response comes after the job is deleted: meanwhile the page must not request it
     await route.fulfill({ response });
   });
   await dialog.getByRole('button', { name: 'Delete the job' }).click();
@@ -54,7 +54,7 @@ test('a delivery to a callback URL is repeated under its id', async ({ page, ope
   const received: (string | undefined)[] = [];
   const receiver = createServer((request, response) => {
     received.push(request.headers['webhook-id']?.toString());
-    request.resume().on('end', () => response.writeHead(received.length === 1 ? 410 : 204).end()); // after a 410 nothing is sent again by itself
+    request.resume().on('end', () => response.writeHead(received.length === 1 ? 410 : 204).end()); // a 410 ends the tries
   });
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
   const address = receiver.address();

@@ -49,9 +49,9 @@ test('a paused page shows that and sends no requests, and a hidden one sends non
   const asked: string[] = [];
   page.on('request', (request) => request.url().includes('/api/') && asked.push(request.url()));
   await open('/workers');
-  await expect(page.getByText('Last beat').first()).toBeVisible();
+  await expect(page.getByText('Last heartbeat').first()).toBeVisible();
   const silent = async () => {
-    await page.clock.runFor(1000); // answers to what was asked before
+    await page.clock.runFor(1000); // responses to earlier requests
     asked.splice(0);
     await page.clock.runFor(60_000);
     expect(asked).toEqual([]);

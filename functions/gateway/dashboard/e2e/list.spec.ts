@@ -25,7 +25,7 @@ test('jobs are selected and cancelled, a few of them and then everything that ma
   await page.getByRole('checkbox', { name: 'Select all jobs that are shown' }).check();
   await bar.getByRole('button', { name: 'Select everything that matches' }).click();
   await bar.getByRole('button', { name: 'Cancel' }).click();
-  await expect(dialog.getByRole('heading', { name: 'Cancel 58 jobs?' })).toBeVisible(); // also those that are not loaded, without the ended ones
+  await expect(dialog.getByRole('heading', { name: 'Cancel 58 jobs?' })).toBeVisible(); // including those that are not loaded, without the ended ones
   await accessible(page);
   await dialog.getByRole('button', { name: 'Leave them as they are' }).click();
   expect(await cancelled()).toBe(2);

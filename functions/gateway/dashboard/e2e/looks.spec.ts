@@ -4,8 +4,8 @@ import { overviewAnswers } from './overview.answers';
 
 type Schemas = components['schemas'];
 
-// Pictures of pages with answers and a clock that are the same in each run, drawn with the DejaVu fonts of Debian.
-// `npm run e2e -- looks --update-snapshots` makes them anew; look at them before they are committed.
+// Screenshots of pages with fixed responses and a fixed clock, drawn with the DejaVu fonts of Debian.
+// `npm run e2e -- looks --update-snapshots` updates them; look at them before they are committed.
 const NOW = '2026-11-23T09:00:00.000Z';
 const before = (seconds: number) => new Date(Date.parse(NOW) - 1000 * seconds).toISOString();
 const id = (n: number) => `01936f3e-5f3e-7cc0-8000-${String(n).padStart(12, '0')}`;
@@ -53,7 +53,7 @@ const answers: Record<string, unknown> = {
 };
 
 const pages = [
-  { path: '/', name: 'overview', shows: 'SMTP.TIMEOUT', as: 'admin' }, // who alone sees the lag of topics
+  { path: '/', name: 'overview', shows: 'SMTP.TIMEOUT', as: 'admin' }, // only this role sees the lag of topics
   { path: '/jobs', name: 'jobs', shows: '40 %' },
   { path: `/jobs/${id(4)}`, name: 'job', shows: 'SMTP.TIMEOUT' },
   { path: '/dead', name: 'dead', shows: 'SMTP.TIMEOUT' },

@@ -24,7 +24,7 @@ test('an operation that has ended cannot be aborted', async ({ page, site, open,
 });
 
 test('an operation that runs is aborted', async ({ page, site, open, unique }) => {
-  // an owner of its own, whose many jobs are on no other test's pages
+  // its own owner, so that its many jobs are on no page of another test
   const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['operate'] }, site.admin);
   const ask = <T>(method: string, path: string, body?: object) => call<T>(site.url, method, path, body, key);
   const jobs = Array.from({ length: 1000 }, () => ({ ...job, delayMs: 3_600_000 }));
@@ -36,7 +36,7 @@ test('an operation that runs is aborted', async ({ page, site, open, unique }) =
   const made = await ask<{ operationId: string }>('POST', '/api/operations', { command: 'reschedule', delayMs: 7_200_000, filter: { all: true } });
   await page.goto(`/operations/${made.operationId}`);
   await page.getByRole('button', { name: /^Abort reschedule/ }).click();
-  await expect(page.getByText('The operation comes to no more jobs')).toBeVisible();
+  await expect(page.getByText('The operation reaches no more jobs')).toBeVisible();
   const end = await ask<{ status: string; progress: { matched: number } }>('GET', `/api/operations/${made.operationId}?wait=30s`);
   expect(end.status).toBe('ABORTED');
   expect(end.progress.matched).toBeLessThan(20_000);

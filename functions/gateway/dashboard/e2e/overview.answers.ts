@@ -2,7 +2,7 @@ import type { components } from '../src/api/schema.gen';
 
 type Schemas = components['schemas'];
 
-/** overviewAnswers is an installation in the middle of a bad hour: much runs well, mails fail, and a queue is paused. */
+/** overviewAnswers are the responses of an installation in a bad hour: most jobs run well, mails fail, and a queue is paused. */
 export function overviewAnswers(now: string): Record<string, unknown> {
   const before = (seconds: number) => new Date(Date.parse(now) - 1000 * seconds).toISOString();
   const jobs = (change: Partial<Schemas['JobCounts']>): Schemas['JobCounts'] => ({

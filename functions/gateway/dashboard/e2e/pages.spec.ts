@@ -1,6 +1,6 @@
 import { accessible, expect, fits, test } from './fixtures';
 
-/** pages are all pages, with the heading and something else that stands there once they have their data. */
+/** pages are all pages, with the heading and a text that is shown once the page has its data. */
 const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admin' }[] = [
   { path: '/', heading: 'Overview', shows: 'COMPLETED' },
   { path: '/jobs', heading: 'Jobs', shows: 'FAILED' },
@@ -10,7 +10,7 @@ const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admi
   { path: '/schedules', heading: 'Schedules', shows: 'nightly' },
   { path: '/schedules/nightly?ownerId=acme', heading: 'nightly', shows: 'The next 5 times' },
   { path: '/controls', heading: 'Limits and pauses', shows: 'Nothing is paused or limited' },
-  { path: '/workers', heading: 'Workers', shows: 'Last beat' },
+  { path: '/workers', heading: 'Workers', shows: 'Last heartbeat' },
   { path: '/operations', heading: 'Operations', shows: 'jobs with tag later' },
   { path: '/audit?action=schedule.create', heading: 'Audit', shows: 'schedule/nightly' },
   { path: '/keys', heading: 'API keys', shows: 'acme read' },

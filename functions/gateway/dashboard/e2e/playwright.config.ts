@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test';
 
-// No retries: a test that fails sometimes has found something.
+// No retries: a test that fails sometimes has found a bug.
 export default defineConfig({
   testDir: '.',
   snapshotPathTemplate: '{testDir}/looks/{arg}{ext}',

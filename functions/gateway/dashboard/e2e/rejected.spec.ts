@@ -10,7 +10,7 @@ interface Rejected {
   redrivenAt: string | null;
 }
 
-/** put has a stranger put a record on a topic. */
+/** put publishes an unsigned record on a topic. */
 async function put(broker: string, topic: string, message: Message): Promise<void> {
   const kafka = new Kafka({ clientId: 'stranger', brokers: [broker], logLevel: logLevel.NOTHING });
   const producer = kafka.producer({ allowAutoTopicCreation: false });
@@ -28,7 +28,7 @@ test('rejected records are looked into, redriven, and discarded', async ({ page,
   await put(site.broker, 'worker-heartbeat', { key: unique, value });
   const listed = async (topic: string) =>
     (await api<{ rejected: Rejected[] }>('GET', `/api/rejected?topic=${topic}`, undefined, site.admin)).rejected;
-  // Those of this test: other records of a topic are of another run of it.
+  // Only the records of this test: a topic has records of other runs, too.
   const mine = async (topic: string) => {
     const whole = await Promise.all(
       (await listed(topic)).map((each) => api<Rejected & { key: { data: string } | null }>('GET', `/api/rejected/${each.id}`, undefined, site.admin)),

@@ -1,7 +1,7 @@
 import { expect, test as base } from '@playwright/test';
 import { Installation } from './installation';
 
-// An installation of its own: the others must not lose theirs.
+// Its own installation: the other tests must not lose theirs.
 const test = base.extend<object, { own: Installation }>({
   own: [
     async ({}, use) => {
@@ -26,7 +26,7 @@ test('a page shows that the gateway does not answer, and continues when it is ba
 
   await own.stop();
   await expect(page.getByRole('button', { name: /^No answer/ })).toBeVisible({ timeout: 30_000 });
-  await expect(page.getByText('Last beat').first()).toBeVisible(); // what was shown stays
+  await expect(page.getByText('Last heartbeat').first()).toBeVisible(); // the data stays
 
   await own.startAgain();
   await expect(page.getByRole('button', { name: /^Live/ })).toBeVisible({ timeout: 30_000 });

@@ -21,7 +21,7 @@ test('a schedule is created, paused, run, changed, deleted, and brought back', a
   await expect(form).toHaveCount(0);
 
   await page.getByRole('link', { name }).click();
-  await expect(page.getByRole('listitem').filter({ hasText: '06:30' })).toHaveCount(5); // by the clocks of Tokyo
+  await expect(page.getByRole('listitem').filter({ hasText: '06:30' })).toHaveCount(5); // in the time of Tokyo
   await page.getByRole('button', { name: 'Run now' }).click();
   await expect(page.getByText(`${name} runs now as the job`)).toBeVisible();
   await expect(page.getByRole('region', { name: 'The last times' }).getByText('by hand').first()).toBeVisible();

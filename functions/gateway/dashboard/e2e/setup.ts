@@ -4,7 +4,7 @@ import { Issuer } from './issuer';
 
 const traceUrl = 'https://traces.example.org/{traceId}';
 
-/** setup starts an installation for all tests, with something on each page. */
+/** setup starts an installation for all tests, with data for each page. */
 export default async function setup(): Promise<() => Promise<void>> {
   const issuer = await Issuer.start();
   const installation = await Installation.start({ ...issuer.environment, TRACE_URL: traceUrl });

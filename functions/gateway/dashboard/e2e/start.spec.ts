@@ -1,7 +1,7 @@
 import type { Route } from '@playwright/test';
 import { accessible, expect, test } from './fixtures';
 
-const nothing = () => undefined; // no answer at all
+const nothing = () => undefined; // no response at all
 const failed = (route: Route) => void route.fulfill({ status: 503, json: { errorCode: 'API.UNAVAILABLE', message: 'the store is away' } });
 const passed = (route: Route) => void route.continue();
 
@@ -47,7 +47,7 @@ test('a page whose code is being loaded has its heading, and opens after an upgr
   await expect(heading).toBeVisible();
   await accessible(page, 'without its code');
   await page.getByRole('navigation').getByRole('link', { name: 'Schedules' }).click();
-  await expect(page.getByRole('link', { name: 'nightly' })).toBeVisible(); // other pages still open
+  await expect(page.getByRole('link', { name: 'nightly' })).toBeVisible(); // other pages can still be opened
 
   let missing = true; // the old document asks for it once, the new one finds its own
   answer = (route) => (missing ? void route.fulfill({ status: 404 }) : passed(route));

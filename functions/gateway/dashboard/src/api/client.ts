@@ -24,7 +24,7 @@ api.use({
   },
   onError({ error }) {
     if (error instanceof DOMException && error.name === 'AbortError') {
-      return error; // the page that asked has gone
+      return error; // the page of the request is gone
     }
     noteSilence();
     return noAnswer();
@@ -37,7 +37,7 @@ interface Result<T> {
   response: Response;
 }
 
-/** answer gives the body of a success, and throws an ApiError for anything else. */
+/** answer returns the body of a successful response, and throws an ApiError for any other. */
 export async function answer<T>(call: Promise<Result<T>>): Promise<T> {
   const { data, error, response } = await call;
   if (response.ok) {

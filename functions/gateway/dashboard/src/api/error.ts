@@ -2,7 +2,7 @@ import type { components } from './schema.gen';
 
 type ErrorBody = components['schemas']['Error'];
 
-/** ApiError is an answer of the API that is no success, the lack of any answer (status 0), or a failure of this page (-1). */
+/** ApiError is an error response of the API, the lack of a response (status 0), or a failure of this page (-1). */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -25,7 +25,7 @@ function codeOf(status: number): string {
   return status === 0 ? 'NO_ANSWER' : status < 0 ? 'PAGE' : `HTTP ${status}`;
 }
 
-/** noAnswer is the error of a request that got no answer. */
+/** noAnswer returns the error of a request without a response. */
 export function noAnswer(): ApiError {
   return new ApiError(0, { message: 'the gateway cannot be reached' });
 }
@@ -41,7 +41,7 @@ export function asApiError(error: unknown): ApiError {
 export function advice(error: ApiError): string {
   switch (error.status) {
     case -1:
-      return 'Try again. If it stays, reload the page.';
+      return 'Try again. If the error persists, reload the page.';
     case 0:
       return 'Check your connection, and whether the gateway runs.';
     case 400:
@@ -61,6 +61,6 @@ export function advice(error: ApiError): string {
     case 503:
       return 'A database does not answer, so nothing was changed. Try again in a moment; /api/health shows what is down.';
     default:
-      return 'Try again. If it stays, look for the trace id in the logs of the gateway.';
+      return 'Try again. If the error persists, look for the trace id in the logs of the gateway.';
   }
 }

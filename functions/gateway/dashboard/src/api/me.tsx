@@ -4,7 +4,7 @@ import type { Schemas } from './client';
 export type Me = Schemas['Me'];
 export type Role = Schemas['KeyRole'];
 
-/** Need is what a page or an action takes: a role, or to be an admin of the installation, whose things are not one owner's. */
+/** Need is what a page or an action needs: a role, or an admin of the installation, which belongs to no owner. */
 export type Need = Role | 'installation';
 
 export const MeContext = createContext<Me | null>(null);

@@ -2,16 +2,16 @@ import type { Schemas } from './client';
 
 export type Oidc = Schemas['OidcLogin'];
 
-/** callbackPath is where the issuer sends the browser back to; the client is registered with it. */
+/** callbackPath is the path to which the issuer sends the browser back; the client is registered with it. */
 export const callbackPath = '/login';
 
 const NAME = 'jobweaver.login';
 
-/** Begun is what this tab has to know when the issuer sends it back. */
+/** Begun is the state that this tab needs when the issuer sends it back. */
 interface Begun {
   state: string;
   verifier: string;
-  back: string; // the page that was asked for
+  back: string; // the requested page
 }
 
 /** begin goes to the issuer, by the code flow with PKCE (RFC 7636). */
@@ -32,7 +32,7 @@ export async function begin(oidc: Oidc): Promise<void> {
   location.assign(to);
 }
 
-/** finish gets the token for the code that the issuer has sent in the address, and where to go on. */
+/** finish gets the token for the code that the issuer has put into the address, and the page to go back to. */
 export async function finish(oidc: Oidc, search: string): Promise<{ token: string; back: string }> {
   const answer = new URLSearchParams(search);
   const begun = take();
@@ -66,14 +66,14 @@ export async function finish(oidc: Oidc, search: string): Promise<{ token: strin
   return { token, back: begun.back };
 }
 
-/** take is what begin has kept; a login is finished once. */
+/** take returns the stored state of begin and deletes it, so that a login is finished once. */
 function take(): Begun | null {
   const text = sessionStorage.getItem(NAME);
   sessionStorage.removeItem(NAME);
   return text === null ? null : (JSON.parse(text) as Begun);
 }
 
-/** challenge is the base64url of a verifier's SHA-256. */
+/** challenge returns the base64url of a verifier's SHA-256. */
 export async function challenge(verifier: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
   return base64url(new Uint8Array(digest));

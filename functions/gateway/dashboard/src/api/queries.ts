@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answer, api, type Schemas } from './client';
 
-// What several pages ask for. A page's own requests stand with the page.
+// Queries of several pages. The queries of a single page are in its folder.
 
 export const statsQuery = queryOptions({
   queryKey: ['stats'],
@@ -24,7 +24,7 @@ export const jobTypesQuery = queryOptions({
   staleTime: 30_000,
 });
 
-/** Health answers 503 with a body of the same form, which is an answer as well as any. */
+/** A 503 of the health endpoint has a body of the same form, and is no error. */
 export const healthQuery = queryOptions({
   queryKey: ['health'],
   queryFn: async ({ signal }): Promise<Schemas['Health']> => {

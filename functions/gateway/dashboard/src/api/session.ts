@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
-// The API key, and the owner that an admin of the installation acts for, live in the tab: in session storage where the
-// browser allows it, else in memory only.
+// The API key, and the owner for which an admin of the installation acts, belong to the tab: they are in session storage if the
+// browser allows it, else only in memory.
 const names = { key: 'jobweaver.key', owner: 'jobweaver.owner' };
 type Name = keyof typeof names;
 
@@ -25,7 +25,7 @@ function set(name: Name, next: string | null) {
       sessionStorage.setItem(names[name], next);
     }
   } catch {
-    // memory has it
+    // it is in memory
   }
 }
 
@@ -41,9 +41,9 @@ export const session = {
   owner: () => values.owner,
   open: (key: string) => change({ key, owner: null }),
   close: () => change({ key: null, owner: null }),
-  /** actFor has all requests made as an admin of this owner; null: as the key itself. */
+  /** actFor makes all requests act for this owner; null: for the owner of the key. */
   actFor: (owner: string | null) => change({ owner }),
-  /** headers are what each request to the API carries. */
+  /** headers returns the headers of each request to the API. */
   headers(): Record<string, string> {
     return {
       ...(values.key !== null && { Authorization: `Bearer ${values.key}` }),
@@ -62,12 +62,12 @@ export function useKey(): string | null {
   return useSyncExternalStore(subscribe, session.key);
 }
 
-/** useOwner is the owner that the reader acts for; null where the key speaks for itself. */
+/** useOwner returns the owner for which the user acts; null: the owner of the key. */
 export function useOwner(): string | null {
   return useSyncExternalStore(subscribe, session.owner);
 }
 
-/** A header takes printable ASCII only; anything else is certainly no key. */
+/** looksLikeKey reports whether a text can be a key: a header can have only printable ASCII. */
 export function looksLikeKey(text: string): boolean {
   return /^[!-~]+$/.test(text);
 }

@@ -9,16 +9,16 @@ interface Undo {
 
 interface Options<Input, Result> {
   run: (input: Input) => Promise<Result>;
-  /** what it did, in a sentence; nothing where the page shows it by itself */
+  /** a sentence about the result; absent if the page itself shows it */
   done?: (result: Result, input: Input) => string;
   undo?: (result: Result, input: Input) => Undo | undefined;
   /** queries whose first key is one of these may have changed */
   changes: readonly string[];
-  /** a form shows its problems itself */
+  /** the form itself shows its errors */
   quiet?: boolean;
 }
 
-/** useAction changes something, shows the user the result or the error, and reads again what may have changed. */
+/** useAction makes a change, shows the result or the error, and reads again the data that may have changed. */
 export function useAction<Input, Result>({ run, done, undo, changes, quiet = false }: Options<Input, Result>) {
   const client = useQueryClient();
   return useMutation({

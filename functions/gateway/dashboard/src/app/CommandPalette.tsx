@@ -9,7 +9,7 @@ import { searches } from './searches';
 import { setTheme, type Theme } from './theme';
 import './CommandPalette.css';
 
-/** CommandPalette finds pages and actions by name, and jobs by what is typed. */
+/** CommandPalette finds pages and actions by name, and jobs by the typed text. */
 export function CommandPalette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);

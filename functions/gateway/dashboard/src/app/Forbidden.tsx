@@ -9,7 +9,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Forbidden shows its children to those who have the role, and to others which role they lack. */
+/** Forbidden shows its children to users who have the role, and names the missing role to others. */
 export function Forbidden({ needs, title, children }: Props) {
   const may = useMay();
   const { actor, roles } = useMe();

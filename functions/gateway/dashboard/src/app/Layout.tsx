@@ -12,7 +12,7 @@ import './Layout.css';
 
 type Open = 'palette' | 'help' | 'drawer' | null;
 
-/** Layout is what all pages share: the bar at the top, the navigation, and what opens over a page. */
+/** Layout has the parts that all pages share: the bar at the top, the navigation, and overlays. */
 export function Layout() {
   const [open, setOpen] = useState<Open>(null);
   const main = useRef<HTMLElement>(null);

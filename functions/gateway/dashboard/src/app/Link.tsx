@@ -5,7 +5,7 @@ interface Props extends AnchorHTMLAttributes<HTMLAnchorElement> {
   href: string;
 }
 
-/** Link goes to a page of the dashboard without loading it anew. Its href is an address made by `paths`. */
+/** Link opens a page of the dashboard without a new document. Its href is an address made by `paths`. */
 export function Link({ href, onClick, ...rest }: Props) {
   const router = useRouter();
   const go = (event: MouseEvent<HTMLAnchorElement>) => {

@@ -10,9 +10,9 @@ import { IssuerLogin } from './IssuerLogin';
 import { Logo } from './Logo';
 import './Login.css';
 
-const REFUSED = 'The API accepts no such key: it is mistyped, revoked or expired.';
+const REFUSED = 'The API does not accept this key: it is mistyped, revoked or expired.';
 
-/** Login asks for an API key, tries it, and keeps it for this tab. Where there is an issuer, people may log in there. */
+/** Login asks for an API key, tries it, and keeps it for this tab. If there is an issuer, users can log in there. */
 export function Login({ oidc }: { oidc: Oidc | null }) {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);

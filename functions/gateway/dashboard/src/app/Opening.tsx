@@ -4,7 +4,7 @@ import { Skeleton } from '../ui/Skeleton';
 import { MissingPart } from './loading';
 import { PageHeader } from './PageHeader';
 
-/** Opening is a page whose code is being loaded. */
+/** Opening is shown while the code of a page is loaded. */
 export function Opening({ title }: { title: string }) {
   const { failingSince } = useLive();
   return (
@@ -22,7 +22,7 @@ interface Props {
   onRetry: () => void;
 }
 
-/** PageBroke is a page that cannot be loaded or shown. */
+/** PageBroke is shown for a page that cannot be loaded or rendered. */
 export function PageBroke({ title, error, onRetry }: Props) {
   const missing = error instanceof MissingPart;
   return (
@@ -30,11 +30,11 @@ export function PageBroke({ title, error, onRetry }: Props) {
       <PageHeader title={title} />
       <ErrorBox
         error={error}
-        title={missing ? 'This page cannot be loaded' : 'This page broke'}
+        title={missing ? 'This page cannot be loaded' : 'This page failed'}
         advice={
           missing
             ? 'The gateway may be in the middle of an upgrade. Reload the page in a moment.'
-            : 'Try again. If it stays, reload the page and report what you did before.'
+            : 'Try again. If the error persists, reload the page, and report what you did before.'
         }
         retryLabel={missing ? 'Reload the page' : 'Try again'}
         onRetry={missing ? () => location.reload() : onRetry}

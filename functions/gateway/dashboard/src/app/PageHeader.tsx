@@ -6,7 +6,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/** PageHeader is the heading of a page, and the title of its tab; children are what can be done on it. */
+/** PageHeader is the heading of a page, and the title of its tab; children are the actions of the page. */
 export function PageHeader({ title, lead, children }: Props) {
   useEffect(() => {
     document.title = `${title} · JobWeaver`;

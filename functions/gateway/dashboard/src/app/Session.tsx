@@ -8,9 +8,9 @@ import { Login } from './Login';
 import { mayGetBetter } from './queryClient';
 import { Starting } from './Starting';
 
-const PATIENCE_MS = 10_000; // for one answer; the next request may reach another gateway
+const PATIENCE_MS = 10_000; // for one response; the next request may reach another gateway
 
-/** asked is how the dashboard asks for what it cannot start without: until there is an answer, or a refusal. */
+/** asked are the options of queries without which the dashboard cannot start: they are repeated until there is a response or a refusal. */
 const asked = {
   staleTime: 60_000,
   retry: (_: number, error: unknown) => mayGetBetter(error),
@@ -22,8 +22,8 @@ function within(signal: AbortSignal): AbortSignal {
 }
 
 /**
- * Session asks the API who the reader is, and shows the login screen where it needs a key to know. Without a key it asks
- * first whether one is needed, so that no request is refused.
+ * Session reads the identity of the user, and shows the login screen if that needs a key. Without a key it first asks whether
+ * one is needed, so that no request is refused.
  */
 export function Session({ children }: { children: ReactNode }) {
   const key = useKey();
@@ -44,7 +44,7 @@ export function Session({ children }: { children: ReactNode }) {
   });
 
   useEffect(() => {
-    // what one key or owner has read is not shown to another
+    // data that one key or owner has read must not be shown to another
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' && queryKey[0] !== 'login' });
   }, [client, key, owner]);
 
@@ -63,7 +63,7 @@ export function Session({ children }: { children: ReactNode }) {
   const waiting = known ? me : login;
   if (owner !== null && asApiError(waiting.failureReason).status === 403) {
     const alone = () => session.actFor(null);
-    return <Starting problem={waiting.failureReason} repeats={false} onRetry={alone} />; // not for this owner: as itself again
+    return <Starting problem={waiting.failureReason} repeats={false} onRetry={alone} />; // refused for this owner: act for the owner of the key again
   }
   const again = () => void client.resetQueries({ queryKey: [known ? 'me' : 'login'] });
   return <Starting problem={waiting.failureReason} repeats={!waiting.isError} onRetry={again} />;

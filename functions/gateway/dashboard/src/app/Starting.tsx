@@ -10,12 +10,12 @@ import './Starting.css';
 const SLOW_MS = 3000;
 
 interface Props {
-  problem: unknown; // of the last request; null: none has failed yet
-  repeats: boolean; // whether it is asked again without a click
+  problem: unknown; // the error of the last request; null: none has failed yet
+  repeats: boolean; // whether the request is repeated without a click
   onRetry: () => void;
 }
 
-/** Starting is the page while the dashboard does not know who its reader is: what it waits for, or what failed. */
+/** Starting is shown until the dashboard knows its user: it shows what it waits for, or the error. */
 export function Starting({ problem, repeats, onRetry }: Props) {
   useEffect(() => {
     document.title = 'JobWeaver';

@@ -8,7 +8,7 @@ const looks: Record<Theme, { icon: IconName; next: Theme }> = {
   dark: { icon: 'moon', next: 'system' },
 };
 
-/** ThemeSwitch goes from the system's theme to light, dark, and back. */
+/** ThemeSwitch switches between the system's theme, light and dark. */
 export function ThemeSwitch() {
   const theme = useTheme();
   const { icon, next } = looks[theme];

@@ -5,7 +5,7 @@ import { Button } from '../ui/Button';
 import { Icon } from '../ui/Icon';
 import { Menu } from '../ui/Menu';
 
-/** Who shows whose key the page uses, and lets an admin of the installation act for an owner. */
+/** Who shows the owner of the key, and lets an admin of the installation act for an owner. */
 export function Who() {
   const me = useMe();
   const key = useKey();

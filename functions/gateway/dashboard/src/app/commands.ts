@@ -7,7 +7,7 @@ export interface Command {
   run: () => void;
 }
 
-/** matching are the commands whose name has each of the typed words, in any order. */
+/** matching returns the commands whose name has each of the typed words, in any order. */
 export function matching(commands: readonly Command[], text: string): Command[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return commands.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));

@@ -7,9 +7,9 @@ const PAUSE_MS = 3000;
 export class MissingPart extends Error {}
 
 /**
- * loading loads a part of the dashboard. A part that cannot be loaded is missing because the gateway was upgraded, or is
- * away: once it answers, the document is loaded anew, which knows the parts that there are now. It reloads once; a part
- * that is missing after that is an error.
+ * loading loads a part of the dashboard. If that fails, the gateway was upgraded and has other parts now, or it is away: once
+ * it answers, the document is reloaded, which refers to the present parts. It reloads once; a part that is missing after that
+ * is an error.
  */
 export function loading<T>(load: () => Promise<T>): () => Promise<T> {
   return async () => {
@@ -46,7 +46,7 @@ function reloaded(): boolean {
   try {
     return sessionStorage.getItem(NAME) !== null;
   } catch {
-    return true; // without a memory a reload may repeat for ever
+    return true; // without storage, reloads could repeat forever
   }
 }
 
@@ -58,6 +58,6 @@ function setReloaded(is: boolean) {
       sessionStorage.removeItem(NAME);
     }
   } catch {
-    // reloaded() answers for it
+    // reloaded() handles it
   }
 }

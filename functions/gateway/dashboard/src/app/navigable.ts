@@ -3,7 +3,7 @@ import { pages, type Page } from './pages';
 
 export type NavigablePage = Page & { nav: NonNullable<Page['nav']> };
 
-/** navigable are the pages in the navigation of a reader who may do this much. */
+/** navigable returns the pages in the navigation of a user with these rights. */
 export function navigable(may: (need: Need) => boolean): NavigablePage[] {
   return pages.filter((page): page is NavigablePage => page.nav !== undefined && may(page.needs));
 }

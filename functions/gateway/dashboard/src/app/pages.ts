@@ -5,7 +5,7 @@ import type { IconName } from '../ui/Icon';
 export interface Page {
   path: string; // as TanStack Router writes it: /jobs/$jobId
   title: string;
-  needs: Need; // who lacks it neither sees the page in the navigation nor gets it by its address
+  needs: Need; // without it, the page is neither in the navigation nor shown at its address
   load: () => Promise<{ default: ComponentType }>;
   nav?: { group: 'Jobs' | 'Installation'; icon: IconName; keys: string };
 }

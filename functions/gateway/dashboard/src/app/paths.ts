@@ -20,7 +20,7 @@ function withSearch(path: string, search: Record<string, string | readonly strin
   return path + text;
 }
 
-/** stringifySearch writes a query string in which the values of a list repeat their name: ?status=FAILED&status=RUNNING. */
+/** stringifySearch writes a query string in which a list repeats its name: ?status=FAILED&status=RUNNING. */
 export function stringifySearch(search: Record<string, unknown>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(search)) {
@@ -34,7 +34,7 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** parseSearch reads such a query string: a name that stands there once has a string, one that repeats a list. */
+/** parseSearch reads such a query string: a name that occurs once has a string, a repeated one a list. */
 export function parseSearch(text: string): Record<string, string | string[]> {
   const query = new URLSearchParams(text);
   const search: Record<string, string | string[]> = {};

@@ -1,7 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { asApiError } from '../api/error';
 
-/** mayGetBetter returns whether the same request may succeed later: without an answer, too many requests, a store that is away. */
+/** mayGetBetter returns whether the same request may succeed later: after no response, a rate limit, or a database that is away. */
 export function mayGetBetter(error: unknown): boolean {
   const { status } = asApiError(error);
   return status === 0 || status === 429 || status >= 500;
@@ -13,7 +13,7 @@ export const queryClient = new QueryClient({
       retry: (failures, error) => failures < 2 && mayGetBetter(error),
       networkMode: 'always', // a browser without Internet still reaches a gateway on its own machine
       staleTime: 2000,
-      refetchIntervalInBackground: false, // a hidden tab asks for nothing
+      refetchIntervalInBackground: false, // a hidden tab sends no requests
     },
     mutations: { retry: false, networkMode: 'always' },
   },

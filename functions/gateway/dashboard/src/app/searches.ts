@@ -4,7 +4,7 @@ import { paths } from './paths';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const TRACE = /^[0-9a-f]{32}$/;
 
-/** searches are the ways in which a typed text may name jobs. */
+/** searches returns the searches for jobs that a typed text may mean. */
 export function searches(text: string, go: (path: string) => void): Command[] {
   const wanted = text.trim();
   const lower = wanted.toLowerCase();

@@ -24,7 +24,7 @@ function apply() {
   }
 }
 
-/** startTheme makes the page look as chosen before. */
+/** startTheme applies the stored theme. */
 export function startTheme() {
   apply();
   system.addEventListener('change', () => listeners.forEach((listener) => listener()));
@@ -36,7 +36,7 @@ export function setTheme(next: Theme) {
   try {
     localStorage.setItem(NAME, next);
   } catch {
-    // it holds for this tab
+    // it applies to this tab
   }
   listeners.forEach((listener) => listener());
 }

@@ -7,10 +7,10 @@ import './Plot.css';
 
 interface Props extends PlotSpec {
   data: uPlot.AlignedData;
-  label: string; // what a screen reader reads in place of the drawing
+  label: string; // read by screen readers in place of the drawing
 }
 
-/** Plot draws series over time. It is as wide as its place, and drawn anew for another theme or other series. */
+/** Plot draws series over time. It is as wide as its container, and is redrawn when the theme or the series change. */
 export function Plot({ data, label, ...spec }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
@@ -33,7 +33,7 @@ export function Plot({ data, label, ...spec }: Props) {
       drawn.destroy();
       plot.current = null;
     };
-    // identity stands for the content of spec
+    // identity represents the content of spec
   }, [identity]);
 
   useEffect(() => plot.current?.setData(data), [data]);

@@ -21,7 +21,7 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const moment = (at: Date) => `${day.format(at)}, ${hour.format(at)}`;
 const DAY_SECONDS = 86_400;
 
-/** plotOptions resolves the colours of tokens where the plot will stand, since a canvas knows no custom properties. */
+/** plotOptions resolves the colours of tokens at the place of the plot, because a canvas has no custom properties. */
 export function plotOptions(spec: PlotSpec, place: HTMLElement): uPlot.Options {
   const color = (token: string) => resolve(place, token);
   const axis: uPlot.Axis = {
@@ -33,7 +33,7 @@ export function plotOptions(spec: PlotSpec, place: HTMLElement): uPlot.Options {
   return {
     width: place.clientWidth,
     height: spec.height,
-    padding: [10, 20, 0, 0], // at the right, for half of the last time
+    padding: [10, 20, 0, 0], // at the right, for half of the last label
     cursor: { y: false, points: { size: 7 }, drag: { setScale: false } },
     scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
@@ -60,7 +60,7 @@ function timeLabels(_plot: uPlot, seconds: number[], _axis: number, _space: numb
   return seconds.map((at) => format.format(new Date(at * 1000)));
 }
 
-/** There is no half a job. */
+/** increments returns the steps of an axis; jobs have only whole numbers. */
 function increments(unit: Unit): number[] {
   const steps = [1, 2, 5].flatMap((digit) => Array.from({ length: 10 }, (_, power) => digit * 10 ** power));
   return (unit === 'count' ? steps : [...steps, 0.1, 0.2, 0.5]).sort((a, b) => a - b);

@@ -89,7 +89,7 @@ export function toLocalInput(at: Date): string {
   return local.toISOString().slice(0, 19);
 }
 
-/** The instant that a datetime-local input names; null where it is empty or no time. */
+/** The instant in a datetime-local input; null if it is empty or invalid. */
 export function fromLocalInput(value: string): string | null {
   const at = new Date(value);
   return value === '' || Number.isNaN(at.getTime()) ? null : at.toISOString();

@@ -1,4 +1,4 @@
-/** inZone shows an instant by the clocks of a time zone: "Tue, 24 Nov 2026, 02:30 CET". */
+/** inZone formats an instant in a time zone: "Tue, 24 Nov 2026, 02:30 CET". */
 export function inZone(at: string, timeZone: string): string {
   return format(timeZone).format(new Date(at));
 }
@@ -11,11 +11,11 @@ function format(timeZone: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat('en-GB', { ...shown, timeZone });
   } catch {
-    return new Intl.DateTimeFormat('en-GB', { ...shown, timeZone: 'UTC' }); // a zone that this browser does not know
+    return new Intl.DateTimeFormat('en-GB', { ...shown, timeZone: 'UTC' }); // the browser does not know the zone
   }
 }
 
-/** timeZones are the names that this browser knows, with UTC first. */
+/** timeZones returns the names of the time zones of this browser, UTC first. */
 export function timeZones(): string[] {
   return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
 }

@@ -1,4 +1,4 @@
-/** StreamEvent is one of GET /api/stream: its id, its name and its data, which is JSON. */
+/** StreamEvent is an event of GET /api/stream: its id, its name and its data, which is JSON. */
 export interface StreamEvent {
   id: string;
   name: string;
@@ -6,8 +6,8 @@ export interface StreamEvent {
 }
 
 /**
- * eventParser reads Server-Sent Events from pieces of text that may end anywhere. It gives each event once its blank
- * line has come, and nothing for comments.
+ * eventParser reads Server-Sent Events from pieces of text that may end anywhere. It passes on each event once its blank
+ * line has arrived, and skips comments.
  */
 export function eventParser(give: (event: StreamEvent) => void): (text: string) => void {
   let rest = '';

@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from 'react';
 
 export interface Live {
-  paused: boolean; // by the reader
-  failingSince: Date | null; // no answer from the gateway since then
+  paused: boolean; // by the user
+  failingSince: Date | null; // no response of the gateway since then
 }
 
 const listeners = new Set<() => void>();
@@ -18,14 +18,14 @@ export function setPaused(paused: boolean) {
   change({ paused });
 }
 
-/** noteAnswer is called when the gateway answered anything. */
+/** noteAnswer is called after each response of the gateway. */
 export function noteAnswer() {
   if (live.failingSince !== null) {
     change({ failingSince: null });
   }
 }
 
-/** noteSilence is called when a request got no answer. */
+/** noteSilence is called when a request got no response. */
 export function noteSilence() {
   if (live.failingSince === null) {
     change({ failingSince: new Date() });
@@ -41,7 +41,7 @@ export function useLive(): Live {
   return useSyncExternalStore(subscribe, () => live);
 }
 
-/** usePolling is the refetchInterval of a query that is asked again every so many milliseconds while updates are live. */
+/** usePolling returns the refetchInterval of a query that is repeated every everyMs while updates are live. */
 export function usePolling(everyMs: number): number | false {
   return useLive().paused ? false : everyMs;
 }

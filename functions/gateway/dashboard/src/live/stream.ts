@@ -12,8 +12,8 @@ interface Callbacks {
 }
 
 /**
- * follow reads a stream of the API until it is stopped. It comes back after a loss with the id of the last event, so that
- * no change is missed unnoticed: changes that can no longer be sent cause a `reload`.
+ * follow reads a stream of the API until it is stopped. It reconnects with the id of the last event, so that no change is
+ * missed unnoticed: changes that can no longer be sent cause a `reload`.
  */
 export function follow(path: string, { onEvent, onState }: Callbacks): () => void {
   const stopped = new AbortController();
@@ -31,7 +31,7 @@ async function repeat(path: string, onEvent: Callbacks['onEvent'], onState: Call
     });
     onState(false);
     wait = came ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
-    await pause(wait * (0.75 + Math.random() / 2), stopped); // not all tabs at the same moment
+    await pause(wait * (0.75 + Math.random() / 2), stopped); // so that tabs do not reconnect at the same moment
   }
 }
 
@@ -50,7 +50,7 @@ async function once(
     const response = await fetch(path, { headers: headers(lastId), signal: AbortSignal.any([stopped, silent.signal]), cache: 'no-store' });
     noteAnswer();
     if (!response.ok || response.body === null) {
-      return false; // too many streams of this owner, a store that is away: polling goes on meanwhile
+      return false; // too many streams of this owner, or the database is away: polling continues meanwhile
     }
     opened = true;
     onState(true);

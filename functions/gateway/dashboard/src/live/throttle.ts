@@ -1,4 +1,4 @@
-/** throttle runs a function at once, and then at most once in so many milliseconds; the last call is never lost. */
+/** throttle runs a function at once, and then at most once in ms milliseconds; the last call is never lost. */
 export function throttle(ms: number, run: () => void): { call: () => void; stop: () => void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let again = false;

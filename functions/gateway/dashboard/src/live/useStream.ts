@@ -12,7 +12,7 @@ function onVisibility(listener: () => void) {
 
 /**
  * useStream follows changes of jobs while the tab is visible and updates are live, and returns whether it is connected. query
- * are the parameters of GET /api/stream; null follows nothing.
+ * has the parameters of GET /api/stream; null follows nothing.
  */
 export function useStream(query: Record<string, unknown> | null, onEvent: (event: StreamEvent) => void): boolean {
   const { paused } = useLive();
@@ -36,7 +36,7 @@ export function useStream(query: Record<string, unknown> | null, onEvent: (event
   return connected;
 }
 
-/** useThrottled is a function that runs at most once in so many milliseconds, and not after the component has gone. */
+/** useThrottled returns a function that runs at most once in ms milliseconds, and not after the component is gone. */
 export function useThrottled(ms: number, run: () => void): () => void {
   const latest = useRef(run);
   latest.current = run;

@@ -6,7 +6,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Badge is a word or two about a thing, such as paused. */
+/** Badge shows one or two words about an item, such as paused. */
 export function Badge({ tone = 'plain', children }: Props) {
   return <span className={`badge badge-${tone}`}>{children}</span>;
 }

@@ -6,7 +6,7 @@ interface Props {
   max: number;
 }
 
-/** Bar shows how much of something is done or taken. */
+/** Bar shows which part of a whole is done or taken. */
 export function Bar({ label, value, max }: Props) {
   return <progress className="bar" aria-label={label} value={Math.min(value, max)} max={Math.max(max, 1)} />;
 }

@@ -6,7 +6,7 @@ interface Props {
   label: string;
 }
 
-/** Code shows text as it is, in a box that scrolls, with a button that copies it. */
+/** Code shows preformatted text in a box that scrolls, with a button that copies it. */
 export function Code({ text, label }: Props) {
   return (
     <div className="code">

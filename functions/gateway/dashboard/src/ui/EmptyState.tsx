@@ -9,7 +9,7 @@ interface Props {
   action?: ReactNode;
 }
 
-/** EmptyState explains why there is nothing, and how to change that. */
+/** EmptyState explains why a list is empty, and how to change that. */
 export function EmptyState({ icon, title, children, action }: Props) {
   return (
     <div className="empty">

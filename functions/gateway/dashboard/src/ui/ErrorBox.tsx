@@ -6,12 +6,12 @@ import './ErrorBox.css';
 interface Props {
   error: unknown;
   title?: string;
-  advice?: string; // instead of the one for errors of its status
+  advice?: string; // replaces the advice for the status of the error
   retryLabel?: string;
   onRetry?: () => void;
 }
 
-/** ErrorBox shows what went wrong, what to do about it, and the id by which the logs have it. */
+/** ErrorBox shows an error, what to do about it, and its trace id in the logs. */
 export function ErrorBox({ error, title = 'That did not work', advice, retryLabel = 'Try again', onRetry }: Props) {
   const problem = asApiError(error);
   return (

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import './Facts.css';
 
-/** Facts are names with their values, side by side where there is room. */
+/** Facts shows names with their values, side by side if there is room. */
 export function Facts({ children }: { children: ReactNode }) {
   return <dl className="facts">{children}</dl>;
 }

@@ -43,7 +43,7 @@ interface Props {
   size?: number;
 }
 
-/** An icon is decoration; the text beside it, or the label of its button, has the meaning. */
+/** Icon is decoration; the text beside it, or the label of its button, has the meaning. */
 export function Icon({ name, size = 16 }: Props) {
   return (
     <svg className="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" focusable="false">

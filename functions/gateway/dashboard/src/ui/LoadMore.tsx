@@ -4,14 +4,14 @@ import './Table.css';
 
 interface Props {
   shown: number;
-  one: string; // what it is a list of, in the singular
+  one: string; // the noun for an entry, in the singular
   many?: string;
   hasMore: boolean;
   loading: boolean;
   onMore: () => void;
 }
 
-/** LoadMore is the end of a list that is read by cursor: how much of it is shown, and a button for the next page. */
+/** LoadMore ends a list that is read by cursor: it shows how many entries are shown, and a button for the next page. */
 export function LoadMore({ shown, one, many = `${one}s`, hasMore, loading, onMore }: Props) {
   return (
     <div className="load-more">

@@ -1,7 +1,7 @@
 import { count, compact } from '../format/number';
 import { duration } from '../format/time';
 
-/** Count shows a number, shortened where it is long, with all its digits in the tooltip. */
+/** Count shows a number, shortened if it is long, with all its digits in the tooltip. */
 export function Count({ n }: { n: number }) {
   return (
     <span className="tabular" title={count(n)}>

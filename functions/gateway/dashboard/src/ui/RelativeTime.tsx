@@ -1,7 +1,7 @@
 import { instant, relative } from '../format/time';
 import { useNow } from './now';
 
-/** RelativeTime shows how long ago or ahead an instant is; the instant itself stands in its tooltip. */
+/** RelativeTime shows how long ago or ahead an instant is, with the instant in the tooltip. */
 export function RelativeTime({ at }: { at: string | null }) {
   const now = useNow();
   if (at === null) {

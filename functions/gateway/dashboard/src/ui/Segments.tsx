@@ -7,7 +7,7 @@ interface Props<T extends string> {
   onChange: (value: T) => void;
 }
 
-/** Segments is a choice of one among a few, all of which are shown. */
+/** Segments offers a choice of one among a few options, all of which are shown. */
 export function Segments<T extends string>({ label, value, options, onChange }: Props<T>) {
   return (
     <div className="segments" role="group" aria-label={label}>

@@ -1,6 +1,6 @@
 import './Skeleton.css';
 
-/** Skeleton takes the place of lines that are being asked for. */
+/** Skeleton is shown in place of lines that are loading. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
   return (
     <div className="skeleton" role="status">

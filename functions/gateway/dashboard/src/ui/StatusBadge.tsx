@@ -3,7 +3,7 @@ import './StatusBadge.css';
 
 export type Status = Schemas['Status'];
 
-/** All states in the order in which a job passes them. */
+/** STATUSES are all states, in the order in which a job passes through them. */
 export const STATUSES: readonly Status[] = [
   'SCHEDULED',
   'PENDING',

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-// One clock for all relative times on the page. It stands still while the page is hidden.
+// One clock for all relative times on the page. It stops while the page is hidden.
 const listeners = new Set<() => void>();
 let now = new Date();
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -29,7 +29,7 @@ function subscribe(listener: () => void) {
   };
 }
 
-/** useNow is the current time, to the second. */
+/** useNow returns the current time, to the second. */
 export function useNow(): Date {
   return useSyncExternalStore(subscribe, () => now);
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
 
 export interface Shortcut {
-  keys: string; // "?" or, one after the other, "g j"
+  keys: string; // "?", or "g j" for one after the other
   does: string;
   run: () => void;
 }
@@ -11,12 +11,12 @@ const active = new Set<Shortcut>();
 let typed = '';
 let typedAt = 0;
 
-/** listed are the shortcuts of what is on the screen, for the keyboard help. */
+/** listed returns the shortcuts of the mounted components, for the keyboard help. */
 export function listed(): Shortcut[] {
   return [...active];
 }
 
-/** next gives what has been typed so far after one more key; a pause, or a key that leads nowhere, starts anew. */
+/** next returns the typed keys after one more key; a pause, or a key that begins no shortcut, starts again. */
 export function next(before: string, key: string, known: readonly string[]): string {
   const longer = before === '' ? key : `${before} ${key}`;
   const leads = (text: string) => known.some((keys) => keys === text || keys.startsWith(`${text} `));
@@ -48,7 +48,7 @@ function onKeyDown(event: KeyboardEvent) {
   }
 }
 
-/** useShortcuts makes keys do something while the component is on the screen. */
+/** useShortcuts binds keys to actions while the component is mounted. */
 export function useShortcuts(shortcuts: readonly Shortcut[]) {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;

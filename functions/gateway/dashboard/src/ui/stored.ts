@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** useStored is a state that the browser keeps, as JSON. valid returns whether the stored value can still be used. */
+/** useStored returns a state that the browser stores as JSON. valid reports whether the stored value can still be used. */
 export function useStored<T>(name: string, initial: T, valid: (value: unknown) => value is T): [T, (next: T) => void] {
   const [value, setValue] = useState(() => read(name, initial, valid));
   const set = (next: T) => {
@@ -8,7 +8,7 @@ export function useStored<T>(name: string, initial: T, valid: (value: unknown) =
     try {
       localStorage.setItem(name, JSON.stringify(next));
     } catch {
-      // it holds until the page is left
+      // it lasts until the page is closed
     }
   };
   return [value, set];

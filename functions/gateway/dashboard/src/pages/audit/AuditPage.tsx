@@ -141,9 +141,9 @@ function List({ entries }: { entries: Entry[] }) {
   );
 }
 
-const FEW = 3; // jobs of an entry that are shown unasked
+const FEW = 3; // jobs of an entry that are shown at first
 
-/** addressOf is the page of what an entry is about, if it has one of its own. */
+/** addressOf returns the page of an entry's resource, if there is one. */
 function addressOf({ resource, ownerId }: Entry): string | undefined {
   const [, kind, name = ''] = /^(\w+)\/(.+)$/.exec(resource ?? '') ?? [];
   switch (kind) {

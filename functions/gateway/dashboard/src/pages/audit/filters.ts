@@ -1,9 +1,9 @@
 const NAMES = ['actor', 'action', 'jobId', 'ownerId', 'since', 'until'] as const;
 
-/** Filters are those of GET /api/audit. They stand in the page's address. */
+/** Filters are the parameters of GET /api/audit. They are in the page's address. */
 export type Filters = Partial<Record<(typeof NAMES)[number], string>>;
 
-/** filtersOf takes the filters out of an address or a form, without empty ones. */
+/** filtersOf returns the filters of an address or a form, without empty ones. */
 export function filtersOf(search: Record<string, unknown>): Filters {
   const filters: Filters = {};
   for (const name of NAMES) {

@@ -12,7 +12,7 @@ import { limit, wrong } from './form';
 import { type Control, inWords, type Kind, usePutControl } from './queries';
 
 interface Props {
-  control?: Control; // to be changed; else the form asks what it is about
+  control?: Control; // the control to change; else the form asks for the subject
   onClose: () => void;
 }
 
@@ -98,7 +98,7 @@ interface NameProps {
   error: string | undefined;
 }
 
-/** Name offers the queues and the job types that there are. */
+/** Name offers the existing queues and job types. */
 function Name({ kind, name, onChange, error }: NameProps) {
   const types = useQuery({ queryKey: ['job-types'], queryFn: () => answer(api.GET('/api/job-types')), staleTime: 60_000 });
   const id = useId();

@@ -5,7 +5,7 @@ export type Control = Schemas['Control'];
 export type Kind = Schemas['ControlKind'];
 export type ControlRequest = Schemas['ControlRequest'];
 
-/** A subject is what a control holds: a queue, a job type or an owner. */
+/** Subject is what a control applies to: a queue, a job type or an owner. */
 export type Subject = Pick<Control, 'kind' | 'name'>;
 
 const KINDS: Record<Kind, string> = { queue: 'queue', type: 'job type', owner: 'owner' };
@@ -27,7 +27,7 @@ export function usePutControl() {
   });
 }
 
-/** usePausing starts no more jobs of something, or starts them again. */
+/** usePausing pauses or resumes a subject. */
 export function usePausing() {
   const action = useAction({
     run: ({ subject, pause }: { subject: Subject; pause: boolean }) =>

@@ -9,11 +9,11 @@ import { filterOf, type Group } from './groups';
 
 interface Props {
   group: Group;
-  complete: boolean; // all dead letters are loaded, so the number is that of all
+  complete: boolean; // all dead letters are loaded, so the number is complete
   onCommand: (command: 'retry' | 'delete') => void;
 }
 
-/** DeadGroup is the failures of one kind: how many, an example, and what can be done with all of them. */
+/** DeadGroup shows the failures of one kind: their number, an example, and the commands for all of them. */
 export function DeadGroup({ group, complete, onCommand }: Props) {
   const may = useMay();
   const { jobType, errorCode, jobIds, example } = group;

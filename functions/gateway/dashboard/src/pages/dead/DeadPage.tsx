@@ -17,10 +17,10 @@ import './Dead.css';
 
 const PAGE = 200;
 
-/** Dead letters answers: what failed for good, for which reasons, and may it run again? */
+/** DeadPage shows which jobs failed for good, for which reasons, and lets the user retry them. */
 export default function DeadPage() {
   const me = useMe();
-  const [asked, setAsked] = useState<{ command: 'retry' | 'delete'; filters: Filters }>(); // here, since its group may be gone before it is done
+  const [asked, setAsked] = useState<{ command: 'retry' | 'delete'; filters: Filters }>(); // kept here, because its group may be gone before the command ends
   const list = useInfiniteQuery({
     queryKey: ['dead'],
     queryFn: ({ pageParam, signal }) =>

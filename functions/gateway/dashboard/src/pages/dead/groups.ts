@@ -4,12 +4,12 @@ type Job = Schemas['JobSummary'];
 
 export interface Group {
   jobType: string;
-  errorCode: string | null; // null: nothing is known of the failure
+  errorCode: string | null; // null: the failure has no code
   jobIds: string[];
   example: Job; // the newest
 }
 
-/** groupsOf puts dead letters of one type and error together, the largest group first. */
+/** groupsOf groups dead letters by type and error, largest group first. */
 export function groupsOf(jobs: readonly Job[]): Group[] {
   const groups = new Map<string, Group>();
   for (const job of jobs) {
@@ -30,7 +30,7 @@ function endOf(job: Job): string {
   return job.finishedAt ?? job.updatedAt;
 }
 
-/** filterOf is the filter of the list that has the jobs of a group. */
+/** filterOf returns the filter that lists the jobs of a group. */
 export function filterOf({ jobType, errorCode }: Group): Record<string, string> {
   return { status: 'FAILED', type: jobType, ...(errorCode === null ? { noErrorCode: 'true' } : { errorCode }) };
 }

@@ -6,7 +6,7 @@ import { RelativeTime } from '../../ui/RelativeTime';
 import type { Job } from './queries';
 import { traceAddress } from './trace';
 
-/** About has the properties of the job; each that other jobs share leads to those. */
+/** About shows the properties of the job; shared ones link to the jobs that share them. */
 export function About({ job }: { job: Job }) {
   const { traceUrl } = useMe();
   return (
@@ -70,7 +70,7 @@ export function About({ job }: { job: Job }) {
   );
 }
 
-/** Fact leaves out what the job does not have. */
+/** Fact shows a property, if the job has it. */
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   if (children === null || children === undefined || children === false || children === '') {
     return null;

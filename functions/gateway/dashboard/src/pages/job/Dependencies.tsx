@@ -11,7 +11,7 @@ import { hasEnded, jobQuery, type Job } from './queries';
 
 const SHOWN = 12;
 
-/** Dependencies is a small graph: the jobs that have to end first, this one, and the jobs that come after it. */
+/** Dependencies draws a small graph: the dependencies of the job, the job, and the jobs that depend on it. */
 export function Dependencies({ job }: { job: Job }) {
   const shown = job.after.slice(0, SHOWN);
   const polling = usePolling(5000);

@@ -9,7 +9,7 @@ import { Logs } from './Logs';
 import type { Job } from './queries';
 import { curlOf } from './curl';
 
-/** Folds has what may be long or confidential; each part is shown when the user opens it. */
+/** Folds has parts that may be long or confidential; each is shown when the user opens it. */
 export function Folds({ job }: { job: Job }) {
   const payload = JSON.stringify(job.payload, null, 2) ?? 'null';
   const output = JSON.stringify(job.output, null, 2) ?? 'null';

@@ -15,7 +15,7 @@ import { RunAgainDialog } from './RunAgainDialog';
 
 type Open = 'cancel' | 'change' | 'delete' | 'reschedule' | 'again' | null;
 
-/** JobActions are the commands that the job's state and the reader's role allow. onDeleting is called when the job is being deleted, or that failed. */
+/** JobActions shows the commands that the job's state and the user's role allow. onDeleting is called when a delete begins or fails. */
 export function JobActions({ job, onDeleting }: { job: Job; onDeleting: (deleting: boolean) => void }) {
   const may = useMay();
   const router = useRouter();

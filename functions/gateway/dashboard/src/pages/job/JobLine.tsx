@@ -3,7 +3,7 @@ import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { StatusBadge } from '../../ui/StatusBadge';
 
-/** JobLine is another job in a list beside this one: its type, the end of its id, and its state. */
+/** JobLine shows a job in a list of related jobs: its type, the end of its id, and its state. */
 export function JobLine({ job: { jobId, jobType, status } }: { job: Pick<Schemas['JobSummary'], 'jobId' | 'jobType' | 'status'> }) {
   return (
     <>

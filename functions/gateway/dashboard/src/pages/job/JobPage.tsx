@@ -21,11 +21,11 @@ import { StateDiagram } from './StateDiagram';
 import { Timeline } from './Timeline';
 import './Job.css';
 
-/** Job answers: what is it doing, why, what did it do before, and what can I do about it? */
+/** JobPage shows what a job does, why, what it did before, and which commands are possible. */
 export default function JobPage() {
   const { jobId = '' } = useParams({ strict: false });
   const client = useQueryClient();
-  const [deleting, setDeleting] = useState(false); // then nothing is asked any more: the answer would be a 404
+  const [deleting, setDeleting] = useState(false); // no more requests then: the response would be a 404
   const ask = useThrottled(400, () => void client.invalidateQueries({ queryKey: ['job', jobId] }));
   const connected = useStream(jobId === '' || deleting ? null : { jobId }, ask);
   const often = usePolling(connected ? 15_000 : 1500);
@@ -65,7 +65,7 @@ export default function JobPage() {
       >
         <JobActions job={job} onDeleting={setDeleting} />
       </PageHeader>
-      {query.isError && <ErrorBox error={query.error} title="What is shown may be old" onRetry={() => void query.refetch()} />}
+      {query.isError && <ErrorBox error={query.error} title="This data may be out of date" onRetry={() => void query.refetch()} />}
       <Outcome job={job} />
       <div className="job-grid">
         <div className="stack">

@@ -29,7 +29,7 @@ export function Logs({ job }: { job: Job }) {
     queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
     initialPageParam: first,
     getNextPageParam: (page) => page.nextCursor,
-    enabled: false, // until the user wants them
+    enabled: false, // until the user asks for them
     staleTime: Infinity,
   });
   const before = older.data?.pages.toReversed().flatMap((page) => page.logs) ?? [];

@@ -3,7 +3,7 @@ import { Link } from '../../app/Link';
 import { RelativeTime } from '../../ui/RelativeTime';
 import type { Job } from './queries';
 
-/** Outcome explains the job's state in words: what it waits for, how far it has come, or how it failed. */
+/** Outcome explains the job's state in words: what it waits for, its progress, or its failure. */
 export function Outcome({ job }: { job: Job }) {
   if (job.cancelRequestedAt) {
     return (

@@ -19,7 +19,7 @@ const SOON = [
   { label: 'In a day', ms: 86_400_000 },
 ] as const;
 
-/** RescheduleDialog chooses from when on a job that waits may run. */
+/** RescheduleDialog chooses the time from which a waiting job may run. */
 export function RescheduleDialog({ job, busy, onClose, onChoose }: Props) {
   const [value, setValue] = useState(() => toLocalInput(new Date(job.nextRunAt ?? Date.now())));
   const runAt = fromLocalInput(value);
@@ -41,7 +41,7 @@ export function RescheduleDialog({ job, busy, onClose, onChoose }: Props) {
             </Button>
           ))}
         </div>
-        <Field label="Not before" hint="In your time zone. The past is now." error={runAt === null ? 'Enter a date and a time.' : undefined}>
+        <Field label="Not before" hint="In your time zone. A time in the past means now." error={runAt === null ? 'Enter a date and a time.' : undefined}>
           {(props) => (
             <input {...props} className="input" type="datetime-local" step="1" value={value} onChange={(event) => setValue(event.target.value)} />
           )}

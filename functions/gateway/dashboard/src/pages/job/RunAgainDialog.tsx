@@ -12,7 +12,7 @@ import { parseChanges } from './changes';
 import { PatchField } from './PatchField';
 import type { Job } from './queries';
 
-/** RunAgainDialog submits the job once more, as it was or with changes. */
+/** RunAgainDialog runs the job again as a new job, unchanged or with changes. */
 export function RunAgainDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const router = useRouter();
   const [text, setText] = useState('{}');

@@ -2,7 +2,7 @@ import type { Status } from '../../ui/StatusBadge';
 import { edgesOf, NODE, NODES, wayOf, type Node } from './diagram';
 import type { Job } from './queries';
 
-/** StateDiagram draws the states of all jobs, and the way that this one took. */
+/** StateDiagram draws all states, and the transitions of this job. */
 export function StateDiagram({ job }: { job: Job }) {
   const way = wayOf(job);
   const edges = edgesOf(way);
@@ -58,7 +58,7 @@ function nodeOf(status: Status): Node {
   return BY_STATUS[status];
 }
 
-/** line leaves a state at the side that faces the other one. */
+/** line begins at the side of a state that faces the other one. */
 function line(from: Node, to: Node): string {
   const middle = NODE.height / 2;
   if (from.x === to.x) {

@@ -3,7 +3,7 @@ import { useNow } from '../../ui/now';
 import type { Job } from './queries';
 import { SPAN_NAMES, spansOf, type SpanKind } from './timeline';
 
-/** Timeline shows when the job waited and when it ran, a line a span, as a trace view does. */
+/** Timeline shows when the job waited and when it ran, one line for each span, like a trace view. */
 export function Timeline({ job }: { job: Job }) {
   const now = useNow();
   const spans = spansOf(job, now.getTime());

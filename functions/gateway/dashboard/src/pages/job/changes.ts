@@ -1,6 +1,6 @@
 export type Changes = { ok: true; value: Record<string, unknown> } | { ok: false; problem: string };
 
-/** parseChanges reads a JSON Merge Patch, which has to be an object; no text is no change. */
+/** parseChanges parses a JSON Merge Patch, which must be an object; an empty text means no change. */
 export function parseChanges(text: string): Changes {
   if (text.trim() === '') {
     return { ok: true, value: {} };

@@ -21,12 +21,12 @@ export function allowed(kind: Command['kind'], status: Status): boolean {
   }
 }
 
-/** changeable returns whether the job can be changed: it waits, and no attempt of it has been made. */
+/** changeable returns whether the job can be changed: it waits, and has had no attempt. */
 export function changeable({ status, attempt }: Pick<Job, 'status' | 'attempt'>): boolean {
   return (status === 'SCHEDULED' || status === 'PENDING') && attempt === 0;
 }
 
-/** losesWork: a cancel of a job in a worker's or an outside system's hands ends what cannot be continued; that is asked for twice. */
+/** losesWork returns whether a cancel would end work of a worker or an outside system, which cannot be continued; the user must confirm it. */
 export function losesWork(status: Status): boolean {
   return status === 'QUEUED' || status === 'RUNNING' || status === 'WAITING';
 }
@@ -57,9 +57,9 @@ export function useCommand(job: Job, done?: (command: Command) => void) {
     mutationFn: (command: Command) => send(job.jobId, command),
     onSuccess: (_, command) => {
       if (command.kind !== 'delete') {
-        void client.invalidateQueries({ queryKey: ['job', job.jobId] }); // which is not there any more after a delete
+        void client.invalidateQueries({ queryKey: ['job', job.jobId] }); // which is gone after a delete
       }
-      void client.invalidateQueries({ queryKey: ['dead'] }); // it may have left them
+      void client.invalidateQueries({ queryKey: ['dead'] }); // it may have left the list
       done?.(command);
     },
     onError: reportProblem,

@@ -1,6 +1,6 @@
 import type { Job } from './queries';
 
-/** requestOf is the JobRequest that would submit such a job; what had its default stays out of it. */
+/** requestOf returns a JobRequest for a job like this one, without members that have their default. */
 export function requestOf(job: Job): Record<string, unknown> {
   return {
     jobType: job.jobType,
@@ -15,7 +15,7 @@ export function requestOf(job: Job): Record<string, unknown> {
   };
 }
 
-/** curlOf submits a job like this one from a POSIX shell. */
+/** curlOf returns a POSIX shell command that submits a job like this one. */
 export function curlOf(job: Job, origin: string): string {
   return curl(origin, JSON.stringify(requestOf(job), null, 2));
 }
@@ -29,7 +29,7 @@ export function curl(origin: string, body: string): string {
   ].join('\n');
 }
 
-/** quote makes one word of a text: within single quotes a shell reads all as it is but the quote itself. */
+/** quote makes one shell word of a text: within single quotes only the quote itself is special. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -14,7 +14,7 @@ export interface Edge {
 
 export const NODE = { width: 96, height: 30 };
 
-/** NODES and EDGES are the states and the moves between them that docs/architecture.md draws. */
+/** NODES and EDGES are the states and the transitions that docs/architecture.md draws. */
 export const NODES: readonly Node[] = [
   { status: 'SCHEDULED', x: 0, y: 75 },
   { status: 'PENDING', x: 132, y: 75 },
@@ -40,7 +40,7 @@ export const EDGES: readonly Edge[] = [
   { from: 'WAITING', to: 'COMPLETED' },
 ];
 
-/** wayOf are the states that the job went through, in their order, the present one last. */
+/** wayOf returns the states of the job in their order, the present one last. */
 export function wayOf(job: Pick<Job, 'history' | 'status'>): Status[] {
   const way: Status[] = [];
   for (const { from, to } of job.history) {
@@ -57,7 +57,7 @@ export function wayOf(job: Pick<Job, 'history' | 'status'>): Status[] {
   return way;
 }
 
-/** edgesOf are the drawn moves and those that the job took beside them, with how often it took each. */
+/** edgesOf returns the usual transitions and other ones of the job, with the number of times that it made each. */
 export function edgesOf(way: readonly Status[]): (Edge & { times: number })[] {
   const edges = EDGES.map((edge) => ({ ...edge, times: 0 }));
   way.slice(1).forEach((to, i) => {

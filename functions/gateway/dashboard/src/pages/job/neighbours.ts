@@ -9,18 +9,18 @@ const LOOKED_AT = 200; // jobs of one page
 const MOST_PAGES = 10;
 
 export interface Neighbours {
-  before: Summary[]; // the nearest last, as in the order in which they run
-  after: Summary[]; // the nearest first
+  before: Summary[]; // in the order in which they run, nearest last
+  after: Summary[]; // nearest first
 }
 
-/** Keys are each owner's own, so that of an owner is asked for together with it. */
+/** key returns the filter for an ordering key: each owner has its own keys, so the owner is part of it. */
 function key(job: Job) {
   return { orderingKey: job.orderingKey ?? '', ...(job.ownerId !== null && { ownerId: job.ownerId }) };
 }
 
 type Ask = (query: Record<string, unknown>) => Promise<Schemas['JobPage']>;
 
-/** neighboursQuery asks for the jobs accepted just before and just after this one, of its ordering key. */
+/** neighboursQuery reads the jobs with the same ordering key that were accepted just before and just after this one. */
 export const neighboursQuery = (job: Job) =>
   queryOptions({
     queryKey: ['job', job.jobId, 'neighbours'],
@@ -32,10 +32,10 @@ export const neighboursQuery = (job: Job) =>
     enabled: job.orderingKey !== null,
   });
 
-/** SPANS after a job, in ms, in which the next ones are looked for where many came later. */
+/** SPANS are the times after a job, in ms, in which the next jobs are searched if there are many later ones. */
 const SPANS = [1000, 60_000, 3_600_000, 86_400_000, 2_592_000_000];
 
-/** nextOf are the jobs accepted next, the first one first. The list begins with the newest, so it is asked for short spans. */
+/** nextOf returns the jobs accepted next, first one first. The list begins with the newest jobs, so it is read for short spans. */
 export async function nextOf({ jobId, createdAt }: Pick<Job, 'jobId' | 'createdAt'>, ask: Ask): Promise<Summary[]> {
   const all = await ask({ since: createdAt, limit: LOOKED_AT });
   let last = nearest(all.jobs, jobId);
@@ -57,7 +57,7 @@ export async function nextOf({ jobId, createdAt }: Pick<Job, 'jobId' | 'createdA
   return last;
 }
 
-/** pages are the jobs of all pages; null where there are too many. */
+/** pages returns the jobs of all pages; null if there are too many. */
 async function pages(ask: Ask): Promise<Summary[] | null> {
   const jobs: Summary[] = [];
   let cursor: string | null = null;
@@ -72,12 +72,12 @@ async function pages(ask: Ask): Promise<Summary[] | null> {
   return null;
 }
 
-/** nearest are those of some jobs, the newest first, that come next after one. Ids rise with the order of acceptance. */
+/** nearest returns the jobs, given newest first, that follow a job. Ids rise in the order of acceptance. */
 export function nearest(jobs: Summary[], jobId: string): Summary[] {
   return jobs.toReversed().filter((other) => other.jobId > jobId).slice(0, NEAR);
 }
 
-/** followersQuery asks for the newest jobs that come after this one. */
+/** followersQuery reads the newest jobs that depend on this one. */
 export const followersQuery = (job: Job) =>
   queryOptions({
     queryKey: ['job', job.jobId, 'followers'],

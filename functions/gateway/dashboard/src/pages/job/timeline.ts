@@ -7,7 +7,7 @@ export interface Span {
   attempt: number;
   from: number; // in milliseconds since 1970
   to: number;
-  open: boolean; // it goes on
+  open: boolean; // it has not ended
   note: string;
 }
 
@@ -22,8 +22,8 @@ export const SPAN_NAMES: Record<SpanKind, string> = {
 type History = Pick<Job, 'createdAt' | 'finishedAt' | 'status' | 'history' | 'attempts'>;
 
 /**
- * spansOf turns a job's history into what it did when. Each move ends one span and begins the next; an attempt that
- * is known to have run splits the span between its dispatch and its outcome into waiting and running.
+ * spansOf converts a job's history into spans of time. Each transition ends one span and begins the next; an attempt that
+ * has run splits the span between its dispatch and its outcome into waiting and running.
  */
 export function spansOf(job: History, now: number): Span[] {
   const spans: Span[] = [];
@@ -77,7 +77,7 @@ function clamp(at: number, from: number, to: number): number {
   return Math.min(Math.max(at, from), to);
 }
 
-/** join makes one span of neighbours of one kind and attempt. */
+/** join merges adjacent spans of the same kind and attempt. */
 function join(spans: readonly Span[]): Span[] {
   const joined: Span[] = [];
   for (const span of spans) {

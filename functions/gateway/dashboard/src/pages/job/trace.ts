@@ -1,4 +1,4 @@
-/** traceAddress is where the trace UI shows a trace. It knows traces by their 32 hexadecimal digits. */
+/** traceAddress returns the address of a trace in the trace UI, which uses 32 hexadecimal digits as its id. */
 export function traceAddress(traceUrl: string, traceId: string): string {
   return traceUrl.replaceAll('{traceId}', traceId.replaceAll('-', ''));
 }

@@ -8,11 +8,11 @@ import type { Filters } from './filters';
 interface Props {
   filters: Filters;
   selected: readonly string[];
-  all: boolean; // all rows that are shown are selected
+  all: boolean; // all shown rows are selected
   onDone: () => void;
 }
 
-/** BulkBar gives a command to the selected jobs, or to everything that matches the filters. */
+/** BulkBar sends a command to the selected jobs, or to all that match the filters. */
 export function BulkBar({ filters, selected, all, onDone }: Props) {
   const [everything, setEverything] = useState(false);
   const [command, setCommand] = useState<BulkCommand>();

@@ -19,7 +19,7 @@ interface Props {
   onClose: (done: boolean) => void;
 }
 
-/** BulkDialog shows how many jobs a command would go to, gives it, and then what became of it. */
+/** BulkDialog shows how many jobs a command would reach, sends it, and shows its result. */
 export function BulkDialog({ command, target, onClose }: Props) {
   const info = infoOf(command);
   const [key] = useState(randomKey);

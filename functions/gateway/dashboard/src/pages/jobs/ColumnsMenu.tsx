@@ -8,7 +8,7 @@ interface Props {
   onChange: (shown: string[]) => void;
 }
 
-/** ColumnsMenu chooses what a row shows; the browser keeps the choice. */
+/** ColumnsMenu selects the columns; the browser stores the selection. */
 export function ColumnsMenu({ table, shown, onChange }: Props) {
   return (
     <Menu label="Columns" icon="columns" align="end">

@@ -13,7 +13,7 @@ interface Props {
   onChange: (filters: Filters) => void;
 }
 
-/** FilterBar shows the filters of the list, all of which stand in the address, and changes them. */
+/** FilterBar shows and changes the filters of the list, all of which are in the address. */
 export function FilterBar({ filters, onChange }: Props) {
   const stats = useQuery({ ...statsQuery, staleTime: 30_000 });
   const types = stats.data?.types.map((type) => type.jobType) ?? [];

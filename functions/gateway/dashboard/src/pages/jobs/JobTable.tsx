@@ -8,7 +8,7 @@ const ROW_HEIGHT = 41;
 
 interface Props {
   table: Table<Job>;
-  left: ReadonlySet<string>; // rows that do not match the filter any more
+  left: ReadonlySet<string>; // rows that no longer match the filter
   selectable: boolean;
 }
 
@@ -103,7 +103,7 @@ export function JobTable({ table, left, selectable }: Props) {
   );
 }
 
-/** Gap takes the place of rows that are not rendered. */
+/** Gap fills the place of rows that are not rendered. */
 function Gap({ height, span }: { height: number; span: number }) {
   if (height <= 0) {
     return null;

@@ -23,7 +23,7 @@ import { useJobList } from './useJobList';
 import { ViewsMenu } from './ViewsMenu';
 import './Jobs.css';
 
-/** Jobs answers: where is that job, and which jobs are like it? */
+/** JobsPage finds a job, and jobs like it. */
 export default function JobsPage() {
   const may = useMay();
   const [filters, setFilters] = useSearch(readFilters, writeFilters);

@@ -7,7 +7,7 @@ interface Props {
   total: Counted | undefined;
 }
 
-/** OperationProgress shows what an operation has done so far, and why it skipped jobs. */
+/** OperationProgress shows the progress of an operation, and why it skipped jobs. */
 export function OperationProgress({ operation, total }: Props) {
   const { progress, reasons, finishedAt } = operation;
   const done = progress.applied + progress.refused + progress.skipped;

@@ -6,7 +6,7 @@ interface Props {
   onSearch: (value: string) => void;
 }
 
-/** SearchField searches once Enter is pressed, or the field is emptied and left. */
+/** SearchField searches when Enter is pressed, or when the empty field loses the focus. */
 export function SearchField({ value, onSearch }: Props) {
   const [text, setText] = useState(value);
 

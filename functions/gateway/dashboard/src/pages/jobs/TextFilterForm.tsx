@@ -5,7 +5,7 @@ import { LABELS, SHOWN, TEXTS, withText, type Filters } from './filters';
 
 const OFFERED = TEXTS.filter((name) => !SHOWN.includes(name));
 
-/** TextFilterForm has the filters without a place of their own; they count once they are applied. */
+/** TextFilterForm has the filters that are not on the page; they take effect when they are applied. */
 export function TextFilterForm({ filters, onApply }: { filters: Filters; onApply: (filters: Filters) => void }) {
   const [draft, setDraft] = useState(filters);
 

@@ -14,7 +14,7 @@ interface Props {
   onChange: (filters: Filters) => void;
 }
 
-/** TimeFilter chooses when jobs were accepted. What else the address has is kept as another choice. */
+/** TimeFilter selects when jobs were accepted. A different value in the address is kept as another choice. */
 export function TimeFilter({ filters, onChange }: Props) {
   const { since, until } = filters;
   const known = since === '' || SPANS.some((span) => span.value === since);

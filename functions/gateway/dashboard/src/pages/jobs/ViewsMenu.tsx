@@ -12,7 +12,7 @@ interface Props {
   onChoose: (filters: Filters) => void;
 }
 
-/** ViewsMenu goes to a set of filters by its name, and keeps the current one under a name in this browser. */
+/** ViewsMenu applies a named set of filters, and stores the current one under a name in this browser. */
 export function ViewsMenu({ filters, onChoose }: Props) {
   const [views, setViews] = useStored('jobweaver.views', [], isViews);
   const [name, setName] = useState('');

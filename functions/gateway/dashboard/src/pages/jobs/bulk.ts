@@ -57,13 +57,13 @@ export function narrowed(filters: Filters, command: BulkCommand): Filters | null
 
 export interface Counted {
   n: number;
-  more: boolean; // there are more than n
+  more: boolean; // more than n match
 }
 
 const PAGE = 200;
 const MOST_PAGES = 25;
 
-/** countMatching counts the jobs that the list would show, up to five thousand. It calls report after each page but the last. */
+/** countMatching counts the jobs that the list would show, up to five thousand. It calls report after each page except the last. */
 export async function countMatching(query: Query, signal: AbortSignal, report: (counted: Counted) => void): Promise<Counted> {
   let n = 0;
   let cursor: string | null = null;
@@ -81,12 +81,12 @@ export async function countMatching(query: Query, signal: AbortSignal, report: (
   return { n, more: true };
 }
 
-/** startOperation asks for the command; the key lets a request whose answer got lost be repeated. */
+/** startOperation starts an operation; with the key, a request whose response was lost can be repeated. */
 export function startOperation(command: BulkCommand, target: { jobIds: string[] } | { filter: Query }, when: { runAt: string } | null, key: string) {
   return answer(api.POST('/api/operations', { body: { command, ...target, ...when, idempotencyKey: key } }));
 }
 
-/** targetOf fixes the instant up to which jobs were accepted, so that no more are asked than were counted. */
+/** targetOf fixes the latest time of acceptance, so that the command reaches no more jobs than were counted. */
 export function targetOf(filters: Filters, now: Date): Query {
   const query = toQuery(filters, now);
   return query.until === undefined ? { ...query, until: now.toISOString() } : query;

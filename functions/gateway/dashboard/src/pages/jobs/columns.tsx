@@ -10,7 +10,7 @@ const column = createColumnHelper<Job>();
 
 const none = <span className="muted">–</span>;
 
-/** columns are all that a row can show, in their order. */
+/** columns are all columns that a row can have, in their order. */
 export const columns = [
   column.display({ id: 'status', header: 'State', cell: ({ row }) => <State job={row.original} /> }),
   column.display({

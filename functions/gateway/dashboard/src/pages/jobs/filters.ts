@@ -6,7 +6,7 @@ export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'traceId', 'idem
 
 export type TextFilter = (typeof TEXTS)[number];
 
-/** SHOWN are the text filters that have a place of their own on the page. */
+/** SHOWN are the text filters that are on the page. */
 export const SHOWN: readonly TextFilter[] = ['q', 'type', 'queue'];
 
 export interface Filters {
@@ -39,7 +39,7 @@ export function isSpan(since: string): boolean {
   return SPAN.test(since);
 }
 
-/** readFilters takes the filters from the address. What is no filter, or no value of one, is left out. */
+/** readFilters reads the filters from the address, without unknown names and invalid values. */
 export function readFilters(search: Search): Filters {
   const status = list(search['status']);
   const filters: Filters = {
@@ -67,7 +67,7 @@ function timeOr(value: unknown, or: RegExp): string {
   return text !== undefined && (or.test(text) || !Number.isNaN(Date.parse(text))) ? text : '';
 }
 
-/** writeFilters is what readFilters reads. */
+/** writeFilters is the inverse of readFilters. */
 export function writeFilters(filters: Filters): Record<string, string | string[]> {
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
@@ -80,7 +80,7 @@ export function writeFilters(filters: Filters): Record<string, string | string[]
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** resolveSince turns a span that ends now into the instant at which it begins. */
+/** resolveSince converts a span that ends now into the instant at which it begins. */
 export function resolveSince(since: string, now: Date): string {
   const span = SPAN.exec(since);
   if (span === null) {
@@ -91,7 +91,7 @@ export function resolveSince(since: string, now: Date): string {
 
 export type Query = Omit<Schemas['OperationFilter'], 'all'>;
 
-/** toQuery are the filters as the API's list and its operations take them. */
+/** toQuery converts the filters for the API's list and its operations. */
 export function toQuery(filters: Filters, now: Date): Query {
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
@@ -115,7 +115,7 @@ export function toggleStatus(filters: Filters, status: Status): Filters {
   return { ...filters, status: STATUSES.filter((known) => (known === status ? !has : filters.status.includes(known))) };
 }
 
-/** withText sets a text filter; an empty text removes it. An error code takes the place of none. */
+/** withText sets a text filter; an empty text removes it. An error code replaces the filter for jobs without one. */
 export function withText(filters: Filters, name: TextFilter, value: string): Filters {
   const { [name]: _, ...texts } = filters.texts;
   const trimmed = value.trim();

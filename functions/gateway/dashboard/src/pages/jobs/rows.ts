@@ -2,16 +2,16 @@ import type { Schemas } from '../../api/client';
 
 export type Job = Schemas['JobSummary'];
 
-/** What has changed beyond the rows that are shown. */
+/** News are the changes that the shown rows do not have. */
 export interface News {
   fresh: Job[]; // jobs above the first row, newest first
-  gap: boolean; // there are more of them than were asked for
-  left: Set<string>; // rows that do not match the filter any more
+  gap: boolean; // there are more of them than were requested
+  left: Set<string>; // rows that no longer match the filter
 }
 
 const NONE: News = { fresh: [], gap: false, left: new Set() };
 
-/** newer is the job of the higher version; each job's version rises with each change. */
+/** newer returns the job with the higher version, which rises with each transition. */
 function newer(a: Job, b: Job | undefined): Job {
   if (b === undefined) {
     return a;
@@ -19,17 +19,17 @@ function newer(a: Job, b: Job | undefined): Job {
   if (b.version !== a.version) {
     return b.version > a.version ? b : a;
   }
-  return b.updatedAt >= a.updatedAt ? b : a; // progress changes without a version
+  return b.updatedAt >= a.updatedAt ? b : a; // progress does not change the version
 }
 
-/** update gives the rows their latest state and leaves each where it is. */
+/** update sets the latest state of the rows without moving them. */
 export function update(rows: readonly Job[], latest: ReadonlyMap<string, Job>): Job[] {
   return rows.map((row) => newer(row, latest.get(row.jobId)));
 }
 
 /**
- * compare finds out what has happened since the rows were loaded, from the newest page of the same list. Rows within its
- * range that it lacks have left the filter; rows older than its last may be on a later page.
+ * compare finds the changes since the rows were loaded, from the newest page of the same list. Rows within its range that it
+ * lacks no longer match the filter; rows older than its last may be on a later page.
  */
 export function compare(rows: readonly Job[], head: readonly Job[], headIsAll: boolean): News {
   const first = rows[0];
@@ -45,7 +45,7 @@ export function compare(rows: readonly Job[], head: readonly Job[], headIsAll: b
   return { fresh, gap: !headIsAll && fresh.length === head.length, left: new Set(left) };
 }
 
-/** The list is in the order of acceptance, and jobIds are UUIDv7, which order jobs of one instant. */
+/** follows: the list is in the order of acceptance, and jobIds, which are UUIDv7, order jobs of the same instant. */
 function follows(a: Job, b: Job): boolean {
   return a.createdAt === b.createdAt ? a.jobId > b.jobId : Date.parse(a.createdAt) > Date.parse(b.createdAt);
 }

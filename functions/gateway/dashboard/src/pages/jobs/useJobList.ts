@@ -20,8 +20,8 @@ async function ask(filters: Filters, cursor: string | null, signal: AbortSignal)
 }
 
 /**
- * useJobList is a list that does not jump under the cursor: the loaded rows keep their places and only change their state.
- * The newest page is asked for again and again beside it; what it has above the rows is announced as news, and shown on request.
+ * useJobList returns a list that does not jump under the cursor: the loaded rows keep their places and only change their state.
+ * The newest page is polled beside it; jobs that it has above the rows are announced as news, and shown on request.
  */
 export function useJobList(filters: Filters) {
   const client = useQueryClient();
@@ -31,7 +31,7 @@ export function useJobList(filters: Filters) {
     queryFn: ({ pageParam, signal }) => ask(filters, pageParam, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.nextCursor,
-    staleTime: Infinity, // asking all pages anew would move rows
+    staleTime: Infinity, // reloading all pages would move rows
     gcTime: 0,
   });
   const loaded = useMemo(() => list.data?.pages.flatMap((page) => page.jobs) ?? [], [list.data]);
@@ -77,7 +77,7 @@ export function useJobList(filters: Filters) {
   return { list, rows, news, showNews };
 }
 
-/** prepend puts jobs on the first page; the cursors of the pages stay good, as each names the last row of its page. */
+/** prepend adds jobs to the first page; the cursors of the pages stay valid, because each names the last row of its page. */
 function prepend(data: Loaded | undefined, fresh: Job[]): Loaded | undefined {
   const [first, ...rest] = data?.pages ?? [];
   if (data === undefined || first === undefined) {

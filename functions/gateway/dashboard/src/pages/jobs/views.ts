@@ -26,7 +26,7 @@ export function searchOf(filters: Filters): string {
   return stringifySearch(writeFilters(filters)).slice(1);
 }
 
-/** save adds a view of these filters, or replaces the one of the same name. */
+/** save adds a view of these filters, or replaces the view with that name. */
 export function save(views: readonly View[], name: string, filters: Filters): View[] {
   return [...views.filter((view) => view.name !== name), { name, search: searchOf(filters) }].sort((a, b) => a.name.localeCompare(b.name));
 }

@@ -47,7 +47,7 @@ export default function KeysPage() {
       {list.isPending && <Skeleton lines={6} />}
       {list.isSuccess && keys.length === 0 && (
         <EmptyState icon="keys" title="No key yet">
-          Give each program a key of its own, with no more roles than it needs: submit hands in jobs and reads nothing, read sees, operate
+          Give each program a key of its own, with no more roles than it needs: submit submits jobs and reads nothing, read sees, operate
           does both and cancels, retries and pauses, admin also makes keys. A lost key is revoked here; only its hash is stored.
         </EmptyState>
       )}

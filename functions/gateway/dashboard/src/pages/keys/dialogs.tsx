@@ -13,11 +13,11 @@ import '../../ui/form.css';
 import type { StoredKey } from './state';
 
 const ROLES: Record<Role, string> = {
-  submit: 'hands in jobs, reads nothing',
+  submit: 'submits jobs, reads nothing',
   read: 'sees jobs, schedules, workers and statistics',
   operate: 'both, and cancels, retries, schedules and pauses',
   work: 'claim attempts of jobs, and settle them',
-  admin: 'all of it, and makes keys and reads the audit log',
+  admin: 'all of these, and creates keys and reads the audit log',
 };
 
 interface MakingProps {
@@ -93,7 +93,7 @@ export function CreateKey({ onMade, onClose }: MakingProps) {
   );
 }
 
-/** NewKey shows a key, which cannot be shown again. */
+/** NewKey shows a new key, which cannot be shown again. */
 export function NewKey({ made, onClose }: { made: Schemas['NewKey']; onClose: () => void }) {
   return (
     <Dialog

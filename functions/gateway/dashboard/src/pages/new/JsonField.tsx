@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Field } from '../../ui/Field';
 import type { FieldProps } from './SchemaField';
 
-/** JsonField edits any value as JSON. Text that is no JSON stays in the field and changes nothing. */
+/** JsonField edits any value as JSON. Text that is not JSON stays in the field and changes nothing. */
 export function JsonField({ schema, path, name, required, value, errors, onChange }: FieldProps) {
   const [draft, setDraft] = useState<string>();
   const [problem, setProblem] = useState<string>();

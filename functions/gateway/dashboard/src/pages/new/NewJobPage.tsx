@@ -20,7 +20,7 @@ import { initial, type Schema } from './schema';
 import { SchemaField } from './SchemaField';
 import './NewJob.css';
 
-/** New job answers: how do I submit one, by hand here, and from a program there? */
+/** NewJobPage submits a job with a form, and shows how a program submits it. */
 export default function NewJobPage() {
   const types = useQuery(jobTypesQuery);
   if (types.isPending) {
@@ -32,7 +32,7 @@ export default function NewJobPage() {
       <PageHeader title="New job" lead="Fill in the form or the JSON: each follows the other" />
       {types.isError && <ErrorBox error={types.error} title="The job types cannot be listed" onRetry={() => void types.refetch()} />}
       {types.isSuccess && accepted.length === 0 && (
-        <EmptyState icon="jobs" title="This installation takes no job type">
+        <EmptyState icon="jobs" title="This installation accepts no job type">
           JOB_TYPES lists the types that it takes beside the built-in ones.
         </EmptyState>
       )}

@@ -5,7 +5,7 @@ import type { Options } from './request';
 
 interface Option {
   name: keyof Options;
-  member: string; // as the API names it
+  member: string; // its name in the API
   label: string;
   hint: string;
   mode?: HTMLAttributes<HTMLInputElement>['inputMode'];

@@ -19,7 +19,7 @@ interface Props {
 
 const NO_ERRORS: ReadonlyMap<string, string> = new Map();
 
-/** Preview is what the form stands for: the payload as JSON, which can be edited here, and the requests that submit it. */
+/** Preview shows the payload of the form as JSON, which can be edited here, and the requests that submit it. */
 export function Preview({ request, payload, onPayload }: Props) {
   const [view, setView] = useState<(typeof VIEWS)[number]['value']>('json');
   return (

@@ -11,7 +11,7 @@ export interface FieldProps {
   required: boolean;
   value: unknown;
   errors: ReadonlyMap<string, string>; // by path
-  onChange: (value: unknown) => void; // undefined: it is left out
+  onChange: (value: unknown) => void; // undefined removes the member
 }
 
 /** SchemaField edits a value by its schema; an error of the API is shown at its field. */

@@ -1,6 +1,6 @@
 import { curl, quote } from '../job/curl';
 
-/** Options are the members of a JobRequest beside its type and payload, as their inputs have them; empty is the default. */
+/** Options are the members of a JobRequest beside its type and payload, as texts of their inputs; empty means the default. */
 export interface Options {
   queue: string;
   priority: string;
@@ -29,7 +29,7 @@ export interface Request {
   [option: string]: unknown;
 }
 
-/** requestOf is the JobRequest that the form stands for. */
+/** requestOf returns the JobRequest of the form. */
 export function requestOf(jobType: string, payload: unknown, options: Options): Request {
   const tags = options.tags.split(',').map((tag) => tag.trim()).filter(Boolean);
   return {
@@ -46,12 +46,12 @@ export function requestOf(jobType: string, payload: unknown, options: Options): 
   };
 }
 
-/** curlOf submits the request from a shell. */
+/** curlOf returns a shell command that submits the request. */
 export function curlOf(request: Request, origin: string): string {
   return curl(origin, JSON.stringify(request, null, 2));
 }
 
-/** eventOf is the CloudEvent that submits the same job, and the curl that sends it. */
+/** eventOf returns a shell command that submits the same job as a CloudEvent. */
 export function eventOf(request: Request, origin: string): string {
   const event = {
     specversion: '1.0',

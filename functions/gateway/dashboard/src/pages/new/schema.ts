@@ -1,4 +1,4 @@
-/** Schema is as much of JSON Schema as the form knows; what it does not know is edited as JSON. */
+/** Schema is the part of JSON Schema that the form supports; anything else is edited as JSON. */
 export interface Schema {
   $ref?: string;
   $defs?: Record<string, Schema>;
@@ -21,7 +21,7 @@ export interface Schema {
 
 export type Kind = 'object' | 'variants' | 'list' | 'choice' | 'constant' | 'text' | 'number' | 'flag' | 'json';
 
-/** resolve follows references within the document; where one leads nowhere anything goes. */
+/** resolve follows references within the document; a broken one allows any value. */
 export function resolve(schema: Schema, root: Schema): Schema {
   const name = schema.$ref?.match(/^#\/\$defs\/([^/]+)$/)?.[1];
   if (schema.$ref === undefined) {
@@ -32,7 +32,7 @@ export function resolve(schema: Schema, root: Schema): Schema {
   return target === undefined ? beside : { ...resolve(target, root), ...beside };
 }
 
-/** kindOf is how a value of a resolved schema is edited. */
+/** kindOf returns how a value of a resolved schema is edited. */
 export function kindOf(schema: Schema, root: Schema): Kind {
   if (schema.const !== undefined) {
     return 'constant';
@@ -60,7 +60,7 @@ export function kindOf(schema: Schema, root: Schema): Kind {
   }
 }
 
-/** Variants are objects that differ by a constant, as the type of a step. */
+/** isVariants: variants are objects that differ by a constant, such as the type of a step. */
 function isVariants(schema: Schema, root: Schema): boolean {
   return (schema.oneOf?.length ?? 0) > 0 && variantsOf(schema, root).every((variant) => variant.name !== undefined);
 }
@@ -78,14 +78,14 @@ export function variantsOf(schema: Schema, root: Schema): Variant[] {
   });
 }
 
-/** variantOf is the variant whose constant a value has, else the first. */
+/** variantOf returns the variant whose constant a value has, else the first variant. */
 export function variantOf(schema: Schema, root: Schema, value: unknown): Variant | undefined {
   const variants = variantsOf(schema, root);
   const values = isObject(value) ? Object.values(value) : [];
   return variants.find((variant) => values.includes(variant.name)) ?? variants[0];
 }
 
-/** initial is a value to begin with: an example, or the required members empty. */
+/** initial returns a value to begin with: an example, or the required members with empty values. */
 export function initial(given: Schema, root: Schema): unknown {
   const schema = resolve(given, root);
   if (schema.examples && schema.examples.length > 0) {
@@ -121,7 +121,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** withMember sets a member, or removes it where the value is undefined. */
+/** withMember sets a member, or removes it if the value is undefined. */
 export function withMember(value: unknown, name: string, member: unknown): Record<string, unknown> {
   const { [name]: _, ...others } = isObject(value) ? value : {};
   if (member === undefined) {
@@ -130,7 +130,7 @@ export function withMember(value: unknown, name: string, member: unknown): Recor
   return isObject(value) && name in value ? { ...value, [name]: member } : { ...others, [name]: member };
 }
 
-/** childPath is the place of a member as the API names it: payload.steps[3].durationMs. */
+/** childPath returns the path of a member as in the API: payload.steps[3].durationMs. */
 export function childPath(path: string, member: string | number): string {
   return typeof member === 'number' ? `${path}[${member}]` : `${path}.${member}`;
 }

@@ -50,9 +50,9 @@ function About({ operation }: { operation: Schemas['Operation'] }) {
           <Progress operation={operation} />
         </div>
         <Facts>
-          <Fact name="Jobs that it has come to">{count(progress.matched)}</Fact>
+          <Fact name="Jobs reached">{count(progress.matched)}</Fact>
           <Fact name="Carried out">{count(progress.applied)}</Fact>
-          <Fact name="Asked, not answered yet">{count(Math.max(0, progress.asked - progress.applied - progress.refused))}</Fact>
+          <Fact name="Not confirmed yet">{count(Math.max(0, progress.asked - progress.applied - progress.refused))}</Fact>
           <Fact name="Came too late">{count(progress.refused)}</Fact>
           <Fact name="Skipped">{count(progress.skipped)}</Fact>
           <Fact name="Began">
@@ -76,8 +76,8 @@ function About({ operation }: { operation: Schemas['Operation'] }) {
 
 function Skipped({ operation: { reasons, skippedJobs } }: { operation: Schemas['Operation'] }) {
   return (
-    <Card title="What it left out, and why" flush>
-      <Table caption="Why jobs were left out">
+    <Card title="Skipped jobs, by reason" flush>
+      <Table caption="Reasons why jobs were skipped">
         <thead>
           <tr>
             <th scope="col">Reason</th>
@@ -97,7 +97,7 @@ function Skipped({ operation: { reasons, skippedJobs } }: { operation: Schemas['
       </Table>
       <Fold title="The jobs" note={skippedJobs.length >= 1000 ? 'the first 1,000' : plural(skippedJobs.length, 'job')}>
         {() => (
-          <Table caption="Jobs that were left out">
+          <Table caption="Jobs that were skipped">
             <thead>
               <tr>
                 <th scope="col">Job</th>

@@ -27,7 +27,7 @@ export default function OperationsPage() {
   const operations = list.data?.pages.flatMap((page) => page.operations) ?? [];
   return (
     <div className="stack">
-      <PageHeader title="Operations" lead="Commands to many jobs: how far they are, and what they left out." />
+      <PageHeader title="Operations" lead="Commands for many jobs: their progress, and the jobs that they skipped." />
       {list.isError && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}
       {list.isPending && <Skeleton lines={6} />}
       {list.isSuccess && operations.length === 0 && (

@@ -12,7 +12,7 @@ export function State({ operation: { status } }: { operation: Operation }) {
   return <Badge tone={tone}>{status.toLowerCase()}</Badge>;
 }
 
-/** Progress shows how far an operation is. Until it has reached all jobs, their number is unknown. */
+/** Progress shows the progress of an operation. Until it has reached all jobs, their number is unknown. */
 export function Progress({ operation }: { operation: Operation }) {
   const { done, of } = answered(operation);
   if (of === 0 && operation.finishedAt !== null) {
@@ -34,7 +34,7 @@ export function Abort({ operation }: { operation: Operation }) {
   const abort = useAction({
     run: (operationId: string) =>
       answer(api.POST('/api/operations/{operationId}/abort', { params: { path: { operationId } } })),
-    done: () => 'The operation comes to no more jobs. What it has done stays done.',
+    done: () => 'The operation reaches no more jobs. The commands that it has given stay in force.',
     changes: ['operations'],
   });
   if (!may('operate') || operation.status !== 'RUNNING') {

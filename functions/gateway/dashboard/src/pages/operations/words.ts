@@ -3,7 +3,7 @@ import { plural } from '../../format/number';
 
 export type Operation = Schemas['OperationFields'];
 
-/** target describes the jobs of an operation, as the filter of a list of jobs would. */
+/** target describes the jobs of an operation in words. */
 export function target({ jobs, filter }: Pick<Operation, 'jobs' | 'filter'>): string {
   if (jobs !== null) {
     return `${plural(jobs, 'job')} of a list`;
@@ -14,7 +14,7 @@ export function target({ jobs, filter }: Pick<Operation, 'jobs' | 'filter'>): st
   return conditions.length === 0 ? 'all jobs' : `jobs with ${conditions.join(', ')}`;
 }
 
-/** answered is how many jobs an operation has come to and is done with, of those that it has come to. */
+/** answered returns how many jobs an operation has reached, and for how many of them it is done. */
 export function answered({ progress }: Pick<Operation, 'progress'>): { done: number; of: number } {
   return { done: progress.applied + progress.refused + progress.skipped, of: progress.matched };
 }

@@ -8,7 +8,7 @@ export interface Bar {
   href: string;
 }
 
-/** Bars is a ranking: names, how many there are of each, and a bar as long as its share of the longest. */
+/** Bars shows a ranking: names with their numbers, and a bar in proportion to the longest. */
 export function Bars({ title, bars }: { title: string; bars: readonly Bar[] }) {
   const longest = Math.max(...bars.map((bar) => bar.n));
   return (

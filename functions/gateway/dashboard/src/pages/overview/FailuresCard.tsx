@@ -27,7 +27,7 @@ export function FailuresCard({ failures, throughput }: Props) {
     note: `${share(failed, ended)} of those that ended`,
     href: paths.jobs({ status: 'FAILED', type: jobType, since }),
   }));
-  // With many codes, those that are not named are counted together with none.
+  // With many codes, failures with an unnamed code are counted with those without one.
   const allNamed = errorCodes.length < NAMED;
   const byCode: Bar[] = errorCodes.slice(0, SHOWN).map(({ errorCode, failed }) => ({
     name: errorCode ?? (allNamed ? 'no error code' : 'other or none'),

@@ -7,7 +7,7 @@ import { Code } from '../../ui/Code';
 import { EmptyState } from '../../ui/EmptyState';
 import { curl } from '../job/curl';
 
-/** FirstJob teaches an installation's first user how a job gets here. */
+/** FirstJob shows the first user of an installation how to submit a job. */
 export function FirstJob({ stats }: { stats: Schemas['Stats'] }) {
   const may = useMay();
   const none = Object.values(stats.jobs).every((n) => n === 0) && stats.throughput.days.every((day) => day.accepted === 0);

@@ -17,7 +17,7 @@ export function LagCard() {
   });
   const topics = lag.data?.topics;
   if (!topics || topics.length === 0) {
-    return null; // not known: whether the broker answers stands at the top of the page
+    return null; // unknown: the top of the page shows whether the broker answers
   }
   return (
     <Card title="Lag of topics" flush>

@@ -17,7 +17,7 @@ import { ThroughputCard } from './ThroughputCard';
 import { WorkersCard } from './WorkersCard';
 import './Overview.css';
 
-/** Overview answers: is everything going well, and if not, where to look. */
+/** OverviewPage shows whether everything is well, and if not, where to look. */
 export default function OverviewPage() {
   const stats = useQuery({ ...statsQuery, refetchInterval: usePolling(3000) });
   return (

@@ -18,7 +18,7 @@ const VIEWS = [
   { value: 'type', label: 'Job types' },
 ] as const;
 
-/** QueuesCard is the counts by state again, for each queue or each job type. */
+/** QueuesCard shows the counts by state for each queue or each job type. */
 export function QueuesCard({ queues, types }: Props) {
   const [by, setBy] = useState<'queue' | 'type'>('queue');
   const rows = by === 'queue' ? queues.map((q) => ({ name: q.queue, jobs: q.jobs })) : types.map((t) => ({ name: t.jobType, jobs: t.jobs }));

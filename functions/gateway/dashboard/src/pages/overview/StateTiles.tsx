@@ -11,7 +11,7 @@ interface Props {
   asOf: string | null;
 }
 
-/** StateTiles shows how many jobs are in each state; each tile leads to them. */
+/** StateTiles shows how many jobs are in each state; each tile links to them. */
 export function StateTiles({ counts, at, asOf }: Props) {
   return (
     <section aria-label="Jobs by state">
@@ -27,7 +27,7 @@ export function StateTiles({ counts, at, asOf }: Props) {
           </li>
         ))}
       </ul>
-      {/* A few thousand jobs that have not ended are counted for each answer, and more of them now and then. */}
+      {/* A few thousand jobs that have not ended are counted for each response, more of them only now and then. */}
       {asOf && asOf !== at && (
         <p className="small muted tiles-note">
           The jobs were counted <RelativeTime at={asOf} />.

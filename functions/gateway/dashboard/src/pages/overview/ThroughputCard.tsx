@@ -25,7 +25,7 @@ const SERIES = [
   { label: 'Cancelled', color: '--cancelled' },
 ] as const;
 
-/** ThroughputCard shows how many jobs came and ended, over an hour, a day or a month. */
+/** ThroughputCard shows how many jobs were accepted and ended, over an hour, a day or a month. */
 export function ThroughputCard({ throughput }: { throughput: Schemas['Throughput'] }) {
   const [span, setSpan] = useState<Span>('minutes');
   const flows = throughput[span];

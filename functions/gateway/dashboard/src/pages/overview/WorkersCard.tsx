@@ -7,7 +7,7 @@ import { usePolling } from '../../live/live';
 import { Card } from '../../ui/Card';
 import { slotsOf } from './slots';
 
-/** WorkersCard shows how many slots there are, and how many are taken. */
+/** WorkersCard shows how many slots there are, and how many are busy. */
 export function WorkersCard() {
   const workers = useQuery({ ...workersQuery, refetchInterval: usePolling(5000) });
   if (!workers.data) {

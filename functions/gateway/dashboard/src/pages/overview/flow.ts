@@ -5,7 +5,7 @@ export type Span = 'minutes' | 'hours' | 'days';
 
 type Flow = Schemas['Flow'];
 
-/** flowData are the columns of a plot: the start of each span in seconds, then a column for each way to count. */
+/** flowData returns the columns of a plot: the start of each span in seconds, then a column for each series. */
 export function flowData(flows: readonly Flow[]): AlignedData {
   return [
     flows.map((flow) => Date.parse(flow.at) / 1000),

@@ -4,10 +4,10 @@ interface Slots {
   live: number;
   stopping: number;
   slots: number;
-  busy: number | null; // null: the reader sees the workers of others, not how busy they are
+  busy: number | null; // null: an owner does not see how busy workers are
 }
 
-/** slotsOf adds up the workers that live. */
+/** slotsOf adds up the slots of live workers. */
 export function slotsOf(workers: readonly Schemas['Worker'][]): Slots {
   const total: Slots = { live: 0, stopping: 0, slots: 0, busy: 0 };
   for (const worker of workers.filter((worker) => worker.live)) {

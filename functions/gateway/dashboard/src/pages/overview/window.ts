@@ -1,7 +1,7 @@
 import type { Schemas } from '../../api/client';
 import type { Span } from './flow';
 
-/** Window is a span of time, as the statistics name it. */
+/** Window is a span of time in the statistics. */
 export type Window = keyof Schemas['FailuresByWindow'];
 
 export const WINDOWS = [
@@ -12,7 +12,7 @@ export const WINDOWS = [
 
 const SPANS: Record<Window, Span> = { '1h': 'minutes', '24h': 'hours', '30d': 'days' };
 
-/** sinceOf is when a window began. */
+/** sinceOf returns when a window began. */
 export function sinceOf(window: Window, throughput: Schemas['Throughput']): string {
   return throughput[SPANS[window]][0]?.at ?? '';
 }

@@ -13,7 +13,7 @@ import { Fold } from '../../ui/Fold';
 import { Skeleton } from '../../ui/Skeleton';
 import { pretty } from './pretty';
 
-/** RecordDialog shows a rejected record, puts it on its topic again, or discards it. */
+/** RecordDialog shows a rejected record, redrives it, or discards it. */
 export function RecordDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const [sure, setSure] = useState(false);
   const params = { path: { rejectedId: id } };

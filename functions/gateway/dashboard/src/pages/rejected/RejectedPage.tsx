@@ -15,7 +15,7 @@ import { Table } from '../../ui/Table';
 import { RecordDialog } from './RecordDialog';
 import './Rejected.css';
 
-/** Rejected records answers: what came over the topics that no function could use, and is anything lost? */
+/** RejectedPage shows the records that a function could not use. */
 export default function RejectedPage() {
   const [shown, setShown] = useState<string>();
   const list = useInfiniteQuery({

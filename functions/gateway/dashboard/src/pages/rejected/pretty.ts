@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client';
 
-/** pretty is a record's value for people: JSON in lines, anything else as it is. */
+/** pretty formats a record's value for people: JSON in lines, anything else unchanged. */
 export function pretty(value: Schemas['RecordBytesOrNull']): string {
   if (value === null) {
     return '';

@@ -10,7 +10,7 @@ import { draft, problemAt, toRequest, type Draft } from './form';
 import { type Schedule, useSave } from './queries';
 
 interface Props {
-  schedule?: Schedule; // to be changed; else a new one is made
+  schedule?: Schedule; // the schedule to change; else the form creates one
   onClose: () => void;
 }
 
@@ -93,7 +93,7 @@ function When({ form, set, at }: PartProps) {
           <input {...props} className="input mono" spellCheck={false} value={form.cron} onChange={(e) => set({ cron: e.target.value })} />
         )}
       </Field>
-      <Field label="Time zone" error={at('timeZone')} hint="By whose clocks it fires.">
+      <Field label="Time zone" error={at('timeZone')} hint="The time zone of the cron expression.">
         {(props) => (
           <>
             <input {...props} className="input" list={zones} value={form.timeZone} onChange={(e) => set({ timeZone: e.target.value })} />

@@ -39,7 +39,7 @@ export default function SchedulesPage() {
 
   return (
     <div className="stack">
-      <PageHeader title="Schedules" lead="Jobs that come again and again, and when they come next.">
+      <PageHeader title="Schedules" lead="Jobs at the times of cron expressions, and their next times.">
         {schedules.length > 0 && create}
       </PageHeader>
       {list.isError && <ErrorBox error={list.error} onRetry={() => void list.refetch()} />}

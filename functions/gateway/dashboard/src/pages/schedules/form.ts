@@ -1,7 +1,7 @@
 import { fromLocalInput, toLocalInput } from '../../format/time';
 import type { Schedule, ScheduleRequest } from './queries';
 
-/** Draft is a schedule as its form has it: text. */
+/** Draft is a schedule in its form, as texts. */
 export interface Draft {
   name: string;
   cron: string;
@@ -34,7 +34,7 @@ function local(at: string | null | undefined): string {
   return at === null || at === undefined ? '' : toLocalInput(new Date(at));
 }
 
-/** toRequest returns the request for the API; an error describes the job's invalid JSON, which the API could not read. */
+/** toRequest returns the request for the API, or an error that describes the invalid JSON of the job. */
 export function toRequest(from: Draft): { body: ScheduleRequest } | { error: string } {
   let job: unknown;
   try {

@@ -4,13 +4,13 @@ import { answer, api, type Schemas } from '../../api/client';
 export type Schedule = Schemas['Schedule'];
 export type ScheduleRequest = Schemas['ScheduleRequest'];
 
-/** named is how a request names a schedule: the names of several owners may be the same. */
+/** named returns the parameters that name a schedule: several owners may have one of the same name. */
 export function named(schedule: { name: string; ownerId: string | null }) {
   const query = schedule.ownerId === null ? {} : { ownerId: schedule.ownerId };
   return { params: { path: { name: schedule.name }, query } };
 }
 
-/** request is the request that makes a schedule as it is; null where its job is sealed and cannot be shown. */
+/** request returns the request that would create the schedule; null if its job is sealed and cannot be shown. */
 export function request(schedule: Schedule): ScheduleRequest | null {
   const { name, cron, timeZone, job, overlap, missed, paused, startAt, endAt } = schedule;
   if (job === null) {
@@ -62,7 +62,7 @@ export function useSave() {
   });
 }
 
-/** useDelete deletes a schedule. Its undo makes it again, without its ticks. */
+/** useDelete deletes a schedule. Undo creates it again, without its ticks. */
 export function useDelete() {
   const again = useSave();
   return useAction({
@@ -72,6 +72,6 @@ export function useDelete() {
       const body = request(schedule);
       return body === null ? undefined : { label: 'Undo', run: () => again.mutate({ name: null, body }) };
     },
-    changes: ['schedules', 'jobs'], // the schedule itself is not there any more
+    changes: ['schedules', 'jobs'], // the schedule itself is gone
   });
 }

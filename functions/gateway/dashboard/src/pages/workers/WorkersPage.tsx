@@ -22,7 +22,7 @@ import { summary } from './summary';
 type Worker = Schemas['Worker'];
 type Attempt = Schemas['WorkerAttempt'];
 
-const AT_FIRST = 20; // attempts of a worker that are shown unasked
+const AT_FIRST = 20; // attempts of a worker that are shown at first
 
 export default function WorkersPage() {
   const polling = usePolling(3000);
@@ -62,7 +62,7 @@ function WorkerCard({ worker }: { worker: Worker }) {
             )}
           </Fact>
           {worker.rate !== null && <Fact name="Could finish">{perSecond(worker.rate)}</Fact>}
-          <Fact name="Last beat">
+          <Fact name="Last heartbeat">
             <RelativeTime at={worker.seenAt} />
           </Fact>
           <Fact name="Version">{worker.version}</Fact>
