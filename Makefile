@@ -65,9 +65,9 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # The folders whose words are not checked yet; all others are.
-PROSE_NOT_YET := clients functions/gateway functions/projection \
+PROSE_NOT_YET := clients functions/gateway \
 	local/demo local/dev local/examples local/jobweaver local/model \
-	local/suites shared/funchost
+	local/suites
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=

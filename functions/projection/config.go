@@ -7,10 +7,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 )
 
-// leastRetention is that of the scheduler's setting.
+// leastRetention is the least value that the scheduler accepts, too.
 const leastRetention = 24 * time.Hour
 
-// Config holds how long ended jobs, audit entries and rejected records are kept.
+// Config has the settings of how long ended jobs, audit entries and rejected records are kept.
 type Config struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`

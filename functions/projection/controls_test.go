@@ -22,18 +22,18 @@ func (h *fixture) pause(name string, paused bool) controlstore.Control {
 	return control
 }
 
-func (h *fixture) hearApplied(name string, version int64) {
+func (h *fixture) handleApplied(name string, version int64) {
 	h.t.Helper()
-	h.hear(said(h.t, jobevent.TypeApplied, "command", jobevent.ControlID(jobevent.ControlOwner, name, version), uuid.Nil,
+	h.handle(event(h.t, jobevent.TypeApplied, "command", jobevent.ControlID(jobevent.ControlOwner, name, version), uuid.Nil,
 		jobevent.ControlApplied{Kind: jobevent.ControlOwner, Name: name, Version: version}))
 }
 
-func TestAControlIsSaidAgainUntilTheSchedulerGoesByIt(t *testing.T) {
+func TestAControlIsRepublishedUntilTheSchedulerAppliesIt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first, second := h.pause("acme", true), h.pause("other", true)
 	if got := h.pass(); len(got) != 0 {
-		t.Fatalf("young ones are said again: %v", got)
+		t.Fatalf("young ones are republished: %v", got)
 	}
 	h.grow(11 * time.Second)
 	got := h.next()
@@ -41,8 +41,8 @@ func TestAControlIsSaidAgainUntilTheSchedulerGoesByIt(t *testing.T) {
 		string(got[0].Data()) != string(want.Data()) {
 		t.Fatalf("got %v, want %v, %v", got, want, err)
 	}
-	h.hearApplied("acme", first.Version)
-	h.hearApplied("other", second.Version-1)
+	h.handleApplied("acme", first.Version)
+	h.handleApplied("other", second.Version-1)
 	h.grow(11 * time.Second)
 	if got = h.next(); len(got) != 1 || got[0].ID() != jobevent.ControlID(jobevent.ControlOwner, "other", second.Version) {
 		t.Errorf("got %v", got)
@@ -54,20 +54,20 @@ func TestAnAppliedVersionOnlyRises(t *testing.T) {
 	h := open(t)
 	before := h.pause("acme", true)
 	after := h.pause("acme", false)
-	h.hearApplied("acme", before.Version) // the row is not what it was: it stays
+	h.handleApplied("acme", before.Version) // the row has changed since, so it stays
 	if got, err := h.store.Controls.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != before.Version ||
 		got.Applied() {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	later := h.pause("acme", true)
-	h.hearApplied("acme", later.Version)
-	h.hearApplied("acme", after.Version)
+	h.handleApplied("acme", later.Version)
+	h.handleApplied("acme", after.Version)
 	if got, err := h.store.Controls.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != later.Version {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	last := h.pause("acme", false)
-	h.hearApplied("acme", last.Version)
+	h.handleApplied("acme", last.Version)
 	if got, err := h.store.Controls.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.Version != 0 {
-		t.Fatalf("it holds nothing, and is kept: %+v, %v", got, err)
+		t.Fatalf("it has no effect, and is kept: %+v, %v", got, err)
 	}
 }

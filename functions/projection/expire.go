@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// grace is how much longer than the scheduler the API keeps a job: usually the scheduler's job.deleted deletes it.
+	// grace is how much longer than the scheduler the API keeps a job: as a rule the scheduler's job.deleted deletes it.
 	grace = 24 * time.Hour
-	// expireRows is how many rows one piece of a walk looks at.
+	// expireRows is how many rows one step of a walk visits.
 	expireRows = 1000
-	// expireShare is which part of the time may go into it.
+	// expireShare bounds the time of the walks: at most 1 / expireShare of all time.
 	expireShare = 10
 	// expireRest is the time between two walks.
 	expireRest = time.Hour
 )
 
-// The stages of an expiry: old jobs, what is left of the logs of those that are gone, the audit log, rejected records.
+// The stages of an expiry: old jobs, the remaining logs of deleted jobs, the audit log, rejected records.
 const (
 	stageJobs = iota
 	stageLogs
@@ -30,14 +30,14 @@ const (
 	stages
 )
 
-// expiry walks over what is old, one stage after the other. It is memory only.
+// expiry has the position of the walk over old rows, one stage after the other. It exists in memory only.
 type expiry struct {
 	ages     statusstore.Ages
 	audit    time.Duration // 0: for ever
-	rejected time.Duration // likewise
+	rejected time.Duration // 0: for ever
 	stage    int
 	after    uuid.UUID
-	due      time.Time // of the next piece; zero: at once
+	due      time.Time // of the next step; zero: at once
 }
 
 func newExpiry(cfg Config) expiry {
@@ -52,8 +52,8 @@ func newExpiry(cfg Config) expiry {
 	}}
 }
 
-// expire does a piece of the walk when it is due, and returns when the next one is. A failure to delete delays nothing
-// else.
+// expire takes a step of the walk when it is due, and returns when the next one is. A failure to delete does not delay
+// the function's other work.
 func (f *Function) expire(ctx context.Context, now time.Time) (next time.Duration) {
 	e := &f.expiry
 	if left := time.Until(e.due); left > 0 {

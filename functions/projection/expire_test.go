@@ -35,32 +35,32 @@ func (h *fixture) count(sql string, args ...any) (n int) {
 func logOf(t *testing.T, jobID string) jobevent.Item {
 	t.Helper()
 	id := uuid.MustParse(jobID)
-	return said(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{
+	return event(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{
 		JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{Level: "INFO", Text: "hi"}}})
 }
 
-func TestADeletedJobIsForgottenWithAllThatIsKeptOfItAndStaysSo(t *testing.T) {
+func TestADeletedJobIsForgottenWithItsLogsAndCommands(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id, other := h.accept().Subject(), h.accept().Subject()
 	last := status(t, id, 3, jobstate.Completed)
-	h.hear(last, status(t, other, 3, jobstate.Completed), logOf(t, id), logOf(t, other))
+	h.handle(last, status(t, other, 3, jobstate.Completed), logOf(t, id), logOf(t, other))
 	if _, err := h.store.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), jobevent.CommandDelete, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.job(id).Status != jobstate.Completed {
 		t.Error("a job whose delete is not answered is not shown")
 	}
-	h.hear(deleted(t, other, 2)) // of an earlier life
-	h.hear(deleted(t, id, 4), last, deleted(t, id, 4))
-	h.hear(last, status(t, id, 9, jobstate.Running))
+	h.handle(deleted(t, other, 2)) // an older version
+	h.handle(deleted(t, id, 4), last, deleted(t, id, 4))
+	h.handle(last, status(t, id, 9, jobstate.Running))
 	if jobs, logs, commands := h.count("jobs"), h.count("attempt_logs"), h.count("commands"); jobs != 1 || logs != 1 || commands != 0 {
 		t.Errorf("left are %d jobs, %d logs, %d commands", jobs, logs, commands)
 	}
 	h.job(other)
 }
 
-func TestAKeyOfADeletedJobIsFreeAgain(t *testing.T) {
+func TestTheIdempotencyKeyOfADeletedJobIsFree(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	keyed := func() string {
@@ -77,23 +77,23 @@ func TestAKeyOfADeletedJobIsFreeAgain(t *testing.T) {
 	if keyed() != first {
 		t.Fatal("the same key made another job")
 	}
-	h.hear(deleted(t, first, 1))
+	h.handle(deleted(t, first, 1))
 	if keyed() == first {
 		t.Error("the deleted job came back")
 	}
 }
 
-func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
+func TestOldJobsAreDeletedADayAfterTheirRetention(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	f, err := projection.New(projection.Config{Completed: 24 * time.Hour, Failed: 72 * time.Hour}, h.own.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{} // id → stays
+	want := map[string]bool{} // by id: whether the job stays
 	put := func(stays bool, state jobstate.Status, days float64) string {
 		id := h.acceptBefore(time.Duration((days + 1) * float64(24*time.Hour)))
-		h.hear(status(t, id, 1, state, func(s *jobevent.Status) {
+		h.handle(status(t, id, 1, state, func(s *jobevent.Status) {
 			s.UpdatedAt = time.Now().Add(-time.Duration(days * float64(24*time.Hour)))
 		}), logOf(t, id))
 		want[id] = stays
@@ -109,7 +109,7 @@ func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	if _, err := h.store.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, uuid.MustParse(asked), jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
-	h.hear(logOf(t, uuid.Must(uuid.NewV7()).String())) // its job may be on its way to being deleted
+	h.handle(logOf(t, uuid.Must(uuid.NewV7()).String())) // the event of its job may come later
 	for range 2 {
 		if err := f.Expire(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	for id, stays := range want {
 		left := h.count("jobs where job_id = $1", id)
 		if logs := h.count("attempt_logs where job_id = $1", id); (left == 1) != stays || logs != left {
-			t.Errorf("of a job that should stay: %v, are left %d rows and %d logs", stays, left, logs)
+			t.Errorf("a job (stays: %v) has %d rows and %d logs left", stays, left, logs)
 		}
 	}
 	if n := h.count("attempt_logs"); n != 1+5 {
@@ -126,7 +126,7 @@ func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	}
 }
 
-// acceptBefore takes in a job that came so long ago.
+// acceptBefore accepts a job that was submitted this long ago.
 func (h *fixture) acceptBefore(age time.Duration) string {
 	h.t.Helper()
 	id := h.accept().Subject()
@@ -138,7 +138,7 @@ func (h *fixture) acceptBefore(age time.Duration) string {
 	return old
 }
 
-func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
+func TestOldJobsAreDeletedInSmallSteps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own.Store)
@@ -161,7 +161,7 @@ func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
 	}
 }
 
-func TestAFullTableLeavesNineTenthsOfTheTimeToOthers(t *testing.T) {
+func TestDeletingTakesATenthOfTheTime(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own.Store)
@@ -188,7 +188,7 @@ func TestAFullTableLeavesNineTenthsOfTheTimeToOthers(t *testing.T) {
 	}
 }
 
-func TestNegativeAgesDoNotStart(t *testing.T) {
+func TestNegativeRetentionsAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := projection.New(projection.Config{Failed: -1}, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "RETAIN_FAILED: ") {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Rewind has the next pass begin at once.
+// Rewind makes the next pass due at once.
 func (f *Function) Rewind() {
 	f.reconcile.began = f.reconcile.began.Add(-every)
 	f.reconcile.waiting.since = f.reconcile.waiting.since.Add(-every)
 }
 
-// Grow makes all that the function remembers that much older.
+// Grow makes all instants in the function's memory older.
 func (f *Function) Grow(age time.Duration) {
 	f.reconcile.began = f.reconcile.began.Add(-age)
 	r := &f.reconcile
@@ -20,7 +20,7 @@ func (f *Function) Grow(age time.Duration) {
 	}
 }
 
-// Expire walks over all old jobs and logs once, without a pause.
+// Expire walks over all old jobs and logs once, without pauses.
 func (f *Function) Expire(ctx context.Context, now time.Time) error {
 	for {
 		if rest, err := f.expiry.piece(ctx, f.store, now); err != nil || rest > 0 {
@@ -29,5 +29,5 @@ func (f *Function) Expire(ctx context.Context, now time.Time) error {
 	}
 }
 
-// Rest has the next piece of the walk over old jobs be due.
+// Rest makes the next step of the walk over old jobs due.
 func (f *Function) Rest() { f.expiry.due = time.Time{} }

@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// The word that a job is deleted can come before the word that it has ended, or alone.
-func TestADeletedJobsEndCountsOnceWheneverItIsHeard(t *testing.T) {
+// The event that a job is deleted can arrive before the event that it has ended, or alone.
+func TestTheEndOfADeletedJobIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{
 		"the end first": {"end", "deleted"}, "the deletion first": {"deleted", "end"}, "the deletion alone": {"deleted"},
@@ -53,13 +53,12 @@ func TestADeletedJobsEndCountsOnceWheneverItIsHeard(t *testing.T) {
 	}
 }
 
-// protocol #7
-func TestAnAgeThatIsTooShortDoesNotStart(t *testing.T) {
+func TestTooShortRetentionsAreRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := projection.New(projection.Config{Cancelled: 23 * time.Hour}, nil); err == nil {
 		t.Error("23 h are enough")
 	}
-	if _, err := projection.New(projection.Config{Audit: 719 * time.Hour}, nil); err == nil { // security M9
+	if _, err := projection.New(projection.Config{Audit: 719 * time.Hour}, nil); err == nil {
 		t.Error("719 h of the audit log are enough")
 	}
 	if _, err := projection.New(projection.Config{Cancelled: 24 * time.Hour, Audit: 720 * time.Hour}, new(apidb.Store)); err != nil {

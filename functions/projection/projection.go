@@ -1,5 +1,5 @@
-// Package projection keeps the API's database up to date with what the scheduler and the workers publish, and
-// republishes what the API still waits for.
+// Package projection stores what the scheduler and the workers publish in the API's database, and republishes the
+// requests of the API that the scheduler has not confirmed.
 package projection
 
 import (
@@ -24,7 +24,7 @@ import (
 // Name is the function's name.
 const Name = "projection"
 
-// Function hears of jobs, and reconciles.
+// Function consumes the events about jobs, and reconciles.
 type Function struct {
 	store      stores
 	reconcile  reconcile
@@ -34,7 +34,7 @@ type Function struct {
 	expiring, counting telemetry.Trouble
 }
 
-// New makes the function on the API's database.
+// New returns the function on the API's database.
 func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -54,18 +54,19 @@ func (f *Function) Host() funchost.Function {
 			jobevent.TopicDeadLetter,
 		},
 		Skips:  func(topic, typ string) bool { return topic == jobevent.TopicDeadLetter && typ != jobevent.TypeRejected },
-		Handle: f.Handle, Run: f.Run, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections, Metrics: f.tellCounts,
+		Handle: f.Handle, Run: f.Run, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections, Metrics: f.countMetrics,
 	}
 }
 
-// Run listens for announcements of watchers, and has them notified while there are any. The store does the rest.
+// Run listens for announcements of processes whose clients watch jobs. While there are such processes, the store
+// notifies them of changes.
 func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, make(chan struct{}, 1), f.store.ListenWatchers)
 	return nil
 }
 
-// heard is a batch, sorted by subject.
-type heard struct {
+// contents has the items of a batch of events, by kind.
+type contents struct {
 	statuses []statusstore.PublishedStatus
 	unknown  []jobevent.ReportJob // that the scheduler does not know
 	gone     []statusstore.Gone
@@ -75,10 +76,11 @@ type heard struct {
 	rejected []rejectedstore.Rejected
 }
 
-// Handle takes job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. Each
-// kind is stored in a transaction of its own: the kinds do not depend on each other, and any event may come again.
+// Handle handles job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. It
+// stores each kind in a transaction of its own: the kinds do not depend on each other, and any event may be delivered
+// again.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-	h := heard{statuses: make([]statusstore.PublishedStatus, 0, len(batch))} // most of it
+	h := contents{statuses: make([]statusstore.PublishedStatus, 0, len(batch))} // most of it
 	for _, e := range batch {
 		if err := h.take(e); err != nil {
 			return nil, err
@@ -94,7 +96,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 			return nil, err
 		}
 	}
-	say, err := f.dueCallbacks(ctx, h.statuses)
+	outcomes, err := f.dueCallbacks(ctx, h.statuses)
 	if err != nil {
 		return nil, err
 	}
@@ -123,15 +125,15 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 			return nil, err
 		}
 	}
-	return say, nil
+	return outcomes, nil
 }
 
-// clocksDiffer is how far this process's clock may be behind the database's, which decides, before what is due is
-// noticed late.
+// clocksDiffer is how far this process's clock may be behind the database's. The database decides what is due; with a
+// larger difference this process would notice it late.
 const clocksDiffer = time.Minute
 
-// dueCallbacks returns what has become of attempts that wait past their deadline. The scheduler asks by publishing the
-// WAITING status again.
+// dueCallbacks returns the outcomes of attempts that wait past the deadline of their callback. The scheduler asks for
+// them by publishing the WAITING status again.
 func (f *Function) dueCallbacks(ctx context.Context, words []statusstore.PublishedStatus) ([]jobevent.Item, error) {
 	var waiting []jobevent.Status
 	for _, word := range words {
@@ -149,16 +151,16 @@ func (f *Function) dueCallbacks(ctx context.Context, words []statusstore.Publish
 	return eventsOf(due, apievent.Callback)
 }
 
-func (h *heard) take(e jobevent.Item) error {
+func (h *contents) take(e jobevent.Item) error {
 	var named bool
 	var err error
 	switch e.Type() {
 	case jobevent.TypeStatus:
-		var status jobevent.RawStatus // its history is kept as it came
+		var status jobevent.RawStatus // its history is stored unchanged
 		status, err = jobevent.Decode[jobevent.RawStatus](e)
 		named = status.JobID != uuid.Nil && status.Version > 0
-		if err == nil && !bytes.HasPrefix(status.History, []byte("[")) { // who reads the job would fail at it
-			err = fmt.Errorf("take %s: its history is no list: %w", e.ID(), jobevent.ErrInvalid)
+		if err == nil && !bytes.HasPrefix(status.History, []byte("[")) { // reading the job would fail
+			err = fmt.Errorf("read %s: its history is not a list: %w", e.ID(), jobevent.ErrInvalid)
 		}
 		if status.Status.Status == jobevent.StatusUnknown {
 			h.unknown = append(h.unknown, jobevent.ReportJob{JobID: status.JobID, Version: status.Version})
@@ -197,7 +199,7 @@ func (h *heard) take(e jobevent.Item) error {
 		h.rejected = append(h.rejected, rejectedstore.NewRecord(function, rejected, e.TraceID(), e.Time()))
 	}
 	if err == nil && !named {
-		err = fmt.Errorf("take event %s of type %s, about nothing: %w", e.ID(), e.Type(), jobevent.ErrInvalid)
+		err = fmt.Errorf("read event %s of type %s, which names no subject: %w", e.ID(), e.Type(), jobevent.ErrInvalid)
 	}
 	return err
 }

@@ -29,9 +29,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type fixture struct {
 	*projection.Function
 	t     *testing.T
-	store *apidbtest.Stores // of what others do
+	store *apidbtest.Stores // with the rights of other functions
 	own   *apidbtest.Stores // with the function's own rights
-	conn  *pgx.Conn         // round the store
+	conn  *pgx.Conn         // for plain SQL
 }
 
 func open(t *testing.T) *fixture {
@@ -58,7 +58,7 @@ func (h *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// accept takes a job in, and gives the event that the gateway says of it.
+// accept accepts a job, and returns the event that the gateway publishes for it.
 func (h *fixture) accept(change ...func(*jobspec.Request)) jobevent.Item {
 	h.t.Helper()
 	job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
@@ -79,7 +79,7 @@ func (h *fixture) accept(change ...func(*jobspec.Request)) jobevent.Item {
 	return e
 }
 
-// grow lets time pass: everything is that much older.
+// grow makes all instants older, in the rows and in the function's memory.
 func (h *fixture) grow(age time.Duration) {
 	h.t.Helper()
 	h.Grow(age)
@@ -90,20 +90,20 @@ func (h *fixture) grow(age time.Duration) {
 }
 
 // pass ticks until the next tick is due later.
-func (h *fixture) pass() (said []jobevent.Item) {
+func (h *fixture) pass() (all []jobevent.Item) {
 	h.t.Helper()
 	for {
-		say, next, err := h.Tick(h.t.Context())
+		events, next, err := h.Tick(h.t.Context())
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if said = append(said, say...); next > 0 {
-			return said
+		if all = append(all, events...); next > 0 {
+			return all
 		}
 	}
 }
 
-func (h *fixture) hear(events ...jobevent.Item) {
+func (h *fixture) handle(events ...jobevent.Item) {
 	h.t.Helper()
 	if say, err := h.Handle(h.t.Context(), events); err != nil || len(say) > 0 {
 		h.t.Fatal(say, err)
@@ -119,7 +119,7 @@ func (h *fixture) job(id string) jobstore.Job {
 	return job
 }
 
-func said(t *testing.T, typ, function, id string, jobID uuid.UUID, data any) jobevent.Item {
+func event(t *testing.T, typ, function, id string, jobID uuid.UUID, data any) jobevent.Item {
 	t.Helper()
 	e, err := jobevent.New(typ, jobevent.Meta{Function: function, ID: id, JobID: jobID}, data)
 	if err != nil {
@@ -136,11 +136,11 @@ func status(t *testing.T, jobID string, version int64, status jobstate.Status, c
 	for _, c := range change {
 		c(&s)
 	}
-	return said(t, jobevent.TypeStatus, "outcome", jobevent.StatusID(id, version), id, s)
+	return event(t, jobevent.TypeStatus, "outcome", jobevent.StatusID(id, version), id, s)
 }
 
-// The scheduler asks by saying again that the attempt waits.
-func TestAnAttemptThatWaitsPastItsDeadlineIsGivenUp(t *testing.T) {
+// The scheduler asks by publishing the WAITING status again.
+func TestAnOverdueCallbackFailsItsAttempt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept().Subject()
@@ -151,24 +151,24 @@ func TestAnAttemptThatWaitsPastItsDeadlineIsGivenUp(t *testing.T) {
 		})
 	}
 	for _, left := range []time.Duration{time.Hour, 30 * time.Second} {
-		if said, err := h.Handle(t.Context(), []jobevent.Item{waits(left)}); err != nil || len(said) != 0 {
-			t.Errorf("%s before, it returned %v, %v", left, said, err)
+		if outcomes, err := h.Handle(t.Context(), []jobevent.Item{waits(left)}); err != nil || len(outcomes) != 0 {
+			t.Errorf("%s before, it returned %v, %v", left, outcomes, err)
 		}
 	}
 	for range 2 {
-		said, err := h.Handle(t.Context(), []jobevent.Item{waits(-time.Second), waits(-time.Second)})
-		if err != nil || len(said) != 1 || said[0].Type() != jobevent.TypeFailed {
-			t.Fatalf("it returned %v, %v", said, err)
+		outcomes, err := h.Handle(t.Context(), []jobevent.Item{waits(-time.Second), waits(-time.Second)})
+		if err != nil || len(outcomes) != 1 || outcomes[0].Type() != jobevent.TypeFailed {
+			t.Fatalf("it returned %v, %v", outcomes, err)
 		}
-		failed, err := jobevent.Decode[jobevent.Failed](said[0])
+		failed, err := jobevent.Decode[jobevent.Failed](outcomes[0])
 		if err != nil || failed.ErrorCode != "WORKER.CALLBACK_TIMEOUT" || failed.Attempt != 1 || !failed.Retryable {
 			t.Errorf("it returned %+v, %v", failed, err)
 		}
 	}
 }
 
-// A whole life of some jobs, each event twice, in any order and in batches of any size, ends the same.
-func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
+// All events of some jobs, each twice, in any order and in batches of any size, give the same result.
+func TestRedeliveryInAnyOrderGivesTheSameResult(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var ids []string
@@ -182,9 +182,9 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 			status(t, jobID, 1, jobstate.Queued, attempt(1)), status(t, jobID, 2, jobstate.Running, attempt(1)),
 			status(t, jobID, 3, jobstate.Retrying, attempt(1)), status(t, jobID, 4, jobstate.Queued, attempt(2)),
 			status(t, jobID, 5, jobstate.Completed, attempt(2), func(s *jobevent.Status) { s.Output = json.RawMessage(`{"n": 1}`) }),
-			said(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{
+			event(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{
 				JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{Level: "INFO", Text: "hi"}}}),
-			said(t, jobevent.TypeHeartbeat, "runjob", uuid.NewString(), uuid.Nil, jobevent.Heartbeat{WorkerID: "w",
+			event(t, jobevent.TypeHeartbeat, "runjob", uuid.NewString(), uuid.Nil, jobevent.Heartbeat{WorkerID: "w",
 				Slots: 3, Free: 2, Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5}}}}),
 		)
 	}
@@ -192,7 +192,7 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	rand.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	for len(events) > 0 {
 		n := min(1+rand.IntN(9), len(events))
-		h.hear(events[:n]...)
+		h.handle(events[:n]...)
 		events = events[n:]
 	}
 	for _, id := range ids {
@@ -208,18 +208,18 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventOfOursIsInvalid(t *testing.T) {
+func TestUnknownAndIncompleteEventsAreInvalid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	broken := status(t, h.accept().Subject(), 1, jobstate.Running).Event()
 	broken.DataEncoded = []byte(`{"jobId": 7}`)
 	for name, e := range map[string]jobevent.Item{
-		"another type":  said(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
+		"another type":  event(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
 		"broken data":   jobevent.ItemOf(broken),
-		"no job":        said(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
+		"no job":        event(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
 		"no version":    status(t, h.accept().Subject(), 0, jobstate.Pending),
-		"no worker":     said(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
-		"a log of none": said(t, jobevent.TypeAttemptLog, "runjob", "1", uuid.New(), jobevent.AttemptLog{Attempt: 1}),
+		"no worker":     event(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
+		"a log of none": event(t, jobevent.TypeAttemptLog, "runjob", "1", uuid.New(), jobevent.AttemptLog{Attempt: 1}),
 		"a wrong state": status(t, h.accept().Subject(), 1, "HAPPY"),
 	} {
 		if _, err := h.Handle(t.Context(), []jobevent.Item{e}); !errors.Is(err, jobevent.ErrInvalid) {

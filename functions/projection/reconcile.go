@@ -18,31 +18,31 @@ import (
 const (
 	// every is the time between two passes.
 	every = 10 * time.Second
-	// most bounds what a pass publishes of each kind, so that a scheduler that is only slow does not drown in it.
+	// most bounds what a pass publishes of each kind, so that it does not overload a scheduler that is only slow.
 	most = 10_000
-	// round is how long one walk over all waiting jobs takes at least.
+	// round is the least duration of one walk over all waiting jobs.
 	round = time.Minute
 )
 
-// reconcile is the position of the passes, in memory only: after a start everything that is unconfirmed and older than
+// reconcile has the position of the passes, in memory only: after a start everything that is unconfirmed and older than
 // 10 s is published once.
 type reconcile struct {
 	jobs, commands, controls, inFlight walk
 	callbacks                          walk
-	waiting                            walk // since: when the round began
+	waiting                            walk // its since is when the round began
 	began                              time.Time
-	left                               int // of this pass's jobs
+	left                               int // how many jobs this pass may still publish
 }
 
-// walk goes over rows in the order of their ids, and chooses by age those that became due after since and by until.
-// When it has seen them all, the next walk begins at the instant at which this one ended.
+// walk visits rows in the order of their ids, and selects those whose age became due after since and until until. When
+// it has visited all, the next walk's since is this one's until.
 type walk struct {
 	since, until time.Time
 	after        uuid.UUID
-	under        bool // it is under way
+	under        bool // the walk has begun and not ended
 }
 
-// page is the walk's next piece.
+// page returns the walk's next page.
 func (w *walk) page(now time.Time, limit int) apidb.Page {
 	if !w.under {
 		w.until, w.after, w.under = now, uuid.Nil, true
@@ -50,7 +50,7 @@ func (w *walk) page(now time.Time, limit int) apidb.Page {
 	return apidb.Page{After: w.after, Since: w.since, Until: w.until, Limit: limit}
 }
 
-// went records how far a piece of the walk reached, and whether there may be more.
+// went records the last id of a page, and whether there may be more rows.
 func (w *walk) went(last uuid.UUID, more bool) {
 	w.after, w.under = last, more
 	if !more {
@@ -58,7 +58,7 @@ func (w *walk) went(last uuid.UUID, more bool) {
 	}
 }
 
-// Tick is a pass of reconcile, where one is due, a piece of the walk over old jobs and one of the statistics.
+// Tick does what is due: a pass of reconcile, a step of the walk over old rows, and a step of the statistics.
 func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	now, err := f.store.Now(ctx)
 	if err != nil {
@@ -70,9 +70,10 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 	return say, min(next, f.expire(ctx, now), f.count(ctx, now)), nil
 }
 
-// pass goes over all that the API waits for, or as much as fits into memory. In that case the next pass is due at once.
+// pass visits everything that the scheduler has not confirmed, or as much as fits into memory: then the next pass is
+// due at once.
 func (f *Function) pass(ctx context.Context, now time.Time) (say []jobevent.Item, next time.Duration, err error) {
-	r := f.reconcile // a copy: a pass that fails is done again
+	r := f.reconcile // a copy, because a failed pass is repeated
 	first := now.Sub(r.began) >= every || now.Before(r.began)
 	if !first && (!r.jobs.under || r.left == 0) {
 		return nil, every - now.Sub(r.began), nil
@@ -111,7 +112,7 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 	return eventsOf(jobs, apievent.Created)
 }
 
-// others is what is published at most once a pass: commands, callbacks, controls, and reports about jobs.
+// others returns what is published at most once in a pass: commands, callbacks, controls, and reports about jobs.
 func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	commands, err := f.store.statuses.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {
@@ -146,7 +147,7 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 	return slices.Concat(say, callbacks, controls, reports), err
 }
 
-// unconfirmedCallbacks also ends the wait of those that have come to something.
+// unconfirmedCallbacks also marks callbacks as confirmed whose attempt has ended.
 func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	if err := f.store.callbacks.Answer(ctx); err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now t
 	return eventsOf(callbacks, apievent.Callback)
 }
 
-// unconfirmedControls are few, so a pass publishes all that have come of age.
+// unconfirmedControls returns all controls whose age is due: they are few.
 func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	page := r.controls.page(now, 0)
 	controls, err := f.store.controls.UnconfirmedControls(ctx, page.Since, page.Until)
@@ -170,7 +171,7 @@ func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now ti
 	return eventsOf(controls, apievent.Control)
 }
 
-// waitingJobs walks over the jobs that wait, by ids alone, and begins again at the end.
+// waitingJobs returns the next page of waiting jobs, in the order of their ids, and begins again after the last one.
 func (f *Function) waitingJobs(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.ReportJob, error) {
 	w := &r.waiting
 	if !w.under && now.Sub(w.since) < round {
@@ -196,8 +197,8 @@ func lastID[T any](items []T, id func(T) uuid.UUID) uuid.UUID {
 	return id(items[len(items)-1])
 }
 
-// reportEvents asks the scheduler about jobs. Each question is a new event: it is answered by the state
-// at the time.
+// reportEvents returns report commands about jobs. Each is a new event: the scheduler answers it with the current
+// state.
 func reportEvents(jobs []jobevent.ReportJob) ([]jobevent.Item, error) {
 	var say []jobevent.Item
 	for part := range slices.Chunk(jobs, jobevent.MaxReportJobs) {

@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
+func TestAnUnconfirmedJobIsRepublishedAtGrowingAges(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
@@ -27,7 +27,7 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 		r.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 7}
 	})
 	if got := h.pass(); len(got) != 0 {
-		t.Fatalf("a young job is said again: %v", got)
+		t.Fatalf("a young job is republished: %v", got)
 	}
 	ages := []time.Duration{10, 20, 40, 80, 160, 300, 600, 900}
 	for step := 5 * time.Second; len(ages) > 0; {
@@ -38,7 +38,7 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if due := ages[0] * time.Second; age < due || age > due*5/4+2*step {
-				t.Fatalf("said at the age of %s, due at %s and up to a quarter later", age, due)
+				t.Fatalf("published at the age of %s, due at %s and up to a quarter later", age, due)
 			}
 			ages = ages[1:]
 			if e.ID() != first.ID() || e.Source() != first.Source() || e.Type() != first.Type() || e.Subject() != first.Subject() ||
@@ -49,13 +49,13 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 	}
 }
 
-// next has the next pass come at once, whatever the time.
+// next runs the next pass at once.
 func (h *fixture) next() []jobevent.Item {
 	h.Rewind()
 	return h.pass()
 }
 
-func TestTheSameEventByteForByte(t *testing.T) {
+func TestARepublishedEventIsIdentical(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour })
@@ -74,11 +74,11 @@ func TestTheSameEventByteForByte(t *testing.T) {
 	delete(want, "createdAt")
 	delete(got, "createdAt")
 	if fmt.Sprint(want) != fmt.Sprint(got) {
-		t.Errorf("said  %v\nfirst %v", got, want)
+		t.Errorf("again %v\nfirst %v", got, want)
 	}
 }
 
-func TestAfterAStartEverythingOlderThanTenSecondsIsSaid(t *testing.T) {
+func TestAfterAStartRequestsOlderThanTenSecondsArePublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for range 3 {
@@ -95,7 +95,7 @@ func TestAfterAStartEverythingOlderThanTenSecondsIsSaid(t *testing.T) {
 	}
 }
 
-func TestABurstIsNotSaidAgainAsOne(t *testing.T) { // knative A1
+func TestABurstIsNotRepublishedAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const burst = 50
@@ -108,26 +108,26 @@ func TestABurstIsNotSaidAgainAsOne(t *testing.T) { // knative A1
 	}
 	h.grow(30 * time.Second)
 	if got := h.next(); len(got) == 0 || len(got) == burst {
-		t.Errorf("at the age of 90 s, %d of %d were said", len(got), burst)
+		t.Errorf("at the age of 90 s, %d of %d were published", len(got), burst)
 	}
 }
 
-func TestAJobThatWasHeardOfIsNotSaidAgain(t *testing.T) {
+func TestAConfirmedJobIsNotRepublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept().Subject()
-	h.hear(status(t, id, 1, jobstate.Completed))
+	h.handle(status(t, id, 1, jobstate.Completed))
 	h.grow(time.Minute)
 	if got := h.pass(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
+func TestACommandIsRepublishedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept().Subject()
-	h.hear(status(t, id, 1, jobstate.Completed), status(t, id, 2, jobstate.Failed))
+	h.handle(status(t, id, 1, jobstate.Completed), status(t, id, 2, jobstate.Failed))
 	kept, err := h.store.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), jobevent.CommandRetry, "me")
 	if err != nil {
 		t.Fatal(err)
@@ -145,13 +145,13 @@ func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
 			t.Fatalf("got %v\nfirst %s", got, first)
 		}
 	}
-	h.hear(status(t, id, 3, jobstate.Pending, func(s *jobevent.Status) {
+	h.handle(status(t, id, 3, jobstate.Pending, func(s *jobevent.Status) {
 		s.LastCommand = &jobevent.CommandResult{Number: 1, Command: "retry", Applied: true}
 	}))
 	h.grow(40 * time.Second)
 	for _, e := range h.next() {
 		if e.ID() == first.ID() {
-			t.Error("a command that was answered is said again")
+			t.Error("an answered command is republished")
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestJobsInFlightAreAskedAboutEachMinute(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept().Subject()
-	h.hear(status(t, id, 7, jobstate.Running))
+	h.handle(status(t, id, 7, jobstate.Running))
 	if got := h.pass(); len(got) != 0 {
 		t.Fatalf("got %v", got)
 	}
@@ -208,7 +208,7 @@ func TestWaitingJobsAreWalkedInReportsOfAThousand(t *testing.T) {
 	}
 }
 
-func TestAPassIsBoundedAndGoesOn(t *testing.T) {
+func TestAPassIsBoundedAndTheNextContinues(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
@@ -225,11 +225,11 @@ func TestAPassIsBoundedAndGoesOn(t *testing.T) {
 		}
 	}
 	if len(all) != 12_000 {
-		t.Errorf("%d jobs were said", len(all))
+		t.Errorf("%d jobs were published", len(all))
 	}
 }
 
-func TestLargePayloadsComeInPieces(t *testing.T) {
+func TestLargePayloadsArePublishedInParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
@@ -243,7 +243,7 @@ func TestLargePayloadsComeInPieces(t *testing.T) {
 	}
 }
 
-func TestAPassThatFailedIsDoneAgain(t *testing.T) {
+func TestAFailedPassIsRepeated(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.accept()
@@ -258,11 +258,11 @@ func TestAPassThatFailedIsDoneAgain(t *testing.T) {
 	}
 }
 
-func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
+func TestARescheduleIsRepublishedWithItsInstant(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour }).Subject()
-	h.hear(status(t, id, 1, jobstate.Scheduled))
+	h.handle(status(t, id, 1, jobstate.Scheduled))
 	kept, err := h.store.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), apibody.When{Delay: time.Minute}, "me")
 	if err != nil {
 		t.Fatal(err)
@@ -277,22 +277,22 @@ func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
 		again = again || e.ID() == first.ID() && string(e.Data()) == string(first.Data())
 	}
 	if !again {
-		t.Errorf("it is not said again")
+		t.Errorf("it is not republished")
 	}
 }
 
-func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
+func TestACallbackIsRepublishedUntilItsAttemptHasEnded(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ofFirst := func(s *jobevent.Status) { s.Attempt = 1 }
-	for _, said := range []apibody.Callback{
+	for _, callback := range []apibody.Callback{
 		{Attempt: 1, Status: apibody.CallbackCompleted, Output: json.RawMessage(`{"a": 1}`)},
 		{Attempt: 1, Status: apibody.CallbackFailed, ErrorCode: "A", Message: "b"},
 	} {
 		id := h.accept().Subject()
-		h.hear(status(t, id, 1, jobstate.Waiting, ofFirst))
-		said.JobID = uuid.MustParse(id)
-		taken, err := h.store.Callbacks.Keep(t.Context(), said, "")
+		h.handle(status(t, id, 1, jobstate.Waiting, ofFirst))
+		callback.JobID = uuid.MustParse(id)
+		taken, err := h.store.Callbacks.Keep(t.Context(), callback, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,9 +307,10 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 			return age
 		}
 		if got := h.next(); len(got) != 0 && age() < 2*time.Second {
-			t.Fatalf("what was said just now is said again: %v", got)
+			t.Fatalf("a young callback is republished: %v", got)
 		}
-		// In each pass of its first minute, and then once at each of these; a report has its own times.
+		// It is published in each pass of its first minute, and then once at each of these ages. Reports have ages of their
+		// own.
 		dues := []time.Duration{80 * time.Second, 160 * time.Second, 300 * time.Second, 600 * time.Second}
 		for step := 5 * time.Second; age() < 700*time.Second; {
 			h.grow(step)
@@ -324,7 +325,7 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 				if err != nil || alsoErr != nil {
 					t.Fatal(err, alsoErr)
 				}
-				delete(again, "finishedAt") // the test has made it older
+				delete(again, "finishedAt") // the test has changed it
 				delete(want, "finishedAt")
 				if fmt.Sprint(again) != fmt.Sprint(want) || e.Type() != first.Type() || e.Source() != first.Source() ||
 					fmt.Sprint(e.Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
@@ -340,20 +341,20 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 			}
 		}
 		if len(dues) > 0 {
-			t.Errorf("not said at %v", dues)
+			t.Errorf("not published at %v", dues)
 		}
-		h.hear(status(t, id, 2, jobstate.Retrying, ofFirst))
+		h.handle(status(t, id, 2, jobstate.Retrying, ofFirst))
 		h.grow(time.Minute)
 		for _, e := range append(h.next(), h.next()...) {
 			if e.ID() == first.ID() {
-				t.Error("a callback that has come to something is said again")
+				t.Error("a confirmed callback is republished")
 			}
 		}
 	}
 }
 
-// A projection that has just been started says what was kept before.
-func TestAfterAStartACallbackIsSaid(t *testing.T) {
+// A projection that has just started publishes callbacks that were accepted before.
+func TestACallbackIsPublishedAfterAStart(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := uuid.MustParse(h.accept().Subject())
@@ -366,8 +367,8 @@ func TestAfterAStartACallbackIsSaid(t *testing.T) {
 	}
 }
 
-// Ten thousand callbacks that wait for the broker may have two gigabytes of output.
-func TestLargeCallbacksComeInPieces(t *testing.T) {
+// Ten thousand callbacks that wait for the broker may have two gigabytes of outputs.
+func TestLargeCallbacksArePublishedInParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for range 3 {
@@ -378,31 +379,31 @@ func TestLargeCallbacksComeInPieces(t *testing.T) {
 		select job_id, 1, 'completed', ('"' || repeat('x', $1) || '"')::json, '', now() - interval '100 s' from jobs`,
 		apidb.MaxPageBytes/2+1)
 	for i, want := range []int{2, 1, 0} {
-		said := 0
+		published := 0
 		for _, e := range h.next() {
 			if e.Type() == jobevent.TypeCompleted {
-				said++
+				published++
 			}
 		}
-		if said != want {
-			t.Errorf("pass %d returned %d callbacks, want %d", i, said, want)
+		if published != want {
+			t.Errorf("pass %d returned %d callbacks, want %d", i, published, want)
 		}
 	}
 }
 
-// protocol #15
-func TestAJobThatTheSchedulerDoesNotKnowIsSaidAgain(t *testing.T) {
+// The scheduler's database may have been restored without the job.
+func TestAJobThatTheSchedulerDoesNotKnowIsRepublished(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	unknown := func(e jobevent.Item, version int64) jobevent.Item {
 		return status(t, e.Subject(), version, jobevent.StatusUnknown)
 	}
 	lost, moved, ended, old := h.accept(), h.accept(), h.accept(), h.accept()
-	h.hear(
+	h.handle(
 		status(t, lost.Subject(), 2, jobstate.Running), status(t, moved.Subject(), 3, jobstate.Running),
 		status(t, ended.Subject(), 2, jobstate.Completed), status(t, old.Subject(), 2, jobstate.Running))
 	h.exec("update jobs set created_at = created_at - interval '8 days' where job_id = $1", old.Subject())
-	h.hear(unknown(lost, 2), unknown(moved, 2), unknown(ended, 2), unknown(old, 2))
+	h.handle(unknown(lost, 2), unknown(moved, 2), unknown(ended, 2), unknown(old, 2))
 	for e, want := range map[*jobevent.Item]jobstate.Status{
 		&lost: jobstate.Pending, &moved: jobstate.Running, &ended: jobstate.Completed, &old: jobstate.Running,
 	} {
@@ -419,9 +420,9 @@ func TestAJobThatTheSchedulerDoesNotKnowIsSaidAgain(t *testing.T) {
 		}
 	}
 	if !slices.Equal(again, []string{lost.Subject()}) {
-		t.Errorf("said again are %v, want %s", again, lost.Subject())
+		t.Errorf("republished %v, want %s", again, lost.Subject())
 	}
-	h.hear(status(t, lost.Subject(), 1, jobstate.Queued))
+	h.handle(status(t, lost.Subject(), 1, jobstate.Queued))
 	if job := h.job(lost.Subject()); job.Status != jobstate.Queued || job.Version != 1 {
 		t.Errorf("then it is %s in version %d", job.Status, job.Version)
 	}

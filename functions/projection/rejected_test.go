@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// rejection is what the host of ingest tells of a record.
+// rejection returns the report of a rejected record, as the host of ingest publishes it.
 func rejection(t *testing.T, offset int64, value string) jobevent.Item {
 	t.Helper()
 	e, err := funchost.Rejected("ingest", &sarama.ConsumerMessage{
@@ -36,13 +36,13 @@ func (h *fixture) rejected() []rejectedstore.Rejected {
 	return found
 }
 
-func TestARejectedRecordIsKeptOnce(t *testing.T) {
+func TestARejectedRecordIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept().Subject()
 	e := rejection(t, 7, "garbage\x00")
-	h.hear(e, status(t, id, 3, jobstate.Completed), rejection(t, 8, "more"))
-	h.hear(rejection(t, 7, "garbage\x00"), e)
+	h.handle(e, status(t, id, 3, jobstate.Completed), rejection(t, 8, "more"))
+	h.handle(rejection(t, 7, "garbage\x00"), e)
 	found := h.rejected()
 	if len(found) != 2 || h.job(id).Status != jobstate.Completed {
 		t.Fatalf("kept are %+v", found)
@@ -56,8 +56,9 @@ func TestARejectedRecordIsKeptOnce(t *testing.T) {
 	}
 }
 
-// Most of what is on the topic are dead jobs, and what Knative could not deliver; anybody may write there, too.
-func TestOfTheDeadLettersOnlyRejectedRecordsAreTaken(t *testing.T) {
+// Most records of the topic are dead letters of jobs, and events that Knative could not deliver. Other programs may
+// write to it, too.
+func TestOnlyRejectedRecordsOfTheTopicAreHandled(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	host := h.Host()
@@ -70,8 +71,8 @@ func TestOfTheDeadLettersOnlyRejectedRecordsAreTaken(t *testing.T) {
 	}
 }
 
-// Nobody can say anything there that projection would reject, but what is no such event at all.
-func TestAForgedRejectedRecordIsKeptOrRefusedAndHoldsNothingUp(t *testing.T) {
+// Projection rejects only records of the topic that are not such an event: otherwise a forged record could hold it up.
+func TestAForgedRejectedRecordIsStoredOrRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	forge := func(data any) jobevent.Item {
@@ -81,7 +82,7 @@ func TestAForgedRejectedRecordIsKeptOrRefusedAndHoldsNothingUp(t *testing.T) {
 		}
 		return e
 	}
-	h.hear(forge(map[string]any{
+	h.handle(forge(map[string]any{
 		"topic": "a\x00b", "partition": -7, "offset": -9, "reason": "\x00", "headers": map[string]string{"\x00": "\x00"}, "value": nil,
 	}))
 	if found := h.rejected(); len(found) != 1 || found[0].Whole {
@@ -94,14 +95,14 @@ func TestAForgedRejectedRecordIsKeptOrRefusedAndHoldsNothingUp(t *testing.T) {
 	}
 }
 
-func TestOldRejectedRecordsGo(t *testing.T) {
+func TestOldRejectedRecordsAreDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	f, err := projection.New(projection.Config{Rejected: 48 * time.Hour}, h.own.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.hear(rejection(t, 1, "old"), rejection(t, 2, "new"))
+	h.handle(rejection(t, 1, "old"), rejection(t, 2, "new"))
 	h.exec("update rejected_records set rejected_at = now() - interval '49 hours' where record_offset = 1")
 	if err := f.Expire(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)

@@ -8,16 +8,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// sumEvery is the time between two sums of what was entered for the statistics.
+// sumEvery is the time between two sums of the entries of the statistics.
 const sumEvery = 10 * time.Second
 
-// statistics is when the next piece of them is due. It is memory only.
+// statistics has the instants of the next steps, in memory only.
 type statistics struct {
 	census         statstore.Census
 	sumAt, countAt time.Time // zero: at once
 }
 
-// count does the statistics that are due, and returns when the next are. A failure delays nothing else.
+// count takes the steps of the statistics that are due, and returns when the next one is. A failure does not delay the
+// function's other work.
 func (f *Function) count(ctx context.Context, now time.Time) (next time.Duration) {
 	s := &f.statistics
 	if time.Until(s.sumAt) <= 0 {
@@ -42,15 +43,15 @@ func (f *Function) rest(ctx context.Context, more bool, otherwise time.Duration,
 	return otherwise
 }
 
-// scrapePatience is how long who looks at the metrics waits for the database.
+// scrapePatience is how long a scrape of the metrics waits for the database.
 const scrapePatience = 2 * time.Second
 
-// tellCounts registers the counted jobs as a metric. This is the only function that publishes it.
-func (f *Function) tellCounts(m telemetry.Meter) (stop func()) {
+// countMetrics registers the counted jobs as a metric, which only this function has.
+func (f *Function) countMetrics(m telemetry.Meter) (stop func()) {
 	return m.WatchJobs(func() (telemetry.JobCounts, bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 		defer cancel()
 		counts, ok, err := f.store.stats.Counts(ctx)
-		return counts, ok && err == nil // that the database is away others say
+		return counts, ok && err == nil // other code reports that the database is unavailable
 	})
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func TestAPassCountsForTheStatistics(t *testing.T) {
+func TestATickCountsForTheStatistics(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.accept()
 	id := uuid.MustParse(h.accept().Subject())
-	h.hear(said(t, jobevent.TypeStatus, "outcome", jobevent.StatusID(id, 1), id, jobevent.Status{
+	h.handle(event(t, jobevent.TypeStatus, "outcome", jobevent.StatusID(id, 1), id, jobevent.Status{
 		JobID: id, Version: 1, Status: string(jobstate.Completed), History: []jobevent.Move{},
 	}))
 	h.pass()

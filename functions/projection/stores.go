@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
-// stores are what projection uses of the API's database.
+// stores has the parts of the API's database that projection uses.
 type stores struct {
 	*apidb.Store
 	statuses  *statusstore.Store

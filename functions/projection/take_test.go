@@ -34,7 +34,7 @@ func BenchmarkTakeStatus(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		var h heard
+		var h contents
 		for _, e := range batch {
 			if err := h.take(e); err != nil {
 				b.Fatal(err)

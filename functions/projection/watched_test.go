@@ -13,24 +13,25 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// A projection tells of changes with the batch that makes them, from when a client watches, and tells nobody before.
-func TestABatchTellsOfItsChangesWhileSomebodyWatches(t *testing.T) {
+// Projection notifies watching processes of changes in the transaction that makes them, and sends no notification while
+// no client watches.
+func TestABatchNotifiesOfItsChangesWhileAClientWatches(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	heard, begun := make(chan apidb.Change, 100), make(chan struct{})
+	changes, begun := make(chan apidb.Change, 100), make(chan struct{})
 	all.Go(func() {
-		_ = h.store.ListenChanges(ctx, func() { close(begun) }, func(c apidb.Change) { heard <- c })
+		_ = h.store.ListenChanges(ctx, func() { close(begun) }, func(c apidb.Change) { changes <- c })
 	})
 	defer func() { cancel(); all.Wait() }()
 	<-begun
 	next := func() apidb.Change {
 		select {
-		case c := <-heard:
+		case c := <-changes:
 			return c
 		case <-time.After(20 * time.Second):
-			t.Fatal("nothing is told")
+			t.Fatal("no notification arrives")
 			return apidb.Change{}
 		}
 	}
@@ -40,29 +41,29 @@ func TestABatchTellsOfItsChangesWhileSomebodyWatches(t *testing.T) {
 		}
 	}
 	id := uuid.MustParse(h.accept().Subject())
-	h.hear(status(t, id.String(), 1, jobstate.Running))
+	h.handle(status(t, id.String(), 1, jobstate.Running))
 	if mark(); next().Kind != apidb.ChangeHere {
-		t.Error("something is told while nobody watches")
+		t.Error("a notification arrives while no client watches")
 	}
 	all.Go(func() { _ = h.Run(ctx, nil) })
-	for told := false; !told; { // until it listens
+	for listens := false; !listens; {
 		if err := h.store.AnnounceWatching(ctx); err != nil {
 			t.Fatal(err)
 		}
 		mark()
-		told = next().Kind == apidb.ChangeBegins
+		listens = next().Kind == apidb.ChangeBegins
 	}
 	bad := uuid.MustParse(h.accept().Subject())
 	refused := []jobevent.Item{status(t, id.String(), 2, jobstate.Completed), status(t, bad.String(), 1, "NONSENSE")}
 	if _, err := h.Handle(ctx, refused); err == nil {
 		t.Fatal("a status that there is not was applied")
 	}
-	h.hear(status(t, id.String(), 3, jobstate.Completed))
+	h.handle(status(t, id.String(), 3, jobstate.Completed))
 	c := next()
-	for c.Kind == apidb.ChangeHere || c.Kind == apidb.ChangeBegins { // of asking more than once
+	for c.Kind == apidb.ChangeHere || c.Kind == apidb.ChangeBegins { // from announcing more than once
 		c = next()
 	}
 	if c.Kind != apidb.ChangeEnded || len(c.JobIDs) != 1 || c.JobIDs[0] != id {
-		t.Errorf("told %c %v, and not the end alone", c.Kind, c.JobIDs)
+		t.Errorf("got %c %v, want only the end", c.Kind, c.JobIDs)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// exitUsage is EX_USAGE of sysexits.h.
+// exitUsage is the exit code EX_USAGE of sysexits.h.
 const exitUsage = 64
 
 const usageText = `%[1]s is a function of JobWeaver. It takes its settings from the environment and serves until
@@ -28,7 +28,7 @@ docs/settings.md lists all settings of each function. jobweaver dev --only postg
 for this machine.
 `
 
-// answerArguments does what a command line asks for beside running the function, and returns the exit code.
+// answerArguments handles command-line arguments that do not run the function, and returns the exit code.
 func answerArguments(name string, args []string, out, complaints io.Writer) int {
 	if len(args) == 1 {
 		switch args[0] {
@@ -46,7 +46,7 @@ func answerArguments(name string, args []string, out, complaints io.Writer) int 
 	return exitUsage
 }
 
-// unknown is the argument to complain about.
+// unknown returns the argument to name in the error.
 func unknown(args []string) string {
 	if len(args) > 1 && args[0] == healthcheck {
 		return args[1]

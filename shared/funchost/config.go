@@ -33,15 +33,15 @@ const (
 
 const defaultGrace = 30 * time.Second
 
-// Config has the settings that every function's process reads from its environment. Its zero value, but for
-// Kafka.Brokers, is good for a function run by code.
+// Config has the settings that every function's process reads from its environment. For a function that a program runs,
+// the zero value with Kafka.Brokers is enough.
 type Config struct {
 	Host string `envconfig:"HOST" desc:"address on which HTTP listens; empty: all addresses"`
 	Port int    `envconfig:"PORT" default:"8080" desc:"port on which HTTP listens; 0: any free one"`
 
 	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, allowed in the Host header; other requests get 421, except probes; empty: any, since a web page under another name needs a key there"`
 
-	Kafka kafkaevent.Config     `ignored:"true"` // has its own names
+	Kafka kafkaevent.Config     `ignored:"true"` // read separately, with its own names
 	TLS   TLS                   `ignored:"true"` // likewise
 	Trace telemetry.TraceConfig `ignored:"true"` // likewise
 
@@ -77,8 +77,8 @@ type Config struct {
 	NoListen bool         `ignored:"true"` // no HTTP at all
 
 	timeouts      httpserver.Timeouts // zero: httpserver.Defaults
-	database      secret.Text         // of Main's function, to see how it connects
-	plainSettings []string            // settings of its own by which it sends plain text
+	database      secret.Text         // of Main's function, to check how it connects
+	plainSettings []string            // the function's own settings with which it sends plain text
 	alone         bool                // it connects to no broker
 }
 
@@ -107,7 +107,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// packer puts items into events of the version that is written.
+// packer packs items into events of the version that is published.
 func (c Config) packer() func([]jobevent.Item) (events []event.Event, of [][]int) {
 	if c.EventsVersion == 1 {
 		return jobevent.Events
@@ -115,13 +115,13 @@ func (c Config) packer() func([]jobevent.Item) (events []event.Event, of [][]int
 	return jobevent.PackSpread
 }
 
-// check returns what is wrong with the settings of this function. Each error begins with the setting.
+// check checks the settings of this function. Each error begins with the setting's name.
 func (c Config) check(f Function) error {
 	switch {
 	case f.Name == "":
 		return errors.New("host a function: it has no name")
 	case len(f.Topics) > 0 && f.Handle == nil:
-		return fmt.Errorf("host %s: it consumes topics and handles nothing", f.Name)
+		return fmt.Errorf("host %s: it consumes topics, but has no Handle", f.Name)
 	case c.FuncTransport != TransportKafka && c.FuncTransport != TransportHTTP:
 		return fmt.Errorf("FUNC_TRANSPORT: %q is neither kafka nor http", c.FuncTransport)
 	case c.FuncTransport == TransportHTTP && (f.KafkaOnly || f.HTTP != nil || f.Handle == nil && f.Tick == nil):
@@ -141,7 +141,7 @@ func (c Config) check(f Function) error {
 	case c.SinkCAs != "" && c.SinkCAFile != "":
 		return errors.New("K_CA_CERTS: is set, and so is K_CA_CERTS_FILE")
 	case c.Port < 0 || c.Port > 65535:
-		return fmt.Errorf("PORT: %d is no port", c.Port)
+		return fmt.Errorf("PORT: %d is not a port", c.Port)
 	case c.ShutdownGrace < 0:
 		return fmt.Errorf("SHUTDOWN_GRACE: %s is negative", c.ShutdownGrace)
 	case c.ReadinessGrace < 0:

@@ -49,7 +49,7 @@ type parted struct {
 
 func (c *parted) Parts() []any { return []any{c, &c.More} }
 
-// A worker that loaded its Config, but not the parts of it, had no keys to open payloads with.
+// A worker that loads its Config without the parts would have no keys to open payloads.
 func TestLoadReadsAllPartsOfAStruct(t *testing.T) {
 	t.Setenv("FUNCHOST_TEST_SIZE", "3")
 	t.Setenv("FUNCHOST_TEST_SECRET", "top secret")
@@ -59,7 +59,7 @@ func TestLoadReadsAllPartsOfAStruct(t *testing.T) {
 	}
 }
 
-func TestTextsComeFromAFileOneALine(t *testing.T) {
+func TestTextsOfAFileStandOnALineEach(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secrets")
 	if err := os.WriteFile(file, []byte("a\r\nb,c\n\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -104,8 +104,8 @@ func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T)
 	if err != nil || env.DatabaseURL() != "postgres://u:geheim6@h/d" {
 		t.Fatalf("loaded %v", err)
 	}
-	if said := fmt.Sprintf("%v %+v %#v %v %+v", got, got, got, env, env.Config); strings.Contains(said, "geheim") {
-		t.Error(said)
+	if text := fmt.Sprintf("%v %+v %#v %v %+v", got, got, got, env, env.Config); strings.Contains(text, "geheim") {
+		t.Error(text)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestABadSettingIsNamedFirst(t *testing.T) {
 	})
 }
 
-func TestWhatCannotRunDoesNotStart(t *testing.T) {
+func TestAnInvalidFunctionDoesNotStart(t *testing.T) {
 	t.Parallel()
 	broker := kafkaevent.Config{Brokers: []string{"127.0.0.1:1"}}
 	handle := func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil }

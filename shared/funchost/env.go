@@ -20,7 +20,7 @@ type Env struct {
 	closing []func()
 }
 
-// needs names what a function cannot do without.
+// needs has what a function requires of its environment.
 type needs struct{ database bool }
 
 func loadEnv(needs needs) (*Env, error) {
@@ -36,7 +36,7 @@ func loadEnv(needs needs) (*Env, error) {
 	if needs.database && !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
-	if len(env.Config.Queues) == 0 { // QUEUES is set, and empty
+	if len(env.Config.Queues) == 0 { // QUEUES is set to an empty list
 		return nil, errors.New("QUEUES: names no queue")
 	}
 	env.Config.database, env.Config.alone = own.DatabaseURL, !needs.database
@@ -45,11 +45,12 @@ func loadEnv(needs needs) (*Env, error) {
 	return env, err
 }
 
-// DatabaseURL is DATABASE_URL. Main has checked that there is one.
+// DatabaseURL returns DATABASE_URL. Main has checked that it is set.
 func (e *Env) DatabaseURL() string { return e.Config.database.Reveal() }
 
-// OwnPlaces are what the process itself talks to, as host or host:port: the sink, the brokers and the database. No URL
-// of a request may lead there. The sink is denied on each port, as it may have one for TLS, too.
+// OwnPlaces returns the addresses to which the process itself connects, as host or host:port: the sink, the brokers and
+// the database. No URL of a request may lead there. The sink is denied on all ports, as it may have another one for
+// TLS.
 func (e *Env) OwnPlaces() []string {
 	places := slices.Clone(e.Config.Kafka.Brokers)
 	if sink, err := url.Parse(e.Config.Sink); err == nil && sink.Hostname() != "" {
@@ -62,8 +63,8 @@ func (e *Env) OwnPlaces() []string {
 	return append(places, pgpool.Places(e.DatabaseURL())...)
 }
 
-// Load is envsettings.Load, for each struct of a function's own settings, until the first error. Of a struct that has
-// Parts, it loads each part, the struct itself among them.
+// Load calls envsettings.Load for each struct of a function's own settings, until the first error. If a struct has
+// Parts, it loads each of them, which include the struct itself.
 func (e *Env) Load(cfgs ...any) error {
 	for _, cfg := range cfgs {
 		parts := []any{cfg}
@@ -79,10 +80,10 @@ func (e *Env) Load(cfgs ...any) error {
 	return nil
 }
 
-// Plain names a setting of the function's own by which it would talk in plain text: REQUIRE_TLS refuses the start then.
+// Plain names a setting of the function's own with which it would send plain text: REQUIRE_TLS then refuses the start.
 func (e *Env) Plain(setting string) { e.Config.plainSettings = append(e.Config.plainSettings, setting) }
 
-// OnClose has something closed after the drain, the last added first.
+// OnClose registers a function to be called after the drain, the last one first.
 func (e *Env) OnClose(closing func()) { e.closing = append(e.closing, closing) }
 
 func (e *Env) close() {

@@ -1,6 +1,5 @@
-// Package funchost hosts a function: on its Kafka topics or on HTTP, with its clock, its probes and
-// its drain. The delivery rule stands here, once: publish after commit, acknowledge
-// after publish.
+// Package funchost hosts a function: on its Kafka topics or on HTTP, with its clock, its probes and its drain. Only
+// this package implements the delivery rule: publish after commit, acknowledge after publish.
 package funchost
 
 import (
@@ -12,47 +11,47 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Version is what was built; the linker sets it.
+// Version is the version of the build; the linker sets it.
 var Version = "dev"
 
-// Handle takes a batch of items, one or many, in one database transaction, and returns those
-// to publish. Given the same batch again it returns again what follows from its jobs' current state.
+// Handle handles a batch of one or more items in one database transaction, and returns the items to publish. Called
+// again with the same batch, it returns again the items that follow from the current state of the batch's jobs.
 //
-// An error that wraps jobevent.ErrInvalid means that something in the batch can never get better:
-// the host halves the batch until it has found it, and rejects it. Any other error is not the
-// events' fault: the host waits and calls again.
+// An error that wraps jobevent.ErrInvalid means that an item of the batch can never be handled: the host halves the
+// batch until it has found the item, and rejects it. Any other error is not due to the items: the host waits and calls
+// again.
 type Handle func(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error)
 
-// Tick is one pass of a function's clock. next is when to tick again, 0 at once. After an error
-// the host waits and ticks again.
+// Tick is one pass of a function's clock. next is the time until the next tick; 0: at once. After an error the host
+// waits and ticks again.
 type Tick func(ctx context.Context) (say []jobevent.Item, next time.Duration, err error)
 
-// Publish puts items into events and publishes these: to the sink where one is set, else to Kafka. Of a job's items in
-// one call job-status is published last, after the others were acknowledged. It tries once, as long as ctx allows;
-// after an error any of the items may or may not have been published, and publishing them again does no harm.
+// Publish packs items into events and publishes them, to the sink if one is set, otherwise to Kafka. Of a job's items
+// in one call job-status is published last, after the others were acknowledged. Publish tries once, as long as ctx
+// allows. After an error any of the items may or may not have been published; publishing them again does no harm.
 type Publish func(ctx context.Context, events []jobevent.Item) error
 
-// Function is what the host runs. Only Name is required.
+// Function describes a function to the host. Only Name is required.
 type Function struct {
 	Name string
 
 	Topics []string // consumed from Kafka in batches, as group jobweaver-<name>
 	Handle Handle
-	// Skips reports whether the function ignores an event type that Topics have; nil: it takes all. Of a record
-	// only the header with the type is read for that.
+	// Skips reports whether the function ignores an event type of its topics; nil: it handles all. The host then reads
+	// only the record's header with the type.
 	Skips func(topic, typ string) bool
 
 	Tick Tick
 	Wake <-chan struct{} // shortens the wait for the next tick
 
-	// Ready asks whether the database answers. The host asks now and then, not for each probe.
+	// Ready returns an error unless the database answers. The host calls it now and then, not for each probe.
 	Ready func(ctx context.Context) error
-	// Joined reports whether Run is in all its consumer groups; nil: it has none.
+	// Joined reports whether Run has joined all its consumer groups; nil: it has none.
 	Joined func() bool
-	// Failing reports whether Run's own work fails at each try; nil: its failures do not count.
+	// Failing reports whether Run's own work fails each time; nil: its failures do not count.
 	Failing func() bool
-	// Oldest returns the oldest call of Run's that should have ended, even while a dependency is unavailable, and its
-	// start; zero if there is none. A process in which it does not end is not alive.
+	// Oldest returns the oldest call within Run and its start; zero if there is none. Such a call must end even while a
+	// dependency is unavailable: otherwise the process is not alive.
 	Oldest func() (what string, since time.Time)
 
 	// Pool returns the state of the function's connections to its database, for the metrics.
@@ -60,25 +59,25 @@ type Function struct {
 	// Metrics registers further metrics, which are read on demand, until the returned function is called.
 	Metrics func(telemetry.Meter) (stop func())
 
-	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
+	// HTTP is served beside probes and metrics. A function with HTTP is ready even without its broker.
 	HTTP http.Handler
-	// HTTPLast: HTTP is served until Run has returned. It must let nothing begin once Run is to stop.
+	// HTTPLast: HTTP is served until Run has returned. It must start no work once Run is stopping.
 	HTTPLast bool
-	// HTTPMetrics: HTTP serves /metrics as well, to those whom it lets in.
+	// HTTPMetrics: HTTP serves /metrics as well, to authorized clients.
 	HTTPMetrics bool
-	// LoopbackFor names the setting for which this function may listen on a loopback address only; empty: on any.
+	// LoopbackFor names the setting because of which the function may listen on a loopback address only; empty: it may
+	// listen on any.
 	LoopbackFor string
-	// HTTPEnded is called in the drain, when the last request of HTTP has been answered; may be nil.
+	// HTTPEnded is called in the drain, after the last request of HTTP was answered; may be nil.
 	HTTPEnded func()
 
-	// Run is a long-running part of the function's own. ctx ends at the stop; what it still has to
-	// do then it does under a context of its own, within Config.ShutdownGrace. say works until it
-	// has returned. An error ends the process.
+	// Run is a long-running part of the function. ctx ends at the stop; Run finishes its work then with a context of its
+	// own, within Config.ShutdownGrace. It can publish until it returns. An error ends the process.
 	Run func(ctx context.Context, say Publish) error
 
-	// Fence is compared with the brokers' settings of its topics; without topics nothing is.
+	// Fence is compared with the brokers' settings of its topics; without topics there is no comparison.
 	Fence Fence
 
 	KafkaOnly bool // refuses FUNC_TRANSPORT=http
-	Silent    bool // publishes nothing, and so needs no broker
+	Silent    bool // publishes no events, and so needs no broker
 }

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// maxPanics is how often a handler may panic on the same batch before the batch is to blame.
+	// maxPanics is how often a handler may panic with the same batch before the batch counts as the cause.
 	maxPanics = 3
-	// patience is how long a batch is tried before it is given back: a rebalance waits for it, and
-	// what is still ours afterwards comes again.
+	// patience is how long a batch is retried before it is given back: a rebalance waits for it, and the records of
+	// partitions that this process keeps come again.
 	patience = 15 * time.Second
 
-	// The pauses between the tries of a handler, a tick and a publication.
+	// The pauses between the attempts of a handler, a tick and a publication.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
 
-// panicError is a panic of the function's code.
+// panicError is a panic in the function's code.
 type panicError struct {
 	value any
 	stack []byte
@@ -36,7 +36,7 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("function panicked: %v", p.value) }
 
-// LogFields is for telemetry.Trouble.
+// LogFields returns the fields for telemetry.Trouble.
 func (p *panicError) LogFields() []any { return []any{"stack", string(p.stack)} }
 
 func isPanic(err error) bool {
@@ -44,14 +44,14 @@ func isPanic(err error) bool {
 	return errors.As(err, &p)
 }
 
-// neverBetter reports whether the next try would meet the error again.
+// neverBetter reports whether the error is permanent.
 func neverBetter(err error) bool { return errors.Is(err, jobevent.ErrInvalid) || isPanic(err) }
 
-// tooMuch reports whether the database ran out of time over n events, so that fewer may do.
+// tooMuch reports whether the database exceeded its time limits with n events, so that fewer may succeed.
 func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
 
-// settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter, tooMuch), when
-// ctx ends, and for any other error when enough returns true.
+// settle calls Handle until it succeeds. It gives up if the error is due to the batch (neverBetter, tooMuch), when ctx
+// ends, and on any other error if enough returns true.
 func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() bool) ([]jobevent.Item, error) {
 	wait := retry.Backoff(firstRetry, lastRetry)
 	panics := 0
@@ -62,7 +62,7 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 			return say, err
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("give up handling: %w", ctx.Err()) // nothing is proven against the batch
+			return nil, fmt.Errorf("give up handling: %w", ctx.Err()) // the batch may not be the cause
 		}
 		h.handling.Note(ctx, err)
 		if isPanic(err) {
@@ -76,7 +76,7 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 	}
 }
 
-// call calls Handle once. A panic is an error.
+// call calls Handle once, and converts a panic to an error.
 func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
 	defer h.calls.Begin("handle")()
 	ctx, spans := h.tracing.Handle(ctx, h.f.Name, h.transport(), batch)
@@ -88,7 +88,7 @@ func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.
 		h.meter.Handled(batch, time.Since(began), err)
 		spans.End(err)
 	}()
-	say, err = h.f.Handle(ctx, slices.Clone(batch)) // it may sort its batch
+	say, err = h.f.Handle(ctx, slices.Clone(batch)) // Handle may sort its batch
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.
 	return say, nil
 }
 
-// transport is what carries the events that are received.
+// transport names the transport by which events are received.
 func (h *host) transport() string {
 	if h.cfg.FuncTransport == TransportHTTP {
 		return telemetry.OverHTTP
@@ -105,7 +105,7 @@ func (h *host) transport() string {
 	return telemetry.OverKafka
 }
 
-// setCausation names, on each item published about a job, the item about that job that was handled.
+// setCausation sets, on each published item about a job, the id of the handled item about that job.
 func setCausation(say, handled []jobevent.Item) {
 	causes := make(map[uuid.UUID]string, len(handled))
 	for i := range handled {

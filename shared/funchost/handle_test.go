@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func TestABatchThatCannotBeHandledIsGivenBackUnlessTheProcessStops(t *testing.T) {
+func TestAFailingBatchIsGivenBackUnlessTheProcessStops(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string

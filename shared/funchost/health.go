@@ -14,13 +14,13 @@ import (
 
 const (
 	defaultReadinessGrace = 10 * time.Second
-	// defaultStuckAfter is longer than any single call of a handler or a tick may take.
+	// defaultStuckAfter is longer than a single call of a handler or a tick may take.
 	defaultStuckAfter = 10 * time.Minute
 )
 
-// newMonitor returns the monitor of what this function depends on, in the order in which a probe names it. A function
-// with HTTP of its own needs no broker: it publishes what it has accepted when the broker is back. The last dependency
-// is that its work succeeds: a schema that lacks a table, or a role that lacks a right, fails it although the database
+// newMonitor returns the monitor of this function's dependencies, in the order in which a probe names them. A function
+// with HTTP of its own needs no broker: it publishes accepted requests when the broker is back. The last dependency is
+// that the function's work succeeds: it fails if the schema lacks a table or the role a right, although the database
 // answers. The returned function closes what the checks hold open.
 func (h *host) newMonitor() (*probe.Monitor, func(), error) {
 	m, closing := probe.NewMonitor(h.cfg.ReadinessGrace), func() {}
@@ -45,7 +45,7 @@ func (h *host) newMonitor() (*probe.Monitor, func(), error) {
 	return m, closing, nil
 }
 
-// addOwn adds what this process knows by itself.
+// addOwn adds the dependencies that this process checks without another system.
 func (h *host) addOwn(m *probe.Monitor) {
 	if h.f.Tick != nil && h.cfg.Ticks == ticksOn {
 		m.Add(own("its ticks fail", func() bool { return !h.ticking.Ongoing() }))
@@ -54,7 +54,7 @@ func (h *host) addOwn(m *probe.Monitor) {
 		m.Add(own("its work fails", func() bool { return !h.f.Failing() }))
 	}
 	if h.cfg.FuncTransport == TransportHTTP {
-		return // a function that is not ready gets no events, so trouble with handling or publishing would never end
+		return // a function that is not ready receives no events, so a failure of handling or publishing would never end
 	}
 	if h.consumer != nil {
 		m.Add(own("not in its consumer group", h.consumer.Group().Joined))
@@ -79,15 +79,15 @@ func own(reason string, holds func() bool) *probe.Dependency {
 	}}
 }
 
-// handlingFails reports whether records that this process holds fail to be handled. Those that failed last may be
-// another member's since: a process with nothing left to handle has no success that would end the trouble.
+// handlingFails reports whether handling fails for records that this process holds. The records that failed may belong
+// to another member of the group by now: a process without records to handle has no success that would end the trouble.
 func (h *host) handlingFails() bool {
 	lags := func(p *kafkaevent.Partition) bool { return p.Lag() > 0 }
 	return h.handling.Ongoing() && slices.ContainsFunc(h.consumer.Group().Partitions(), lags)
 }
 
-// ready returns an error if the function cannot do its work. What exactly is wrong stands in the log, not in the
-// answer, which anyone may read.
+// ready returns an error if the function cannot do its work. The details are in the log, not in the answer, which
+// anyone may read.
 func (h *host) ready(now time.Time) error {
 	if h.stopping.Load() {
 		return errors.New("stopping")
@@ -104,7 +104,7 @@ func (h *host) alive(now time.Time) error {
 	return h.monitor.Alive(now, h.cfg.StuckAfter, oldest...)
 }
 
-// Reachable returns a function that asks whether the place where events go is available: whether the sink takes a
+// Reachable returns a function that checks whether the destination of events is available: whether the sink accepts a
 // connection, or a broker answers.
 func Reachable(cfg Config) func(ctx context.Context) error {
 	if cfg.Sink != "" {

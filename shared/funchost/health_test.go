@@ -29,7 +29,7 @@ func TestAFunctionOnHTTPFollowsItsSink(t *testing.T) {
 	s.untilReadiness(200)
 }
 
-func TestAFunctionThatSaysNothingNeedsNoBroker(t *testing.T) {
+func TestASilentFunctionNeedsNoBroker(t *testing.T) {
 	t.Parallel()
 	p := placeOn(t, []string{"127.0.0.1:1"})
 	p.cfg.Ticks = ticksOff

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 )
 
-// secured is a function with HTTP/2 of its own, and who asks it.
+// secured returns a function that serves HTTP/2, and a client for it.
 func secured(t *testing.T, handler http.HandlerFunc, serving httpserver.Timeouts) (*site, *http.Transport) {
 	t.Helper()
 	ca := certtest.New(t)
@@ -35,7 +35,7 @@ func (s *site) overTLS(t *testing.T, method, path string, body io.Reader) *http.
 	return req
 }
 
-func TestBrowsersAreToldToStayWithTLS(t *testing.T) {
+func TestAnswersOverTLSHaveStrictTransportSecurity(t *testing.T) {
 	t.Parallel()
 	s, transport := secured(t, func(http.ResponseWriter, *http.Request) {}, httpserver.Timeouts{})
 	res, err := transport.RoundTrip(s.overTLS(t, http.MethodGet, "/", nil))
@@ -57,7 +57,7 @@ func TestHeadersHaveALimitInHTTP2(t *testing.T) {
 	}, httpserver.Timeouts{})
 	req := s.overTLS(t, http.MethodGet, "/", nil)
 	req.Header.Set("X-A", strings.Repeat("a", httpserver.MaxHeader+1))
-	// The server has told how much it takes: it is the client that may not even send it.
+	// The server has advertised its limit, so the client itself refuses to send more.
 	if res, err := transport.RoundTrip(req); err == nil {
 		_ = res.Body.Close()
 		if res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
@@ -66,9 +66,9 @@ func TestHeadersHaveALimitInHTTP2(t *testing.T) {
 	}
 }
 
-func TestWhoIsSlowIsSentAwayInHTTP2(t *testing.T) {
+func TestASlowHTTP2ClientIsDisconnected(t *testing.T) {
 	t.Parallel()
-	// Its handshake, which is to succeed, may take as long as the shortest limit.
+	// The handshake, which must succeed, may take as long as the shortest limit.
 	t.Run("in a body", func(t *testing.T) {
 		t.Parallel()
 		ended := make(chan error, 1)
@@ -76,7 +76,7 @@ func TestWhoIsSlowIsSentAwayInHTTP2(t *testing.T) {
 			_, err := io.Copy(io.Discard, r.Body)
 			ended <- err
 		}, hasty(unhurried, fair))
-		body, _ := io.Pipe() // nothing ever comes
+		body, _ := io.Pipe() // sends no byte
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
@@ -112,7 +112,7 @@ func TestWhoIsSlowIsSentAwayInHTTP2(t *testing.T) {
 	})
 }
 
-func TestOneConnectionHasOnlySoManyRequestsAtOnce(t *testing.T) {
+func TestTheRequestsOfAnHTTP2ConnectionAreBounded(t *testing.T) {
 	t.Parallel()
 	server := httpserver.Defaults.Server()
 	if server.HTTP2.MaxConcurrentStreams > 100 || server.ReadHeaderTimeout <= 0 || server.ReadTimeout <= 0 ||

@@ -90,7 +90,7 @@ func TestAttributesAreDecoded(t *testing.T) {
 	}
 }
 
-func TestTheAnswerTellsWhetherToSendAgain(t *testing.T) {
+func TestTheStatusDecidesWhetherAnEventIsSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -115,7 +115,7 @@ func TestTheAnswerTellsWhetherToSendAgain(t *testing.T) {
 	}
 }
 
-func TestAPanicThatPassesIsNotTheEventsFault(t *testing.T) {
+func TestAnEventIsHandledAfterATemporaryPanic(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	s := newSite(t, Config{}, Function{Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
@@ -129,7 +129,7 @@ func TestAPanicThatPassesIsNotTheEventsFault(t *testing.T) {
 	}
 }
 
-func TestTheAnswerComesAfterWhatFollowsIsPublished(t *testing.T) {
+func TestTheAnswerComesAfterTheEventsThatFollowArePublished(t *testing.T) {
 	t.Parallel()
 	job := uuid.New()
 	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, _ []jobevent.Item) ([]jobevent.Item, error) {
@@ -147,7 +147,7 @@ func TestTheAnswerComesAfterWhatFollowsIsPublished(t *testing.T) {
 func TestManyEventsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-		return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said "+batch[0].ID(), uuid.New())}, nil
+		return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "follows from "+batch[0].ID(), uuid.New())}, nil
 	}})
 	var all sync.WaitGroup
 	for _, id := range numbers(0, 300) {

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func TestWhatAHandlerSaysIsPublishedAndThenTheBatchAcknowledged(t *testing.T) {
+func TestABatchIsAcknowledgedAfterItsEventsArePublished(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.send(0, 100)
@@ -38,7 +38,7 @@ func TestWhatAHandlerSaysIsPublishedAndThenTheBatchAcknowledged(t *testing.T) {
 	}))
 	p.send(100, 101)
 	if order := again.wait(t, 1); order[0] != "100" {
-		t.Errorf("acknowledged events were heard again: %v", order)
+		t.Errorf("acknowledged events were delivered again: %v", order)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestABatchBeyondTheDatabasesTimeLimitsIsHalved(t *testing.T) {
 	}
 }
 
-func TestAStoreThatIsAwayIsWaitedFor(t *testing.T) {
+func TestHandlingWaitsForAnUnavailableStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	answered, rejected := p.answered(), p.rejected()
@@ -148,7 +148,7 @@ func TestAStoreThatIsAwayIsWaitedFor(t *testing.T) {
 	if order := answered.wait(t, 10); !slices.Equal(order, numbers(0, 10)) {
 		t.Errorf("answers came as %v", order)
 	}
-	p.sendRaw([]byte("garbage")) // whatever was wrongly rejected came before it
+	p.sendRaw([]byte("garbage")) // a record that was wrongly rejected would come before it
 	if ids := rejected.wait(t, 1); len(ids) != 1 {
 		t.Errorf("rejected %v", ids)
 	}
@@ -185,11 +185,11 @@ func TestAStopFinishesTheBatchInFlight(t *testing.T) {
 		return nil, nil
 	}))
 	if order := rest.wait(t, 1); order[0] != "1" {
-		t.Errorf("the finished batch was heard again: %v", order)
+		t.Errorf("the finished batch was delivered again: %v", order)
 	}
 }
 
-func TestWhatDoesNotEndWithinTheGraceIsDeliveredAgain(t *testing.T) {
+func TestABatchThatOutlastsTheGracePeriodIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.ShutdownGrace = 50 * time.Millisecond

@@ -6,14 +6,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// Lag is how many records of a topic a function has not yet committed.
+// Lag is the number of records of a topic that a function has not committed.
 type Lag = kafkaevent.Lag
 
 // Lags reads the lag of all functions.
 type Lags func(context.Context) ([]Lag, error)
 
-// NewLags makes one for the broker of a function's host; nil where events go through a sink, whose consumer groups are
-// not ours. Nothing connects before the first read.
+// NewLags returns the Lags of a function's broker; nil if events go through a sink, whose consumer groups belong to
+// another system. It connects with the first read.
 func NewLags(cfg Config) (read Lags, closing func()) {
 	if cfg.Sink != "" {
 		return nil, func() {}

@@ -14,17 +14,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Main is a function's whole process: it reads the environment, has the function built, and runs it
-// until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr, in the form of
-// LOG_FORMAT, when it cannot start. A second signal ends the process at once. With the argument healthcheck it asks
-// the function of the same environment whether it is ready, and exits with 0 or 1. --help and --version are
-// answered; any other argument ends it with 64.
+// Main is a function's whole process: it reads the environment, builds the function, and runs it until SIGTERM or
+// SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr, in the form of LOG_FORMAT, if it
+// cannot start. A second signal ends the process at once. With the argument healthcheck it checks whether the function
+// with the same environment is ready, and exits with 0 or 1. It answers --help and --version, and exits with 64 on any
+// other argument.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
 	process(name, needs{database: true}, build)
 }
 
-// MainWithoutDatabase is Main of a function that has no database of this installation, nor topics: it reads neither
-// DATABASE_URL nor anything of Kafka.
+// MainWithoutDatabase is Main for a function that uses neither a database of this installation nor topics: it reads
+// neither DATABASE_URL nor the settings of Kafka.
 func MainWithoutDatabase(name string, build func(ctx context.Context, env *Env) (Function, error)) {
 	process(name, needs{}, build)
 }
@@ -47,8 +47,8 @@ func process(name string, needs needs, build func(ctx context.Context, env *Env)
 	}
 }
 
-// healthcheck is the argument by which a function's binary asks the function that runs with the same environment
-// whether it is ready.
+// healthcheck is the argument with which a function's binary checks whether the function that runs with the same
+// environment is ready.
 const healthcheck = "healthcheck"
 
 func wantsHealthcheck() bool { return len(os.Args) == 2 && os.Args[1] == healthcheck }
@@ -63,8 +63,8 @@ func runHealthcheck(ctx context.Context) error {
 	return probe.AskReady(ctx, cfg.Host, cfg.Port, cfg.TLS.CertFile != "")
 }
 
-// logFailure writes the one line with the reason why a process ends with 1, in the form of the other lines: a pipeline
-// of logs would drop it otherwise. The settings may be what is wrong, so of them it reads only LOG_FORMAT.
+// logFailure writes the one line with the reason why a process exits with 1, in the form of other log lines: a log
+// pipeline could drop another form. The settings themselves may be invalid, so it reads only LOG_FORMAT.
 func logFailure(w io.Writer, name string, err error) {
 	logger, wrong := telemetry.NewLogger(w, "", os.Getenv("LOG_FORMAT"))
 	if wrong != nil {
@@ -73,7 +73,7 @@ func logFailure(w io.Writer, name string, err error) {
 	logger.Error("function failed", telemetry.FieldService, name, "error", oneLine(err))
 }
 
-// oneLine joins what errors.Join and pgx write in several lines.
+// oneLine joins the lines of an error from errors.Join or pgx.
 func oneLine(err error) string {
 	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ").Replace(err.Error())
 }
@@ -86,7 +86,7 @@ func runProcess(
 		return err
 	}
 	if err := env.Config.insist(env.Config.plain()); err != nil {
-		return err // before anything is opened
+		return err // before any resource is opened
 	}
 	logger, err := telemetry.NewLogger(os.Stdout, env.Config.LogLevel, env.Config.LogFormat)
 	if err != nil {
@@ -106,7 +106,7 @@ func runProcess(
 	return nil
 }
 
-// untilSignal is a context that ends with the first signal to stop.
+// untilSignal returns a context that ends with the first stop signal.
 func untilSignal(ctx context.Context) context.Context {
 	ctx, stop := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)

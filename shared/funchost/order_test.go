@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// The finish of a batch runs beside the next batch, which publishes at once when it has something to reject.
-func TestABatchWithSomethingToRejectPublishesAfterTheOneBefore(t *testing.T) {
+// The finish of a batch runs beside the next batch, which publishes at once if it rejects a record.
+func TestABatchWithARejectedRecordPublishesAfterTheOneBefore(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string][]string{
 		"a refused item": {"good", "bad"}, "a record that cannot be read": {"garbage", "good"},
@@ -53,13 +53,13 @@ func publishesInOrder(t *testing.T, second []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan error, 1)
+	handledErr := make(chan error, 1)
 	go func() {
 		finish, err := h.consume(t.Context(), messages(t, second...))
 		if err == nil {
 			err = finish()
 		}
-		heard <- err
+		handledErr <- err
 	}()
 	synctest.Wait()
 	if len(published) > 0 {
@@ -69,7 +69,7 @@ func publishesInOrder(t *testing.T, second []string) {
 	if err := finish(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-heard; err != nil {
+	if err := <-handledErr; err != nil {
 		t.Fatal(err)
 	}
 	if len(published) == 0 || published[0] != jobevent.TypeStatus || !slices.Contains(published, jobevent.TypeRejected) {
@@ -77,15 +77,15 @@ func publishesInOrder(t *testing.T, second []string) {
 	}
 }
 
-// A batch can have more items than one Handle gets: the workers must not wait for the last of them.
-func TestWhatFollowsFromAPartIsPublishedWhileTheNextIsHandled(t *testing.T) {
+// A batch can have more items than one call of Handle: workers must not wait for the last item.
+func TestTheEventsOfAPartArePublishedWhileTheNextIsHandled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sent, handled := make(chan int, 3), 0
 		h, err := newHost(Config{FuncTransport: TransportHTTP, Sink: "http://127.0.0.1:1", Ticks: ticksOn}.withDefaults(), Function{
 			Name: "test", Handle: func(_ context.Context, batch []jobevent.Item) (answers []jobevent.Item, err error) {
 				if handled++; handled > 1 {
-					<-sent // of the part before
+					<-sent // the events of the part before
 				}
 				for _, it := range batch {
 					answers = append(answers, ofJob(t, jobevent.TypeStatus, "after "+it.ID(), it.JobID()))
@@ -120,7 +120,7 @@ func TestWhatFollowsFromAPartIsPublishedWhileTheNextIsHandled(t *testing.T) {
 	})
 }
 
-// messages are records of commands with these ids; garbage is no event.
+// messages returns records of commands with these ids; garbage is not an event.
 func messages(t *testing.T, ids ...string) []*sarama.ConsumerMessage {
 	t.Helper()
 	records := make([]*sarama.ConsumerMessage, len(ids))

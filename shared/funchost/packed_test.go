@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// packedOf is one event of version 2 with items of these ids, and after them items that cannot be read.
+// packedOf returns one event of version 2 with items of these ids, followed by unreadable items.
 func packedOf(t *testing.T, events []jobevent.Item, unreadable ...string) event.Event {
 	t.Helper()
 	packed, _ := jobevent.Pack(events)
@@ -35,7 +35,7 @@ func packedOf(t *testing.T, events []jobevent.Item, unreadable ...string) event.
 	return e
 }
 
-// sendEvents puts events before the function as they are, and signs them with the place's keys.
+// sendEvents publishes events to the function's topic unchanged, signed with the place's keys.
 func (p *place) sendEvents(events ...event.Event) {
 	p.t.Helper()
 	keys, err := eventkeys.Open(p.cfg.EventKeysFile)
@@ -89,7 +89,7 @@ func TestEventsOfBothVersionsAreHandledJobByJobInTheirOrder(t *testing.T) {
 	}))
 	p.sendEvents(packedOf(t, p.events(50, 51)))
 	if order := again.wait(t, 1); order[0] != "50" {
-		t.Errorf("acknowledged events were heard again: %v", order)
+		t.Errorf("acknowledged events were delivered again: %v", order)
 	}
 }
 
@@ -113,9 +113,9 @@ func TestManyItemsAreHandledInSeveralBatches(t *testing.T) {
 	}
 }
 
-// Items that cannot be read, that are refused and at which the handler panics: each is a dead letter, signed so that a
-// redrive of it is believed, and the others are handled.
-func TestABadItemIsADeadLetterAlone(t *testing.T) {
+// Items that are unreadable or refused, or with which the handler panics, are each rejected, in a signed event so that
+// a redrive is accepted. The other items are handled.
+func TestABadItemIsRejectedAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.EventKeysFile, p.cfg.EventSign, p.cfg.EventVerify = newKeysFile(t), verifyAll, verifyAll
@@ -171,7 +171,7 @@ func TestABadItemIsADeadLetterAlone(t *testing.T) {
 	}
 }
 
-func TestAnEventWhoseItemsCannotBeReadIsOneDeadLetter(t *testing.T) {
+func TestAnEventWithUnreadableItemsIsRejectedOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	rejected, got := p.rejected(), newSeen()
@@ -197,7 +197,7 @@ func TestAnUnsignedEventIsRefusedWithAllItsItems(t *testing.T) {
 	p := newPlace(t)
 	rejected := p.rejected()
 	forged := packedOf(t, p.events(0, 5))
-	p.sendEvents(forged) // before there are keys
+	p.sendEvents(forged) // unsigned: there are no keys yet
 	p.cfg.EventKeysFile, p.cfg.EventSign, p.cfg.EventVerify = newKeysFile(t), verifyAll, verifyAll
 	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		t.Errorf("handled %v", batch)
@@ -210,7 +210,7 @@ func TestAnUnsignedEventIsRefusedWithAllItsItems(t *testing.T) {
 	}
 }
 
-// post has a site handle an event.
+// post sends an event to a site.
 func (s *site) post(e event.Event) answered {
 	s.t.Helper()
 	headers := []string{
@@ -235,7 +235,7 @@ func someJobs(t *testing.T, n int) (events []jobevent.Item) {
 	return events
 }
 
-func TestOverHTTPABadItemIsADeadLetterAlone(t *testing.T) {
+func TestOverHTTPABadItemIsRejectedAlone(t *testing.T) {
 	t.Parallel()
 	path, got := newKeysFile(t), newSeen()
 	s := newSite(t, Config{EventKeysFile: path}, Function{
@@ -283,8 +283,8 @@ func TestOverHTTPABadItemIsADeadLetterAlone(t *testing.T) {
 	}
 }
 
-// The event's answer is the only one about its items: it must not be a good one before the dead letters are safe.
-func TestOverHTTPAnEventComesAgainUntilTheDeadLettersAreThere(t *testing.T) {
+// An event has one answer for all its items: it must not be a 2xx before the rejections are published.
+func TestOverHTTPAnEventComesAgainUntilItsRejectionsArePublished(t *testing.T) {
 	t.Parallel()
 	var up atomic.Bool
 	letters := newSeen()
@@ -309,7 +309,7 @@ func TestOverHTTPAnEventComesAgainUntilTheDeadLettersAreThere(t *testing.T) {
 	letters.wait(t, 1)
 }
 
-func TestOverHTTPTroubleThatIsNoItemsFaultIsAnsweredSoThatTheEventComesAgain(t *testing.T) {
+func TestOverHTTPATemporaryFailureMakesTheEventComeAgain(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	s := newSite(t, Config{}, Function{
@@ -317,7 +317,7 @@ func TestOverHTTPTroubleThatIsNoItemsFaultIsAnsweredSoThatTheEventComesAgain(t *
 			switch calls.Add(1) {
 			case 1:
 				return nil, fmt.Errorf("no: %w", jobevent.ErrInvalid)
-			case 2: // of one half
+			case 2: // for one half
 				return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "status", uuid.New())}, nil
 			}
 			return nil, errors.New("store away")
@@ -353,7 +353,7 @@ func newPackingPublisher(t *testing.T, answer http.HandlerFunc) *publisher {
 	return p
 }
 
-func TestWhatIsPublishedTogetherIsOneSignedRequest(t *testing.T) {
+func TestItemsPublishedTogetherAreOneSignedRequest(t *testing.T) {
 	t.Parallel()
 	path := newKeysFile(t)
 	keys, err := eventkeys.Open(path)
@@ -394,7 +394,7 @@ func TestWhatIsPublishedTogetherIsOneSignedRequest(t *testing.T) {
 	}
 }
 
-func TestWhatASinkDoesNotTakeIsLeftJobByJob(t *testing.T) {
+func TestUnsentItemsAreReturnedJobByJob(t *testing.T) {
 	t.Parallel()
 	p := newPackingPublisher(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Ce-Type") == jobevent.TypesCreated {
@@ -416,7 +416,7 @@ func TestWhatASinkDoesNotTakeIsLeftJobByJob(t *testing.T) {
 	}
 }
 
-// The API would show a state of which the sink has refused the rest.
+// Otherwise the API would show a state whose other events the sink has refused.
 func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 	t.Parallel()
 	got := newSeen()
@@ -441,7 +441,7 @@ func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 	}
 }
 
-func TestOneEventThatCannotBePublishedHoldsUpNoneThatItIsPackedWith(t *testing.T) {
+func TestAnUnpublishableItemDoesNotHoldUpItsEvent(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.cfg.EventsVersion = 2

@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 		processMain()
 		return
 	}
-	// The circuit breaker of a closed sarama producer sleeps out its ten seconds.
+	// The circuit breaker of a closed sarama producer goes on sleeping for ten seconds.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
 }
 
-// place is where one test has Kafka to itself: a function hears the queue in and says to the queue out.
+// place has topics for one test: a function consumes the queue in and publishes to the queue out.
 type place struct {
 	t       *testing.T
 	cfg     Config
@@ -43,7 +43,7 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// createTopics: the order of a topic's very first events would be a matter of luck on Apache Kafka.
+// createTopics creates the topics first: on Apache Kafka the order of the first events of a new topic is random.
 func (p *place) createTopics() {
 	p.t.Helper()
 	topics := jobevent.Topics([]string{p.in, p.out})
@@ -62,7 +62,7 @@ func placeOn(t *testing.T, brokers []string) *place {
 	}
 }
 
-// eventsVersion lets all of these tests run with events of version 2, by EVENTS_VERSION.
+// eventsVersion returns the version of events with which these tests run; EVENTS_VERSION sets it.
 func eventsVersion(t *testing.T) (version int) {
 	t.Helper()
 	if text := os.Getenv("EVENTS_VERSION"); text != "" {
@@ -74,7 +74,7 @@ func eventsVersion(t *testing.T) (version int) {
 	return version
 }
 
-// unpacked are the items of an event.
+// unpacked returns the items of an event.
 func unpacked(t *testing.T, e event.Event) []jobevent.Item {
 	t.Helper()
 	items, err := jobevent.Unpack(e)
@@ -89,12 +89,12 @@ func unpacked(t *testing.T, e event.Event) []jobevent.Item {
 	})
 }
 
-// function hears the queue in.
+// function returns a function that consumes the queue in.
 func (p *place) function(handle Handle) Function {
 	return Function{Name: p.name, Topics: []string{jobevent.RunTopic(p.in)}, Handle: handle}
 }
 
-// event is of a queue; all have the same key, and so the same partition.
+// event returns an event for a queue. All have the same key, and so the same partition.
 func (p *place) event(queue, id string) jobevent.Item {
 	p.t.Helper()
 	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{Function: "test", ID: id, Key: "k", Queue: queue}, struct{}{})
@@ -104,7 +104,7 @@ func (p *place) event(queue, id string) jobevent.Item {
 	return e
 }
 
-// answers are what a handler says to a batch: one event each, with the id of the heard one.
+// answers returns what a handler publishes for a batch: one event for each item, with the item's id.
 func (p *place) answers(batch []jobevent.Item) []jobevent.Item {
 	var say []jobevent.Item
 	for _, e := range batch {
@@ -113,7 +113,7 @@ func (p *place) answers(batch []jobevent.Item) []jobevent.Item {
 	return say
 }
 
-// send has events of version 1 from … to-1 for the function: a record each.
+// send publishes the events from … to-1 of version 1 to the function, in a record each.
 func (p *place) send(from, to int) {
 	p.t.Helper()
 	var events []jobevent.Item
@@ -132,7 +132,7 @@ func (p *place) send(from, to int) {
 	}
 }
 
-// sendRaw puts any record before the function.
+// sendRaw publishes any record to the function's topic.
 func (p *place) sendRaw(value []byte, headers ...sarama.RecordHeader) {
 	p.t.Helper()
 	cfg, err := p.cfg.Kafka.Sarama()
@@ -152,7 +152,7 @@ func (p *place) sendRaw(value []byte, headers ...sarama.RecordHeader) {
 	}
 }
 
-// run hosts f until the test, or the returned function, stops it. That gives Run's error.
+// run hosts f until the test ends or the returned function stops it, which returns Run's error.
 func (p *place) run(f Function) (stop func() error) {
 	p.t.Helper()
 	return start(p.t, p.cfg, f)
@@ -171,7 +171,7 @@ func start(t *testing.T, cfg Config, f Function) (stop func() error) {
 	return stop
 }
 
-// tail collects what is said on a topic from now on, of those events that are this test's.
+// tail collects the events of this test that are published to a topic from now on.
 func (p *place) tail(topic string, ours func(jobevent.Item) bool) *seen {
 	t := p.t
 	p.t.Helper()
@@ -206,7 +206,7 @@ func (p *place) tail(topic string, ours func(jobevent.Item) bool) *seen {
 
 func (p *place) answered() *seen { return p.tail(jobevent.RunTopic(p.out), nil) }
 
-// rejected collects the dead letters of this test's records, by their offset.
+// rejected collects the reports of this test's rejected records, by their offset.
 func (p *place) rejected() *seen {
 	return p.tail(jobevent.TopicDeadLetter, func(e jobevent.Item) bool {
 		data, err := jobevent.Decode[jobevent.Rejected](e)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// processEnv makes the test binary a function's process; its value says which.
+// processEnv makes the test binary a function's process; its value selects the function.
 const processEnv = "FUNCHOST_TEST_PROCESS"
 
 func processMain() {
@@ -31,7 +31,7 @@ func processMain() {
 	})
 }
 
-// newProcess is a function's process with the environment of a good one, and with the given changes.
+// newProcess returns a function's process with a valid environment and the given changes.
 func newProcess(t *testing.T, kind string, env ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -88,7 +88,7 @@ func TestAStopThatTakesTooLongEndsWithOne(t *testing.T) {
 	}
 }
 
-func TestAProcessThatCannotStartSaysWhyInOneLine(t *testing.T) {
+func TestAProcessThatCannotStartLogsTheReasonInOneLine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ env, want string }{
 		{"DATABASE_URL=", `DATABASE_URL: is not set`},
@@ -119,7 +119,7 @@ func TestAProcessThatCannotStartSaysWhyInOneLine(t *testing.T) {
 	}
 }
 
-// failed returns the one line that a process leaves that cannot start.
+// failed returns the line that a process logs when it cannot start.
 func failed(t *testing.T, env ...string) []byte {
 	t.Helper()
 	cmd := newProcess(t, "good", env...)
@@ -141,7 +141,7 @@ type output struct {
 	text  strings.Builder
 }
 
-// runUntil starts a process and signals it when it has said the line.
+// runUntil starts a process, and signals it when it has printed the line.
 func runUntil(t *testing.T, cmd *exec.Cmd, line string, signal syscall.Signal) *output {
 	t.Helper()
 	pipe, err := cmd.StdoutPipe()
@@ -167,7 +167,7 @@ func (o *output) until(t *testing.T, line string) {
 			return
 		}
 	}
-	t.Fatalf("never said %q: %s", line, &o.text)
+	t.Fatalf("never printed %q: %s", line, &o.text)
 }
 
 func (o *output) wait() error {

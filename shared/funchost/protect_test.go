@@ -12,15 +12,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// door is a function with HTTP of its own.
-func door(t *testing.T, handler http.HandlerFunc, serving httpserver.Timeouts) *site {
+// newHTTPSite returns a site whose function has HTTP of its own.
+func newHTTPSite(t *testing.T, handler http.HandlerFunc, serving httpserver.Timeouts) *site {
 	t.Helper()
 	return newSite(t, Config{FuncTransport: TransportKafka, timeouts: serving}, Function{HTTP: handler})
 }
 
-func TestBrowsersAreToldToDoNothingWithAnAnswer(t *testing.T) {
+func TestAnswersHaveTheHeadersThatRestrictBrowsers(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newHTTPSite(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/page" {
 			w.Header().Set("Content-Security-Policy", "default-src 'self'")
 		}
@@ -64,7 +64,7 @@ func TestBrowsersAreToldToDoNothingWithAnAnswer(t *testing.T) {
 	}
 }
 
-func TestThereIsNoDebuggingFromOutside(t *testing.T) {
+func TestDebuggingIsNotServed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, Config{}, Function{Tick: neverTick})
 	for _, path := range []string{"/debug", "/debug/pprof/", "/debug/pprof/heap", "/debug/vars", "/debug/requests"} {
@@ -74,7 +74,7 @@ func TestThereIsNoDebuggingFromOutside(t *testing.T) {
 	}
 }
 
-func TestAPageOfSomebodyElseSendsNoEvents(t *testing.T) {
+func TestAPageOfAnotherSiteCannotSendEvents(t *testing.T) {
 	t.Parallel()
 	handled := 0
 	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, _ []jobevent.Item) ([]jobevent.Item, error) {
@@ -115,7 +115,7 @@ func TestACompressedEventIsRefused(t *testing.T) {
 
 func TestHeadersHaveALimit(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(http.ResponseWriter, *http.Request) {}, httpserver.Timeouts{})
+	s := newHTTPSite(t, func(http.ResponseWriter, *http.Request) {}, httpserver.Timeouts{})
 	const request = "GET /%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: %s\r\n%s\r\n"
 	fill := httpserver.MaxHeader - len(fmt.Sprintf(request, "", "", ""))
 	for name, c := range map[string]struct {
@@ -138,10 +138,10 @@ func TestHeadersHaveALimit(t *testing.T) {
 	}
 }
 
-// docs/errors.md describes these answers: net/http gives them before any handler runs, and lets nobody change them.
-func TestNetHTTPAnswersWhatIsNoRequestInPlainText(t *testing.T) {
+// docs/errors.md describes these answers: net/http sends them before any handler runs, and no handler can change them.
+func TestNetHTTPAnswersInvalidRequestsInPlainText(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler was asked") }, httpserver.Timeouts{})
+	s := newHTTPSite(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler was asked") }, httpserver.Timeouts{})
 	for request, want := range map[string]string{
 		"GET /api/jobs/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                 "400 Bad Request",
 		"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n":                  "400 Bad Request",
@@ -160,4 +160,4 @@ func TestNetHTTPAnswersWhatIsNoRequestInPlainText(t *testing.T) {
 	}
 }
 
-var patient = time.Minute // how long a test waits for what must come
+var patient = time.Minute // how long a test waits for an event that must come

@@ -22,27 +22,27 @@ import (
 type publisher struct {
 	meter   telemetry.Meter
 	tracing *telemetry.Tracing
-	over    string          // what carries the events
-	keys    *eventkeys.Keys // nil: nothing is signed
+	over    string          // the name of the transport
+	keys    *eventkeys.Keys // nil: no event is signed
 	pack    func(items []jobevent.Item) (events []event.Event, of [][]int)
-	// send tries once, in any order, and returns the events that were published.
+	// send publishes events once, in any order, and returns those that were published.
 	send    func(ctx context.Context, events []event.Event) (sent []event.Event, err error)
 	close   func()
-	trouble telemetry.Trouble // of those who insist
+	trouble telemetry.Trouble // of insist
 }
 
-// unsent is the error of a try after which only some items have to be published again.
+// unsent is an error after which only some items have to be published again.
 type unsent struct {
 	items []jobevent.Item
-	after time.Duration // what the sink asked us to wait
+	after time.Duration // the pause that the sink asked for
 	err   error
 }
 
 func (u *unsent) Error() string { return u.err.Error() }
 func (u *unsent) Unwrap() error { return u.err }
 
-// NewPublisher publishes events as a function's host does, for programs that are not hosted.
-// Nothing connects before the first events.
+// NewPublisher returns a Publish like that of a function's host, for programs that are not hosted. It connects with the
+// first events.
 func NewPublisher(cfg Config) (Publish, func(), error) {
 	p, err := newPublisher(cfg, telemetry.NewMeter("unhosted"))
 	if err != nil {
@@ -51,8 +51,8 @@ func NewPublisher(cfg Config) (Publish, func(), error) {
 	return p.publish, p.close, nil
 }
 
-// errAlone is the error of a function of MainWithoutDatabase that publishes.
-var errAlone = errors.New("the function talks to no broker, and published something")
+// errAlone is the error if a function of MainWithoutDatabase publishes.
+var errAlone = errors.New("the function has no broker, but published an event")
 
 func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 	keys, err := cfg.signer()
@@ -110,15 +110,15 @@ func Unpublished(items []jobevent.Item, err error) []jobevent.Item {
 	return items
 }
 
-// publish is a Publish. The status of a job of which the sink refused another item is held back: the API would show
-// FAILED, no report would ask again, and the dead letter would be lost. The API asks for the job while
-// it has not seen that version, so both are published again until the sink takes them.
+// publish is a Publish. If the sink refuses an item of a job, the job's status is held back. Otherwise the API would
+// show FAILED, request no report, and the dead letter would be lost. Since the API requests reports until it has seen
+// that version, both items are published again until the sink accepts them.
 func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 	rest := phases(items)
 	for i := range rest {
 		phase, began := rest[i], time.Now()
 		if len(phase) == 0 {
-			continue // all of it was held back
+			continue // all items were held back
 		}
 		traced, done := p.tracing.Publish(ctx, p.over, phase)
 		sent, left, err := p.sendPacked(ctx, traced)
@@ -135,15 +135,15 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 		if partly := (*sink.Unsent)(nil); errors.As(err, &partly) {
 			after = partly.After
 		}
-		// Untraced: each try has a span beside the last one's, not below it.
+		// Untraced: the span of each try stands beside that of the last one, not below it.
 		again := append([][]jobevent.Item{pick(phase, left)}, rest[i+1:]...)
 		return &unsent{items: slices.Concat(again...), after: after, err: err}
 	}
 	return nil
 }
 
-// sendPacked sends items in events. It returns the places of those that were published, and of those that have to be
-// published again; the sink has refused the others.
+// sendPacked sends items in events. It returns the indexes of the items that were published, and of those that have to
+// be published again; the sink has refused the others.
 func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (published, left []int, err error) {
 	events, of := p.pack(items)
 	p.keys.Sign(events)
@@ -167,7 +167,7 @@ func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (publ
 	return itemsOf(sent), itemsOf(events), err
 }
 
-// pick returns the items at these places, in the order of the items.
+// pick returns the items with these indexes, in their order.
 func pick(items []jobevent.Item, places []int) []jobevent.Item {
 	slices.Sort(places)
 	picked := make([]jobevent.Item, len(places))
@@ -177,9 +177,8 @@ func pick(items []jobevent.Item, places []int) []jobevent.Item {
 	return picked
 }
 
-// phases splits items so that each phase has to be acknowledged before the next is sent: the
-// job-status of a job comes after all other events about it, or the API, which has seen it, would not
-// ask for what got lost.
+// phases splits items into phases, each of which must be acknowledged before the next one is sent: a job's status comes
+// after all other events about the job. Otherwise the API could have the status and not request events that were lost.
 func phases(items []jobevent.Item) [][]jobevent.Item {
 	others := map[uuid.UUID]bool{}
 	for i := range items {
@@ -201,8 +200,8 @@ func phases(items []jobevent.Item) [][]jobevent.Item {
 	return slices.DeleteFunc([][]jobevent.Item{first, last}, func(phase []jobevent.Item) bool { return len(phase) == 0 })
 }
 
-// withoutRefused leaves out the statuses of the jobs of which something was refused. settled are the places of those of
-// the phase that were published, or are left for the next try; the others were refused.
+// withoutRefused removes the statuses of jobs of which an item was refused. settled has the indexes of the phase's
+// items that were published or are left for the next try; the others were refused.
 func withoutRefused(statuses, phase []jobevent.Item, settled []int) []jobevent.Item {
 	if len(settled) >= len(phase) {
 		return statuses
@@ -220,11 +219,11 @@ func withoutRefused(statuses, phase []jobevent.Item, settled []int) []jobevent.I
 	return slices.DeleteFunc(slices.Clone(statuses), func(it jobevent.Item) bool { return refused[it.JobID()] })
 }
 
-// insist publishes until everything is acknowledged or ctx ends. What can never be published is
-// logged and left out: it must not hold up everything behind it.
+// insist publishes until all items are acknowledged or ctx ends. It logs and skips items that can never be published:
+// they must not hold up the items behind them.
 func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
 	if len(items) == 0 {
-		return nil // an empty publication proves nothing
+		return nil // publishing no item does not show that the broker works
 	}
 	wait := retry.Backoff(firstRetry, lastRetry)
 	for {
@@ -253,7 +252,7 @@ func (p *publisher) insistOnValid(ctx context.Context, items []jobevent.Item, er
 		p.meter.Refused(items[0])
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
 			append(telemetry.FieldsOf(items[0]), "error", err)...)
-		p.trouble.Note(ctx, nil) // nothing is left that fails
+		p.trouble.Note(ctx, nil) // no failing item is left
 		return nil
 	}
 	half := len(items) / 2
@@ -263,7 +262,7 @@ func (p *publisher) insistOnValid(ctx context.Context, items []jobevent.Item, er
 	return p.insist(ctx, items[half:])
 }
 
-// isStatus: that a job is deleted is the last of its statuses.
+// isStatus reports whether an item is a status: the deletion is the last status of a job.
 func isStatus(it *jobevent.Item) bool {
 	return it.Type() == jobevent.TypeStatus || it.Type() == jobevent.TypeDeleted
 }

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// backlogFor is how long publishing goes on altogether. All of it is state that a sweeper publishes again.
+	// backlogFor bounds how long publishing in the background goes on. A sweeper republishes the rest.
 	backlogFor = time.Minute
-	// backlogBytes is what may be on its way out after its answer was given; eventWeight is an event's without its data.
+	// backlogBytes bounds the events that are published after the answer; eventWeight is the weight of an event without
+	// its data.
 	backlogBytes = 32 << 20
 	eventWeight  = 2 << 10
 )
 
-// backlog is what follows from events that were answered before it was published.
+// backlog publishes events in the background, after the event from which they follow was answered.
 type backlog struct {
-	room    *semaphore.Weighted // of bytes
+	room    *semaphore.Weighted // in bytes
 	under   sync.WaitGroup
 	trouble telemetry.Trouble
 
@@ -30,7 +31,7 @@ type backlog struct {
 	end context.CancelFunc
 }
 
-// newBacklog makes one whose publishing ends with ctx.
+// newBacklog returns a backlog whose publishing ends with ctx.
 func newBacklog(ctx context.Context) *backlog {
 	b := &backlog{
 		room:    semaphore.NewWeighted(backlogBytes),
@@ -40,18 +41,18 @@ func newBacklog(ctx context.Context) *backlog {
 	return b
 }
 
-// finish waits for what is under way, and ends it after a while.
+// finish waits until publishing has ended, and ends it after a while.
 func (b *backlog) finish(atMost time.Duration) {
 	defer time.AfterFunc(atMost, b.end).Stop()
 	b.under.Wait()
 }
 
-var errNoRoom = errors.New("too much is on its way to the sink")
+var errNoRoom = errors.New("too many events wait for the sink")
 
-// publishSoon publishes what follows from a transaction that has committed. It returns when that is done, or after
-// PUBLISH_WAIT: the caller must have its answer before it gives up, or it brings the event again and the slow sink gets
-// everything twice. What is not published then is so in the background; what does not fit there, or takes too long, is
-// left to the sweepers.
+// publishSoon publishes the events that follow from a committed transaction. It returns when they are published, or
+// after PUBLISH_WAIT: if the client gave up before it had an answer, it would send its event again, and a slow sink
+// would receive everything twice. The rest is published in the background. Events that do not fit there, or take too
+// long, are left to the sweepers.
 func (h *host) publishSoon(ctx context.Context, say []jobevent.Item) {
 	if len(say) == 0 {
 		return

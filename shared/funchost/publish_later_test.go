@@ -23,7 +23,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newReceiver is a host that takes events over HTTP in a bubble with its own time; send gets what it publishes.
+// newReceiver returns a host that receives events over HTTP in a bubble with its own time; send receives what it
+// publishes.
 func newReceiver(
 	t *testing.T, handle Handle, send func(context.Context, []event.Event) ([]event.Event, error),
 ) *host {
@@ -34,7 +35,8 @@ func newReceiver(
 	return h
 }
 
-// deliver brings an event as a Trigger does: 45 s of patience, again after 503 and after no answer.
+// deliver sends an event like a Trigger: it waits 45 s for an answer, and sends the event again after 503 or without an
+// answer.
 func deliver(h *host, id string) (tries int) {
 	for tries = 1; tries <= 11; tries++ {
 		ctx, cancel := context.WithTimeout(context.Background(), 45*time.Second)
@@ -60,7 +62,7 @@ type slowSink struct {
 	got map[string]int // by event id
 }
 
-func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event.Event, err error) {
+func (s *slowSink) send(ctx context.Context, events []event.Event) (sent []event.Event, err error) {
 	var all sync.WaitGroup
 	for _, e := range events {
 		all.Go(func() {
@@ -77,9 +79,9 @@ func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event
 	return events, nil
 }
 
-// The answer came after the sink's, or as a 503 when that took longer than 10 s; the event was brought again,
-// and all that follows from it published again: the slow sink multiplied its own load.
-func TestASlowSinkGetsEachEventOnce(t *testing.T) {
+// If the answer waited for a slow sink, the client would send its event again, and all events that follow would be
+// published again: the sink would multiply its own load.
+func TestASlowSinkReceivesEachEventOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sink := slowSink{got: map[string]int{}}
@@ -114,14 +116,14 @@ func TestASlowSinkGetsEachEventOnce(t *testing.T) {
 	})
 }
 
-// The store has it, and the sweepers say what the sink did not take: no reason to bring the event again.
-func TestAnEventIsAnsweredWhileTheSinkIsAway(t *testing.T) {
+// The store has the event, and the sweepers republish what the sink did not accept: the client need not send it again.
+func TestAnEventIsAnsweredWhileTheSinkIsUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		handled := 0
 		h := newReceiver(t, func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 			handled++
-			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "1", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
 			return nil, &sink.Unsent{Events: events, Err: errors.New("away")}
 		})
@@ -139,14 +141,14 @@ func TestAnEventIsAnsweredWhileTheSinkIsAway(t *testing.T) {
 	})
 }
 
-// What is on its way out after its answer is bounded: more than that is left to the sweepers at once.
+// The events that are published after their answer are bounded: the rest is left to the sweepers at once.
 func TestTheBacklogIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		under := 0
 		var mu sync.Mutex
 		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-			e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{ID: "said " + batch[0].ID(), JobID: uuid.New()},
+			e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{ID: "follows from " + batch[0].ID(), JobID: uuid.New()},
 				strings.Repeat("x", 1<<20))
 			return []jobevent.Item{e}, err
 		}, func(ctx context.Context, events []event.Event) ([]event.Event, error) {
@@ -174,12 +176,12 @@ func TestTheBacklogIsBounded(t *testing.T) {
 	})
 }
 
-// A stop waits for what is on its way out, and not for all of its minute.
+// A stop waits for background publishing, but not for its whole minute.
 func TestAStopEndsTheBacklogInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newReceiver(t, func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
-			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "1", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
 			return nil, &sink.Unsent{Events: events, Err: errors.New("away")}
 		})
@@ -191,8 +193,8 @@ func TestAStopEndsTheBacklogInTime(t *testing.T) {
 	})
 }
 
-// A caller that finds all slots taken gets that answer while it still listens: nothing has been done yet.
-func TestWhoFindsNoSeatIsToldSoBeforeItGivesUp(t *testing.T) {
+// If all slots are taken, the client gets an answer before it gives up: its request has had no effect yet.
+func TestARequestWithoutASlotIsAnsweredBeforeItsClientGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newReceiver(t, nil, nil)
@@ -207,7 +209,7 @@ func TestWhoFindsNoSeatIsToldSoBeforeItGivesUp(t *testing.T) {
 	})
 }
 
-// A request that is broken off is an event that the sink may have: whoever publishes it again doubles the load.
+// The sink may have received the event of an aborted request: publishing it again would double the load.
 func TestARequestToTheSinkOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	came, release, taken := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -232,8 +234,9 @@ func TestARequestToTheSinkOutlivesItsCaller(t *testing.T) {
 	}
 }
 
-// A dead letter that the sink refuses was passed by its job's status, and nobody asked for it again.
-func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
+// If the status were published after a refused dead letter, the API would not request a report, and the dead letter
+// would be lost.
+func TestAStatusIsHeldBackBehindARefusedDeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []int{301, 401, 403, 413} {
 		t.Run(http.StatusText(refusal), func(t *testing.T) {
@@ -254,7 +257,7 @@ func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 				switch id := r.Header.Get("Ce-Id"); {
 				case id == fine.String()+".1.dead" && away:
 					away = false
-					w.WriteHeader(http.StatusInternalServerError) // so that the rest goes into a second try
+					w.WriteHeader(http.StatusInternalServerError) // so that the rest is retried
 				case id == refused.String()+".1.dead" && !allowed:
 					w.WriteHeader(refusal)
 				default:
@@ -268,7 +271,7 @@ func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 				t.Errorf("the sink took %v", taken)
 			}
 			allowed, taken = true, nil
-			if err := p.insist(within(t, time.Minute), events[:2]); err != nil { // as an answer to the API's report
+			if err := p.insist(within(t, time.Minute), events[:2]); err != nil { // as the answer to the API's report
 				t.Fatal(err)
 			}
 			if len(taken) != 2 || taken[1] != refused.String()+".v2" {
@@ -278,7 +281,7 @@ func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftToPublishIsWhatTheSinkDidNotTake(t *testing.T) {
+func TestUnpublishedReturnsTheItemsThatTheSinkDidNotAccept(t *testing.T) {
 	t.Parallel()
 	p := &publisher{
 		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"}, pack: jobevent.Events,

@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
+func TestPublishingWaitsForAnUnavailableBroker(t *testing.T) {
 	t.Parallel()
 	port, err := freeport.Pick()
 	if err != nil {
@@ -32,7 +32,7 @@ func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = broker.Stop() }) // the one that runs then
+	t.Cleanup(func() { _ = broker.Stop() }) // the broker that runs then
 	p := placeOn(t, broker.Brokers())
 	answered := p.answered()
 	p.send(0, 10)
@@ -72,7 +72,7 @@ func unpublishable(t *testing.T, typ, data string) jobevent.Item {
 	return it
 }
 
-func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
+func TestUnpublishableItemsDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	answered := p.answered()
@@ -96,7 +96,7 @@ func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
 	answered.wait(t, 4)
 }
 
-func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
+func TestPublishingNoItemDoesNotEndAFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &publisher{
@@ -107,15 +107,15 @@ func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		if err := p.insist(ctx, []jobevent.Item{{}}); err == nil {
-			t.Error("it was said")
+			t.Error("it was published")
 		}
 		if err := p.insist(t.Context(), nil); err != nil || !p.trouble.Ongoing() {
-			t.Errorf("nothing: %v, and the trouble is over: %t", err, !p.trouble.Ongoing())
+			t.Errorf("no item: %v, and the failure is over: %t", err, !p.trouble.Ongoing())
 		}
 	})
 }
 
-func TestWhatIsSaidNamesWhatWasHandled(t *testing.T) {
+func TestAPublishedItemNamesTheHandledOne(t *testing.T) {
 	t.Parallel()
 	jobs := []uuid.UUID{uuid.New(), uuid.New()}
 	handled := []jobevent.Item{
@@ -135,7 +135,7 @@ func TestWhatIsSaidNamesWhatWasHandled(t *testing.T) {
 	}
 }
 
-func TestARejectedRecordFitsIntoARecord(t *testing.T) {
+func TestTheReportOfARejectedRecordFitsIntoARecord(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	rejected := p.rejected()

@@ -14,15 +14,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// readEvent reads the one event of a request, binary or structured. Its errors are apierrors; the event
-// is zero then.
+// readEvent reads the only event of a request, in binary or structured mode. Its errors are apierrors; then the event
+// is zero.
 func readEvent(w http.ResponseWriter, r *http.Request) (event.Event, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return event.Event{}, apierror.New(apierror.UnsupportedMediaType, "an event must not be encoded as %q", encoding)
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		media = "" // a binary event without data needs none
+		media = "" // a binary event without data needs no content type
 	}
 	structured := media == event.ApplicationCloudEventsJSON
 	if !structured && (strings.HasPrefix(media, "application/cloudevents") || r.Header.Get("Ce-Specversion") == "") {

@@ -18,18 +18,19 @@ import (
 const (
 	typePing = "dev.knative.sources.ping"
 
-	// maxRequests are handled at once; more wait their turn.
+	// maxRequests is how many requests are handled at once; further ones wait.
 	maxRequests = 64
 	// PublishPatience is PUBLISH_WAIT's default.
 	PublishPatience = 5 * time.Second
-	// pingPatience is how long one ping goes on ticking while the function has more to do.
+	// pingPatience is how long one ping repeats the tick while the function has more to do.
 	pingPatience = 10 * time.Second
 )
 
-// receive is POST / of a function on HTTP: one event, answered with an empty 202 when it is handled and
-// what follows from it is published, or has taken PUBLISH_WAIT. A bad event is answered so that Knative does not
-// send it again, trouble that is not its fault with 503, so that it does: never after the transaction, or a slow sink
-// would bring the event again, and with it all that follows.
+// receive handles POST / of a function on HTTP. It takes one event, and answers with an empty 202 when the event is
+// handled and the events that follow are published, or after PUBLISH_WAIT. An invalid event gets a status after which
+// Knative does not send it again. A failure that is not due to the event gets a 503, after which Knative does, but
+// never after the transaction has committed: otherwise a slow sink would make Knative send the event again, and all
+// that follow would be published again.
 func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	if err := httpserver.CrossOrigin.Check(r); err != nil {
@@ -87,15 +88,15 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Head
 	return nil
 }
 
-// reportRejected publishes that an event can never be handled. Knative takes it to the dead letters by our answer, too,
-// but without the reason and the topic for which it was meant.
+// reportRejected publishes that an event can never be handled. Knative also passes it to its dead-letter sink because
+// of the answer, but without the reason and the topic.
 func (h *host) reportRejected(ctx context.Context, e event.Event, cause error) {
 	if about, ok := rejectedOverHTTP(h.f.Name, e, rejectedLabel(cause)+": "+cause.Error()); ok {
 		h.publishSoon(ctx, []jobevent.Item{about})
 	}
 }
 
-// rejectedLabel is the kind of an error after which Handle never gets better.
+// rejectedLabel returns the label for a permanent error of Handle.
 func rejectedLabel(err error) string {
 	if isPanic(err) {
 		return telemetry.RejectedPanic
@@ -103,8 +104,8 @@ func rejectedLabel(err error) string {
 	return telemetry.RejectedInvalid
 }
 
-// receivePacked handles the items of an event. Those that can never be handled are dead letters, each by itself, before
-// the event is answered: the answer is about all of them, so Knative keeps none.
+// receivePacked handles the items of an event. It rejects each item that can never be handled by itself, before it
+// answers: the answer concerns all items, so that Knative keeps none of them.
 func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 	good := make([]jobevent.Item, 0, len(items))
 	var rejected []jobevent.Item
@@ -128,8 +129,8 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 	return h.publisher.insist(ctx, rejected)
 }
 
-// settleApart handles items in one batch, or in halves if one of them is to blame for an error. It returns what
-// follows from those that were handled, also beside an error, and those about the items that never can be.
+// settleApart handles items in one batch, or in halves if an error is due to one of them. It returns the items that
+// follow from the handled ones, even beside an error, and those that report items that can never be handled.
 func (h *host) settleApart(ctx context.Context, items []jobevent.Item) (say, rejected []jobevent.Item, err error) {
 	n := len(items)
 	if n == 0 {
@@ -152,7 +153,7 @@ func (h *host) settleApart(ctx context.Context, items []jobevent.Item) (say, rej
 	return say, rejected, nil
 }
 
-// rejectItem notes that an item of an event over HTTP can never be handled and makes the one about it.
+// rejectItem counts an item of an event over HTTP that can never be handled, and returns the item that reports it.
 func (h *host) rejectItem(ctx context.Context, it jobevent.Item, label string, cause error) []jobevent.Item {
 	alone := it.Alone()
 	h.meter.Rejected(label)
@@ -168,8 +169,8 @@ func (h *host) rejectItem(ctx context.Context, it jobevent.Item, label string, c
 
 var errBusy = errors.New("too many events are being handled")
 
-// takeSlot waits until the request may be handled, no longer than an answer waits for the sink: nothing is done yet,
-// and the caller comes again.
+// takeSlot waits until the request may be handled, no longer than an answer waits for the sink: the request has had no
+// effect yet, and the client sends it again.
 func (h *host) takeSlot(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.PublishWait)
 	defer cancel()
@@ -181,8 +182,8 @@ func (h *host) takeSlot(ctx context.Context) bool {
 	}
 }
 
-// ping ticks, and again as long as the function asks for that at once: the next ping may be a minute
-// away. One that comes while another one waits for its turn has nothing to add: that one's tick is still to come.
+// ping ticks, and repeats the tick while the function asks for another one at once: the next ping may be a minute away.
+// A ping that arrives while another one waits for its turn returns: the other one's tick is still to come.
 func (h *host) ping(ctx context.Context) error {
 	select {
 	case h.pinged <- struct{}{}:
@@ -199,10 +200,10 @@ func (h *host) ping(ctx context.Context) error {
 	defer h.endTurn()
 	for ticks := 0; ; ticks++ {
 		say, next, err := h.callTick(ctx)
-		if ctx.Err() == nil { // who does not wait for the end is no sign of trouble
+		if ctx.Err() == nil { // a client that does not wait for the end is not a failure
 			h.ticking.Note(ctx, err)
 		} else if ticks > 0 {
-			return nil // the rest is the next ping's
+			return nil // the next ping continues
 		}
 		if err != nil {
 			return err
@@ -213,7 +214,7 @@ func (h *host) ping(ctx context.Context) error {
 	}
 }
 
-// answerError is the one place that turns an error into a status.
+// answerError is the only place that converts an error to a status.
 func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.Event, err error) {
 	var public *apierror.Error
 	switch {
@@ -239,7 +240,7 @@ func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.E
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(public.Status())
-	_ = json.NewEncoder(w).Encode(map[string]any{ // to a client that has gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has gone
 		"status": public.Status(), "errorCode": public.Code, "message": public.Message,
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Fence names the setting for how long a function keeps the rows by which it knows old records. The rows have to
-// outlive the records: a group that has lost its offsets reads all that its topics still have.
+// Fence names the setting of how long a function keeps the rows by which it recognizes old records. The rows must
+// outlive the records: a group that has lost its offsets reads all records that its topics still have.
 type Fence struct {
 	Setting string
 	Age     time.Duration
@@ -20,9 +20,9 @@ type Fence struct {
 
 const fencePatience = 30 * time.Second
 
-// checkFence asks the brokers once how long they keep the records, and warns where that is longer than the rows are
-// kept. The setting was compared with what `jobweaver topics create` gives a topic, and an operator may have made it
-// otherwise. A broker that is away, or refuses to answer, changes nothing.
+// checkFence asks the brokers once how long they keep records, and warns if that is longer than the rows are kept. The
+// setting itself was compared with the retention that `jobweaver topics create` sets, but an operator may have created
+// a topic with another one. If the broker is unavailable or refuses to answer, the function goes on.
 func (h *host) checkFence(ctx context.Context) {
 	fence := h.f.Fence
 	ctx, cancel := context.WithTimeout(ctx, fencePatience)

@@ -13,8 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// A topic that was made by hand kept records for longer than the rows by which they are known.
-func TestTopicsThatKeepRecordsForTooLongAreWarnedOf(t *testing.T) {
+// A topic that an operator created may keep records for longer than the rows by which they are recognized.
+func TestATooLongRetentionOfATopicIsLogged(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	topic := jobevent.RunTopic(p.in)
@@ -22,7 +22,7 @@ func TestTopicsThatKeepRecordsForTooLongAreWarnedOf(t *testing.T) {
 		what  string
 		age   time.Duration
 		topic string
-		level string // of the only line; empty: there is none
+		level string // of the only log line; empty: there is none
 	}{
 		{"as the code makes it", jobevent.RecordsGone, topic, ""},
 		{"kept for longer than the rows", jobevent.RecordsGone - 1, topic, "WARN"},
@@ -56,7 +56,7 @@ func TestTopicsThatKeepRecordsForTooLongAreWarnedOf(t *testing.T) {
 	}
 }
 
-// chanLog hands on what is logged.
+// chanLog passes log lines on.
 type chanLog chan string
 
 func (c chanLog) Write(text []byte) (int, error) {
@@ -64,7 +64,7 @@ func (c chanLog) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func TestTheBrokersAreAskedAtTheStartAndTheFunctionRunsWhateverTheySay(t *testing.T) {
+func TestTheFunctionRunsWhateverRetentionTheBrokersReport(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func TestTheBrokersAreAskedAtTheStartAndTheFunctionRunsWhateverTheySay(t *testin
 		select {
 		case line = <-log:
 		case <-warned.Done():
-			t.Fatal("nobody warned")
+			t.Fatal("no warning was logged")
 		}
 	}
 	select {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// records are received items with the record of each, index by index.
+// records has received items, and the record of each at the same index.
 type records struct {
 	items []jobevent.Item
 	from  []*sarama.ConsumerMessage
@@ -25,10 +25,10 @@ func (r records) slice(from, to int) records {
 	return records{items: r.items[from:to], from: r.from[from:to]}
 }
 
-// consume is the BatchHandler of a function on Kafka: when it has returned, what follows from the batch is
-// in the store; when finish has, it is published, and the records may be acknowledged. A batch of records can have
-// thousands of items: they are handled in parts, and what follows from a part is published beside the next one, or
-// the workers would wait for all of them.
+// consume is the BatchHandler of a function on Kafka. When it returns, the batch's transactions have committed. When
+// finish returns, the events that follow are published, and the records may be acknowledged. A batch of records can
+// have thousands of items. They are handled in parts, and the events of a part are published while the next part is
+// handled: otherwise workers would wait for all parts.
 func (h *host) consume(ctx context.Context, messages []*sarama.ConsumerMessage) (finish func() error, err error) {
 	received, rejected, err := h.read(ctx, messages)
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *host) consume(ctx context.Context, messages []*sarama.ConsumerMessage) 
 	for n := 0; n < len(received.items); n += maxBatch {
 		part := received.slice(n, min(n+maxBatch, len(received.items)))
 		say, handleErr := h.settlePatiently(ctx, part)
-		// Only one part is ahead: what follows from the part before had the time of this one to be published.
+		// Handling is only one part ahead: the events of the part before could be published meanwhile.
 		if err := published(); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (h *host) consume(ctx context.Context, messages []*sarama.ConsumerMessage) 
 			published = h.startPublishing(ctx, say)
 			continue
 		}
-		if err := h.awaitTurn(ctx); err != nil { // blame publishes at once
+		if err := h.awaitTurn(ctx); err != nil { // since blame publishes at once
 			return nil, err
 		}
 		if err := h.blame(ctx, part, handleErr); err != nil {
@@ -68,8 +68,8 @@ func (h *host) consume(ctx context.Context, messages []*sarama.ConsumerMessage) 
 	return published, nil
 }
 
-// startPublishing publishes the items after those of the batch before, while the caller goes on. It returns a function
-// that waits for the acknowledgement.
+// startPublishing publishes the items in the background, after those of the batch before. It returns a function that
+// waits for the acknowledgement.
 func (h *host) startPublishing(ctx context.Context, items []jobevent.Item) (wait func() error) {
 	before, over := h.previous, make(chan struct{})
 	h.previous = over
@@ -87,7 +87,7 @@ func (h *host) startPublishing(ctx context.Context, items []jobevent.Item) (wait
 	}
 }
 
-// awaitTurn waits until what follows from the batch before is published, which goes on beside this batch.
+// awaitTurn waits until the events of the batch before are published, which happens beside this batch.
 func (h *host) awaitTurn(ctx context.Context) error {
 	if h.previous == nil {
 		return nil
@@ -100,7 +100,7 @@ func (h *host) awaitTurn(ctx context.Context) error {
 	}
 }
 
-// read takes records apart into items, and makes those about what cannot be read.
+// read reads the items of records, and returns the items that report unreadable ones.
 func (h *host) read(
 	ctx context.Context, messages []*sarama.ConsumerMessage,
 ) (received records, rejected []jobevent.Item, err error) {
@@ -127,8 +127,8 @@ func (h *host) read(
 	return received, rejected, nil
 }
 
-// Decode returns the items of a record whose event the keys have signed; nil: none is checked. A record of which
-// nothing can be used is one item with an error. label names the kind of the errors, which never get better.
+// Decode returns the items of a record, and checks the signature of its event; keys nil: it does not. A record that
+// cannot be used at all becomes one item with an error. label names the kind of the errors, which are permanent.
 func Decode(m *sarama.ConsumerMessage, keys *eventkeys.Keys) (items []jobevent.Item, label string) {
 	e, err := kafkaevent.Decode(m)
 	if err == nil {
@@ -153,7 +153,7 @@ func (h *host) settlePatiently(ctx context.Context, received records) ([]jobeven
 	})
 }
 
-// handle has the records handled and publishes what follows.
+// handle handles records, and publishes the events that follow.
 func (h *host) handle(ctx context.Context, received records) error {
 	say, err := h.settlePatiently(ctx, received)
 	if err != nil {
@@ -162,9 +162,9 @@ func (h *host) handle(ctx context.Context, received records) error {
 	return h.publisher.insist(ctx, say)
 }
 
-// blame looks for what in the records is to blame for the error: it halves them until that alone is left, and
-// rejects it. Records that were too much for the database's time limits it halves until they no longer are. The
-// first half is published before the second is handled, so that order holds.
+// blame finds the item that causes the error: it halves the records until only that item is left, and rejects it. If
+// the records were too many for the database's time limits, it halves them until they are not. The first half is
+// published before the second is handled, which keeps the order.
 func (h *host) blame(ctx context.Context, received records, err error) error {
 	n := len(received.items)
 	switch {
@@ -183,8 +183,8 @@ func (h *host) blame(ctx context.Context, received records, err error) error {
 	return h.handle(ctx, received.slice(n/2, n))
 }
 
-// reject notes that an item of a record can never be used and makes the one about it. About a record of the
-// dead letters it makes none: that would be on the same topic, and be rejected like it, again and again.
+// reject counts an item that can never be used, and returns the item that reports it. It reports no record of the
+// dead-letter topic: the report would be on the same topic, and could be rejected like the record, again and again.
 func (h *host) reject(
 	ctx context.Context, m *sarama.ConsumerMessage, it jobevent.Item, label string, cause error,
 ) ([]jobevent.Item, error) {

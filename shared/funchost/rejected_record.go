@@ -16,13 +16,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Redrive puts a record that was rejected on its topic again, exactly as it was: its key, headers and value, and its
-// timestamp. Nothing is signed anew, or an unsigned event would be believed. Where events go to a sink
-// the record goes there as the event that it is. An error wraps jobevent.ErrInvalid where that is impossible, now and
-// ever.
+// Redrive publishes a rejected record to its topic again, unchanged: its key, headers, value and timestamp. It does not
+// sign the event: otherwise an unsigned event would become valid. If events go to a sink, the record's event goes
+// there. An error wraps jobevent.ErrInvalid if that is impossible for good.
 type Redrive func(ctx context.Context, record jobevent.Rejected) error
 
-// NewRedrive makes one for what a function's host publishes to. Nothing connects before the first record.
+// NewRedrive returns a Redrive to the broker or sink of a function's host. It connects with the first record.
 func NewRedrive(cfg Config, function string) (Redrive, func(), error) {
 	if cfg.Sink != "" {
 		s, err := cfg.newSink(telemetry.NewMeter(function))
@@ -45,7 +44,7 @@ func redriveTo(ctx context.Context, s *sink.Sink, record jobevent.Rejected) erro
 	m := produced(record)
 	e, err := kafkaevent.Decode(kafkaevent.Consumed(m))
 	if err != nil {
-		return fmt.Errorf("the record is no CloudEvent, which the sink of this installation needs: %w", err)
+		return fmt.Errorf("the record is not a CloudEvent, which the sink of this installation needs: %w", err)
 	}
 	taken, err := s.Send(ctx, []event.Event{e})
 	if err == nil && len(taken) == 0 {
@@ -54,7 +53,7 @@ func redriveTo(ctx context.Context, s *sink.Sink, record jobevent.Rejected) erro
 	return err
 }
 
-// produced is a rejected record as a producer sends it.
+// produced returns a rejected record as a producer sends it.
 func produced(r jobevent.Rejected) *sarama.ProducerMessage {
 	m := &sarama.ProducerMessage{Topic: r.Topic, Headers: make([]sarama.RecordHeader, len(r.RecordHeaders))}
 	for i, header := range r.RecordHeaders {
@@ -72,8 +71,8 @@ func produced(r jobevent.Rejected) *sarama.ProducerMessage {
 	return m
 }
 
-// What a rejected record may bring along, so that the event about it stays below 1 MiB, which every
-// broker takes: base64 makes four bytes of three, and JSON up to six of one. Headers are there twice.
+// The sizes to which parts of a rejected record are cut, so that the event about it stays below 1 MiB, which every
+// broker accepts: base64 makes four bytes of three, and JSON up to six of one. The event has the headers twice.
 const (
 	maxRejectedValue   = 640 << 10
 	maxRejectedHeaders = 16 << 10
@@ -81,9 +80,10 @@ const (
 	maxRejectedReason  = 1 << 10
 )
 
-// Rejected reports a record that could not be used, or one item of its event. The same makes the same. It reports
-// an item as a record at the same place whose event has nothing else. keys have verified the event of the
-// record, and sign that one, or its redrive would be refused; nil: nothing was verified, and nothing is signed.
+// Rejected returns the event about a record that cannot be used, or about one item of its event. The same input gives
+// the same event. An item is reported as a record at the same offset whose event has only this item. keys have verified
+// the record's event, and sign the event with the item, so that its redrive is not refused; nil: events are neither
+// verified nor signed.
 func Rejected(
 	function string, m *sarama.ConsumerMessage, it jobevent.Item, keys *eventkeys.Keys, reason string,
 ) (jobevent.Item, error) {
@@ -113,7 +113,7 @@ func rejectedData(m *sarama.ConsumerMessage, reason string) jobevent.Rejected {
 		Key:           m.Key,
 		RecordHeaders: []jobevent.RecordHeader{},
 	}
-	if at := m.Timestamp.UTC(); at.Year() >= 1970 && at.Year() <= 9999 { // JSON has four digits for a year
+	if at := m.Timestamp.UTC(); at.Year() >= 1970 && at.Year() <= 9999 { // years in JSON have four digits
 		data.RecordedAt = &at
 	}
 	room := maxRejectedHeaders
@@ -134,8 +134,8 @@ func rejectedData(m *sarama.ConsumerMessage, reason string) jobevent.Rejected {
 	return data
 }
 
-// rejectedOverHTTP reports an event that came over HTTP and can never be handled, as the record that it would be on
-// its topic. ok is false if there is nothing to report: it is of no topic, or on the dead letters already.
+// rejectedOverHTTP returns the report of an event over HTTP that can never be handled, as the record that it would be
+// on its topic. ok is false if it is not reported: it belongs to no topic, or to the dead-letter topic.
 func rejectedOverHTTP(function string, e event.Event, reason string) (rejected jobevent.Item, ok bool) {
 	m, err := kafkaevent.Encode(e)
 	if err != nil || m.Topic == jobevent.TopicDeadLetter {
@@ -149,7 +149,7 @@ func rejectedOverHTTP(function string, e event.Event, reason string) (rejected j
 	return rejected, err == nil
 }
 
-// cut shortens text to at most limit bytes, between two characters.
+// cut shortens text to at most limit bytes, at a boundary between characters.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// records collects what is on a topic from now on, as it is.
+// records collects the raw records of a topic from now on.
 func (p *place) records(topic string) <-chan *sarama.ConsumerMessage {
 	p.t.Helper()
 	tailer, err := kafkaevent.NewTailer(p.cfg.Kafka, topic)
@@ -56,7 +56,7 @@ func dataOf(t *testing.T, e event.Event) jobevent.Rejected {
 	return data
 }
 
-func TestARejectedRecordIsPutOnItsTopicAgainExactlyAsItWas(t *testing.T) {
+func TestARedriveRepublishesARecordUnchanged(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	rejected, there := p.rejected(), p.records(jobevent.RunTopic(p.in))
@@ -72,7 +72,7 @@ func TestARejectedRecordIsPutOnItsTopicAgainExactlyAsItWas(t *testing.T) {
 		e, _ := rejected.get(rejected.wait(t, 2*n+1)[2*n])
 		data := dataOf(t, e)
 		if !data.Whole() {
-			t.Fatalf("told of is %+v", data)
+			t.Fatalf("the report is %+v", data)
 		}
 		if err := redrive(within(t, time.Minute), data); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestARejectedRecordIsPutOnItsTopicAgainExactlyAsItWas(t *testing.T) {
 	}
 }
 
-func TestARecordThatAFunctionCanUseNowIsHandledOnceItIsRedriven(t *testing.T) {
+func TestARedrivenRecordIsHandled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	answered, rejected := p.answered(), p.rejected()
@@ -117,7 +117,7 @@ func TestARecordThatAFunctionCanUseNowIsHandledOnceItIsRedriven(t *testing.T) {
 	}
 }
 
-// Whoever redrives a record must not vouch for it.
+// A redrive must not make an unsigned event valid.
 func TestARedrivenRecordIsNotSigned(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -144,8 +144,8 @@ func TestARedrivenRecordIsNotSigned(t *testing.T) {
 	}
 }
 
-// What is told of a record of the dead letters would be on the same topic, and be rejected like it.
-func TestOfARecordOfTheDeadLettersNothingIsTold(t *testing.T) {
+// The report of a record of the dead-letter topic would be on the same topic, and could be rejected like it.
+func TestARecordOfTheDeadLetterTopicIsNotReported(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	about := jobevent.RunTopic(p.in)
@@ -169,7 +169,7 @@ func TestOfARecordOfTheDeadLettersNothingIsTold(t *testing.T) {
 			return nil, nil
 		},
 	}
-	told := p.tail(jobevent.TopicDeadLetter, func(e jobevent.Item) bool {
+	reports := p.tail(jobevent.TopicDeadLetter, func(e jobevent.Item) bool {
 		data, err := jobevent.Decode[jobevent.Rejected](e)
 		return err == nil && (data.Topic == about || data.Topic == jobevent.TopicDeadLetter && strings.Contains(data.Reason, "no: "))
 	})
@@ -192,15 +192,15 @@ func TestOfARecordOfTheDeadLettersNothingIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for ids := []string{}; !slices.Contains(ids, about+"/0/2.rejected"); { // the last one is behind the one that is refused
+	for ids := []string{}; !slices.Contains(ids, about+"/0/2.rejected"); { // the last one follows the refused one
 		ids = handled.wait(t, len(ids)+1)
 	}
-	if ids := told.wait(t, 3); len(ids) != 3 {
+	if ids := reports.wait(t, 3); len(ids) != 3 {
 		t.Errorf("on the dead letters are %v", ids)
 	}
 }
 
-func TestAnEventThatComesOverHTTPAndCanNeverBeHandledIsToldOf(t *testing.T) {
+func TestAnEventOverHTTPThatCanNeverBeHandledIsReported(t *testing.T) {
 	t.Parallel()
 	invalid := func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 		return nil, fmt.Errorf("no such thing: %w", jobevent.ErrInvalid)
@@ -213,9 +213,9 @@ func TestAnEventThatComesOverHTTPAndCanNeverBeHandledIsToldOf(t *testing.T) {
 	data := dataOf(t, e)
 	if data.Topic != jobevent.TopicCreated || data.Offset != -1 || data.Partition != -1 || string(data.Value) != `{"a":1}` ||
 		string(data.Key) != "k" || !strings.HasPrefix(data.Reason, "invalid: ") || !data.Whole() {
-		t.Errorf("told of is %+v", data)
+		t.Errorf("the report is %+v", data)
 	}
-	// Redriven, it is sent to the sink as it came.
+	// A redrive sends it to the sink unchanged.
 	sink := newSeen()
 	redrive := redriveOf(t, Config{Sink: serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if e, err := readEvent(w, r); err == nil {
@@ -233,7 +233,7 @@ func TestAnEventThatComesOverHTTPAndCanNeverBeHandledIsToldOf(t *testing.T) {
 	if err := redrive(within(t, time.Minute), data); !errors.Is(err, jobevent.ErrInvalid) || !strings.Contains(err.Error(), "CloudEvent") {
 		t.Errorf("garbage is redriven: %v", err)
 	}
-	// Of what is told itself, and of what is for no topic, nothing is told.
+	// A report, and an event without a topic, are not reported.
 	for _, typ := range []string{jobevent.TypeRejected, "t"} {
 		headers := binary(typ)
 		headers[7] = typ
@@ -241,15 +241,15 @@ func TestAnEventThatComesOverHTTPAndCanNeverBeHandledIsToldOf(t *testing.T) {
 			t.Errorf("answered %+v", got)
 		}
 	}
-	if err := s.stop(); err != nil { // all that is to be said has been
+	if err := s.stop(); err != nil { // afterwards all reports are published
 		t.Fatal(err)
 	}
 	if ids := s.sink.wait(t, 1); len(ids) != 1 {
-		t.Errorf("told of are %v", ids)
+		t.Errorf("the reports are %v", ids)
 	}
 }
 
-func TestASinkThatRefusesARedrivenEventForGoodIsAnError(t *testing.T) {
+func TestARedriveThatTheSinkRefusesFails(t *testing.T) {
 	t.Parallel()
 	redrive := redriveOf(t, Config{Sink: serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })})
 	m, err := kafkaevent.Encode(ofJob(t, jobevent.TypeCreated, "1", [16]byte{1}).Event())

@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// maxBatch is how many records one Handle gets at most.
+	// maxBatch is the most items of one call of Handle.
 	maxBatch = 1000
-	// lastWord is how long after the grace those parts may take whose context has just ended.
-	lastWord = time.Second
+	// endPatience is how long after the grace period parts may take to return whose context has just ended.
+	endPatience = time.Second
 )
 
-// host is one function with what it needs to run.
+// host is one function, and everything that it needs to run.
 type host struct {
 	cfg       Config
 	f         Function
 	meter     telemetry.Meter
 	tracing   *telemetry.Tracing
 	publisher *publisher
-	httpKeys  *eventkeys.Keys           // verify events over HTTP; nil: all pass
-	topicKeys *eventkeys.Keys           // the same of records
-	consumer  *kafkaevent.BatchConsumer // nil: consumes nothing from Kafka
+	httpKeys  *eventkeys.Keys           // verify events over HTTP; nil: all are accepted
+	topicKeys *eventkeys.Keys           // the same for records
+	consumer  *kafkaevent.BatchConsumer // nil: consumes no topic
 	clock     chan struct{}             // has one value while a tick is under way
 	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
-	slots     chan struct{}             // has one value a request that is being handled
+	slots     chan struct{}             // has one value for each request that is being handled
 	backlog   *backlog
 
 	calls    probe.Calls
@@ -47,25 +47,25 @@ type host struct {
 	ticking  telemetry.Trouble
 	monitor  *probe.Monitor
 	inFlight httpserver.InFlight
-	stopping atomic.Bool // take nothing more
+	stopping atomic.Bool // accept no new work
 
-	previous <-chan struct{} // closed when what follows from the batch before is published; nil: there was none
+	previous <-chan struct{} // closed when the events of the batch before are published; nil: there was no batch
 }
 
-// gcPercent is how far the heap may grow beyond what is kept before it is collected. A function keeps
-// little and throws much away: at Go's 100 a fifth of its CPU under load goes into collecting.
+// gcPercent is how much the heap may grow beyond the live memory before a garbage collection. A function keeps little
+// memory and allocates much: with Go's default of 100 a fifth of its CPU time under load goes into collecting.
 const gcPercent = 300
 
-// relaxGC sets it for the process, unless the operator has chosen otherwise.
+// relaxGC sets it for the process, unless the operator has set GOGC.
 var relaxGC = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 })
 
-// Run hosts f until ctx ends, then drains: it takes nothing more, finishes what it has, publishes,
-// commits, and returns nil. It returns an error when it cannot start, when f.Run fails, or when the
-// drain took longer than the grace; what was not acknowledged then is delivered again.
+// Run hosts f until ctx ends, then drains: it accepts no new work, finishes what it has accepted, publishes, commits,
+// and returns nil. It returns an error if it cannot start, if f.Run fails, or if the drain takes longer than the grace
+// period; then events that were not acknowledged are delivered again.
 func Run(ctx context.Context, cfg Config, f Function) error {
 	relaxGC()
 	cfg = cfg.withDefaults()
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	if err != nil {
 		return err
 	}
-	defer tracing.Close() // after the drain: what was under way then has spans too
+	defer tracing.Close() // after the drain, which has spans too
 	ctx = telemetry.WithTracing(ctx, tracing)
 	h, err := newHost(cfg, f, tracing)
 	if err != nil {
@@ -129,7 +129,7 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 		if err != nil {
 			return nil, err
 		}
-		consumer.Grace = cfg.ShutdownGrace + lastWord // work decides
+		consumer.Grace = cfg.ShutdownGrace + endPatience // the context work ends first
 		consumer.Group().Watch = kafkaevent.Watch{Committed: meter.Committed, Disconnected: meter.Disconnected}
 		h.consumer = consumer
 	}
@@ -162,7 +162,7 @@ func (h *host) startMonitor(ctx context.Context, parts *group) error {
 	return nil
 }
 
-// watched registers the metrics that are read on demand; the returned function ends that.
+// watched registers the metrics that are read on demand; the returned function unregisters them.
 func (h *host) watched() (unwatched func()) {
 	var stops []func()
 	if h.f.Pool != nil {
@@ -181,7 +181,7 @@ func (h *host) watched() (unwatched func()) {
 	}
 }
 
-// start starts the parts. They take nothing more once ctx ends, and finish under work.
+// start starts the parts. They accept no new work once ctx ends, and finish with the context work.
 func (h *host) start(ctx, work context.Context, parts *group) {
 	if h.consumer != nil {
 		parts.start(func() error {
@@ -201,7 +201,7 @@ func (h *host) start(ctx, work context.Context, parts *group) {
 	}
 }
 
-// group are parts of which one that fails stops all.
+// group is a group of parts: if one fails, all stop.
 type group struct {
 	errgroup.Group
 	stop func()
@@ -217,8 +217,7 @@ func (g *group) start(part func() error) {
 	})
 }
 
-// drain waits until everything has ended, in the order in which one needs the other, or until the
-// grace is over.
+// drain waits until all parts have ended, in the order of their dependencies, or until the grace period is over.
 func (h *host) drain(work context.Context, web *web, parts, serving *group) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -242,7 +241,7 @@ func (h *host) drain(work context.Context, web *web, parts, serving *group) erro
 	case <-work.Done():
 		select {
 		case err = <-ended:
-		case <-time.After(lastWord):
+		case <-time.After(endPatience):
 		}
 	}
 	if err == nil && work.Err() != nil {
@@ -251,4 +250,4 @@ func (h *host) drain(work context.Context, web *web, parts, serving *group) erro
 	return err
 }
 
-var errLate = errors.New("what was under way did not end in time, it is delivered again")
+var errLate = errors.New("unfinished work did not end in time, its events are delivered again")

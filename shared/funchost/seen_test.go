@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// seen collects events by id, in the order of their first coming.
+// seen collects events by id, in the order of their first arrival.
 type seen struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -31,7 +31,7 @@ func (s *seen) addItems(items ...jobevent.Item) {
 
 func (s *seen) add(e event.Event) { s.put(e.ID(), e) }
 
-// put notes an item with the event that it came in.
+// put records an item with the event in which it arrived.
 func (s *seen) put(id string, e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *seen) get(id string) (event.Event, int) {
 	return s.events[id], s.times[id]
 }
 
-// wait returns, in order, the ids of n distinct events that the test may see.
+// wait waits for n distinct events, and returns their ids in order.
 func (s *seen) wait(t *testing.T, n int) []string {
 	t.Helper()
 	ctx := within(t, time.Minute)

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newSinkPublisher says events to a server that answers with the given handler.
+// newSinkPublisher publishes events to a server with the given handler.
 func newSinkPublisher(t *testing.T, overrides string, answer http.HandlerFunc) *publisher {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -42,7 +42,7 @@ func ofJob(t *testing.T, typ, id string, jobID uuid.UUID) jobevent.Item {
 	return e
 }
 
-func TestTheSinkGetsEachEventOnceInBinaryMode(t *testing.T) {
+func TestTheSinkReceivesEachEventOnceInBinaryMode(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	got := map[string]event.Event{}
@@ -83,7 +83,7 @@ func TestTheSinkGetsEachEventOnceInBinaryMode(t *testing.T) {
 	}
 }
 
-func TestADeletedJobIsSaidWithoutABody(t *testing.T) {
+func TestADeletedJobIsPublishedWithoutABody(t *testing.T) {
 	t.Parallel()
 	job := uuid.New()
 	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: job}, 12)
@@ -108,7 +108,7 @@ func TestADeletedJobIsSaidWithoutABody(t *testing.T) {
 	}
 }
 
-func TestTheSinkIsTriedAgainAfterWhatMayGetBetter(t *testing.T) {
+func TestTemporaryFailuresOfTheSinkAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 408, 409, 429, 500, 502, 503} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
@@ -132,8 +132,8 @@ func TestTheSinkIsTriedAgainAfterWhatMayGetBetter(t *testing.T) {
 	}
 }
 
-// Who says a thing once, and leaves it to a sweeper then, would lose ten seconds to each 503 in passing.
-func TestOneTryOutlastsASinkThatIsAwayInPassing(t *testing.T) {
+// A caller that publishes once, and leaves failures to a sweeper, would lose ten seconds to each temporary 503.
+func TestOnePublicationOutlastsAShortOutageOfTheSink(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
 	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
@@ -143,7 +143,7 @@ func TestOneTryOutlastsASinkThatIsAwayInPassing(t *testing.T) {
 	})
 	created := []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}
 	if err := p.publish(within(t, time.Minute), created); err != nil {
-		t.Errorf("said nothing after %d requests: %v", requests.Load(), err)
+		t.Errorf("published nothing after %d requests: %v", requests.Load(), err)
 	}
 	requests.Store(0)
 	if err := p.publish(nearItsEnd{t.Context()}, created); err == nil || requests.Load() != 1 {
@@ -151,12 +151,12 @@ func TestOneTryOutlastsASinkThatIsAwayInPassing(t *testing.T) {
 	}
 }
 
-// nearItsEnd is a context whose end is nearer than that of the first pause, whenever it is asked, and never comes.
+// nearItsEnd is a context whose deadline is always nearer than the end of the first pause, but which never ends.
 type nearItsEnd struct{ context.Context }
 
 func (nearItsEnd) Deadline() (time.Time, bool) { return time.Now().Add(firstRetry / 4), true }
 
-func TestTheSinkSaysHowLongToWait(t *testing.T) {
+func TestTheSinkSetsThePause(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
 	var first time.Time
@@ -196,7 +196,7 @@ func TestARefusalOfTheSinkIsFinal(t *testing.T) {
 	}
 }
 
-func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
+func TestAnUnavailableSinkIsNotTriedForEachEvent(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
 	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
@@ -217,7 +217,7 @@ func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
 	}
 }
 
-func TestAJobsStatusIsSaidAfterItsOtherEvents(t *testing.T) {
+func TestAJobsStatusIsPublishedAfterItsOtherEvents(t *testing.T) {
 	t.Parallel()
 	jobs := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	var events []jobevent.Item
@@ -250,7 +250,7 @@ func TestAJobsStatusIsSaidAfterItsOtherEvents(t *testing.T) {
 	for _, job := range jobs[:2] {
 		status := slices.Index(acknowledged, job.String()+".v1")
 		if dead := slices.Index(acknowledged, job.String()+".dead"); dead > status {
-			t.Errorf("the status of %s was said before its dead letter: %v", job, acknowledged)
+			t.Errorf("the status of %s was published before its dead letter: %v", job, acknowledged)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func TestPublishingEndsWithItsContext(t *testing.T) {
 	var requests atomic.Int32
 	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		if requests.Add(1) > sink.MaxTries { // the first try has failed
+		if requests.Add(1) > sink.MaxTries { // the first call has failed
 			cancel()
 		}
 	})

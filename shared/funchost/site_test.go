@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// site is a function on HTTP whose events go to a sink of the test.
+// site is a function on HTTP that publishes to a sink of the test.
 type site struct {
 	t    *testing.T
 	url  string
@@ -20,7 +20,7 @@ type site struct {
 	stop func() error
 }
 
-// newSite hosts f on HTTP, without a clock unless the config says otherwise.
+// newSite hosts f on HTTP, without a clock unless the config sets one.
 func newSite(t *testing.T, cfg Config, f Function) *site {
 	t.Helper()
 	s := &site{t: t, sink: newSeen()}
@@ -74,7 +74,7 @@ func (s *site) do(method, path, body string, headers ...string) answered {
 	return answered{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: string(text)}
 }
 
-// client keeps no connection open for goleak to find.
+// client keeps no idle connections, which goleak would find.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func binary(id string) []string {
@@ -84,7 +84,7 @@ func binary(id string) []string {
 	}
 }
 
-// serve is an HTTP server of the test; it gives its address.
+// serve starts an HTTP server for the test, and returns its address.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,8 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// A queue-proxy that has not drained, or a client with the address at hand, comes after the stop, too.
-func TestWhoComesAfterTheStopIsServed(t *testing.T) {
+// A queue-proxy that has not drained, or a client that knows the address, also sends requests after the stop.
+func TestRequestsAfterTheStopAreServed(t *testing.T) {
 	t.Parallel()
 	const delay = 200 * time.Millisecond
 	inside, release := make(chan struct{}), make(chan struct{})
@@ -33,7 +33,7 @@ func TestWhoComesAfterTheStopIsServed(t *testing.T) {
 	go func() { stopped <- s.stop() }()
 	s.untilReadiness(http.StatusServiceUnavailable)
 	last := time.Now()
-	for came := 0; came < 20 || time.Since(last) < 2*delay; came++ { // for longer than without anybody
+	for came := 0; came < 20 || time.Since(last) < 2*delay; came++ { // for longer than without requests
 		if got := s.do("POST", "/", "{}", binary("late")...); got.status != http.StatusAccepted {
 			t.Fatalf("who came %s after the stop was answered %+v", time.Since(last), got)
 		}

@@ -11,8 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// tickLoop is the function's own clock. It stops with ctx; the tick under way then may go on until
-// work ends.
+// tickLoop is the function's own clock. It stops with ctx; a tick that is under way then may go on until work ends.
 func (h *host) tickLoop(ctx, work context.Context) {
 	wake := h.f.Wake
 	wait := retry.Backoff(firstRetry, lastRetry)
@@ -23,7 +22,7 @@ func (h *host) tickLoop(ctx, work context.Context) {
 		}
 		h.ticking.Note(ctx, err)
 		if err != nil {
-			retry.Pause(ctx, wait.NextBackOff()) // not shortened: who wakes us does not know of the error
+			retry.Pause(ctx, wait.NextBackOff()) // not shortened by a wake-up, which does not depend on the error
 			continue
 		}
 		wait.Reset()
@@ -33,8 +32,8 @@ func (h *host) tickLoop(ctx, work context.Context) {
 	}
 }
 
-// sleep waits for the time, the wake-up or ctx's end, whichever is first. It reports whether wake may be
-// waited for again: a closed channel would wake for ever.
+// sleep waits for a time, a wake-up or the end of ctx, whichever is first. It reports whether wake is still open: a
+// closed channel would wake for ever.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (wakeable bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -47,8 +46,8 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (wakeable
 	return true
 }
 
-// tick has the function tick once and publishes what follows. Two ticks are never under way at once,
-// whether the clock or a ping asks for them.
+// tick calls the function's tick once, and publishes the events that follow. Two ticks never run at once, whether the
+// clock or a ping starts them.
 func (h *host) tick(ctx context.Context) (time.Duration, error) {
 	if err := h.takeTurn(ctx); err != nil {
 		return 0, err
@@ -76,7 +75,7 @@ func (h *host) tickInTurn(ctx context.Context) (time.Duration, error) {
 	return next, h.publisher.insist(ctx, say)
 }
 
-// callTick calls Tick. A panic is an error.
+// callTick calls Tick, and converts a panic to an error.
 func (h *host) callTick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	defer h.calls.Begin("tick")()
 	began := time.Now()
@@ -89,12 +88,12 @@ func (h *host) callTick(ctx context.Context) (say []jobevent.Item, next time.Dur
 	return h.f.Tick(ctx)
 }
 
-// listenAgain is how long Listen waits before it listens anew to a database that went away.
+// listenAgain is how long Listen waits before it listens again to a database that became unavailable.
 const listenAgain = time.Second
 
-// Listen has the database shorten the sleep of a clock until ctx ends: listen calls its argument when it begins and
-// whenever there is something to do, and ends when it cannot go on. Without it the clock still ticks. wake has room for
-// one value.
+// Listen lets notifications of the database wake a clock until ctx ends. listen calls its argument when it begins and
+// for each notification, and returns when it cannot go on. Without notifications the clock still ticks. wake has room
+// for one value.
 func Listen(ctx context.Context, wake chan<- struct{}, listen func(context.Context, func()) error) {
 	trouble := telemetry.Trouble{What: "listen for wake-ups"}
 	for {

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newClock is a host of nothing but a clock, in a bubble with its own time; say gets what it says.
+// newClock returns a host with only a clock, in a bubble with its own time; say receives what it publishes.
 func newClock(f Function, say func(context.Context, []event.Event) error) *host {
 	f.Name = "clock"
 	meter := telemetry.NewMeter(f.Name)
@@ -38,7 +38,7 @@ func runFor(h *host, d time.Duration) {
 	h.tickLoop(ctx, context.Background())
 }
 
-func TestTheClockTicksWhenTheFunctionAskedForIt(t *testing.T) {
+func TestTheClockTicksWhenTheFunctionAsksForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -83,7 +83,7 @@ func TestAWakeUpShortensTheSleep(t *testing.T) {
 	})
 }
 
-func TestATickThatFailsIsTriedAgainEverMoreSlowly(t *testing.T) {
+func TestAFailingTickIsRetriedWithGrowingPauses(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("away") },
@@ -108,7 +108,7 @@ func TestATickThatFailsIsTriedAgainEverMoreSlowly(t *testing.T) {
 	}
 }
 
-func TestWhatATickSaysIsPublishedBeforeTheNext(t *testing.T) {
+func TestTheItemsOfATickArePublishedBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ticks, tries := 0, 0
@@ -154,7 +154,7 @@ func TestAPingIsATick(t *testing.T) {
 			defer atOnce.Add(-1)
 			next := time.Minute
 			if ticks.Add(1) == 1 {
-				next = 0 // there is more to do
+				next = 0 // tick again at once
 			}
 			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v", uuid.New())}, next, nil
 		},
@@ -170,8 +170,8 @@ func TestAPingIsATick(t *testing.T) {
 	}
 }
 
-// A source of pings does not wait for the tick before: those that pile up would take the slots of events.
-func TestOfPingsThatComeWhileATickIsUnderWayOneWaits(t *testing.T) {
+// A PingSource does not wait for the tick before: pings that pile up would take the slots of events.
+func TestOnlyOnePingWaitsForARunningTick(t *testing.T) {
 	t.Parallel()
 	var ticks atomic.Int32
 	began, end := make(chan struct{}, 2), make(chan struct{})

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// TLS are the files by which HTTP is served. They are read again when they change.
+// TLS has the files with which HTTP is served. They are read again when they change.
 type TLS struct {
 	CertFile     string `envconfig:"TLS_CERT_FILE" desc:"PEM of the function's certificate and its intermediates: HTTP is served as https, with probes and metrics, and K_SINK gets it as a client certificate on request; read again when it changes"`
 	KeyFile      string `envconfig:"TLS_KEY_FILE" desc:"PEM of the certificate's key; read again when it changes"`
@@ -25,13 +25,13 @@ type TLS struct {
 func (c TLS) cert() tlsfiles.File { return tlsfiles.File{Setting: "TLS_CERT_FILE", Path: c.CertFile} }
 func (c TLS) key() tlsfiles.File  { return tlsfiles.File{Setting: "TLS_KEY_FILE", Path: c.KeyFile} }
 
-// server is nil where HTTP is plain.
+// server returns the TLS configuration; nil: HTTP uses plain text.
 func (c TLS) server() (*tls.Config, error) {
 	return tlsfiles.Server(c.cert(), c.key(), tlsfiles.File{Setting: "TLS_CLIENT_CA_FILE", Path: c.ClientCAFile})
 }
 
-// guard lets only those in who have shown a certificate of a CA for clients, where there is one. A kubelet that probes
-// has none to show.
+// guard refuses clients without a certificate of a CA for clients, if there is such a CA. It lets probes through: a
+// kubelet has no certificate.
 func (c TLS) guard(routes http.Handler) http.Handler {
 	if c.ClientCAFile == "" {
 		return routes
@@ -45,7 +45,7 @@ func (c TLS) guard(routes http.Handler) http.Handler {
 	})
 }
 
-// sinkTrust is how K_SINK is known, and we by it.
+// sinkTrust returns the certificates by which this process and K_SINK authenticate each other.
 func (c Config) sinkTrust() (*tlsfiles.Client, error) {
 	ca := tlsfiles.File{Setting: "K_CA_CERTS_FILE", Path: c.SinkCAFile}
 	client, err := tlsfiles.NewClient(ca, c.TLS.cert(), c.TLS.key())
@@ -55,7 +55,7 @@ func (c Config) sinkTrust() (*tlsfiles.Client, error) {
 	return client, client.Trust("K_CA_CERTS", c.SinkCAs)
 }
 
-// checkTransport refuses what goes in plain text where REQUIRE_TLS is on, or warns once.
+// checkTransport refuses plain text if REQUIRE_TLS is on; otherwise it warns once.
 func (c Config) checkTransport(ctx context.Context, serves bool, address net.Addr) error {
 	plain := c.plain()
 	if c.TLS.CertFile == "" && !onLoopback(address) && (serves || c.RequireTLS == requireOn) {

@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-func TestHTTPIsServedOverTLSWithTheCertificateOfTheDay(t *testing.T) {
+func TestHTTPUsesTheCurrentCertificate(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t)
 	files := certtest.NewDir(t, nil, ca.Issue(t, "127.0.0.1"))
@@ -53,7 +53,7 @@ func TestHTTPIsServedOverTLSWithTheCertificateOfTheDay(t *testing.T) {
 	}
 }
 
-func TestOnlyWhoShowsACertificateIsLetInWhereOneIsAskedFor(t *testing.T) {
+func TestOnlyClientsWithACertificateAreServed(t *testing.T) {
 	t.Parallel()
 	ca, other := certtest.New(t), certtest.New(t)
 	files := certtest.NewDir(t, ca, ca.Issue(t, "127.0.0.1"))
@@ -69,7 +69,7 @@ func TestOnlyWhoShowsACertificateIsLetInWhereOneIsAskedFor(t *testing.T) {
 		{"a probe that shows none", probe.LivenessPath, nil, 200},
 		{"another probe that shows none", probe.ReadinessPath, nil, 200},
 		{"who shows none", "/metrics", nil, 403},
-		{"who shows none, at a path like a probe's", "//health/liveness", nil, 403},
+		{"without a certificate, at a path like a probe's", "//health/liveness", nil, 403},
 		{"who shows one", "/metrics", &ours, 200},
 		{"who shows one of another CA", probe.LivenessPath, &theirs, 0},
 	} {
@@ -85,7 +85,7 @@ func TestOnlyWhoShowsACertificateIsLetInWhereOneIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestEventsReachASinkThatIsKnownByItsCA(t *testing.T) {
+func TestEventsReachASinkWithATrustedCA(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -109,7 +109,7 @@ func TestEventsReachASinkThatIsKnownByItsCA(t *testing.T) {
 	}
 }
 
-func TestASinkOfAnotherCAIsToldNothing(t *testing.T) {
+func TestASinkWithAnotherCAReceivesNothing(t *testing.T) {
 	t.Parallel()
 	sink, other := certtest.New(t), certtest.New(t)
 	files := certtest.NewDir(t, other, certtest.Pair{})
@@ -124,13 +124,13 @@ func TestASinkOfAnotherCAIsToldNothing(t *testing.T) {
 		return publish(t.Context(), []jobevent.Item{(&place{t: t}).event("q", "1")})
 	}
 	if err := say(); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
-		t.Errorf("said with %v", err)
+		t.Errorf("published with %v", err)
 	}
 	files.Put(t, sink, certtest.Pair{})
 	eventually(t, "the new CA", func() bool { return say() == nil })
 }
 
-// sinkOver is one over TLS; with a CA it takes events only of those whom that knows.
+// sinkOver returns a sink over TLS; with a CA it accepts events only from clients with a certificate of that CA.
 func sinkOver(t *testing.T, pair certtest.Pair, clients *certtest.CA, got *seen) (url string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +164,7 @@ func sayOne(t *testing.T, cfg Config) {
 	}
 }
 
-func TestPlainTextToAnotherMachineIsSaidOnceOrRefused(t *testing.T) {
+func TestPlainTextToAnotherMachineIsLoggedOnceOrRefused(t *testing.T) {
 	t.Parallel()
 	everywhere := &net.TCPAddr{Port: 8080}
 	inside := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
@@ -212,7 +212,7 @@ func TestPlainTextToAnotherMachineIsSaidOnceOrRefused(t *testing.T) {
 	}
 }
 
-// secure asks over TLS, on a connection of its own. Of the answer's body nothing is left.
+// secure sends a request over TLS, on a new connection, and discards the answer's body.
 func (s *site) secure(by *certtest.CA, shown *certtest.Pair, path string) (*http.Response, error) {
 	s.t.Helper()
 	conf := &tls.Config{RootCAs: pool(by)}
@@ -252,7 +252,7 @@ func pool(ca *certtest.CA) *x509.CertPool {
 	return p
 }
 
-// eventually: files are looked at once a second.
+// eventually waits for a condition: files are checked once a second.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -264,7 +264,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// awaitReady: before it has asked its sink once, a function is not.
+// awaitReady waits until a function is ready, which it is after it has reached its sink once.
 func (s *site) awaitReady(by *certtest.CA) {
 	s.t.Helper()
 	eventually(s.t, "readiness", func() bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 )
 
-// signer returns what signs the events that go to the sink, or to topics; nil: nothing does.
+// signer returns the keys that sign events for the sink or for topics; nil: they are not signed.
 func (c Config) signer() (*eventkeys.Keys, error) {
 	if c.Sink == "" && c.EventSign != verifyAll {
 		return nil, nil
@@ -15,7 +15,7 @@ func (c Config) signer() (*eventkeys.Keys, error) {
 	return eventkeys.Open(c.EventKeysFile)
 }
 
-// httpVerifier returns what checks the events that come over HTTP; nil: nothing does.
+// httpVerifier returns the keys that verify events over HTTP; nil: they are not verified.
 func (c Config) httpVerifier() (*eventkeys.Keys, error) {
 	if c.FuncTransport != TransportHTTP || c.EventVerify == verifyOff {
 		return nil, nil
@@ -23,7 +23,7 @@ func (c Config) httpVerifier() (*eventkeys.Keys, error) {
 	return eventkeys.Open(c.EventKeysFile)
 }
 
-// topicVerifier returns what checks the events from topics; nil: nothing does.
+// topicVerifier returns the keys that verify events from topics; nil: they are not verified.
 func (c Config) topicVerifier() (*eventkeys.Keys, error) {
 	if c.EventVerify != verifyAll {
 		return nil, nil
@@ -31,7 +31,7 @@ func (c Config) topicVerifier() (*eventkeys.Keys, error) {
 	return eventkeys.Open(c.EventKeysFile)
 }
 
-// openKeys opens the keys by which h verifies.
+// openKeys opens the keys with which h verifies events.
 func (h *host) openKeys() (err error) {
 	if h.httpKeys, err = h.cfg.httpVerifier(); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (h *host) openKeys() (err error) {
 	return err
 }
 
-// verifyHTTP returns a 403 for an event over HTTP that no key has signed: Knative takes that to the dead letters and
-// does not try again. A ping comes from a PingSource, which has no key, and only has the clock tick.
+// verifyHTTP returns a 403 for an event over HTTP that no key has signed: Knative then passes it to its dead-letter
+// sink and does not retry. A ping comes from a PingSource, which has no key, and only makes the clock tick.
 func (h *host) verifyHTTP(e event.Event) error {
 	if e.Type() == typePing && h.f.Tick != nil {
 		return nil

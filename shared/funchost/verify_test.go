@@ -38,7 +38,8 @@ func sign(t *testing.T, path string, e event.Event) event.Event {
 	return e
 }
 
-// Without a check, any client that reached a function's address, or the Broker's, could publish any of our events.
+// Without verification, any client that reaches the address of a function or of the Broker could publish internal
+// events.
 func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 	t.Parallel()
 	path, job := newKeysFile(t), uuid.New()
@@ -59,7 +60,7 @@ func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 		{"not signed", Config{EventKeysFile: path}, headers, "{}", 403},
 		{"signed with other data", Config{EventKeysFile: path}, slices.Concat(headers, signature), `{"a":1}`, 403},
 		{"not signed, verified everywhere", Config{EventKeysFile: path, EventVerify: verifyAll}, headers, "{}", 403},
-		{"not signed, while not everybody signs", Config{EventKeysFile: path, EventVerify: verifyOff}, headers, "{}", 202},
+		{"not signed, and not verified", Config{EventKeysFile: path, EventVerify: verifyOff}, headers, "{}", 202},
 		{"not signed, without keys", Config{}, headers, "{}", 202},
 		{"a ping", Config{EventKeysFile: path}, []string{
 			"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/test", "Ce-Type", typePing}, "", 202},
@@ -81,7 +82,7 @@ func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 	}
 }
 
-func TestWhatGoesToTheSinkIsSigned(t *testing.T) {
+func TestEventsForTheSinkAreSigned(t *testing.T) {
 	t.Parallel()
 	path, job := newKeysFile(t), uuid.New()
 	keys, err := eventkeys.Open(path)
@@ -100,12 +101,12 @@ func TestWhatGoesToTheSinkIsSigned(t *testing.T) {
 	}
 }
 
-func TestFromTopicsOnlySignedEventsAreHandledWhereThatIsAskedFor(t *testing.T) {
+func TestWithEventVerifyAllOnlySignedRecordsAreHandled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	answered, rejected := p.answered(), p.rejected()
 	p.cfg.EventKeysFile = newKeysFile(t)
-	p.send(0, 1) // by who signs only what goes to a sink
+	p.send(0, 1) // unsigned: by default only events for a sink are signed
 	p.cfg.EventSign, p.cfg.EventVerify = verifyAll, verifyAll
 	p.send(1, 2)
 	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) { return p.answers(batch), nil }))

@@ -19,7 +19,7 @@ import (
 
 const metricsPath = "/metrics"
 
-// web is the function's HTTP server; without a listener it serves nothing.
+// web is the function's HTTP server; without a listener it does not serve.
 type web struct {
 	listener net.Listener
 	server   *http.Server
@@ -62,7 +62,7 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 	return &web{listener: listener, server: server}, nil
 }
 
-// onLoopback reports whether an address can be reached from this machine only.
+// onLoopback reports whether an address is reachable from this machine only.
 func onLoopback(address net.Addr) bool {
 	at, err := netip.ParseAddrPort(address.String())
 	return err == nil && at.Addr().Unmap().IsLoopback()
@@ -93,11 +93,11 @@ func (w *web) serve() error {
 // shutdown waits for requests under way until ctx ends.
 func (w *web) shutdown(ctx context.Context) {
 	if w.server != nil && w.server.Shutdown(ctx) != nil {
-		_ = w.server.Close() // ctx has ended, and the requests' with it
+		_ = w.server.Close() // ctx has ended, and with it the requests' contexts
 	}
 }
 
-// servesHTTP: not only probes.
+// servesHTTP reports whether the function serves more than probes.
 func (h *host) servesHTTP() bool {
 	return !h.cfg.NoListen && (h.f.HTTP != nil || h.cfg.FuncTransport == TransportHTTP)
 }
@@ -120,9 +120,9 @@ func (h *host) routes() http.Handler {
 		}
 		return mux
 	}
-	// The mux does not route to the function: it would redirect //api/jobs, a POST too, and answer in HTML.
+	// The mux does not route to the function: it would redirect //api/jobs, even a POST, and answer in HTML.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if slices.Contains(own, r.URL.Path) || r.RequestURI == "*" { // which the mux refuses
+		if slices.Contains(own, r.URL.Path) || r.RequestURI == "*" { // the mux refuses *
 			mux.ServeHTTP(w, r)
 			return
 		}

@@ -39,7 +39,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	s.untilReadiness(200)
 }
 
-// untilReadiness asks until the probe has the status.
+// untilReadiness waits until the probe has the status.
 func (s *site) untilReadiness(status int) answered {
 	s.t.Helper()
 	for ctx := within(s.t, time.Minute); ; {
@@ -52,7 +52,7 @@ func (s *site) untilReadiness(status int) answered {
 	}
 }
 
-func TestAProbeIsAnsweredAtOnceWhateverHangs(t *testing.T) {
+func TestAProbeIsAnsweredAtOnceWhileADependencyHangs(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	s := newSite(t, Config{ReadinessGrace: time.Minute}, Function{Tick: neverTick, Ready: func(context.Context) error {
@@ -69,13 +69,13 @@ func TestAProbeIsAnsweredAtOnceWhateverHangs(t *testing.T) {
 
 func TestAFunctionOnKafkaIsReadyOnceItIsInItsGroup(t *testing.T) {
 	t.Parallel()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0") // never answers
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // never answers
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = nobody.Close() })
-	nowhere := placeOn(t, []string{nobody.Addr().String()})
-	nowhere.cfg.ShutdownGrace = time.Second // it takes longer to give such a broker up
+	t.Cleanup(func() { _ = deaf.Close() })
+	nowhere := placeOn(t, []string{deaf.Addr().String()})
+	nowhere.cfg.ShutdownGrace = time.Second // it takes longer to give up such a broker
 	waiting := nowhere.site(Function{})
 	if got := waiting.do("GET", "/health/readiness", ""); got.status != 503 {
 		t.Errorf("without a broker: %+v", got)
@@ -96,7 +96,7 @@ func TestTheGatewayIsReadyWithoutABroker(t *testing.T) {
 	}
 }
 
-// site hosts f on Kafka, with HTTP for its probes.
+// site hosts f on Kafka, with probes over HTTP.
 func (p *place) site(f Function) *site {
 	p.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -126,7 +126,7 @@ func TestMetricsCountWhatAFunctionDoes(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
-	other := newSite(t, Config{}, Function{Tick: neverTick}) // one process, one registry
+	other := newSite(t, Config{}, Function{Tick: neverTick}) // in the same process, with the same registry
 	got := other.do("GET", "/metrics", "").body
 	for _, want := range []string{
 		fmt.Sprintf(`jobweaver_events_handled_total{function=%q,type=%q} 3`, p.name, jobevent.TypeRun),
@@ -140,7 +140,7 @@ func TestMetricsCountWhatAFunctionDoes(t *testing.T) {
 	}
 }
 
-func TestAStopServesOnUntilWhoCallsHasHeardOfIt(t *testing.T) {
+func TestAStopServesUntilClientsHaveNoticedIt(t *testing.T) {
 	t.Parallel()
 	inside, release := make(chan struct{}), make(chan struct{})
 	s := newSite(t, Config{ShutdownDelay: time.Minute, ShutdownGrace: 2 * time.Second}, Function{
@@ -165,8 +165,8 @@ func TestAStopServesOnUntilWhoCallsHasHeardOfIt(t *testing.T) {
 	}
 }
 
-// ux #17 and its long list: net/http's mux would answer TRACE with 404, and redirect a path that is not clean.
-func TestAFunctionsOwnHTTPGetsEveryPathButTheProbes(t *testing.T) {
+// net/http's mux would answer TRACE with 404, and redirect a path that is not clean.
+func TestAFunctionsOwnHTTPReceivesEveryPathExceptProbes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, Config{FuncTransport: TransportKafka}, Function{HTTP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)

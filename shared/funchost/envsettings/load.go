@@ -14,9 +14,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// Load reads the environment into a pointer to a struct whose fields have envconfig tags. For each
-// setting <NAME> of text, or of texts, secret ones too, the environment may instead have <NAME>_FILE, which
-// names a file that holds it; of several each may have a line. An error begins with the setting.
+// Load reads the environment into a pointer to a struct whose fields have envconfig tags. Instead of a setting <NAME>
+// with one or more texts, also secret ones, the environment may have <NAME>_FILE, which names a file with the value;
+// several texts may stand on a line each. An error begins with the setting's name.
 func Load(cfg any) error {
 	err := envconfig.Process("", cfg)
 	if bad := (*envconfig.ParseError)(nil); errors.As(err, &bad) {
@@ -44,7 +44,7 @@ func mustBe(bad *envconfig.ParseError) string {
 	return "is no " + bad.TypeName
 }
 
-// loadFiles fills the settings of text that stand in files.
+// loadFiles fills the settings whose values are in files.
 func loadFiles(cfg reflect.Value) error {
 	fields := map[string]reflect.Value{}
 	for i := range cfg.NumField() {
@@ -77,7 +77,7 @@ func isText(field reflect.Value) bool {
 
 var secretText = reflect.TypeFor[secret.Text]()
 
-// setText takes texts apart at commas, as they are in a variable, and at the ends of lines.
+// setText splits texts at commas, as in a variable, and at the ends of lines.
 func setText(field reflect.Value, text string) {
 	switch {
 	case field.Type() == secretText:

@@ -15,8 +15,8 @@ const (
 	maxErrors = 2
 )
 
-// WarnOfNearMisses logs, once, the variables of the environment that are no setting of any function but read like one:
-// AUHT=off would otherwise leave AUTH on unnoticed. It shows no values.
+// WarnOfNearMisses logs the variables of the environment that are not a setting of any function but look like one:
+// otherwise AUHT=off would leave AUTH on unnoticed. It shows no values.
 func WarnOfNearMisses(ctx context.Context) {
 	if found := nearMisses(os.Environ()); len(found) > 0 {
 		telemetry.Logger(ctx).WarnContext(ctx, "unknown environment variables read like settings, and have no effect",
@@ -35,8 +35,8 @@ func nearMisses(environ []string) (found []string) {
 	return found
 }
 
-// likelySetting returns the setting that a name was probably meant to be; empty: it is one, or is like none. The first
-// letter has to be right: SSL_CERT_FILE, OAUTH and TRACE are other programs' variables.
+// likelySetting returns the setting that a name was probably meant to be; empty: the name is a setting, or resembles
+// none. The first letter must be right: SSL_CERT_FILE, OAUTH and TRACE are variables of other programs.
 func likelySetting(name string) (likely string) {
 	base, ofFile := strings.CutSuffix(name, "_FILE")
 	if name == "" || isSetting(name) || ofFile && isSetting(base) {
@@ -59,13 +59,13 @@ func isSetting(name string) bool {
 	return is
 }
 
-// typingErrors is the optimal string alignment distance: letters left out, added, replaced, or swapped with the next.
-// Beyond maxErrors it may return any number above.
+// typingErrors returns the optimal string alignment distance, which counts letters left out, added, replaced, or
+// swapped with the next. If it exceeds maxErrors, the result may be any number above.
 func typingErrors(a, b string) int {
 	if max(len(a), len(b))-min(len(a), len(b)) > maxErrors {
 		return maxErrors + 1
 	}
-	var before, last []int // the rows above
+	var before, last []int // the two rows above
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 )
 
-// AllowedHosts are the names of ALLOWED_HOSTS by their port; an empty port stands for each. A page whose name resolves
-// to this machine (DNS rebinding) has its own name in Host, and to a browser is of the same origin as we are.
+// AllowedHosts has the names of ALLOWED_HOSTS by their port; an empty port stands for any. A page whose name resolves
+// to this machine (DNS rebinding) sends its own name in Host, and to a browser it has the same origin as this server.
 type AllowedHosts map[string]bool
 
 // NewAllowedHosts reads the entries of ALLOWED_HOSTS.
@@ -21,14 +21,14 @@ func NewAllowedHosts(names []string) (AllowedHosts, error) {
 	for _, text := range names {
 		name, port := splitHost(strings.TrimSpace(text))
 		if !isHost(name, port) {
-			return nil, fmt.Errorf("ALLOWED_HOSTS: %q is no name or address, with or without :port", text)
+			return nil, fmt.Errorf("ALLOWED_HOSTS: %q is not a name or address, with or without :port", text)
 		}
 		hosts[net.JoinHostPort(name, port)] = true
 	}
 	return hosts, nil
 }
 
-// isHost reports whether a browser can send the name and the port in Host: letters outside ASCII come as xn--….
+// isHost reports whether a browser can send the name and the port in Host: it encodes letters outside ASCII as xn--….
 func isHost(name, port string) bool {
 	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
 		return false
@@ -39,7 +39,7 @@ func isHost(name, port string) bool {
 	return !strings.Contains("."+name+".", "..") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
 }
 
-// splitHost is a Host's name in one form, and its port if it has one.
+// splitHost returns the name of a Host header in a canonical form, and its port if it has one.
 func splitHost(host string) (name, port string) {
 	if before, after, err := net.SplitHostPort(host); err == nil {
 		host, port = before, after
@@ -50,7 +50,7 @@ func splitHost(host string) (name, port string) {
 	return strings.ToLower(strings.TrimSuffix(host, ".")), port
 }
 
-// Guard answers 421 to requests for another host. Probes come by a pod's address.
+// Guard answers 421 to requests for other hosts, except probes, which use a pod's address.
 func (a AllowedHosts) Guard(next http.Handler) http.Handler {
 	if len(a) == 0 {
 		return next

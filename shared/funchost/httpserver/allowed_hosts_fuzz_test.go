@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzAllowedHosts: an entry of ALLOWED_HOSTS lets its own name pass, and no other that a browser could send.
+// FuzzAllowedHosts checks that an entry of ALLOWED_HOSTS permits its own name, and no other that a browser could send.
 func FuzzAllowedHosts(f *testing.F) {
 	for _, text := range []string{
 		"localhost", "LOCALHOST.", "jobs.example:8443", "[::1]:80", "::1", "[::1]", "*.example", "a:b:c", "a:http", "a:0", " x ", "[a", "K.example", "x..",

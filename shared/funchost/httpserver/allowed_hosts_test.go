@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 )
 
-// A page at a name of its own that resolves to loopback.
+// A page with a name of its own may resolve that name to a loopback address.
 func TestOnlyAllowedHostsAreAnswered(t *testing.T) {
 	t.Parallel()
 	hosts, err := NewAllowedHosts([]string{"localhost", "127.0.0.1", "[::1]", " Gateway ", "jobs.example:8443", "::2"})

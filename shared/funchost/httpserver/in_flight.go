@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
-// InFlight counts the requests that are under way. Knative's queue-proxy, a load balancer, or a client that has the
-// address, sends requests for some time after a process got its stop signal: a server that closes at once refuses them.
+// InFlight counts the requests that are under way. Knative's queue-proxy, a load balancer, or a client that knows the
+// address, sends requests for some time after the stop signal: a server that closed at once would refuse them.
 type InFlight struct {
 	mu    sync.Mutex
 	n     int
@@ -30,7 +30,7 @@ func (f *InFlight) end() {
 	f.ended = time.Now()
 }
 
-// left returns how much longer no request may arrive until there was none for d since began.
+// left returns how much longer no request may arrive for d to have passed without one since began.
 func (f *InFlight) left(began time.Time, d time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +43,7 @@ func (f *InFlight) left(began time.Time, d time.Duration) time.Duration {
 	return d - time.Since(began)
 }
 
-// Quiet waits until there was no request for d, for at most the longer of d and atMost, or until ctx ends.
+// Quiet waits until d has passed without a request, at most for the longer of d and atMost, or until ctx ends.
 func (f *InFlight) Quiet(ctx context.Context, d, atMost time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, max(d, atMost))
 	defer cancel()
@@ -55,8 +55,8 @@ func (f *InFlight) Quiet(ctx context.Context, d, atMost time.Duration) {
 	}
 }
 
-// Count counts all requests but those for the paths without, such as probes. Once stopping reports true, a client of
-// HTTP/1 gets the request to close its connection: the next one would find no server at its end.
+// Count counts all requests except those for the paths in without, such as probes. Once stopping returns true, clients
+// of HTTP/1 are asked to close their connections, on which the next request would fail.
 func (f *InFlight) Count(next http.Handler, stopping func() bool, without ...string) http.Handler {
 	uncounted := map[string]bool{}
 	for _, path := range without {

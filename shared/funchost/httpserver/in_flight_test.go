@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTheServerStaysOpenUntilThereWasNoRequestForAWhile(t *testing.T) {
+func TestQuietWaitsUntilNoRequestCameForAWhile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		come []time.Duration // after the stop, each for a second
@@ -32,11 +32,11 @@ func TestTheServerStaysOpenUntilThereWasNoRequestForAWhile(t *testing.T) {
 				}
 				began := time.Now()
 				v.Quiet(t.Context(), 2*time.Second, 10*time.Second)
-				// A visit under way is looked at again after as long as there has to be quiet.
+				// While a request is under way, Quiet checks again after the quiet time.
 				if took := time.Since(began); took < c.want || took >= c.want+2*time.Second {
 					t.Errorf("closed after %s", took)
 				}
-				<-time.After(time.Minute) // of the bubble's time: those who come later end, too
+				<-time.After(time.Minute) // of the bubble's time, so that later requests end too
 			})
 		})
 	}

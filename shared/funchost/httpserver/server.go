@@ -14,8 +14,8 @@ const MaxHeader = 16 << 10
 type Timeouts struct {
 	Header time.Duration // until its headers have arrived
 	Read   time.Duration // until its body has arrived
-	Write  time.Duration // until its answer is taken: body, work, ?wait= and all
-	Idle   time.Duration // until the next one arrives on its connection
+	Write  time.Duration // until the client has read its answer: includes the body, the work and ?wait=
+	Idle   time.Duration // until the next request arrives on its connection
 }
 
 // Defaults are the timeouts of every function.
@@ -29,7 +29,7 @@ func (t Timeouts) Server() *http.Server {
 		WriteTimeout:      t.Write,
 		IdleTimeout:       t.Idle,
 		MaxHeaderBytes:    MaxHeader - 4<<10,
-		// A client of HTTP/2 holds many requests by one connection: it must read, and answer pings.
+		// One HTTP/2 connection can hold many requests: its client must read, and answer pings.
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, WriteByteTimeout: t.Write / 4, SendPingTimeout: t.Idle / 2,
 		},
@@ -39,8 +39,8 @@ func (t Timeouts) Server() *http.Server {
 // CrossOrigin recognizes the requests that a browser makes for a page of another site.
 var CrossOrigin http.CrossOriginProtection
 
-// The headers that restrict browsers. They are shared and must not be appended to: an answer with another value sets a
-// list of its own.
+// The headers that restrict browsers. These slices are shared and must not be appended to: an answer with another value
+// sets its own.
 var (
 	noSniff    = []string{"nosniff"}
 	noStore    = []string{"no-store"}
@@ -51,8 +51,8 @@ var (
 	closing    = []string{"close"}
 )
 
-// Protect keeps browsers from doing anything with an answer but showing it. No answer permits other sites to read it:
-// CORS is off.
+// Protect keeps browsers from doing anything with an answer except showing it. No answer permits other sites to read
+// it: CORS is off.
 func Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -66,8 +66,8 @@ func Protect(next http.Handler) http.Handler {
 			h["Strict-Transport-Security"] = onlyTLS
 		}
 		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
-			// There may have been a Content-Length too, which net/http removes: a proxy that believed that one would
-			// take what follows for the body, and we for the next request.
+			// There may have been a Content-Length too, which net/http removes. A proxy that used it would treat the following
+			// bytes as the body, and this server as the next request.
 			h["Connection"] = closing
 		}
 		next.ServeHTTP(w, r)

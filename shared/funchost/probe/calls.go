@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Calls knows which calls are under way, and since when.
+// Calls tracks which calls are under way, and since when.
 type Calls struct {
 	mu    sync.Mutex
 	calls map[*call]struct{}
@@ -17,7 +17,7 @@ type call struct {
 	began time.Time
 }
 
-// Begin notes a call; the returned function notes its end.
+// Begin notes the start of a call; the returned function notes its end.
 func (c *Calls) Begin(name string) (end func()) {
 	began := &call{name: name, began: time.Now()}
 	c.mu.Lock()
@@ -45,9 +45,9 @@ func (c *Calls) Oldest() (name string, since time.Time) {
 	return name, since
 }
 
-// Alive returns an error if a call has been under way for longer than limit although every external dependency was
-// available: then a restart may help. While the database is unavailable a restart would not bring it back, and many
-// processes that start at once would delay its return. Each of oldest is an Oldest.
+// Alive returns an error if a call has been under way for longer than limit while every external dependency was
+// available: then a restart may help. While the database is unavailable a restart does not help, and many processes
+// that start at once would delay its return. Each of oldest is a function like Oldest.
 func (m *Monitor) Alive(now time.Time, limit time.Duration, oldest ...func() (string, time.Time)) error {
 	unavailable := m.LastUnavailable(now)
 	for _, of := range oldest {

@@ -20,15 +20,15 @@ const (
 	ReadinessPath = "/health/readiness"
 )
 
-const askPatience = 3 * time.Second // many times what an answer takes
+const askPatience = 3 * time.Second // many times longer than an answer takes
 
-// AskReady asks the function that listens on host and port whether it is ready. Images have no shell, and nothing else
-// that could ask.
+// AskReady checks whether the function that listens on host and port is ready. Images have neither a shell nor another
+// program that could check.
 func AskReady(ctx context.Context, host string, port int, overTLS bool) error {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	if port == 0 {
-		return errors.New("PORT: 0 is any free one, so it is unknown which to ask")
+		return errors.New("PORT: 0 is any free port, so the port of the function is unknown")
 	}
 	scheme := "http"
 	if overTLS {
@@ -45,7 +45,7 @@ func AskReady(ctx context.Context, host string, port int, overTLS bool) error {
 	if err != nil {
 		return err
 	}
-	// The certificate is for other names than this, and the request has no secret.
+	// The certificate has other names than this address, and the request has no secret.
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}
@@ -72,5 +72,5 @@ func Answer(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // the caller may have gone
+	_ = json.NewEncoder(w).Encode(answer) // the client may have gone
 }

@@ -1,4 +1,4 @@
-// Package probe answers whether a function is ready and alive. It watches what the function depends on, times the calls
+// Package probe decides whether a function is ready and alive. It checks the function's dependencies, times the calls
 // that are under way, and has the client of the readiness probe.
 package probe
 
@@ -16,26 +16,26 @@ const (
 	// checkEvery is the time between the answer of a dependency and the next check, if the grace is at least five times
 	// as long.
 	checkEvery = 2 * time.Second
-	// checkAgain is the same after a check without an answer: the return of a dependency should be noticed at once.
+	// checkAgain is the time after a check without an answer: the return of a dependency should be noticed at once.
 	checkAgain = 250 * time.Millisecond
-	// ownCheckAgain is the same of what this process knows by itself.
+	// ownCheckAgain is the same for dependencies that this process checks without another system.
 	ownCheckAgain = 50 * time.Millisecond
-	// checkPatience is how long a check may take, if the grace is at least twice as long. A connection pool may be busy,
-	// and that is no reason to take the function away from its callers.
+	// checkPatience is how long a check may take, if the grace is at least twice as long. A busy connection pool is not a
+	// reason to take the function away from its clients.
 	checkPatience = 5 * time.Second
 )
 
-// Dependency is one thing without which the function cannot work. It is available from its first answer on, and
-// unavailable when it has not answered for as long as the grace: a broker that moves its leaders, or a database that
-// fails over, must not fail a probe.
+// Dependency is a system or a condition without which the function cannot work. It is available from its first answer
+// on, and unavailable when it has not answered for as long as the grace: a broker that moves its leaders, or a database
+// that fails over, must not fail a probe.
 type Dependency struct {
 	Reason   string // the probe's answer while it is unavailable
-	External bool   // a restart of this process could not mend it
+	External bool   // a restart of this process cannot repair it
 	Check    func(ctx context.Context) error
 	Trouble  telemetry.Trouble // logs the checks of an external one that fail
 
 	mu           sync.Mutex
-	answered     bool      // ever
+	answered     bool      // at least once
 	failingSince time.Time // the start of the first check that failed; zero: the last one succeeded
 	lastFailure  time.Time // the end of the last check that failed
 }
@@ -64,7 +64,7 @@ func (d *Dependency) ready(grace time.Duration, now time.Time) error {
 	return nil
 }
 
-// lastUnavailable is when the dependency was last unavailable, as far as is known; now, if it is.
+// lastUnavailable returns when the dependency was last unavailable, as far as is known; now if it is unavailable.
 func (d *Dependency) lastUnavailable(now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,16 +74,17 @@ func (d *Dependency) lastUnavailable(now time.Time) time.Time {
 	return d.lastFailure
 }
 
-// Monitor checks dependencies in the background, so that a probe is answered at once, whatever hangs.
+// Monitor checks dependencies in the background, so that a probe is answered at once even if a dependency hangs.
 type Monitor struct {
 	grace        time.Duration
 	dependencies []*Dependency
 }
 
-// NewMonitor returns a monitor without dependencies. The grace is how long one may be unavailable.
+// NewMonitor returns a monitor without dependencies. The grace is how long a dependency may be unavailable.
 func NewMonitor(grace time.Duration) *Monitor { return &Monitor{grace: grace} }
 
-// Add is called before Run. A probe names the first dependency that is unavailable, in the order of the calls.
+// Add adds a dependency. It must be called before Run. A probe names the first unavailable dependency, in the order of
+// the calls.
 func (m *Monitor) Add(d *Dependency) { m.dependencies = append(m.dependencies, d) }
 
 // Run checks until ctx ends.
@@ -135,7 +136,7 @@ func (m *Monitor) Ready(now time.Time) error {
 	return nil
 }
 
-// LastUnavailable is when one of the external dependencies was last unavailable.
+// LastUnavailable returns when one of the external dependencies was last unavailable.
 func (m *Monitor) LastUnavailable(now time.Time) (at time.Time) {
 	for _, d := range m.dependencies {
 		if d.External {

@@ -16,13 +16,13 @@ const (
 	limit = 10 * time.Minute
 )
 
-// bubble is a monitor of one dependency, in a bubble with its own time.
+// bubble has a monitor of one dependency, in a bubble with its own time.
 type bubble struct {
 	monitor *Monitor
 	calls   Calls
 	oldest  []func() (string, time.Time)
 	away    atomic.Bool // checks fail
-	hung    atomic.Bool // or have no answer
+	hung    atomic.Bool // checks do not return
 	checks  atomic.Int64
 }
 
@@ -55,13 +55,13 @@ func newBubble(t *testing.T) *bubble {
 func (b *bubble) ready() bool { return b.monitor.Ready(time.Now()) == nil }
 func (b *bubble) alive() bool { return b.monitor.Alive(time.Now(), limit, b.oldest...) == nil }
 
-// after sleeps, and lets every goroutine do what is due then.
+// after sleeps, and lets every goroutine run that is due then.
 func after(d time.Duration) {
 	<-time.After(d) // of the bubble's time
 	synctest.Wait()
 }
 
-func TestReadinessWaitsForAsLongAsTheGrace(t *testing.T) {
+func TestReadinessFailsAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]func(b *bubble, away bool){
 		"refused": func(b *bubble, away bool) { b.away.Store(away) },
@@ -97,7 +97,7 @@ func TestReadinessWaitsForAsLongAsTheGrace(t *testing.T) {
 	}
 }
 
-func TestReadinessDoesNotFlapWithADependencyThatDoes(t *testing.T) {
+func TestReadinessDoesNotFlapWithItsDependency(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)
@@ -141,7 +141,7 @@ func TestACallThatHangsIsNotAlive(t *testing.T) {
 	})
 }
 
-func TestACallThatHangsWhileTheDatabaseIsAwayIsAlive(t *testing.T) {
+func TestACallThatHangsWhileTheDatabaseIsUnavailableIsAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 )
 
-// escapeHeaders does what the SDK leaves out (sdk-go #1331): CloudEvents' HTTP binding has the values of
-// attributes percent-encoded.
+// escapeHeaders percent-encodes the values of attributes, as CloudEvents' HTTP binding requires. The SDK does not do so
+// (sdk-go #1331).
 func escapeHeaders(header http.Header) {
 	for name, values := range header {
 		if strings.HasPrefix(name, httpevent.HeaderPrefix) {
@@ -20,7 +20,7 @@ func escapeHeaders(header http.Header) {
 	}
 }
 
-// escape encodes what is not printable ASCII, and space, quote and per cent.
+// escape encodes all characters except printable ASCII, and of these space, quote and per cent.
 func escape(value string) string {
 	var b strings.Builder
 	for i := range len(value) {

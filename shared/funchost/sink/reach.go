@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// Reach only connects to a sink: a request would be an event, or wake what has scaled to zero. Over TLS it shakes
-// hands, or the sink would log each check as a connection that failed.
+// Reach connects to a sink without a request: that would be an event, or wake a service that has scaled to zero. Over
+// TLS it completes the handshake, because a sink could log a connection without one as failed.
 func Reach(ctx context.Context, sink string, trust *tlsfiles.Client) error {
 	dial := new(net.Dialer).DialContext
 	if strings.HasPrefix(sink, "https:") {

@@ -26,16 +26,17 @@ import (
 )
 
 const (
-	// MaxRequests are under way at once. A sink that takes 10 s an event so still takes ten a second.
+	// MaxRequests is how many requests are under way at once. So even a sink that takes 10 s for an event accepts ten a
+	// second.
 	MaxRequests    = 100
 	requestTimeout = 30 * time.Second
-	// closeTimeout is how long Close waits for requests that are under way and whose caller has gone.
+	// closeTimeout is how long Close waits for requests whose caller has gone.
 	closeTimeout  = 2 * time.Second
 	maxRetryAfter = 5 * time.Minute
 
-	// MaxTries is how often one Send sends what the sink would not take just then, and maxPause the longest pause
-	// between: a Broker's ingress answers 503 in passing, and a caller that publishes once has no other try. Kafka's
-	// producer does the same.
+	// MaxTries is how often one Send sends an event that the sink does not accept for the moment, and maxPause the longest
+	// pause between: a Broker's ingress sometimes answers 503, and a caller may publish only once. Kafka's producer
+	// retries, too.
 	MaxTries = 4
 	maxPause = time.Second
 
@@ -43,7 +44,7 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// Config is where a sink is and how it is reached.
+// Config has the address of a sink and the settings for it.
 type Config struct {
 	URL       string           // K_SINK
 	Overrides string           // K_CE_OVERRIDES
@@ -52,28 +53,28 @@ type Config struct {
 	Meter     telemetry.Meter
 }
 
-// Sink publishes events over HTTP, one a request in binary mode. It tries again after the answers after which Knative's
-// own senders do; a 3xx or any other 4xx is a refusal for good, logged and counted. The sweepers publish the event
-// again, and it gets through once the sink is put right.
+// Sink publishes events over HTTP, one in each request in binary mode. It retries after the same statuses as Knative's
+// own senders. A 3xx or any other 4xx is a permanent refusal, which it logs and counts. The sweepers republish such an
+// event, so that it gets through once the sink is repaired.
 //
-// A request does not end with its caller's context, only after requestTimeout: a slow sink may be about to take the
-// event, and an event whose request was broken off is published again.
+// A request does not end with its caller's context, only after requestTimeout: a slow sink may be about to accept the
+// event, and an event whose request was aborted would be published again.
 type Sink struct {
 	cfg        Config
 	extensions map[string]string // of K_CE_OVERRIDES
 	client     *http.Client
 
-	slots    chan struct{} // has one value a request that is under way
+	slots    chan struct{} // has one value for each request that is under way
 	requests sync.WaitGroup
 	ctx      context.Context // of all requests
 	end      context.CancelFunc
 }
 
-// New checks the configuration; nothing connects before the first Send.
+// New checks the configuration; the first Send connects.
 func New(cfg Config) (*Sink, error) {
 	target, err := url.Parse(cfg.URL)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return nil, fmt.Errorf("K_SINK: %q is no http or https address", cfg.URL)
+		return nil, fmt.Errorf("K_SINK: %q is not an http or https address", cfg.URL)
 	}
 	var overrides struct {
 		Extensions map[string]string `json:"extensions"`
@@ -85,7 +86,7 @@ func New(cfg Config) (*Sink, error) {
 	}
 	for name := range overrides.Extensions {
 		if !event.IsExtensionNameValid(name) {
-			return nil, fmt.Errorf("K_CE_OVERRIDES: %q is no name for an extension", name)
+			return nil, fmt.Errorf("K_CE_OVERRIDES: %q is not an extension's name", name)
 		}
 	}
 	s := &Sink{cfg: cfg, extensions: overrides.Extensions, client: &http.Client{
@@ -106,7 +107,7 @@ func (s *Sink) Close() {
 	s.client.CloseIdleConnections()
 }
 
-// Unsent is the error of a Send after which only some events have to be sent again.
+// Unsent is an error of Send after which only some events have to be sent again.
 type Unsent struct {
 	Events []event.Event
 	After  time.Duration // the pause that the sink asked for
@@ -116,8 +117,8 @@ type Unsent struct {
 func (u *Unsent) Error() string { return u.Err.Error() }
 func (u *Unsent) Unwrap() error { return u.Err }
 
-// Send posts the events, and again those that the sink would not take just then, a few times within ctx. It returns the
-// events that the sink took. Those that are neither taken nor in an Unsent were refused for good.
+// Send posts the events, and retries those that the sink does not accept for the moment a few times within ctx. It
+// returns the accepted events. Events that are neither accepted nor in an Unsent were refused for good.
 func (s *Sink) Send(ctx context.Context, events []event.Event) (taken []event.Event, err error) {
 	wait := retry.Backoff(firstPause, lastPause)
 	for try := 1; ; try++ {
@@ -135,7 +136,7 @@ func (s *Sink) Send(ctx context.Context, events []event.Event) (taken []event.Ev
 	}
 }
 
-// sendOnce posts each event once. When the sink is away or overloaded it leaves the rest for the next try.
+// sendOnce posts each event once. If the sink is unavailable or overloaded, it leaves the rest for the next try.
 func (s *Sink) sendOnce(ctx context.Context, events []event.Event) (taken []event.Event, err error) {
 	failures := make([]error, len(events))
 	var stop atomic.Bool
@@ -175,12 +176,12 @@ func (s *Sink) sendOnce(ctx context.Context, events []event.Event) (taken []even
 	return taken, &left
 }
 
-// ErrRefused is of an event that the sink never takes.
-var ErrRefused = errors.New("sink never takes it")
+// ErrRefused is the error of an event that the sink refused for good.
+var ErrRefused = errors.New("the sink refused it")
 
-var errNotTried = errors.New("sink is away")
+var errNotTried = errors.New("the sink is unavailable")
 
-// answer is one that asks for another try.
+// answer is an answer after which the event is sent again.
 type answer struct {
 	status int
 	after  time.Duration
@@ -188,7 +189,7 @@ type answer struct {
 
 func (a *answer) Error() string { return "sink answered " + strconv.Itoa(a.status) }
 
-// isOverloaded reports whether the next request would meet the same error. Another bad answer may be due to one event.
+// isOverloaded reports whether the next request would get the same error. Any other bad answer may be due to one event.
 func isOverloaded(err error) bool {
 	refusal := (*answer)(nil)
 	if !errors.As(err, &refusal) {
@@ -197,8 +198,8 @@ func isOverloaded(err error) bool {
 	return refusal.status == http.StatusTooManyRequests || refusal.status == http.StatusServiceUnavailable
 }
 
-// post returns nil when the sink took the event, ErrRefused when it never will. After the end of ctx it returns, and
-// the request goes on.
+// post returns nil if the sink accepted the event, and ErrRefused if it never will. When ctx ends, post returns and the
+// request goes on.
 func (s *Sink) post(ctx context.Context, e event.Event) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -206,7 +207,7 @@ func (s *Sink) post(ctx context.Context, e event.Event) error {
 		return fmt.Errorf("wait for a free request to the sink: %w", ctx.Err())
 	}
 	answered := make(chan error, 1)
-	e = e.Clone() // the caller may change its own after ctx has ended
+	e = e.Clone() // the caller may change its event after ctx has ended
 	s.requests.Go(func() {
 		defer func() { <-s.slots }()
 		answered <- s.request(context.WithoutCancel(ctx), e)
@@ -219,7 +220,7 @@ func (s *Sink) post(ctx context.Context, e event.Event) error {
 	}
 }
 
-// request is one request, of an event that is its own. It ends with s, and not with ctx.
+// request sends one request with an event that no other goroutine uses. It ends with s, not with ctx.
 func (s *Sink) request(ctx context.Context, e event.Event) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -240,7 +241,7 @@ func (s *Sink) request(ctx context.Context, e event.Event) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)) // to keep the connection
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)) // so that the connection can be reused
 	_ = res.Body.Close()
 	switch {
 	case res.StatusCode/100 == 2:
@@ -258,7 +259,7 @@ func (s *Sink) refused(ctx context.Context, e event.Event, err error) error {
 	return ErrRefused
 }
 
-// isRetried are the answers after which Knative's senders try again.
+// isRetried reports whether Knative's senders retry after this status.
 func isRetried(status int) bool {
 	return status >= 500 || slices.Contains([]int{
 		http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests,

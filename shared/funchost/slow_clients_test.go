@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	brief     = 200 * time.Millisecond // a limit that a test goes beyond
-	fair      = 2 * time.Second        // one that something keeps first, however busy the machine is
-	unhurried = time.Hour              // no test waits for that
+	brief     = 200 * time.Millisecond // a limit that a test exceeds
+	fair      = 2 * time.Second        // a limit that a step before keeps, however busy the machine is
+	unhurried = time.Hour              // no test waits for so long
 )
 
-// hasty has limits for a request, and none for its answer.
+// hasty returns limits for a request and none for its answer.
 func hasty(header, read time.Duration) httpserver.Timeouts {
 	return httpserver.Timeouts{Header: header, Read: read, Write: unhurried, Idle: unhurried}
 }
 
-// drip sends a text, then a byte every few milliseconds, until the other side has enough of it.
+// drip sends a text, then a byte every few milliseconds until the server closes the connection.
 func drip(conn net.Conn, text string) {
 	_, err := io.WriteString(conn, text)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -34,12 +34,12 @@ func drip(conn net.Conn, text string) {
 	}
 }
 
-func TestWhoIsSlowIsSentAway(t *testing.T) {
+func TestASlowClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		serving httpserver.Timeouts
-		said    string // and then it drips
-		answer  string // the beginning of what comes before the end
+		sends   string // at once; then it drips
+		answer  string // the beginning of the answer
 	}{
 		"in its request line": {hasty(fair, unhurried), "GE", "HTTP/1.1 400 "},
 		"in its headers":      {hasty(brief, unhurried), "GET / HTTP/1.1\r\nHost: x\r\nX-A: ", ""},
@@ -47,21 +47,21 @@ func TestWhoIsSlowIsSentAway(t *testing.T) {
 			hasty(unhurried, brief), "POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
 		"in a body of chunks": {
 			hasty(unhurried, brief), "POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", "HTTP/1.1 200 OK\r\n"},
-		"in a body that nobody reads": {
+		"in an unread body": {
 			hasty(unhurried, brief), "POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
 		"in its second request": {
 			hasty(fair, unhurried), "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX-A: ", "HTTP/1.1 200 OK\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := door(t, func(_ http.ResponseWriter, r *http.Request) {
+			s := newHTTPSite(t, func(_ http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/unread" {
 					_, _ = io.Copy(io.Discard, r.Body)
 				}
 			}, c.serving)
 			conn := s.dial(t)
 			dripping := make(chan struct{})
-			go func() { defer close(dripping); drip(conn, c.said) }()
+			go func() { defer close(dripping); drip(conn, c.sends) }()
 			answer, err := io.ReadAll(conn)
 			if e, ok := err.(net.Error); ok && e.Timeout() { //nolint:errorlint // io.ReadAll hands it on as it is
 				t.Error("it is still there")
@@ -75,11 +75,11 @@ func TestWhoIsSlowIsSentAway(t *testing.T) {
 	}
 }
 
-func TestWhoSaysNothingIsSentAway(t *testing.T) {
+func TestAnIdleClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		serving httpserver.Timeouts
-		said    string
+		sends   string
 	}{
 		"at all": {hasty(brief, unhurried), ""},
 		"more": {
@@ -87,20 +87,20 @@ func TestWhoSaysNothingIsSentAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := door(t, func(http.ResponseWriter, *http.Request) {}, c.serving)
-			if answer := s.raw(t, c.said); (answer == "") != (c.said == "") {
+			s := newHTTPSite(t, func(http.ResponseWriter, *http.Request) {}, c.serving)
+			if answer := s.raw(t, c.sends); (answer == "") != (c.sends == "") {
 				t.Errorf("answered %q", answer)
 			}
 		})
 	}
 }
 
-func TestWhoNeverReadsTheAnswerIsSentAway(t *testing.T) {
+func TestAClientThatDoesNotReadItsAnswerIsDisconnected(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
-	s := door(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := newHTTPSite(t, func(w http.ResponseWriter, _ *http.Request) {
 		megabyte := bytes.Repeat([]byte("a"), 1<<20)
-		for range 1000 { // no socket holds that
+		for range 1000 { // more than a socket's buffer
 			if _, err := w.Write(megabyte); err != nil {
 				ended <- err
 				return
@@ -118,8 +118,8 @@ func TestWhoNeverReadsTheAnswerIsSentAway(t *testing.T) {
 
 func TestAnAnswerMayTakeLongerThanItsRequest(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(w http.ResponseWriter, r *http.Request) {
-		held := time.NewTimer(brief + brief/4) // as ?wait= does
+	s := newHTTPSite(t, func(w http.ResponseWriter, r *http.Request) {
+		held := time.NewTimer(brief + brief/4) // as with ?wait=
 		defer held.Stop()
 		select {
 		case <-held.C:

@@ -13,14 +13,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 )
 
-// raw sends bytes by a connection of their own, and gives all that is answered until the other side ends it.
+// raw sends bytes over a new connection, and returns the whole answer until the server closes it.
 func (s *site) raw(t *testing.T, request string) string {
 	t.Helper()
 	conn := s.dial(t)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = io.WriteString(conn, request) // an answer may come before all is sent
+		_, _ = io.WriteString(conn, request) // the answer may come before everything is sent
 	}()
 	answer, err := io.ReadAll(conn)
 	if e, ok := err.(net.Error); ok && e.Timeout() { //nolint:errorlint // io.ReadAll hands it on as it is
@@ -50,8 +50,8 @@ const (
 	last     = "\r\n\r\nGET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 )
 
-// attacks are bytes by which one request is made to look like two, or two like one, to somebody else on the way. What
-// two could read in two ways must be refused, or be the last that is read on its connection.
+// attacks are requests that a proxy on the way could read as two, or two that it could read as one. A request that two
+// readers could read differently must be refused, or be the last one that is read on its connection.
 var attacks = map[string]struct {
 	request string
 	status  string
@@ -90,7 +90,7 @@ var attacks = map[string]struct {
 		"POST /first HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled, "200",
 		[]string{"/first "}},
 	"chunks that end in bare LF": {post + "Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n" + smuggled, "200", []string{"/first !"}},
-	"a chunk longer than it says": {
+	"a chunk longer than its declared size": {
 		post + "Transfer-Encoding: chunked\r\n\r\n1\r\nabcd\r\n0\r\n\r\n" + smuggled, "200", []string{"/first a!"}},
 	"a chunk beyond 64 bits": {
 		post + "Transfer-Encoding: chunked\r\n\r\n10000000000000001\r\na\r\n0\r\n\r\n" + smuggled, "200", []string{"/first !"}},
@@ -98,7 +98,7 @@ var attacks = map[string]struct {
 		post + "Transfer-Encoding: chunked\r\n\r\n-1\r\na\r\n0\r\n\r\n" + smuggled, "200", []string{"/first !"}},
 	"a Content-Length behind the chunks": {
 		post + "Trailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 50\r\n\r\n" + smuggled, "400", nil},
-	"a body that nobody reads": {
+	"an unread body": {
 		"GET /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 35\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x", "200",
 		[]string{"/unread -", "/last "}},
 	"a header in two lines": {
@@ -123,14 +123,14 @@ var attacks = map[string]struct {
 	"an expectation of nonsense": {post + "Expect: the-unexpected\r\nContent-Length: 0\r\n\r\n" + smuggled, "417", nil},
 }
 
-func TestNoRequestIsSmuggledIn(t *testing.T) {
+func TestAmbiguousRequestsAreNotSmuggled(t *testing.T) {
 	t.Parallel()
 	for name, attack := range attacks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			var seen []string
-			s := door(t, func(_ http.ResponseWriter, r *http.Request) {
+			s := newHTTPSite(t, func(_ http.ResponseWriter, r *http.Request) {
 				what := r.URL.Path + " "
 				if r.Host != "x" {
 					what += r.Host + " "

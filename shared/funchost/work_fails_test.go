@@ -14,7 +14,7 @@ import (
 
 var errNoTable = errors.New(`relation "dispatch_state" does not exist`)
 
-// The database answers all the while: what fails is the work.
+// The database answers all the time: only the work fails.
 func TestReadinessFollowsTheWork(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -64,8 +64,8 @@ func TestReadinessFollowsTheWork(t *testing.T) {
 	}
 }
 
-// Another member of the group handles them now, and this one has nothing whose success could end its trouble.
-func TestWhatFailedAndIsSomebodyElsesIsNotCounted(t *testing.T) {
+// Another member of the group handles the records now, and this one has no records whose success could end the failure.
+func TestFailuresOfRevokedRecordsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	p := placeOn(t, []string{"127.0.0.1:1"})
 	consumer, err := kafkaevent.NewBatchConsumer(p.cfg.Kafka, p.name, []string{jobevent.RunTopic(p.in)}, 1)
@@ -75,6 +75,6 @@ func TestWhatFailedAndIsSomebodyElsesIsNotCounted(t *testing.T) {
 	h := &host{consumer: consumer}
 	h.handling.Note(t.Context(), errNoTable)
 	if !h.handling.Ongoing() || h.handlingFails() {
-		t.Error("a process without partitions is said to fail")
+		t.Error("a process without partitions is reported as failing")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// security H4
-func TestWhatAProcessTalksToIsItsOwn(t *testing.T) {
+// No URL of a request may lead to these addresses.
+func TestOwnPlacesHasTheAddressesOfTheProcess(t *testing.T) {
 	t.Parallel()
 	for sink, place := range map[string]string{
 		"http://kafka-broker-ingress.knative-eventing.svc.cluster.local/jobweaver/jobweaver": "kafka-broker-ingress.knative-eventing.svc.cluster.local",

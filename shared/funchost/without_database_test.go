@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A function beside the installation has neither a database of it nor its brokers. Not parallel, as it reads the
+// The function uses neither the installation's database nor its brokers. Not parallel, because it reads the
 // environment.
-func TestAFunctionBesideTheInstallationRunsWithoutItsDatabaseAndItsBroker(t *testing.T) {
+func TestAFunctionWithoutDatabaseRunsWithoutABroker(t *testing.T) {
 	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "K_SINK"} {
 		t.Setenv(name, "")
 	}
