@@ -96,7 +96,7 @@ func (f *Function) forgetOld(ctx context.Context) {
 	}
 	f.forget = time.Now().Add(forgetEvery)
 	if err := f.store.operations.ForgetOperations(ctx, keep); err != nil {
-		telemetry.Logger(ctx).Warn("cannot forget old operations", "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx, "cannot forget old operations", "error", err)
 	}
 }
 

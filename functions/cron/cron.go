@@ -116,7 +116,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	}
 	looked := time.Now()
 	for _, failed := range fired.Failed {
-		telemetry.Logger(ctx).Error("cannot fire a schedule, tries again", "schedule", failed.ScheduleID,
+		telemetry.Logger(ctx).ErrorContext(ctx, "cannot fire a schedule, tries again", "schedule", failed.ScheduleID,
 			"error", failed.Err, "after", failed.Again.String())
 	}
 	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // at once, so that nothing is left at the end
@@ -192,10 +192,10 @@ func (f *Function) tidy(ctx context.Context) error {
 	}
 	n, err := f.store.schedules.Seal(ctx, f.rules.Sealer, f.tidied, last)
 	if err != nil {
-		telemetry.Logger(ctx).Warn("cannot seal schedules with the key in use, tries again", "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx, "cannot seal schedules with the key in use, tries again", "error", err)
 	}
 	if n > 0 {
-		telemetry.Logger(ctx).Info("has sealed schedules with the key in use", "schedules", n)
+		telemetry.Logger(ctx).InfoContext(ctx, "has sealed schedules with the key in use", "schedules", n)
 	}
 	if f.tidied = last; last == uuid.Nil {
 		f.tidyAt = time.Now().Add(tidyEvery)

@@ -29,7 +29,8 @@ func (f *Function) fail(c *gin.Context, err error) {
 			f.unserved.Note(c.Request.Context(), err, failureFields(c, body)...)
 		}
 	case body.Status >= 500:
-		telemetry.Logger(c.Request.Context()).With("error", err).Error("cannot serve request", failureFields(c, body)...)
+		ctx := c.Request.Context()
+		telemetry.Logger(ctx).With("error", err).ErrorContext(ctx, "cannot serve request", failureFields(c, body)...)
 	}
 	answer := func() { edge.AnswerError(c, body) }
 	if body.Status == http.StatusRequestTimeout { // the body did not arrive in time

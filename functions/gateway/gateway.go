@@ -123,7 +123,7 @@ func (f *Function) ready(ctx context.Context) error {
 // events.
 func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	if f.api.callbacks.Keys.Empty() {
-		telemetry.Logger(ctx).Warn("no callback is accepted: CALLBACK_SECRETS is not set")
+		telemetry.Logger(ctx).WarnContext(ctx, "no callback is accepted: CALLBACK_SECRETS is not set")
 	}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()

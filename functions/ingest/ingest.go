@@ -39,7 +39,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	effects, err := f.ingest(ctx, batch)
 	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {
 		if jobID := batch[0].JobID(); jobID != uuid.Nil {
-			telemetry.Logger(ctx).Warn("stored an unusable job as failed", telemetry.FieldJobID, jobID,
+			telemetry.Logger(ctx).WarnContext(ctx, "stored an unusable job as failed", telemetry.FieldJobID, jobID,
 				telemetry.FieldTraceID, batch[0].TraceID(), "error", err)
 			effects, err = f.store.IngestUnusable(ctx, placeOf(batch[0]), err.Error())
 		}

@@ -104,7 +104,7 @@ func throttles(status int) bool {
 // settle writes what came of a try, for as long as the delivery is ours.
 func (f *Function) settle(ctx context.Context, c deliverystore.Claimed, came deliverystore.Tried) {
 	if came.Status == deliverystore.Failed {
-		telemetry.Logger(ctx).Warn("a delivery has failed for good", telemetry.FieldJobID, c.JobID,
+		telemetry.Logger(ctx).WarnContext(ctx, "a delivery has failed for good", telemetry.FieldJobID, c.JobID,
 			telemetry.FieldTraceID, c.Job.TraceID, telemetry.FieldAttempt, c.Job.Attempt, "version", c.Version,
 			"host", c.Place.Host, "tries", c.Tries, "error", came.Error)
 	}

@@ -214,7 +214,7 @@ func (f *Function) forgetOld(ctx context.Context) {
 	}
 	n, err := f.store.deliveries.DeleteOld(ctx, f.keep, forgetMost)
 	if err != nil {
-		telemetry.Logger(ctx).Warn("cannot forget old deliveries", "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx, "cannot forget old deliveries", "error", err)
 	}
 	if f.forget = time.Now().Add(forgetEvery); n == forgetMost {
 		f.forget = time.Now().Add(every)

@@ -83,7 +83,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		return events, 0, err
 	}
 	if f.gone > 0 {
-		telemetry.Logger(ctx).Info("old jobs deleted", "jobs", f.gone)
+		telemetry.Logger(ctx).InfoContext(ctx, "old jobs deleted", "jobs", f.gone)
 	}
 	f.after, f.gone, f.begins = uuid.Nil, 0, time.Now().Add(rest)
 	return events, rest, nil

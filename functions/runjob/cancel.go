@@ -2,7 +2,6 @@ package runjob
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
@@ -31,7 +30,7 @@ func (f *Function) tailCancels(ctx context.Context) {
 				c, err = jobevent.DecodeAs[jobevent.AttemptCancel](it, jobevent.TypeAttemptCancel)
 			}
 			if err != nil { // not rejected, since every worker reads it; the scheduler repeats the request
-				slog.WarnContext(ctx, "request to cancel cannot be read", "offset", m.Offset, "error", err)
+				telemetry.Logger(ctx).WarnContext(ctx, "request to cancel cannot be read", "offset", m.Offset, "error", err)
 				continue
 			}
 			f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, it.TraceID()})
@@ -62,7 +61,7 @@ func (f *Function) cancelAll(ctx context.Context) {
 		}
 		_ = bisect(orders, func(part []workerdb.Order) error { return f.cancel(ctx, part) },
 			func(o workerdb.Order, err error) {
-				slog.WarnContext(ctx, "attempt cannot be cancelled", telemetry.FieldJobID, o.JobID,
+				telemetry.Logger(ctx).WarnContext(ctx, "attempt cannot be cancelled", telemetry.FieldJobID, o.JobID,
 					telemetry.FieldAttempt, o.Attempt, telemetry.FieldTraceID, o.TraceID, "error", err)
 			})
 		// This worker may have claimed the attempt since it looked for it.

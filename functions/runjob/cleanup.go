@@ -2,10 +2,10 @@ package runjob
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/retry"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // cleanUp deletes attempts that are past their retention, now and then, until ctx ends.
@@ -18,9 +18,9 @@ func (f *Function) cleanUp(ctx context.Context) {
 			return retry.Pause(ctx, (cleanupShare-1)*took) // so that it hardly slows claims and settling
 		})
 		if err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "old attempts not deleted", "workerId", f.id, "deleted", n, "error", err)
+			telemetry.Logger(ctx).WarnContext(ctx, "old attempts not deleted", "workerId", f.id, "deleted", n, "error", err)
 		} else if n > 0 {
-			slog.InfoContext(ctx, "old attempts deleted", "workerId", f.id, "attempts", n)
+			telemetry.Logger(ctx).InfoContext(ctx, "old attempts deleted", "workerId", f.id, "attempts", n)
 		}
 	}
 }

@@ -3,13 +3,13 @@ package runjob
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -58,7 +58,8 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 func call(ctx context.Context, h handlers.Handler, a *pool.Attempt, given *handlers.Attempt) (o workerdb.Outcome) {
 	defer func() {
 		if value := recover(); value != nil {
-			slog.ErrorContext(ctx, "handler panicked", "panic", a.ForLog(pool.Clean(fmt.Sprint(value), jobevent.MaxMessage)))
+			telemetry.Logger(ctx).ErrorContext(ctx, "handler panicked",
+				"panic", a.ForLog(pool.Clean(fmt.Sprint(value), jobevent.MaxMessage)))
 			o = pool.ErrorOutcome(ctx, a, &handlers.Failure{
 				Code: string(apierror.Panic), Message: fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack()), Retryable: true,
 			})

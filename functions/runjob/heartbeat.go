@@ -2,7 +2,6 @@ package runjob
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -145,7 +144,8 @@ func (f *Function) beatOnce(ctx context.Context) error {
 func (f *Function) reap(ctx context.Context) error {
 	outcomes, err := f.store.Reap(ctx, f.id)
 	for _, outcome := range outcomes {
-		slog.WarnContext(ctx, "attempt of another worker settled", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
+		telemetry.Logger(ctx).WarnContext(ctx, "attempt of another worker settled",
+			"workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)
 		f.metrics.reaped.WithLabelValues(string(outcome.Kind)).Inc()
 		f.decided(pool.Finished{Outcome: outcome, Settled: true})
@@ -165,7 +165,7 @@ func (f *Function) handBack(ctx context.Context) error {
 	}
 	for queue := range queues {
 		if n := f.pool.HandBack(queue, free[queue], f.timing.heldAtMost); n > 0 {
-			slog.InfoContext(ctx, "attempts handed back", "workerId", f.id, "queue", queue, "attempts", n)
+			telemetry.Logger(ctx).InfoContext(ctx, "attempts handed back", "workerId", f.id, "queue", queue, "attempts", n)
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 	for {
 		select {
 		case h := <-f.beats.latest:
-			if err := publish(ctx, f.appendBeat(nil, h)); ctx.Err() == nil {
+			if err := publish(ctx, f.appendBeat(ctx, nil, h)); ctx.Err() == nil {
 				trouble.Note(ctx, err, "workerId", f.id)
 			}
 		case <-ctx.Done():
@@ -207,7 +207,7 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 }
 
 // appendBeat appends a heartbeat, in several parts if it lists many attempts: the size of an event is bounded.
-func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
+func (f *Function) appendBeat(ctx context.Context, events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
 	attempts, left := h.Attempts, h.Left
 	for part := 0; part == 0 || len(attempts)+len(left) > 0; part++ {
 		n := min(len(attempts), maxBeatAttempts)
@@ -215,7 +215,7 @@ func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jo
 		h.Part, h.Attempts, h.Left, attempts, left = part, attempts[:n], left[:m], attempts[n:], left[m:]
 		f.beats.number++
 		id := f.id + "." + strconv.Itoa(f.beats.number)
-		events = f.append(events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
+		events = f.append(ctx, events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
 		h.JobTypes = nil // in the first part only
 	}
 	return events
@@ -225,7 +225,7 @@ func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jo
 func (f *Function) warnOfGaps(ctx context.Context) {
 	for _, p := range f.consumers.stuck(maxGap) {
 		offset, since, _ := p.Tracker.Oldest()
-		slog.WarnContext(ctx, "commit is stuck behind one record", "topic", p.Topic, "partition", p.ID,
+		telemetry.Logger(ctx).WarnContext(ctx, "commit is stuck behind one record", "topic", p.Topic, "partition", p.ID,
 			"offset", offset, "since", since, "done", p.Tracker.Gap())
 	}
 }

@@ -132,7 +132,7 @@ func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	}
 	h.Left = h.Attempts[:900]
 	var listed, left []jobevent.HeldAttempt
-	for part, e := range f.appendBeat(nil, h) {
+	for part, e := range f.appendBeat(t.Context(), nil, h) {
 		got, err := jobevent.Decode[jobevent.Heartbeat](e)
 		if err != nil || got.Part != part || got.Slots != 1200 || len(e.Data()) > 1<<20 {
 			t.Errorf("part %d of %d bytes: %v", part, len(e.Data()), err)
@@ -145,7 +145,7 @@ func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	if len(left) != 900 || left[899].JobID != h.Left[899].JobID {
 		t.Errorf("%d attempts have left", len(left))
 	}
-	if events := f.appendBeat(nil, jobevent.Heartbeat{WorkerID: "w"}); len(events) != 1 {
+	if events := f.appendBeat(t.Context(), nil, jobevent.Heartbeat{WorkerID: "w"}); len(events) != 1 {
 		t.Errorf("a beat that lists nothing is %d events", len(events))
 	}
 }

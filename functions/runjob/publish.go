@@ -2,7 +2,6 @@ package runjob
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
@@ -29,8 +28,8 @@ func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 			one := &batch[i]
 			events = append(events, one.Events...)
 			first := len(events)
-			events = f.appendLog(events, one.Attempt)
-			events = f.appendOutcome(events, one.Outcome)
+			events = f.appendLog(ctx, events, one.Attempt)
+			events = f.appendOutcome(ctx, events, one.Outcome)
 			traceOutcome(tracing, one, events[first:])
 			if one.From.Partition != nil {
 				records = append(records, one.From)
@@ -55,7 +54,7 @@ func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, e
 			return err
 		})
 	}, func(e jobevent.Item, err error) {
-		slog.ErrorContext(ctx, "event cannot be published", append(telemetry.FieldsOf(e), "error", err)...)
+		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published", append(telemetry.FieldsOf(e), "error", err)...)
 	})
 }
 
@@ -72,12 +71,12 @@ func (f *Function) unpublished() int {
 	return f.finished.len() + int(f.settling.Load()) + f.toPublish.len() + int(f.publishing.Load())
 }
 
-func (f *Function) appendOutcome(events []jobevent.Item, o workerdb.Outcome) []jobevent.Item {
+func (f *Function) appendOutcome(ctx context.Context, events []jobevent.Item, o workerdb.Outcome) []jobevent.Item {
 	if o.Kind == "" {
 		return events
 	}
 	typ, data := outcomeData(o)
-	return f.append(events, typ, jobevent.Meta{
+	return f.append(ctx, events, typ, jobevent.Meta{
 		ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)), JobID: o.JobID, TraceID: o.TraceID,
 		Cause: jobevent.RunID(o.JobID, o.Attempt),
 	}, data)
@@ -110,7 +109,7 @@ func outcomeData(o workerdb.Outcome) (typ string, data any) {
 	return jobevent.TypeFailed, failed
 }
 
-func (f *Function) appendLog(events []jobevent.Item, a *pool.Attempt) []jobevent.Item {
+func (f *Function) appendLog(ctx context.Context, events []jobevent.Item, a *pool.Attempt) []jobevent.Item {
 	if a == nil {
 		return events
 	}
@@ -118,17 +117,19 @@ func (f *Function) appendLog(events []jobevent.Item, a *pool.Attempt) []jobevent
 	if len(lines) == 0 {
 		return events
 	}
-	return f.append(events, jobevent.TypeAttemptLog, jobevent.Meta{
+	return f.append(ctx, events, jobevent.TypeAttemptLog, jobevent.Meta{
 		ID: jobevent.AttemptLogID(a.Run.JobID, a.Run.Attempt, first), JobID: a.Run.JobID, TraceID: a.TraceID,
 		Cause: jobevent.RunID(a.Run.JobID, a.Run.Attempt),
 	}, jobevent.AttemptLog{JobID: a.Run.JobID, Attempt: a.Run.Attempt, FirstLine: first, Lines: lines})
 }
 
-func (f *Function) append(events []jobevent.Item, typ string, meta jobevent.Meta, data any) []jobevent.Item {
+func (f *Function) append(
+	ctx context.Context, events []jobevent.Item, typ string, meta jobevent.Meta, data any,
+) []jobevent.Item {
 	meta.Function = Name
 	e, err := jobevent.New(typ, meta, data)
 	if err != nil {
-		slog.Error("event cannot be built", "type", typ, "id", meta.ID, "error", err)
+		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be built", "type", typ, "id", meta.ID, "error", err)
 		return events
 	}
 	return append(events, e)
@@ -147,7 +148,7 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 		var events []jobevent.Item
 		for _, a := range f.pool.List() {
 			first := len(events)
-			events = f.appendLog(events, a.Attempt)
+			events = f.appendLog(ctx, events, a.Attempt)
 			tracedLines(telemetry.TracingOf(ctx), a.Attempt, events[first:])
 		}
 		if len(events) > 0 {

@@ -2,7 +2,6 @@ package runjob
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -14,13 +13,14 @@ import (
 func (f *Function) reject(ctx context.Context, d delivered, label string, cause error) {
 	m := d.message
 	reason := label + ": " + cause.Error()
-	slog.WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset,
+	telemetry.Logger(ctx).WarnContext(ctx, "record rejected",
+		"topic", m.Topic, "partition", m.Partition, "offset", m.Offset,
 		"reason", reason, telemetry.FieldTraceID, d.of.TraceID())
 	f.meter.Rejected(label)
 	one := pool.Finished{Settled: true, From: d.Record}
 	about, err := funchost.Rejected(Name, m, d.of, f.cfg.Kafka.Keys, reason)
 	if err != nil {
-		slog.ErrorContext(ctx, "event cannot be built", "id", d.of.ID(), "error", err)
+		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be built", "id", d.of.ID(), "error", err)
 	} else {
 		one.Events = []jobevent.Item{about}
 	}

@@ -2,11 +2,11 @@ package runjob
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Run works until ctx ends. Then it claims no new attempts, lets running ones finish within the grace period, ends the
@@ -31,12 +31,13 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	stages.Go(func() { f.publishAll(work, publish) })
 	claimer.Go(func() { f.claimAll(ctx, work) })
 	slots := f.startPool(context.WithoutCancel(ctx)) // the pool ends running attempts
-	slog.InfoContext(ctx, "worker started", "workerId", f.id, "queues", f.cfg.Queues, "slots", f.cfg.PoolSize)
+	telemetry.Logger(ctx).InfoContext(ctx, "worker started",
+		"workerId", f.id, "queues", f.cfg.Queues, "slots", f.cfg.PoolSize)
 
 	<-ctx.Done()
-	slog.InfoContext(ctx, "worker stopping", "workerId", f.id, "grace", f.cfg.Grace)
+	telemetry.Logger(ctx).InfoContext(ctx, "worker stopping", "workerId", f.id, "grace", f.cfg.Grace)
 	graceEnds := time.Now().Add(f.cfg.Grace)
-	f.drain(slots)
+	f.drain(context.WithoutCancel(ctx), slots)
 	flushed := time.AfterFunc(max(0, time.Until(graceEnds))+f.timing.flushAtMost, endWork)
 	defer flushed.Stop()
 	claimer.Wait() // it had the grace period, and the pool decides at once what it still adds
@@ -67,7 +68,7 @@ func (f *Function) startPool(ctx context.Context) <-chan struct{} {
 
 // drain waits for running attempts, then ends their contexts, then decides their outcomes without them: a handler that
 // ignores its context keeps its goroutine until the process ends.
-func (f *Function) drain(slots <-chan struct{}) {
+func (f *Function) drain(ctx context.Context, slots <-chan struct{}) {
 	f.pool.Stop()
 	if f.ended(slots, f.cfg.Grace) {
 		return
@@ -76,7 +77,8 @@ func (f *Function) drain(slots <-chan struct{}) {
 	if f.ended(slots, f.timing.stopPatience) {
 		return
 	}
-	slog.Warn("handlers do not end when the worker stops", "workerId", f.id, "handlers", f.pool.DecideRunning())
+	telemetry.Logger(ctx).WarnContext(ctx, "handlers do not end when the worker stops",
+		"workerId", f.id, "handlers", f.pool.DecideRunning())
 }
 
 func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {
@@ -96,14 +98,15 @@ func (f *Function) leave(ctx context.Context, publish funchost.Publish) {
 	defer cancel()
 	left, err := f.store.Leave(ctx, f.id)
 	if err != nil {
-		slog.WarnContext(ctx, "worker leaves open attempts, which others will settle as lost", "workerId", f.id, "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx, "worker leaves open attempts, which others will settle as lost",
+			"workerId", f.id, "error", err)
 	}
-	events := f.appendBeat(nil, f.heartbeat(time.Now()))
+	events := f.appendBeat(ctx, nil, f.heartbeat(time.Now()))
 	for _, outcome := range left {
-		events = f.appendOutcome(events, outcome)
+		events = f.appendOutcome(ctx, events, outcome)
 	}
 	if err := publish(ctx, events); err != nil {
-		slog.WarnContext(ctx, "last heartbeat not published", "workerId", f.id, "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx, "last heartbeat not published", "workerId", f.id, "error", err)
 	}
-	slog.InfoContext(ctx, "worker left", "workerId", f.id)
+	telemetry.Logger(ctx).InfoContext(ctx, "worker left", "workerId", f.id)
 }

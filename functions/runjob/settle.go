@@ -32,7 +32,7 @@ func (f *Function) settleAll(ctx context.Context) {
 		settle := func(part []*pool.Finished) error { return f.settle(ctx, part) }
 		err := bisect(open, settle, func(one *pool.Finished, err error) { f.settleUnstorable(ctx, one, err) })
 		if err != nil {
-			slog.ErrorContext(ctx, "outcomes not settled", "attempts", len(open), "error", err)
+			telemetry.Logger(ctx).ErrorContext(ctx, "outcomes not settled", "attempts", len(open), "error", err)
 		} else {
 			f.forget(ctx, batch)
 			f.toPublish.put(batch...)
@@ -68,7 +68,7 @@ func (f *Function) settle(ctx context.Context, part []*pool.Finished) error {
 
 // settleUnstorable settles an attempt as failed because the database refuses its outcome.
 func (f *Function) settleUnstorable(ctx context.Context, one *pool.Finished, refused error) {
-	slog.ErrorContext(ctx, "outcome refused by the store", telemetry.FieldJobID, one.Outcome.JobID,
+	telemetry.Logger(ctx).ErrorContext(ctx, "outcome refused by the store", telemetry.FieldJobID, one.Outcome.JobID,
 		telemetry.FieldAttempt, one.Outcome.Attempt, telemetry.FieldTraceID, one.Outcome.TraceID, "error", refused)
 	one.Outcome.Kind = jobevent.KindFailed
 	one.Outcome.Output, one.Outcome.RetryAfter, one.Outcome.CallbackTimeout = nil, 0, 0
@@ -108,13 +108,14 @@ func logOutcome(ctx context.Context, o workerdb.Outcome, private bool) {
 	if o.Kind == workerdb.Completed || o.Kind == workerdb.Waiting {
 		level = slog.LevelDebug
 	}
-	if !slog.Default().Enabled(ctx, level) {
+	logger := telemetry.Logger(ctx)
+	if !logger.Enabled(ctx, level) {
 		return
 	}
 	if private || jobevent.IsSealed(o.Message) {
 		o.Message = ""
 	}
-	slog.Default().LogAttrs(ctx, level, "attempt settled", slog.String("outcome", string(o.Kind)),
+	logger.LogAttrs(ctx, level, "attempt settled", slog.String("outcome", string(o.Kind)),
 		slog.String(telemetry.FieldJobID, o.JobID.String()), slog.Int("attempt", o.Attempt),
 		slog.String(telemetry.FieldTraceID, o.TraceID.String()), slog.String("workerId", o.WorkerID),
 		slog.String("errorCode", o.ErrorCode), slog.String("message", pool.Clean(o.Message, 200)))

@@ -3,13 +3,13 @@ package kafkaevent
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/retry"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // maxBatchBytes is about how much one batch weighs at most: some thousands of jobs, where an event has many.
@@ -130,7 +130,8 @@ func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, hand
 		}
 		b.release(batch)
 		// Only Debug: the handler has logged what is wrong, once, not at each try.
-		slog.DebugContext(ctx, "batch failed", "group", b.group.group, "records", len(flatten(batch)), "error", err)
+		telemetry.Logger(ctx).DebugContext(ctx, "batch failed",
+			"group", b.group.group, "records", len(flatten(batch)), "error", err)
 		if !retry.Pause(ctx, wait.NextBackOff()) {
 			return
 		}

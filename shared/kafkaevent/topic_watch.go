@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const watchInterval = 5 * time.Second
@@ -58,7 +59,7 @@ func (w *topicWatch) check(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		slog.InfoContext(ctx, "kafka topics are missing", "group", w.consumer.group, "topics", missing)
+		telemetry.Logger(ctx).InfoContext(ctx, "kafka topics are missing", "group", w.consumer.group, "topics", missing)
 		if err := CreateTopics(ctx, w.consumer.cfg, ourTopics(missing)); err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (w *topicWatch) check(ctx context.Context) error {
 		}
 	}
 	if again := w.consumer.ids.compare(found); len(again) > 0 {
-		slog.WarnContext(ctx, "kafka topics were created again: reading them from the beginning",
+		telemetry.Logger(ctx).WarnContext(ctx, "kafka topics were created again: reading them from the beginning",
 			"group", w.consumer.group, "topics", again)
 		w.consumer.forget(again)
 		return errRecreated

@@ -110,8 +110,10 @@ func Recover(c *gin.Context) {
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p) // net/http's own way to abort a connection
 		}
-		telemetry.Logger(c.Request.Context()).Error("request panicked", "panic", fmt.Sprint(p), "method", c.Request.Method,
-			"path", c.FullPath(), telemetry.FieldTraceID, TraceID(c), "stack", string(debug.Stack()))
+		ctx := c.Request.Context()
+		telemetry.Logger(ctx).ErrorContext(ctx, "request panicked",
+			"panic", fmt.Sprint(p), "method", c.Request.Method, "path", c.FullPath(),
+			telemetry.FieldTraceID, TraceID(c), "stack", string(debug.Stack()))
 		if c.Writer.Written() {
 			c.Abort()
 			return

@@ -23,6 +23,6 @@ func NewSealWarning() *SealWarning {
 // Log logs the names of the members that stay sealed.
 func (w *SealWarning) Log(ctx context.Context, members []string) {
 	w.sometimes.Do(func() {
-		telemetry.Logger(ctx).Warn("cannot open sealed values: wrong key, or altered", "members", members)
+		telemetry.Logger(ctx).WarnContext(ctx, "cannot open sealed values: wrong key, or altered", "members", members)
 	})
 }

@@ -79,7 +79,7 @@ func (p *Payloads) check(ctx context.Context, schemas []json.RawMessage, req *jo
 		if !errors.As(err, &refused) {
 			if err != nil {
 				p.slow.Do(func() {
-					telemetry.Logger(ctx).Warn("payload is not checked",
+					telemetry.Logger(ctx).WarnContext(ctx, "payload is not checked",
 						"jobType", req.JobType, "bytes", len(req.Payload), "error", err)
 				})
 			}
@@ -103,7 +103,8 @@ func (p *Payloads) compile(ctx context.Context, jobType string, text json.RawMes
 		compiled = sync.OnceValue(func() *payloadschema.Schema {
 			schema, err := payloadschema.CompileForeign(text)
 			if err != nil {
-				telemetry.Logger(ctx).Warn("a worker advertises a schema that cannot be used", "jobType", jobType, "error", err)
+				telemetry.Logger(ctx).WarnContext(ctx, "a worker advertises a schema that cannot be used",
+					"jobType", jobType, "error", err)
 				return nil
 			}
 			return schema

@@ -64,10 +64,10 @@ func (b *Bootstrap) Run(ctx context.Context) {
 		trouble.Note(ctx, err)
 		switch {
 		case err == nil && !b.key.Matches(kept.Hash):
-			telemetry.Logger(ctx).Error("BOOTSTRAP_API_KEY is not valid: another key has its id", "key", b.key)
+			telemetry.Logger(ctx).ErrorContext(ctx, "BOOTSTRAP_API_KEY is not valid: another key has its id", "key", b.key)
 			return
 		case err == nil && !kept.Live(time.Now()):
-			telemetry.Logger(ctx).Warn("BOOTSTRAP_API_KEY is not valid: it was revoked", "key", b.key)
+			telemetry.Logger(ctx).WarnContext(ctx, "BOOTSTRAP_API_KEY is not valid: it was revoked", "key", b.key)
 			return
 		case err == nil:
 			b.keyring.Forget(b.key.ID())

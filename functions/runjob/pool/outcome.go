@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -93,7 +93,8 @@ func ErrorOutcome(ctx context.Context, a *Attempt, err error) workerdb.Outcome {
 		failure = &handlers.Failure{Code: string(apierror.HandlerFailed), Message: err.Error(), Retryable: true}
 	}
 	if failure.Cause != nil {
-		slog.WarnContext(ctx, "attempt failed outside its job", "errorCode", failure.Code, "error", failure.Cause)
+		telemetry.Logger(ctx).WarnContext(ctx, "attempt failed outside its job",
+			"errorCode", failure.Code, "error", failure.Cause)
 	}
 	return FailedOutcome(a, failure)
 }

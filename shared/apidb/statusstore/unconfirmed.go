@@ -125,7 +125,7 @@ func (s *Store) ForgetStatuses(ctx context.Context, unknown []jobevent.ReportJob
 	})
 	if err == nil {
 		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew",
-			"jobs", len(unknown), "saidAgain", n)
+			"jobs", len(unknown), "republished", n)
 	}
 	return apidb.Classify(fmt.Sprintf("forget statuses of %d jobs", len(unknown)), err)
 }
