@@ -13,11 +13,11 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 )
 
-// addresses are where each function finds its database, and as whom.
+// addresses holds each function's database URL, with its role.
 type addresses map[string]string
 
-// admit gives each function a role of its own. On somebody's server the passwords are somebody's: there a function
-// comes in as DATABASE_URL says and then takes its role on, if it may.
+// admit gives each function a role of its own. On a server that dev did not start it cannot set passwords: there a
+// function connects with DATABASE_URL and then sets its role, if it may.
 func admit(ctx context.Context, o Options, below *base, urls migrations.URLs) (addresses, error) {
 	all := addresses{}
 	for _, d := range databases(urls) {
@@ -58,11 +58,11 @@ func admitTo(ctx context.Context, below *base, urls migrations.URLs, d database)
 	return own, nil
 }
 
-// acting is an address at which whoever it names acts as a role, tried once.
+// acting returns an address at which the user of address sets a role, after trying it once.
 func acting(ctx context.Context, address, role string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", errors.New("the database's address is no URL") // the parser's error would print the password
+		return "", errors.New("the database's address is not a URL") // the parser's error would print the password
 	}
 	parameters := u.Query()
 	parameters.Set("role", role)
@@ -74,7 +74,7 @@ func acting(ctx context.Context, address, role string) (string, error) {
 	return u.String(), conn.Close(ctx)
 }
 
-// unaided has every function come in as DATABASE_URL says.
+// unaided lets every function connect with DATABASE_URL as it is.
 func unaided(urls migrations.URLs) addresses {
 	all := addresses{}
 	for _, d := range databases(urls) {
@@ -85,8 +85,8 @@ func unaided(urls migrations.URLs) addresses {
 	return all
 }
 
-// refused reports whether PostgreSQL does not let us: insufficient privilege, or a role that we may not set.
+// refused reports whether PostgreSQL refuses: insufficient privilege, or a role that the user may not set.
 func refused(err error) bool {
-	var said *pgconn.PgError
-	return errors.As(err, &said) && (said.Code == "42501" || said.Code == "22023")
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "22023")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 )
 
-func TestFunctionsComeInAsTheirRolesOrAreToldThatTheyCannot(t *testing.T) {
+func TestFunctionsConnectAsTheirRolesOrPrintWhyTheyCannot(t *testing.T) {
 	t.Parallel()
 	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})
 	if err != nil {
@@ -36,10 +36,10 @@ func TestFunctionsComeInAsTheirRolesOrAreToldThatTheyCannot(t *testing.T) {
 		name          string
 		below         base
 		session, role string // empty: the function's own
-		said          int
+		lines         int
 	}{
-		{"owner of somebody's server", base{database: owner}, "owner", "owner", 1},
-		{"superuser of somebody's server", base{database: server.URL()}, "postgres", "", 0},
+		{"owner of a foreign server", base{database: owner}, "owner", "owner", 1},
+		{"superuser of a foreign server", base{database: server.URL()}, "postgres", "", 0},
 		{"private server", base{database: server.URL(), postgres: server}, "", "", 0},
 	} {
 		var out bytes.Buffer
@@ -47,8 +47,8 @@ func TestFunctionsComeInAsTheirRolesOrAreToldThatTheyCannot(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if said := strings.Count(out.String(), "\n"); said != c.said || strings.Contains(out.String(), "owner:") {
-			t.Errorf("%s is told %q", c.name, &out)
+		if lines := strings.Count(out.String(), "\n"); lines != c.lines || strings.Contains(out.String(), "owner:") {
+			t.Errorf("%s prints %q", c.name, &out)
 		}
 		if len(at) != 13 {
 			t.Errorf("%s: there are addresses for %d functions", c.name, len(at))
@@ -60,7 +60,7 @@ func TestFunctionsComeInAsTheirRolesOrAreToldThatTheyCannot(t *testing.T) {
 	}
 }
 
-// wantWhoIs wants an address to come in as somebody, and to act as somebody.
+// wantWhoIs checks the session user and the role of an address.
 func wantWhoIs(t *testing.T, name, address, session, role string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), address)

@@ -12,12 +12,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// On every address somebody may come from anywhere: the installation makes itself a key, and finds it again.
+// An installation that listens on all addresses makes itself a key, and finds it again at its next start.
 func TestAnInstallationThatOthersReachAsksForAKey(t *testing.T) {
 	t.Parallel()
-	var said strings.Builder
+	var output strings.Builder
 	o := options(t, t.TempDir())
-	o.Host, o.Out = "0.0.0.0", writer(func(text string) { said.WriteString(text) })
+	o.Host, o.Out = "0.0.0.0", writer(func(text string) { output.WriteString(text) })
 	err := dev.Run(t.Context(), o, func(ctx context.Context, at string) error {
 		if _, err := client.New(at, "").Do(ctx, http.MethodGet, "/api/jobs", "", nil, nil); err == nil || !strings.Contains(err.Error(), "401") {
 			t.Errorf("without a key: %v", err)
@@ -32,10 +32,10 @@ func TestAnInstallationThatOthersReachAsksForAKey(t *testing.T) {
 		if err != nil || statErr != nil || strings.TrimSpace(string(text)) != key || info.Mode().Perm() != 0o600 {
 			t.Errorf("kept is %v, %v, %v", info, err, statErr)
 		}
-		if strings.Contains(said.String(), key) || !strings.Contains(said.String(), path) {
-			t.Errorf("got %s", said.String())
+		if strings.Contains(output.String(), key) || !strings.Contains(output.String(), path) {
+			t.Errorf("got %s", output.String())
 		}
-		for { // it is kept as soon as the database answers
+		for { // it is stored as soon as the database answers
 			_, err := client.New(at, key).Do(ctx, http.MethodGet, "/api/keys", "", nil, nil)
 			if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "401") {
 				return err

@@ -12,15 +12,15 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 )
 
-// base is what the functions stand on: a PostgreSQL server and a broker, ours or somebody's.
+// base is what the functions need: a PostgreSQL server and a broker, private ones or given ones.
 type base struct {
 	database string                // address of the server
-	postgres *localpostgres.Server // nil: it is somebody's
+	postgres *localpostgres.Server // nil: the server was given
 	brokers  []string              // bootstrap list
 	stops    []func() error
 }
 
-// raise starts what is not given. Everything that was started is stopped when an error comes back.
+// raise starts what was not given. On an error it stops everything that it has started.
 func raise(ctx context.Context, o Options) (_ *base, err error) {
 	b := &base{database: o.DatabaseURL, brokers: o.Brokers}
 	defer func() {
@@ -62,7 +62,7 @@ func startKafka(ctx context.Context, o Options) (*localkafka.Server, error) {
 	}
 }
 
-// explain adds what the server does not tell its clients.
+// explain adds details from the server's log that the server does not send to its clients.
 func (b *base) explain(err error) error {
 	if err != nil && b.postgres != nil && b.postgres.DiskFull() {
 		return fmt.Errorf("the disk of PostgreSQL's folder is full: %w", err)
@@ -70,7 +70,7 @@ func (b *base) explain(err error) error {
 	return err
 }
 
-// stop ends what raise started, the last first.
+// stop stops what raise started, in reverse order.
 func (b *base) stop() error {
 	var errs []error
 	for _, stop := range slices.Backward(b.stops) {

@@ -15,8 +15,8 @@ type control struct {
 	Paused, Applied bool
 }
 
-// change asks until the scheduler goes by it: the gateway waits for that only a few seconds. Every change says what is
-// to hold, so that asking again changes no more.
+// change repeats a request until the scheduler has applied the change: the gateway waits for that only a few seconds.
+// A change states the whole control, so repeating it changes nothing.
 func change(ctx context.Context, c *client.Client, method, path, body string) (now control, err error) {
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		_, err = c.Do(ctx, method, "/api/controls/"+path, "application/json", []byte(body), &now)
@@ -29,8 +29,8 @@ func change(ctx context.Context, c *client.Client, method, path, body string) (n
 	}
 }
 
-// What a pause's answer says holds: no job that comes after it starts. When it is over all of them run, the limits
-// that are set meanwhile included, and the statistics have them all.
+// While a queue is paused, no job that was submitted after the answer starts. After the pause all of them run, under
+// the limits that were set meanwhile, and the statistics count them all.
 func TestAPausedQueueStartsNothingUntilItIsResumed(t *testing.T) {
 	t.Parallel()
 	const jobs = 1000

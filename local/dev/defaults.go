@@ -19,22 +19,22 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// loopback may be called here: what a developer tries out runs beside it.
+// loopback may be called here, because a developer's own services run there.
 var loopback = []string{"127.0.0.0/8", "::1/128"}
 
-// defaults are settings that an installation on a laptop has where the environment says nothing of them.
+// defaults are the settings of an installation on a laptop, unless the environment sets them.
 type defaults struct {
 	webhook     secret.Texts
 	callback    secret.Texts
 	callbackURL string
-	onLoopback  bool // nobody comes from outside
+	onLoopback  bool // only this machine reaches the gateway
 	own         []string
 	keyset      string
-	reports     string // URL of the folder for them
+	reports     string // URL of the folder for reports
 	mails       *mailcatch.Server
 }
 
-// load is envsettings.Load, with the defaults, for each struct until the first error.
+// load is envsettings.Load with the defaults, for each struct until the first error.
 func (d *defaults) load(cfgs ...any) error {
 	for _, cfg := range cfgs {
 		if err := d.loadOne(cfg); err != nil {
@@ -59,7 +59,7 @@ func (d *defaults) loadOne(cfg any) error {
 		}
 	case *outbound.Config:
 		if unset("OUTBOUND_ALLOW") && d.onLoopback {
-			cfg.Allow = loopback // where others come from outside, they would reach what listens on this machine only
+			cfg.Allow = loopback // clients elsewhere must not reach what listens on this machine only
 		}
 		cfg.Own = d.own
 	case *webhook.Config:
@@ -105,12 +105,12 @@ func unset(name string) bool {
 	return !given && !inFile
 }
 
-// reportFolder is the URL of the folder for reports.
+// reportFolder returns the URL of the folder for reports.
 func reportFolder(dir string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.Join(dir, "reports")}).String()
 }
 
-// Where an installation's own secrets are kept.
+// The files of an installation's own secrets.
 const (
 	webhookFile  = "webhook.secret"
 	callbackFile = "callback.secret"
@@ -119,7 +119,7 @@ const (
 	private = 0o600
 )
 
-// furnishSecrets finds the secrets of an earlier run, or makes them.
+// furnishSecrets reads the secrets of an earlier run, or makes them.
 func (d *defaults) furnishSecrets(dir string) error {
 	ours, err := kept.SigningSecret().At(filepath.Join(dir, webhookFile), private)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *defaults) furnishSecrets(dir string) error {
 	return nil
 }
 
-// adminKey is an installation's own, of an earlier run or made now; what says where it is kept.
+// adminKey returns the installation's own key, from an earlier run or new, and the path of its file.
 func adminKey(dir string) (key apikey.Key, path string, err error) {
 	path = filepath.Join(dir, adminFile)
 	text, err := kept.APIKey().At(path, private)
@@ -141,7 +141,7 @@ func adminKey(dir string) (key apikey.Key, path string, err error) {
 	return key, path, err
 }
 
-// AdminKey is the API key with which the owner of an installation on this machine comes in; empty: they need none.
+// AdminKey returns the API key of the installation's administrator; empty: no key is needed.
 func AdminKey(o Options) (string, error) {
 	d := defaults{onLoopback: o.onLoopback()}
 	var cfg gateway.Config

@@ -17,10 +17,10 @@ func TestAnInstallationKeepsTheSecretsItMadeItself(t *testing.T) {
 	dir := t.TempDir()
 	var first, second, other defaults
 	for _, d := range []struct {
-		told *defaults
-		dir  string
+		settings *defaults
+		dir      string
 	}{{&first, dir}, {&second, dir}, {&other, t.TempDir()}} {
-		if err := d.told.furnishSecrets(d.dir); err != nil {
+		if err := d.settings.furnishSecrets(d.dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestAnInstallationKeepsTheSecretsItMadeItself(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsBrokenIsNamedAndNotReplaced(t *testing.T) {
+func TestABrokenSecretIsNamedAndNotReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), webhookFile)
 	if err := os.WriteFile(path, []byte("whsec_aGFsZg=="), 0o600); err != nil {
@@ -58,35 +58,35 @@ func TestASecretThatIsBrokenIsNamedAndNotReplaced(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
+func TestTheEnvironmentOverridesDefaults(t *testing.T) {
 	own := "whsec_" + strings.Repeat("b", 32)
 	file := filepath.Join(t.TempDir(), "secrets")
 	if err := os.WriteFile(file, []byte(own+"\n"+own+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told := defaults{
+	settings := defaults{
 		webhook: secret.AllOf("a"), callback: secret.AllOf("b"),
 		onLoopback: true, own: []string{"127.0.0.1:5432"}, callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
 	}
 	load := func() (cfg handlers.Config) {
 		for _, part := range cfg.Parts() {
-			if err := told.load(part); err != nil {
+			if err := settings.load(part); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return cfg
 	}
 	got := load()
-	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Outbound.Own, told.own) || !slices.Equal(got.Webhook.Secrets.Reveal(), told.webhook.Reveal()) ||
-		!slices.Equal(got.Callback.Secrets.Reveal(), told.callback.Reveal()) || got.Calls.CallbackURL != told.callbackURL ||
-		got.Report.Bucket != told.reports {
+	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Outbound.Own, settings.own) || !slices.Equal(got.Webhook.Secrets.Reveal(), settings.webhook.Reveal()) ||
+		!slices.Equal(got.Callback.Secrets.Reveal(), settings.callback.Reveal()) || got.Calls.CallbackURL != settings.callbackURL ||
+		got.Report.Bucket != settings.reports {
 		t.Errorf("where nothing is set: %+v", got)
 	}
-	told.onLoopback = false // Others reach this machine, and would reach by it what listens on loopback
+	settings.onLoopback = false // clients elsewhere must not reach what listens on loopback
 	if got := load(); len(got.Outbound.Allow) != 0 {
 		t.Errorf("for others from outside %v may be called", got.Outbound.Allow)
 	}
-	told.onLoopback = true
+	settings.onLoopback = true
 	t.Setenv("OUTBOUND_ALLOW", "")
 	t.Setenv("WEBHOOK_SECRETS", own)
 	t.Setenv("CALLBACK_SECRETS_FILE", file)

@@ -23,7 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// inbox is a receiver that refuses the first of what comes to each path.
+// inbox is a receiver that refuses the first request to each path.
 type inbox struct {
 	mu    sync.Mutex
 	seen  map[string]bool
@@ -51,7 +51,7 @@ func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// next is what comes to a path, signed with the key for the ends of jobs without an owner.
+// next returns the next request to a path, signed with the key for the ends of jobs without an owner.
 func (in *inbox) next(t *testing.T, dir, path string) card {
 	t.Helper()
 	for {
@@ -81,8 +81,9 @@ func (in *inbox) next(t *testing.T, dir, path string) card {
 	}
 }
 
-// Jobs of all ways in say where their end is to be told, and it is: of what was submitted, of a CloudEvent, of a
-// schedule; also of one that failed, ran again and completed, each end by itself; and again when somebody asks.
+// The end of a job with a callbackUrl is delivered, however it was submitted: by a request, a CloudEvent or a
+// schedule. A job that failed, ran again and completed has two deliveries, and a delivery can be repeated by a
+// request.
 func TestTheEndsOfJobsAreDelivered(t *testing.T) {
 	t.Parallel()
 	in := &inbox{seen: map[string]bool{}, cards: make(chan card, 1000)}
@@ -124,7 +125,7 @@ func (v *mailman) submit(ctx context.Context, path, steps, more string) (id stri
 	return accepted.JobID
 }
 
-// job is the job as it came to a path.
+// job returns the job that was delivered to a path.
 func (v *mailman) job(path string) (id string, job client.Job) {
 	v.t.Helper()
 	got := v.in.next(v.t, v.dir, path)
@@ -140,7 +141,7 @@ type shownDelivery struct {
 	Tries                        int
 }
 
-// until waits for a job's deliveries to stand so.
+// until waits until a job's deliveries have these statuses.
 func (v *mailman) until(ctx context.Context, id string, want ...string) (found []shownDelivery) {
 	v.t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; <-time.After(20 * time.Millisecond) {
@@ -176,7 +177,7 @@ func (v *mailman) submitted(ctx context.Context) {
 	v.until(ctx, plain, "COMPLETED DELIVERED")
 }
 
-// failed: its receiver wants no more of its first end, and takes the second.
+// failed: the receiver refuses the first end for good, and accepts the second.
 func (v *mailman) failed(ctx context.Context) {
 	id := v.submit(ctx, "/failed", `{"type": "FAIL", "retryable": false, "failAttempts": 1}`, "")
 	if _, job := v.job("/failed"); job.Status != "FAILED" || job.LastError == nil {

@@ -1,5 +1,5 @@
-// Package dev runs a complete installation on a laptop: a private PostgreSQL, a broker, and all its
-// functions in one process, talking to each other over real TCP as they do anywhere.
+// Package dev runs a complete installation on a laptop: a private PostgreSQL, a broker, and all functions in one
+// process, which communicate over TCP as they do anywhere.
 package dev
 
 import (
@@ -29,9 +29,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Options say which installation is run.
+// Options choose the installation to run.
 type Options struct {
-	Dir         string   // data, kept and found again by the next run
+	Dir         string   // data, which the next run finds again
 	Host        string   // where the gateway listens; empty: on loopback
 	Port        int      // of the gateway; 0 takes a free one
 	Kafka       string   // embedded or apache
@@ -39,31 +39,31 @@ type Options struct {
 	DatabaseURL string   // of a server that is used instead of a private one
 	Brokers     []string // of a cluster that is used instead of a private one
 	Queues      []string
-	JobTypes    []string     // that may be submitted beside the built-in ones
+	JobTypes    []string     // that may be submitted besides the built-in ones
 	TLS         funchost.TLS // of the gateway
-	Keyset      string       // the keys that seal, where ENCRYPTION_KEYSET_FILE is not set; empty: nothing is
+	Keyset      string       // used if ENCRYPTION_KEYSET_FILE is not set; empty: nothing is sealed
 
-	Handlers     map[string]handlers.Handler // of further job types, which the worker runs
+	Handlers     map[string]handlers.Handler // for further job types, which the worker runs
 	Relay        []string                    // addresses of databases with an outbox; none: no relay runs
-	WorkerQueues []string                    // that the worker here serves; nil: all
+	WorkerQueues []string                    // served by the worker here; nil: all
 
-	Mails *mailcatch.Server // takes them where SMTP_HOST is not set; nil: nobody does. Who started it closes it
+	Mails *mailcatch.Server // catches mails if SMTP_HOST is not set; nil: none are caught. The caller closes it
 
 	PostgresPort, KafkaPort int // of the private servers; 0 takes free ones
 
-	Trace telemetry.TraceConfig // zero: what the environment says
+	Trace telemetry.TraceConfig // zero: from the environment
 
-	EventsVersion int // in which events between functions are written; 0: what the environment says
+	EventsVersion int // of the events between functions; 0: from the environment
 
 	Out     io.Writer
-	Metrics prometheus.Registerer // the worker's; nil: the process's, which takes one worker's at a time
+	Metrics prometheus.Registerer // for the worker; nil: the process's, which has room for one worker
 }
 
 func (o Options) wants(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }
 
-// url is where this machine finds the gateway.
-func (o Options) url(door net.Listener) string {
-	address, scheme := door.Addr().String(), "http://"
+// url returns the gateway's URL on this machine.
+func (o Options) url(listener net.Listener) string {
+	address, scheme := listener.Addr().String(), "http://"
 	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().IsUnspecified() {
 		address = "127.0.0.1:" + strconv.Itoa(int(at.Port()))
 	}
@@ -75,7 +75,7 @@ func (o Options) url(door net.Listener) string {
 
 func (o Options) host() string { return cmp.Or(o.Host, "127.0.0.1") }
 
-// onLoopback: nobody outside this machine comes to the gateway.
+// onLoopback reports whether only this machine reaches the gateway.
 func (o Options) onLoopback() bool {
 	at, err := netip.ParseAddr(o.host())
 	return o.host() == "localhost" || err == nil && at.Unmap().IsLoopback()
@@ -83,7 +83,7 @@ func (o Options) onLoopback() bool {
 
 func (o Options) say(text string) { fmt.Fprintln(o.Out, text) }
 
-// progress is a line about a slow step: a comment where what is printed is a script.
+// progress prints a line about a slow step, as a comment if the output is a script.
 func (o Options) progress(text string) {
 	if len(o.Only) > 0 {
 		text = "# " + text
@@ -121,18 +121,18 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	var door net.Listener
+	var listener net.Listener
 	if len(o.Only) == 0 {
-		// The port first: it is the likeliest thing to be taken, and the others take time.
-		door, err = net.Listen("tcp", net.JoinHostPort(o.host(), strconv.Itoa(o.Port)))
+		// The port first: it is most likely in use, and the other steps take time.
+		listener, err = net.Listen("tcp", net.JoinHostPort(o.host(), strconv.Itoa(o.Port)))
 		if err != nil {
 			return fmt.Errorf("open the gateway's port (another one by --port): %w", err)
 		}
-		defer func() { _ = door.Close() }() // closed already where the installation came up
+		defer func() { _ = listener.Close() }() // already closed if the installation has run
 	}
 	below, err := raise(ctx, o)
 	if ctx.Err() != nil && err != nil {
-		return ctx.Err() // who stops it knows why it did not come up
+		return ctx.Err() // it was stopped before it was ready
 	}
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 		o.say(fmt.Sprintf("A worker of your own, for the other queues:\nexport DATABASE_URL='%s' KAFKA_BROKERS=%s QUEUES=%s",
 			at["runjob"], strings.Join(below.brokers, ","), strings.Join(others, ",")))
 	}
-	return live(ctx, o, below, at, door, use)
+	return live(ctx, o, below, at, listener, use)
 }
 
 // furnish makes the databases, their tables and roles, and the topics.
@@ -188,7 +188,7 @@ func kafkaConfig(brokers []string) kafkaevent.Config {
 	return kafkaevent.Config{Brokers: brokers, ReplicationFactor: 1}
 }
 
-// sayDefaults prints the settings that dev's own functions have by default, for a gateway on the port.
+// sayDefaults prints dev's default settings for the functions, for a gateway on the port.
 func sayDefaults(o Options, port int) error {
 	if err := new(defaults).furnishSecrets(o.Dir); err != nil {
 		return err
@@ -204,7 +204,7 @@ func sayDefaults(o Options, port int) error {
 	return nil
 }
 
-// onlyBase prints, as a shell script, how each function's own binary runs beside what was started.
+// onlyBase prints, as a shell script, how to run each function's own binary beside the started parts.
 func onlyBase(ctx context.Context, o Options, below *base) error {
 	port := cmp.Or(o.Port, 8080) // the first function is the gateway
 	o.say("# For another terminal, in the folder that make build fills:")

@@ -34,7 +34,7 @@ func TestTheInstallationRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = mails.Close() })
 	o := options(t, dir)
-	o.Mails, o.EventsVersion = mails, 1 // the second run reads what is left of it, and writes version 2
+	o.Mails, o.EventsVersion = mails, 1 // the second run reads the remaining events, and writes version 2
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		return demo.Run(ctx, client.New(url, ""), demo.Installation{MailPage: mails.URL()}, t.Output())
 	})
@@ -49,12 +49,12 @@ func TestTheInstallationRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 			t.Errorf("%d failed jobs of the first run, %v", len(failed), err)
 			return err
 		}
-		// The whole way still works: the dead job gets another chance, and dies again.
+		// The data still works: a failed job is retried, and fails again.
 		if _, err := c.Command(ctx, failed[0].JobID, "retry"); err != nil {
 			return err
 		}
 		again, err := client.Follow(ctx, c, failed[0].JobID, func(*client.Job) {})
-		for err == nil && again.Attempt == failed[0].Attempt { // the API has not heard of the retry yet
+		for err == nil && again.Attempt == failed[0].Attempt { // the API has no status of the retry yet
 			again, err = client.Follow(ctx, c, failed[0].JobID, func(*client.Job) {})
 		}
 		if err == nil && (again.Status != "FAILED" || again.Attempt != failed[0].Attempt+2) {
@@ -67,7 +67,7 @@ func TestTheInstallationRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotStartSaysWhyInOneLine(t *testing.T) {
+func TestAnInstallationThatCannotStartPrintsWhyInOneLine(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -94,8 +94,8 @@ func TestWhatCannotStartSaysWhyInOneLine(t *testing.T) {
 	}
 }
 
-// What dev --only prints is a script that starts each function with a port of its own and the address of its role; in
-// the place of the binaries stands one that says what it is given.
+// dev --only prints a script that starts each function with its own port and the URL with its role. A stub in place
+// of the binaries prints its environment.
 func TestDevPrintsLinesThatRunTheFunctions(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

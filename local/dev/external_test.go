@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// outside is an outside system: it does with each order what the order's data says.
+// outside is an outside system that handles each order as its data asks.
 type outside struct {
 	visit
 	server *httptest.Server
@@ -38,12 +38,12 @@ type orderBody struct {
 	} `json:"callback"`
 }
 
-// plan is what becomes of each attempt in turn; the last of them also of those after it.
+// plan lists what happens to each attempt in turn; the last entry repeats.
 type plan []struct {
 	Answer     int    `json:"answer"`     // its status; 0: 202
-	RetryAfter string `json:"retryAfter"` // beside it
-	Break      string `json:"break"`      // reset, hang or half instead
-	Callback   string `json:"callback"`   // the rest of its body; empty: none comes
+	RetryAfter string `json:"retryAfter"` // with it
+	Break      string `json:"break"`      // reset, hang or half, instead of an answer
+	Callback   string `json:"callback"`   // the rest of its body; empty: no callback
 	Early      bool   `json:"early"`      // it comes before the answer
 }
 
@@ -86,12 +86,12 @@ func (o *outside) take(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(max(step.Answer, http.StatusAccepted))
 	if step.Callback != "" && !step.Early {
-		_ = http.NewResponseController(w).Flush() // the caller is answered before
+		_ = http.NewResponseController(w).Flush() // answers the caller before the callback
 		o.wantCallback(order, step.Callback, http.StatusOK)
 	}
 }
 
-// callBack returns what became of an order.
+// callBack returns the status and error code that answer a callback.
 func (o *outside) callBack(order orderBody, rest string) (status int, code string) {
 	body := fmt.Sprintf(`{"jobId": %q, "attempt": %d, %s}`, order.JobID, order.Attempt, rest)
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, order.Callback.URL, bytes.NewBufferString(body))
@@ -107,11 +107,11 @@ func (o *outside) callBack(order orderBody, rest string) (status int, code strin
 		return 0, ""
 	}
 	defer func() { _ = answer.Body.Close() }()
-	var said struct{ ErrorCode string }
-	if err := json.NewDecoder(answer.Body).Decode(&said); err != nil {
+	var failure struct{ ErrorCode string }
+	if err := json.NewDecoder(answer.Body).Decode(&failure); err != nil {
 		o.t.Errorf("read answer to callback: %v", err)
 	}
-	return answer.StatusCode, said.ErrorCode
+	return answer.StatusCode, failure.ErrorCode
 }
 
 func (o *outside) wantCallback(order orderBody, rest string, want int) {
@@ -126,7 +126,7 @@ func (o *outside) external(ctx context.Context, steps, payload, job string) stri
 	return o.submit(ctx, "EXTERNAL", fmt.Sprintf(`{"url": %q, "data": %s%s}`, o.server.URL, steps, payload), job)
 }
 
-// order waits until the outside system has got the order of an attempt.
+// order waits until the outside system has received the order of an attempt.
 func (o *outside) order(id string, attempt int) orderBody {
 	o.t.Helper()
 	o.mu.Lock()
@@ -143,7 +143,7 @@ const (
 	failsHard  = `"status": "FAILED", "errorCode": "SHOP.GONE", "message": "never", "retryable": false`
 )
 
-// soonAgain is the part of a job that lets it have so many retries.
+// soonAgain is the part of a job that permits some retries with a short delay.
 func soonAgain(retries int) string {
 	return fmt.Sprintf(`, "maxRetryCount": %d, "retryPolicy": {"type": "fixed", "delayMs": 10}`, retries)
 }
@@ -177,7 +177,7 @@ func (o *outside) thatEnd(ctx context.Context) {
 		steps    string
 		job      string
 		status   string
-		attempts int    // 0: one or more, by whose word is heard first
+		attempts int    // 0: one or more, depending on which message arrives first
 		code     string // of the last error
 	}{
 		"completed":         {`[{"callback": "` + quoted(done) + `"}]`, "", "COMPLETED", 1, ""},
@@ -199,7 +199,7 @@ func (o *outside) thatEnd(ctx context.Context) {
 	} {
 		retries := 1
 		if c.attempts == 0 {
-			retries = 8 // the callback of each may be heard too late
+			retries = 8 // the callback of each attempt may arrive too late
 		}
 		id := o.external(ctx, c.steps, "", soonAgain(retries)+c.job)
 		job := o.end(ctx, id)
@@ -224,7 +224,7 @@ func (o *outside) thatEnd(ctx context.Context) {
 	}
 }
 
-// thatWait: what a WAITING job shows, and what may be done to it.
+// thatWait: a WAITING job shows its deadline, and accepts some commands.
 func (o *outside) thatWait(ctx context.Context) {
 	waiting := func(j *client.Job) bool { return j.Status == "WAITING" }
 	id := o.external(ctx, `[{}]`, `, "callbackTimeoutMs": 600000`, "")
@@ -235,7 +235,7 @@ func (o *outside) thatWait(ctx context.Context) {
 		o.t.Error(err)
 	}
 	if later := shown.CallbackDeadlineAt.Sub(order.Callback.DeadlineAt); later < -time.Second || later > 10*time.Second {
-		o.t.Errorf("told %s, counts %s", order.Callback.DeadlineAt, shown.CallbackDeadlineAt)
+		o.t.Errorf("the order has deadline %s, the API shows %s", order.Callback.DeadlineAt, shown.CallbackDeadlineAt)
 	}
 	o.wantCallback(order, `"status": "PROGRESS", "progress": {"percent": 30, "message": "packing"}`, http.StatusOK)
 	job = o.until(ctx, id, "its progress is shown", func(j *client.Job) bool { return j.Progress != nil })
@@ -261,8 +261,8 @@ func (o *outside) thatWait(ctx context.Context) {
 	o.wantCallback(o.order(id, 1), done, http.StatusConflict)
 }
 
-// thatCameTooLate: no callback by the deadline is a failed attempt soon after; what comes after the deadline is
-// refused with a code of its own, before that and after it.
+// thatCameTooLate: without a callback the attempt fails soon after its deadline; a callback after the deadline is
+// refused with a code of its own, before and after that.
 func (o *outside) thatCameTooLate(ctx context.Context, id string) {
 	order := o.order(id, 1)
 	if status, code := o.callBack(order, done); status != http.StatusConflict || code != "API.CALLBACK_EXPIRED" {
@@ -279,7 +279,7 @@ func (o *outside) thatCameTooLate(ctx context.Context, id string) {
 	}
 }
 
-// thatAreMany: a thousand at once for one outside system.
+// thatAreMany: a thousand jobs at the same time for one outside system.
 func (o *outside) thatAreMany(ctx context.Context) {
 	const many = 1000
 	request := fmt.Sprintf(`{"jobType": "EXTERNAL", "payload": {"url": %q, "data": [{"callback": %q}]}}`, o.server.URL, done)
@@ -300,7 +300,7 @@ func (o *outside) thatAreMany(ctx context.Context) {
 	o.t.Logf("%d external jobs and their callbacks took %s", len(accepted.Results), time.Since(began))
 }
 
-// functions: whoever does the work answers at once, or calls back.
+// functions: an HTTP service does the work of a FUNCTION job, and answers at once or calls back.
 func (o *outside) functions(ctx context.Context) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n struct{ Double, Later int }

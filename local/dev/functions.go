@@ -36,24 +36,24 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// grace is how long the functions may take to drain. A worker's handlers get most of it.
+// grace is the grace period of the functions. A worker's handlers get most of it.
 const grace = 15 * time.Second
 
 // live runs all functions until use returns, ctx ends, or one of them fails.
 func live(
-	ctx context.Context, o Options, below *base, at addresses, door net.Listener,
+	ctx context.Context, o Options, below *base, at addresses, public net.Listener,
 	use func(ctx context.Context, url string) error,
 ) error {
-	told := defaults{
-		callbackURL: o.url(door) + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
+	settings := defaults{
+		callbackURL: o.url(public) + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
 		onLoopback: o.onLoopback(),
 		keyset:     o.Keyset,
 		own:        append(slices.Clone(below.brokers), pgpool.Places(below.database)...),
 	}
-	if err := told.furnishSecrets(o.Dir); err != nil {
+	if err := settings.furnishSecrets(o.Dir); err != nil {
 		return err
 	}
-	stores := &stores{at: at, told: told, gatewayURL: o.url(door)}
+	stores := &stores{at: at, settings: settings, gatewayURL: o.url(public)}
 	defer stores.close()
 	if o.pullQueues() != nil {
 		listener, err := net.Listen("tcp", "127.0.0.1:0") // for the gateway of this process only
@@ -64,7 +64,7 @@ func live(
 		stores.pulls = listener
 	}
 	if o.Trace == (telemetry.TraceConfig{}) {
-		if err := told.load(&o.Trace); err != nil {
+		if err := settings.load(&o.Trace); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func live(
 		var events struct {
 			Version int `envconfig:"EVENTS_VERSION" default:"2"`
 		}
-		if err := told.load(&events); err != nil {
+		if err := settings.load(&events); err != nil {
 			return err
 		}
 		o.EventsVersion = events.Version
@@ -92,7 +92,7 @@ func live(
 		case f.Name == pull.Name:
 			cfg.NoListen, cfg.Listener = false, stores.pulls
 		case f.HTTP != nil:
-			cfg.NoListen, cfg.Listener, cfg.TLS = false, door, o.TLS
+			cfg.NoListen, cfg.Listener, cfg.TLS = false, public, o.TLS
 		}
 		all.Go(func() error {
 			if err := funchost.Run(open, cfg, f); err != nil {
@@ -103,19 +103,19 @@ func live(
 	}
 	all.Go(func() error {
 		defer shut()
-		return use(open, o.url(door))
+		return use(open, o.url(public))
 	})
 	return all.Wait()
 }
 
 // stores are the databases, which each function opens as its own role.
 type stores struct {
-	at      addresses
-	told    defaults
-	pulls   net.Listener // of pull; nil: it is not run
-	closing []func()
+	at       addresses
+	settings defaults
+	pulls    net.Listener // for pull; nil: pull is not run
+	closing  []func()
 
-	gatewayURL string // as this machine finds it
+	gatewayURL string // on this machine
 }
 
 func (s *stores) api(ctx context.Context, function string) (*apidb.Store, error) {
@@ -128,7 +128,7 @@ func (s *stores) api(ctx context.Context, function string) (*apidb.Store, error)
 
 func (s *stores) scheduler(ctx context.Context, function string) (*schedulerdb.Store, error) {
 	var cfg schedulerdb.Config
-	if err := s.told.load(&cfg); err != nil {
+	if err := s.settings.load(&cfg); err != nil {
 		return nil, err
 	}
 	store, err := schedulerdb.Open(ctx, s.at[function], cfg)
@@ -164,7 +164,7 @@ func (s *stores) functions(ctx context.Context, o Options, below *base) ([]funch
 		}
 	}
 	if len(o.Relay) == 0 {
-		return all, nil // without an outbox there is nothing for it to do
+		return all, nil // without an outbox no relay is needed
 	}
 	function, err := s.relay(ctx, o)
 	return append(all, function), err
@@ -172,7 +172,7 @@ func (s *stores) functions(ctx context.Context, o Options, below *base) ([]funch
 
 func (s *stores) relay(ctx context.Context, o Options) (funchost.Function, error) {
 	var cfg relay.Config
-	if err := s.told.load(&cfg); err != nil {
+	if err := s.settings.load(&cfg); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Databases = secret.AllOf(o.Relay...)
@@ -194,7 +194,7 @@ func (s *stores) relay(ctx context.Context, o Options) (funchost.Function, error
 	return relaying.Host(), nil
 }
 
-// scheduling is what builds a function that needs nothing but the scheduler's database.
+// scheduling returns a builder of a function that needs only the scheduler's database.
 func (s *stores) scheduling(
 	function string, host func(*schedulerdb.Store) funchost.Function,
 ) func(context.Context, Options, *base) (funchost.Function, error) {
@@ -209,7 +209,7 @@ func (s *stores) scheduling(
 
 func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.Function, error) {
 	var cfg gateway.Config
-	if err := s.told.load(cfg.Parts()...); err != nil {
+	if err := s.settings.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	if cfg.Auth != gateway.AuthOff && !cfg.BootstrapKey.IsSet() {
@@ -238,11 +238,11 @@ func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.
 	if err != nil {
 		return funchost.Function{}, err
 	}
-	door, err := gateway.New(cfg, store)
+	entry, err := gateway.New(cfg, store)
 	if err != nil {
 		return funchost.Function{}, err
 	}
-	return door.Host(), nil
+	return entry.Host(), nil
 }
 
 func (s *stores) bulk(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
@@ -255,7 +255,7 @@ func (s *stores) bulk(ctx context.Context, _ Options, _ *base) (funchost.Functio
 
 func (s *stores) notify(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
 	var cfg notify.Config
-	if err := s.told.load(cfg.Parts()...); err != nil {
+	if err := s.settings.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Grace = grace
@@ -272,7 +272,7 @@ func (s *stores) notify(ctx context.Context, _ Options, _ *base) (funchost.Funct
 
 func (s *stores) cron(ctx context.Context, o Options, _ *base) (funchost.Function, error) {
 	var cfg cron.Config
-	if err := s.told.load(cfg.Parts()...); err != nil {
+	if err := s.settings.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
@@ -287,14 +287,14 @@ func (s *stores) cron(ctx context.Context, o Options, _ *base) (funchost.Functio
 	return scheduling.Host(), nil
 }
 
-// types is the job types beside the built-in ones.
+// types returns the job types besides the built-in ones.
 func (o *Options) types() []string {
 	return slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
 }
 
 func (s *stores) projection(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
 	var cfg projection.Config
-	if err := s.told.load(&cfg); err != nil {
+	if err := s.settings.load(&cfg); err != nil {
 		return funchost.Function{}, err
 	}
 	store, err := s.api(ctx, projection.Name)
@@ -310,7 +310,7 @@ func (s *stores) projection(ctx context.Context, _ Options, _ *base) (funchost.F
 
 func (s *stores) retention(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
 	var keep schedulerdb.Retention
-	if err := s.told.load(&keep); err != nil {
+	if err := s.settings.load(&keep); err != nil {
 		return funchost.Function{}, err
 	}
 	store, err := s.scheduler(ctx, retention.Name)
@@ -326,7 +326,7 @@ func (s *stores) retention(ctx context.Context, _ Options, _ *base) (funchost.Fu
 
 func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.Function, error) {
 	var cfg runjob.Config
-	if err := s.told.load(cfg.Parts()...); err != nil {
+	if err := s.settings.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version
@@ -336,7 +336,7 @@ func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.F
 	cfg.KeepOff()
 	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
 	var types handlers.Config
-	if err := s.told.load(types.Parts()...); err != nil {
+	if err := s.settings.load(types.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	store, err := workerdb.Open(ctx, s.at[runjob.Name])
@@ -367,13 +367,13 @@ func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.F
 	return worker.Host(), nil
 }
 
-// pull is not there where no queue is for it.
+// pull returns nil if no queue is for pull workers.
 func (s *stores) pull(ctx context.Context, o Options, below *base) (funchost.Function, error) {
 	if s.pulls == nil {
 		return funchost.Function{}, nil
 	}
 	var cfg pull.Config
-	if err := s.told.load(cfg.Parts()...); err != nil {
+	if err := s.settings.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version
@@ -390,11 +390,11 @@ func (s *stores) pull(ctx context.Context, o Options, below *base) (funchost.Fun
 	return pulling.Host(), nil
 }
 
-// pullQueues are those whose attempts go to pull workers; nil: none.
+// pullQueues returns the queues for pull workers; nil: none.
 func (o *Options) pullQueues() []string {
 	var cfg runjob.PullQueues
 	if envsettings.Load(&cfg) != nil {
-		return nil // the worker says what is wrong
+		return nil // the worker reports the error
 	}
 	return cfg.Of(o.Queues)
 }

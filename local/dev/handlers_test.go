@@ -20,18 +20,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// visit is one installation in which several tests look at what becomes of a handler's word.
+// visit is one installation in which several tests check how results of handlers are shown.
 type visit struct {
 	t    *testing.T
 	api  *client.Client
-	open chan struct{} // closed: TALK goes on
+	open chan struct{} // closed: TALK continues
 
-	mu     sync.Mutex
-	starts map[string][]time.Time // of handlers, by job
-	talked time.Time              // when TALK had said all
+	mu         sync.Mutex
+	starts     map[string][]time.Time // of handlers, by job
+	reportedAt time.Time              // when TALK had reported everything
 }
 
-func TestWhatAHandlerSaysIsShown(t *testing.T) {
+func TestReportsOfAHandlerAreShown(t *testing.T) {
 	t.Parallel()
 	v := &visit{t: t, open: make(chan struct{}), starts: map[string][]time.Time{}}
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,7 +50,7 @@ func TestWhatAHandlerSaysIsShown(t *testing.T) {
 	}
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		v.api = client.New(url, "")
-		v.thatItWantsToWait(ctx, busy.URL) // first: then the installation is up and about
+		v.thatItWantsToWait(ctx, busy.URL) // first, because it also waits until the installation works
 		v.whileItRuns(ctx)
 		v.thatItIsOver(ctx)
 		v.itsOutput(ctx)
@@ -62,11 +62,11 @@ func TestWhatAHandlerSaysIsShown(t *testing.T) {
 	}
 }
 
-// soon is how late what a handler says may be seen: 2 s, and as much more for a busy machine as stays below the 10 s to
-// the next tick, which would be another way to come to it.
+// soon bounds the delay until a handler's report is seen: 2 s, and more for a busy machine, but less than the 10 s to
+// the next tick, which would also show it.
 const soon = 8 * time.Second
 
-// whileItRuns: progress and log lines are seen while the handler is still at work.
+// whileItRuns: progress and log lines are seen while the handler still works.
 func (v *visit) whileItRuns(ctx context.Context) {
 	id := v.submit(ctx, "TALK", `{}`, "")
 	job := v.until(ctx, id, "its progress is shown", func(j *client.Job) bool { return j.Progress != nil })
@@ -77,8 +77,8 @@ func (v *visit) whileItRuns(ctx context.Context) {
 	var lines []logLine
 	v.until(ctx, id, "its lines are shown", func(*client.Job) bool { lines = v.logs(ctx, id, 1); return len(lines) == 200 })
 	v.mu.Lock()
-	late := seen.Sub(v.talked)
-	v.t.Logf("progress seen after %s, lines after %s", late, time.Since(v.talked))
+	late := seen.Sub(v.reportedAt)
+	v.t.Logf("progress seen after %s, lines after %s", late, time.Since(v.reportedAt))
 	v.mu.Unlock()
 	if late > soon {
 		v.t.Errorf("its progress was seen after %s", late)
@@ -90,25 +90,25 @@ func (v *visit) whileItRuns(ctx context.Context) {
 		v.t.Errorf("lines of an attempt that there was not: %+v", got)
 	}
 	close(v.open)
-	if job := v.end(ctx, id); job.Status != "COMPLETED" || string(job.Output) != `{"said":"all"}` {
+	if job := v.end(ctx, id); job.Status != "COMPLETED" || string(job.Output) != `{"reported":"all"}` {
 		v.t.Errorf("ended %s with %s", job.Status, job.Output)
 	}
 }
 
-// talk says all that a handler can, and waits.
+// talk uses all means of a handler to report, and waits.
 func (v *visit) talk(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	for i := range 300 {
 		a.Log(slog.LevelInfo, fmt.Sprintf("line %d", i))
 	}
 	a.Progress(42, "halfway")
 	v.mu.Lock()
-	v.talked = time.Now()
+	v.reportedAt = time.Now()
 	v.mu.Unlock()
 	select {
 	case <-v.open:
 	case <-ctx.Done():
 	}
-	return handlers.Result{Output: json.RawMessage(`{"said":"all"}`)}, nil
+	return handlers.Result{Output: json.RawMessage(`{"reported":"all"}`)}, nil
 }
 
 // thatItWantsToWait: a snooze counts no retry, a "retry after" does, and both are exact.
@@ -139,7 +139,7 @@ func (v *visit) thatItWantsToWait(ctx context.Context, busy string) {
 	}
 }
 
-// thatItIsOver: what says that it cannot get better is not tried again.
+// thatItIsOver: an attempt that fails for good is not retried.
 func (v *visit) thatItIsOver(ctx context.Context) {
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	defer gone.Close()
@@ -160,7 +160,7 @@ func (v *visit) thatItIsOver(ctx context.Context) {
 	}
 }
 
-// itsOutput is kept whole up to the limit; beyond it the attempt has failed, for good.
+// itsOutput: an output is stored whole up to the limit; above it the attempt fails for good.
 func (v *visit) itsOutput(ctx context.Context) {
 	job := v.end(ctx, v.submit(ctx, "ANSWER", fmt.Sprintf(`{"output": %d}`, handlers.MaxOutput), ""))
 	if job.Status != "COMPLETED" || len(job.Output) != handlers.MaxOutput {
@@ -197,7 +197,7 @@ func (v *visit) itsTime(ctx context.Context) {
 	}
 }
 
-// answer does what its payload says at the first attempt; times are in milliseconds.
+// answer does what its payload asks at the first attempt; times are in milliseconds.
 func (v *visit) answer(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	return v.noting(func(_ context.Context, a *handlers.Attempt) (r handlers.Result, err error) {
 		var p struct {
@@ -223,7 +223,7 @@ func (v *visit) answer(ctx context.Context, a *handlers.Attempt) (handlers.Resul
 	})(ctx, a)
 }
 
-// noting is a handler whose starts are noted.
+// noting wraps a handler and records its starts.
 func (v *visit) noting(h handlers.Handler) handlers.Handler {
 	return func(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 		v.mu.Lock()
@@ -248,7 +248,7 @@ func (v *visit) submit(ctx context.Context, jobType, payload, more string) strin
 	return accepted.JobID
 }
 
-// until asks for a job until it is as wanted, or nobody waits for it any more.
+// until reads a job until it is as wanted, or the context ends.
 func (v *visit) until(ctx context.Context, id, what string, wanted func(*client.Job) bool) *client.Job {
 	v.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {

@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// greylist is a mail server that takes nothing at the first time, and nothing for nobody@ at any.
+// greylist is a mail server that refuses each mail once, and mails for unknown@ always.
 type greylist struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -52,7 +52,7 @@ func (g *greylist) Rcpt(to string, _ *smtp.RcptOptions) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case strings.HasPrefix(to, "nobody@"):
+	case strings.HasPrefix(to, "unknown@"):
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
 	case !g.known[to]:
 		g.known[to] = true
@@ -120,7 +120,7 @@ func (v *visit) mailIsCaught(ctx context.Context, mails *mailcatch.Server) {
 	}
 }
 
-// mailIsGreylisted: who says later is asked later, and gets it once.
+// mailIsGreylisted: a mail that is refused temporarily is sent again later, and arrives once.
 func (v *visit) mailIsGreylisted(ctx context.Context, grey *greylist) {
 	soon := `, "retryPolicy": {"type": "fixed", "delayMs": 100}`
 	job := v.end(ctx, v.submit(ctx, "HESITANT", `{"to": ["ada@example.org"], "subject": "Hello", "text": "hi"}`, soon))
@@ -132,16 +132,16 @@ func (v *visit) mailIsGreylisted(ctx context.Context, grey *greylist) {
 	}
 }
 
-// mailIsRefused: who says never is not asked again; what is no mail is not even accepted.
+// mailIsRefused: a mail that is refused for good is not sent again; an invalid mail is not even accepted.
 func (v *visit) mailIsRefused(ctx context.Context) {
-	job := v.end(ctx, v.submit(ctx, "HESITANT", `{"to": ["nobody@example.org"], "subject": "Hello", "text": "hi"}`, ""))
+	job := v.end(ctx, v.submit(ctx, "HESITANT", `{"to": ["unknown@example.org"], "subject": "Hello", "text": "hi"}`, ""))
 	if job.Status != "FAILED" || job.Attempt != 1 || job.LastError.ErrorCode != "WORKER.EMAIL_REFUSED" ||
-		!strings.Contains(job.LastError.Message, "nobody@example.org: 550 5.1.1 no such user") {
+		!strings.Contains(job.LastError.Message, "unknown@example.org: 550 5.1.1 no such user") {
 		v.t.Errorf("%s after %d attempts with %+v", job.Status, job.Attempt, job.LastError)
 	}
-	_, err := v.api.SubmitJSON(ctx, []byte(`{"jobType": "EMAIL", "payload": {"to": ["nobody at all"], "subject": "Hello", "text": "hi"}}`))
+	_, err := v.api.SubmitJSON(ctx, []byte(`{"jobType": "EMAIL", "payload": {"to": ["no address"], "subject": "Hello", "text": "hi"}}`))
 	var refused *client.Error
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "payload.to[0]") {
-		v.t.Errorf("a mail to nobody is answered with %v", err)
+		v.t.Errorf("a mail without an address is answered with %v", err)
 	}
 }

@@ -23,7 +23,7 @@ type operation struct {
 	Reasons json.RawMessage
 }
 
-// operate starts an operation and, where it should, waits for its end.
+// operate starts an operation and, if wait is set, waits for its end.
 func operate(ctx context.Context, c *client.Client, body string, wait bool) (op operation, err error) {
 	_, err = c.Do(ctx, http.MethodPost, "/api/operations", "application/json", []byte(body), &op)
 	for err == nil && wait && op.FinishedAt == nil {
@@ -53,9 +53,9 @@ func count(ctx context.Context, c *client.Client, status string) (n int, err err
 	return n, nil
 }
 
-// While workers run them, thousands of jobs are cancelled by a filter, which is aborted half-way; the installation is stopped
-// and started; the rest is cancelled, and all of it deleted. Each job is CANCELLED or COMPLETED before that, none is
-// there after it, and every operation has counted all that it asked.
+// While workers run them, thousands of jobs are cancelled by a filter; the operation is aborted half-way; the
+// installation is restarted; the other jobs are cancelled, and all are deleted. Each job is CANCELLED or COMPLETED
+// before the deletion and gone after it, and every operation has counted its jobs.
 func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -117,7 +117,7 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 	}
 }
 
-// reschedule has a job that is to wait for an hour run now: the past is now.
+// reschedule makes a job that waits for an hour run now, by an instant in the past.
 func reschedule(ctx context.Context, t *testing.T, c *client.Client) error {
 	t.Helper()
 	job, err := c.SubmitJSON(ctx, []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "delayMs": 3600000}`))
@@ -138,7 +138,7 @@ func reschedule(ctx context.Context, t *testing.T, c *client.Client) error {
 func deleteAll(ctx context.Context, t *testing.T, c *client.Client, jobs int) error {
 	t.Helper()
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "RETRYING"} {
-		for n := 1; n > 0; { // a few are just being ended
+		for n := 1; n > 0; { // a few are just ending
 			var err error
 			if n, err = count(ctx, c, status); err != nil {
 				return err

@@ -12,8 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
-// TestPullWorkersRunJobs goes the whole way: a job that waits for a pull worker, one that is snoozed and comes again, one
-// that waits for an outside system, and one that is cancelled.
+// A pull worker runs a job, one that is snoozed and comes again, one that waits for an outside system, and one that
+// is cancelled.
 func TestPullWorkersRunJobs(t *testing.T) {
 	t.Parallel()
 	o := options(t, t.TempDir())
@@ -96,7 +96,7 @@ func (p *pulls) submit(jobType string) string {
 	return job.JobID
 }
 
-// claim asks until there is an attempt of type RESIZE.
+// claim claims until there is an attempt of type RESIZE.
 func (p *pulls) claim() pullwire.Attempt {
 	p.t.Helper()
 	for range 10 {

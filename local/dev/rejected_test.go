@@ -21,7 +21,7 @@ type rejectedRecord struct {
 	Value               struct{ Encoding, Data string }
 }
 
-// rejected waits until so many records of a topic are listed.
+// rejected waits until n records of a topic are listed.
 func rejected(ctx context.Context, c *client.Client, topic string, n int) ([]rejectedRecord, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -42,8 +42,8 @@ func rejected(ctx context.Context, c *client.Client, topic string, n int) ([]rej
 	}
 }
 
-// Somebody writes garbage to a topic: it is listed with all that it has; put on its topic again it is rejected anew, and
-// jobs run meanwhile.
+// An unreadable record on a topic is listed with all its parts; when it is redriven it is rejected again, and jobs
+// run meanwhile.
 func TestGarbageOnATopicIsListedRedrivenAndRejectedAgain(t *testing.T) {
 	t.Parallel()
 	o := options(t, t.TempDir())

@@ -55,7 +55,7 @@ func TestReportsInTheInstallation(t *testing.T) {
 	}
 }
 
-// aReport is where its output says.
+// aReport: a report is stored where its output names it.
 func (v *visit) aReport(ctx context.Context) {
 	for _, format := range []string{"csv", "xlsx", "pdf", "html"} {
 		job := v.end(ctx, v.submit(ctx, "REPORT", fmt.Sprintf(
@@ -79,7 +79,7 @@ func (v *visit) aReport(ctx context.Context) {
 	}
 }
 
-// aReportThatIsCancelled has said how far it was, and leaves nothing.
+// aReportThatIsCancelled has reported progress, and leaves no file.
 func (v *visit) aReportThatIsCancelled(ctx context.Context) {
 	id := v.submit(ctx, "SLOW.REPORT", `{"title": "T", "format": "csv", "query": "slow"}`, "")
 	job := v.until(ctx, id, "its progress is shown", func(j *client.Job) bool { return j.Progress != nil })

@@ -23,12 +23,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// secretParts are those of a job's life that are sealed; each has a canary of its own.
+// secretParts are the parts of a job's data that are sealed; each has a canary of its own.
 var secretParts = []string{"payload", "output", "log", "progress", "failure", "schedule", "callback", "halfway"}
 
 func canaryOf(part string) string { return "canary-of-the-" + part + "-a7Jq2" }
 
-func TestNothingThatJobsHoldIsFoundOnDisk(t *testing.T) {
+func TestNoDataOfAJobIsFoundOnDisk(t *testing.T) {
 	t.Parallel()
 	for name, seal := range map[string]bool{"with keys": true, "without keys, as the search has to find them": false} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestNothingThatJobsHoldIsFoundOnDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tellAll(t, o)
+			runSecretJobs(t, o)
 			for part, where := range found(t, o.Dir) {
 				if seal && where != "" {
 					t.Errorf("%s is found in %s", part, where)
@@ -53,8 +53,8 @@ func TestNothingThatJobsHoldIsFoundOnDisk(t *testing.T) {
 	}
 }
 
-// tellAll lives a few jobs in an installation that is stopped then.
-func tellAll(t *testing.T, o dev.Options) {
+// runSecretJobs runs a few jobs in an installation and stops it.
+func runSecretJobs(t *testing.T, o dev.Options) {
 	t.Helper()
 	v := &visit{t: t, open: make(chan struct{}), starts: map[string][]time.Time{}}
 	o.Handlers = map[string]handlers.Handler{"SECRET": v.secret}
@@ -94,10 +94,10 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 	}
 	halfway := fmt.Sprintf(`"status": "PROGRESS", "progress": {"percent": 50, "message": %q}`, canaryOf("halfway"))
 	for _, id := range []string{waits, reported} {
-		v.sayOf(ctx, dir, id, halfway)
+		v.callBackWith(ctx, dir, id, halfway)
 		shows(id, "halfway")
 	}
-	v.sayOf(ctx, dir, waits, fmt.Sprintf(`"status": "COMPLETED", "output": {"text": %q}`, canaryOf("callback")))
+	v.callBackWith(ctx, dir, waits, fmt.Sprintf(`"status": "COMPLETED", "output": {"text": %q}`, canaryOf("callback")))
 	grow()
 	for id, parts := range map[string][]string{
 		talks: {"payload", "output", "log"}, fails: {"failure"}, waits: {"callback"}, ran.JobID: {"schedule"},
@@ -114,8 +114,8 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 	}
 }
 
-// grow submits the largest job there may be, by itself and as a schedule. wanted reports whether they came back whole, with
-// the largest output there may be.
+// grow submits the largest possible job, by itself and as a schedule. wanted checks that they are returned whole,
+// with the largest possible output.
 func (v *visit) grow(ctx context.Context) (wanted func()) {
 	const job = `{"jobType": "SECRET", "maxRetryCount": 1, "payload": {"does": "grows", "text": "%s"}}`
 	text := strings.Repeat("0123456789abcdef", jobspec.MaxJobBytes/16)[:jobspec.MaxJobBytes-len(job)+len("%s")]
@@ -150,8 +150,8 @@ func (v *visit) do(ctx context.Context, method, path, body string, into any) {
 	}
 }
 
-// sayOf is a callback by the installation's own secret.
-func (v *visit) sayOf(ctx context.Context, dir, id, rest string) {
+// callBackWith sends a callback signed with the installation's own secret.
+func (v *visit) callBackWith(ctx context.Context, dir, id, rest string) {
 	v.t.Helper()
 	secret, err := os.ReadFile(filepath.Join(dir, "callback.secret"))
 	if err != nil {
@@ -198,7 +198,7 @@ func (v *visit) secret(ctx context.Context, a *handlers.Attempt) (handlers.Resul
 	return handlers.Result{Output: json.RawMessage(`{"text":"` + canaryOf("output") + `"}`)}, nil
 }
 
-// found says in which file each canary is, in plain or in base64 at any alignment.
+// found returns in which file each canary is, in plain or in base64 at any alignment.
 func found(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	where, forms := map[string]string{}, map[string][][]byte{}
@@ -208,7 +208,7 @@ func found(t *testing.T, dir string) map[string]string {
 		forms[part] = append(forms[part], plain)
 		for shift := range 3 {
 			text := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), plain...))
-			// The first and last characters hold bits of what stands around.
+			// The first and last characters contain bits of the neighbouring text.
 			forms[part] = append(forms[part], []byte(text[(shift*8+5)/6:len(text)-1]))
 		}
 	}

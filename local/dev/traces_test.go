@@ -29,7 +29,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// span is one that a collector got.
+// span is a span that a collector received.
 type span struct {
 	*otlp.Span
 	service string
@@ -46,14 +46,14 @@ func (s span) String() string {
 	return s.service + ": " + s.Name
 }
 
-// is reports whether a span is one of a service, or of any.
+// is reports whether a span has a name and a service, given as service: name.
 func (s span) is(name string) bool {
 	service, name, _ := strings.Cut(name, ": ")
-	return s.Span != nil && s.Name == name && (service == anybody || s.service == service)
+	return s.Span != nil && s.Name == name && (service == anyService || s.service == service)
 }
 
-// anybody may have sent it: whoever makes room dispatches.
-const anybody = "*"
+// anyService matches any service, because any function that makes room dispatches.
+const anyService = "*"
 
 func (s span) attr(key string) string {
 	for _, a := range s.Attributes {
@@ -127,14 +127,14 @@ func (c *spanCatch) take(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tree are the spans of one trace.
+// tree holds the spans of one trace.
 type tree struct {
 	t     *testing.T
 	spans []span
 	byID  map[string]span
 }
 
-// of gives a trace's spans. Each but those that stand below from has its parent among them, and no two are the same.
+// of returns a trace's spans. Each except those below from has its parent among them, and no two are the same.
 func (c *spanCatch) of(trace uuid.UUID, from string) tree {
 	c.t.Helper()
 	got := tree{c.t, nil, map[string]span{}}
@@ -154,7 +154,7 @@ func (c *spanCatch) of(trace uuid.UUID, from string) tree {
 	return got
 }
 
-// below gives the spans of a name and service whose line upwards is so, each as service: name.
+// below returns the spans with a name and service whose ancestors are up, each as service: name.
 func (tr tree) below(name string, up ...string) []span {
 	tr.t.Helper()
 	var found []span
@@ -185,7 +185,7 @@ func (tr tree) one(name string, up ...string) span {
 	return found[0]
 }
 
-// calls is whom jobs call: it refuses the first call of each job.
+// calls is a service that jobs call: it refuses the first call of each job.
 type calls struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -223,7 +223,7 @@ func (c *calls) wait(t *testing.T, path string, n int) []http.Header {
 	return c.came[path]
 }
 
-// comes waits until something holds, at most a minute, and reports whether it does. The caller has locked.
+// comes waits up to a minute until holds returns true, and reports whether it does. The caller has locked.
 func comes(more *sync.Cond, holds func() bool) bool {
 	over := false
 	timer := time.AfterFunc(time.Minute, func() {
@@ -239,14 +239,14 @@ func comes(more *sync.Cond, holds func() bool) bool {
 	return holds()
 }
 
-// request is a job of a type that calls a path there.
+// request returns a job of a type that calls a path of the service.
 func (c *calls) request(jobType, path string) string {
 	return fmt.Sprintf(`{"jobType": %q, "payload": {"url": "%s%s?token=canary-query", "data": {"name": "canary-payload"}},
 		"retryPolicy": {"type": "fixed", "delayMs": 100}, "callbackUrl": "%s/done?token=canary-query"}`,
 		jobType, c.server.URL, path, c.server.URL)
 }
 
-// post submits and gives the job.
+// post submits a job and returns the answer.
 func post(ctx context.Context, t *testing.T, url, body string, headers ...string) (answer client.Accepted) {
 	t.Helper()
 	raw, err := client.New(url, "").Do(ctx, http.MethodPost, "/api/jobs", "application/json", []byte(body), &answer, headers...)
@@ -278,7 +278,8 @@ func TestAJobIsOneTrace(t *testing.T) {
 	var external, together client.Accepted
 	var job string
 	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
-		// While the installation starts, the broker may be too slow for the gateway: projection would say what it could not.
+		// While the installation starts, the broker may be too slow for the gateway: then projection would publish
+		// the job.
 		first := post(ctx, t, url, briefJob, "Traceparent", parent(uuid.New(), "00"))
 		ended(ctx, t, url, first.JobID)
 		accepted := post(ctx, t, url, calls.request("FUNCTION", "/function"), "Traceparent", parent(mine, "01"))
@@ -312,7 +313,7 @@ func TestAJobIsOneTrace(t *testing.T) {
 	}
 	for _, header := range calls.wait(t, "/quiet", 2)[:1] {
 		if got := header.Get("Traceparent"); !strings.HasPrefix(got, "00-"+hex.EncodeToString(quiet[:])) || !strings.HasSuffix(got, "-00") {
-			t.Errorf("whom it calls is told %s", got)
+			t.Errorf("the called service received %s", got)
 		}
 	}
 	checkBatches(t, catch)
@@ -325,7 +326,7 @@ func manyJobs(n int) []byte {
 	return []byte(`{"jobs": [` + strings.TrimSuffix(strings.Repeat(briefJob+",", n), ",") + `]}`)
 }
 
-// checkJob looks at a job of which the first attempt fails.
+// checkJob checks the trace of a job whose first attempt fails.
 func checkJob(t *testing.T, got tree, job string, calls *calls) {
 	t.Helper()
 	root := []string{"gateway: send job-created", "gateway: POST /api/jobs"}
@@ -358,7 +359,7 @@ func checkJob(t *testing.T, got tree, job string, calls *calls) {
 		}
 		prefix := "00-" + attempt.trace() + "-"
 		if h := seen[i]; h.Get("Traceparent") != prefix+got.spans[call].id()+"-01" || h.Get("Ce-Traceparent") != prefix+attempt.id()+"-01" {
-			t.Errorf("who is called is told %s and %s", h.Get("Traceparent"), h.Get("Ce-Traceparent"))
+			t.Errorf("the called service received %s and %s", h.Get("Traceparent"), h.Get("Ce-Traceparent"))
 		}
 	}
 	for _, end := range []string{"job-failed", "job-completed"} {
@@ -368,12 +369,12 @@ func checkJob(t *testing.T, got tree, job string, calls *calls) {
 		return s.is("outcome: COMMIT") && s.attr("db.system.name") == "postgresql" && s.attr("db.namespace") == "jobweaver_scheduler"
 	})
 	if !statements {
-		t.Log("no transaction of outcome was for this job alone") // then it stands in a batch
+		t.Log("no transaction of outcome was for this job alone") // then a batch holds it
 	}
 	got.one("notify: POST", "notify: deliver job-status", root[0])
 }
 
-// checkCallback looks at a job whose callback comes in a trace of its own.
+// checkCallback checks a job whose callback has a trace of its own.
 func checkCallback(t *testing.T, catch *spanCatch, external client.Accepted) {
 	t.Helper()
 	got := catch.of(uuid.MustParse(external.TraceID), "")
@@ -388,7 +389,7 @@ func checkCallback(t *testing.T, catch *spanCatch, external client.Accepted) {
 	}
 }
 
-// checkBatches: what is done for many is in no trace of theirs, and links to each.
+// checkBatches: a span of work for many jobs is in none of their traces, and links to each.
 func checkBatches(t *testing.T, catch *spanCatch) {
 	t.Helper()
 	byID := map[string]span{}
@@ -415,7 +416,7 @@ func checkBatches(t *testing.T, catch *spanCatch) {
 	}
 }
 
-// checkSecrets: nothing of what a job is about, and nothing by which somebody comes in.
+// checkSecrets: no span contains data of a job, or a credential.
 func checkSecrets(t *testing.T, catch *spanCatch) {
 	t.Helper()
 	for _, s := range catch.spans {

@@ -71,7 +71,7 @@ func testsOf(t *testing.T, folder string) map[string]*ast.FuncDecl {
 	return tests
 }
 
-// skips reports whether a test can skip itself. It may do so under -short, as the race detector runs: it also runs without.
+// skips reports whether a test can skip itself. Under -short it may, since it also runs without -short.
 func skips(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		if branch, ok := n.(*ast.IfStmt); ok && calls(branch.Cond, "Short") {

@@ -12,13 +12,13 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
-// fault is one fault, or two at a time, from the first stroke until everything is as before.
+// fault is one fault, or two at a time, from its start until it has healed.
 type fault struct {
 	kinds        []string
-	what         []string // to whom
+	what         []string // the processes and links that it hits
 	from, healed time.Time
-	first        time.Duration // from the heal to the first end of any attempt
-	cleared      time.Duration // from the heal until the work of all brisk jobs accepted before it was done
+	first        time.Duration // from the healing to the first end of any attempt
+	cleared      time.Duration // from the healing until all brisk jobs accepted before it were done
 	gap          time.Duration // the longest time without any end
 	alone        bool          // a single process was frozen, and nothing else was wrong
 	cutOff       []string      // workers that were cut off
@@ -33,36 +33,36 @@ func (f *fault) hits(format string, args ...any) {
 // kind is a kind of fault.
 type kind struct {
 	name    string
-	area    string        // two faults at a time are of different areas
+	area    string        // two concurrent faults are of different areas
 	hold    time.Duration // how long it lasts, at least
-	last    bool          // it comes in the later part of a run: what it leaves behind changes the rest
-	bound   time.Duration // within which the backlog has to be cleared; 0: clearedWithin
-	freezes bool          // a single process
+	last    bool          // it comes late in a run, because it has lasting effects
+	bound   time.Duration // for clearing the backlog; 0: clearedWithin
+	freezes bool          // it freezes a single process
 	strike  func(c *chaos, f *fault) (heal func() error, err error)
 }
 
 const (
 	clearedWithin   = 60 * time.Second
-	continuesWithin = 10 * time.Second // everything else, while one process is frozen
-	machineRoom     = 5 * time.Second  // for a machine that does all of this with two cores
+	continuesWithin = 10 * time.Second // for all other work while one process is frozen
+	machineRoom     = 5 * time.Second  // allowance for a machine with two cores
 )
 
-// chaos is what makes faults.
+// chaos makes the faults.
 type chaos struct {
 	system *installation.Installation
 	load   *load
 	rnd    *rand.Rand
-	ctx    context.Context // of what must be done whatever happens
+	ctx    context.Context // for cleaning up, whatever happens
 	faults []*fault
 	clocks []installation.Interval
 	broken []string // what could not be healed, or took too long
 
-	steppedBack bool // PostgreSQL's clock, by an hour
-	hourLate    int  // jobs that had to wait for that hour
+	steppedBack bool // PostgreSQL's clock was set back by an hour
+	hourLate    int  // the jobs that had to wait for that hour
 }
 
-// run makes faults for so long: first each kind once, in a random order, then any. Most come together with another one.
-// On a machine that is too slow for all of them in a whole run, it goes on until each was made.
+// run makes faults for span: first each kind once, in a random order, then any. Most come together with another one.
+// On a machine that is too slow for all of them in a whole run, it continues until each was made.
 func (c *chaos) run(ctx context.Context, span time.Duration, kinds []*kind) {
 	due, until, all := shuffled(c.rnd, kinds), time.Now().Add(span), false
 	for installation.Pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
@@ -80,7 +80,7 @@ func (c *chaos) run(ctx context.Context, span time.Duration, kinds []*kind) {
 	}
 }
 
-// shuffled has those come last whose traces stay.
+// shuffled shuffles the kinds, with those that have lasting effects last.
 func shuffled(rnd *rand.Rand, kinds []*kind) []*kind {
 	list := slices.Clone(kinds)
 	rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -97,8 +97,8 @@ func shuffled(rnd *rand.Rand, kinds []*kind) []*kind {
 	return list
 }
 
-// draw takes the next kind from those that are due, and mostly another one of a different area. Freezes are more often
-// alone: only then the others can be seen to continue.
+// draw takes the next kind that is due, and mostly another one of a different area. Freezes more often come alone,
+// because only then the other processes can be seen to continue.
 func draw(rnd *rand.Rand, due []*kind) (drawn, rest []*kind) {
 	drawn, rest = due[:1:1], slices.Clone(due[1:])
 	chance := 85
@@ -143,12 +143,12 @@ func (c *chaos) make(kinds []*kind) bool {
 	}
 	f.healed = time.Now()
 	recovered := c.measure(f, bound)
-	c.system.Say(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
+	c.system.Log(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
 		seconds(f.healed.Sub(f.from)), seconds(f.first), seconds(f.cleared), strings.Join(f.what, ", ")))
 	return recovered
 }
 
-// measure waits for the recovery.
+// measure waits for the recovery and measures it.
 func (c *chaos) measure(f *fault, bound time.Duration) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, bound)
 	defer cancel()
@@ -170,7 +170,7 @@ func (c *chaos) measure(f *fault, bound time.Duration) bool {
 	return false
 }
 
-// clearedAt is when the last brisk job that was accepted before the heal was done.
+// clearedAt returns when the last brisk job that was accepted before the healing was done.
 func (c *chaos) clearedAt(healed time.Time) time.Time {
 	last := healed
 	for _, o := range c.load.all() {
@@ -184,11 +184,11 @@ func (c *chaos) clearedAt(healed time.Time) time.Time {
 
 func (c *chaos) breaks(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	c.system.Say("! " + text)
+	c.system.Log("! " + text)
 	c.broken = append(c.broken, text)
 }
 
-// healAll does all of it, in order.
+// healAll runs all of heals, in order.
 func healAll(heals ...func() error) func() error {
 	return func() error {
 		var errs []error

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
-// check holds the history against every promise.
+// check checks the history against every promise.
 func (h *history) check() *verdict {
 	v := &verdict{}
 	h.checkAccepted(v)
@@ -16,7 +16,7 @@ func (h *history) check() *verdict {
 	h.checkOrder(v)
 	h.checkLimit(v)
 	h.checkDependencies(v)
-	h.checkTold(v)
+	h.checkDeliveries(v)
 	h.checkTicks(v)
 	h.checkFlood(v)
 	h.checkStats(v)
@@ -27,13 +27,13 @@ func (h *history) check() *verdict {
 	return v
 }
 
-// checkAccepted: what was accepted is there once, and nothing is there or ran that was not asked for.
+// checkAccepted: each accepted job exists once, and no other job exists or ran.
 func (h *history) checkAccepted(v *verdict) {
 	byKey := map[string][]string{}
 	for id, j := range h.jobs {
 		byKey[j.key()] = append(byKey[j.key()], id)
 		if h.orders[j.key()] == nil && j.Schedule == nil {
-			v.find("nothing unaccepted", id, "it is there, and nobody asked for it: tags %v", j.Tags)
+			v.find("nothing unaccepted", id, "it exists, but was not submitted: tags %v", j.Tags)
 		}
 	}
 	for key, o := range h.orders {
@@ -52,7 +52,7 @@ func (h *history) checkAccepted(v *verdict) {
 	}
 }
 
-// checkEnds: each job has ended as it may end.
+// checkEnds: each job has ended in one of its allowed statuses.
 func (h *history) checkEnds(v *verdict) {
 	for id, j := range h.jobs {
 		ends, code := one(completed), ""
@@ -75,7 +75,7 @@ func (h *history) checkEnds(v *verdict) {
 	}
 }
 
-// checkStarts: no attempt starts twice, none beside another one, none before its time or after a confirmed cancel.
+// checkStarts: no attempt starts twice, beside another one, before its time or after a confirmed cancel.
 func (h *history) checkStarts(v *verdict) {
 	for id, runs := range h.runs {
 		seen := map[int]bool{}
@@ -99,7 +99,7 @@ func (h *history) checkApart(v *verdict, id string, before, r run) {
 	if !before.end.IsZero() && !before.end.After(r.start) {
 		return
 	}
-	if h.external(id) && before.how != installation.HowOK { // the outside system may work on what has timed out
+	if h.external(id) && before.how != installation.HowOK { // the outside system may continue an attempt that has timed out
 		return
 	}
 	if h.silenced(id, before.attempt, before.start.Add(-lease), r.start) ||
@@ -117,13 +117,13 @@ func (h *history) external(id string) bool {
 	return h.jobs[id] != nil && h.jobs[id].JobType == "EXTERNAL"
 }
 
-// checkTime: neither too early, by a clock that was right, nor after the API had shown CANCELLED.
+// checkTime: no start too early, by a correct clock, or after the API had shown CANCELLED.
 func (h *history) checkTime(v *verdict, id string, r run) {
 	o := h.orders[r.key]
 	if o == nil || o.id != id {
 		return
 	}
-	const room = 50 * time.Millisecond // for rounding, and for when the answer was read
+	const room = 50 * time.Millisecond // for rounding, and for reading the answer
 	if due := o.asked.Add(o.shape.delay - room); r.start.Before(due) && !h.clockWasOff(o.asked, r.start) {
 		v.find("not before its time", id, "%s was asked for at %s, for %s later, and began at %s",
 			r.key, clockTime(o.asked), o.shape.delay, clockTime(r.start))
@@ -145,7 +145,7 @@ func (h *history) clockWasOff(from, to time.Time) bool {
 	})
 }
 
-// checkWorked: what COMPLETED was done, by what the witness saw.
+// checkWorked: each COMPLETED job was done, as recorded by the witness.
 func (h *history) checkWorked(v *verdict) {
 	for id, j := range h.jobs {
 		o := h.orders[j.key()]

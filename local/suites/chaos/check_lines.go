@@ -37,7 +37,7 @@ func (h *history) checkOrder(v *verdict) {
 	}
 }
 
-// excuse drops a violation that comes of a worker which was frozen or cut off with an attempt of the job before.
+// excuse drops a violation caused by a worker that was frozen or cut off with an attempt of the job before.
 func (h *history) excuse(v *verdict, before string, at time.Time, found violation) {
 	for _, r := range h.runs[before] {
 		if (r.end.IsZero() || r.end.After(at)) && h.silenced(before, r.attempt, r.start.Add(-lease), at) {
@@ -54,8 +54,8 @@ type working struct {
 	run
 }
 
-// checkLimit: no more of the limited jobs work at once than may. Those of workers that were frozen or cut off do not
-// count: the scheduler had given them up.
+// checkLimit: never do more limited jobs run at once than the limit. Those of frozen or cut-off workers do not count:
+// the scheduler had given them up.
 func (h *history) checkLimit(v *verdict) {
 	var all, now []working
 	for _, o := range h.orders {
@@ -77,7 +77,7 @@ func (h *history) checkLimit(v *verdict) {
 	}
 }
 
-// checkDependencies: a job begins after what it comes after has ended, and not at all when that has failed.
+// checkDependencies: a job begins after its dependencies have ended, and never if one has failed.
 func (h *history) checkDependencies(v *verdict) {
 	for _, o := range h.orders {
 		runs := h.runs[o.id]

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// checkTold: each end of a job with a callbackUrl is told, as it was, and no other.
-func (h *history) checkTold(v *verdict) {
-	told := map[string]map[string]string{}
-	for _, l := range h.told {
-		if told[l.Job] == nil {
-			told[l.Job] = map[string]string{}
+// checkDeliveries: each end of a job with a callbackUrl is delivered as it was, and no other end.
+func (h *history) checkDeliveries(v *verdict) {
+	delivered := map[string]map[string]string{}
+	for _, l := range h.delivered {
+		if delivered[l.Job] == nil {
+			delivered[l.Job] = map[string]string{}
 		}
-		told[l.Job][l.ID] = l.How
+		delivered[l.Job][l.ID] = l.How
 	}
-	for id, ends := range told {
+	for id, ends := range delivered {
 		j := h.jobs[id]
-		if j == nil || h.orders[j.key()] == nil || !h.orders[j.key()].told {
-			v.find("deliveries", id, "its end was told, and nobody asked for that: %v", ends)
+		if j == nil || h.orders[j.key()] == nil || !h.orders[j.key()].delivered {
+			v.find("deliveries", id, "its end was delivered, but it has no callbackUrl: %v", ends)
 		} else if len(ends) != 1 || slices.Collect(maps.Values(ends))[0] != j.Status {
-			v.find("deliveries", id, "it is %s, and these ends were told: %v", j.Status, ends)
+			v.find("deliveries", id, "it is %s, and these ends were delivered: %v", j.Status, ends)
 		}
 	}
 	for _, o := range h.orders {
-		if o.told && o.id != "" && told[o.id] == nil {
-			v.find("deliveries", o.id, "the end of %s was never told", o.key)
+		if o.delivered && o.id != "" && delivered[o.id] == nil {
+			v.find("deliveries", o.id, "the end of %s was never delivered", o.key)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (h *history) checkTicks(v *verdict) {
 				v.find("ticks", id, "tick %s of %s fired, and its job is not there", clockTime(t.At), name)
 			}
 		}
-		// The last one may have come together with the end of the schedules.
+		// The last tick may have come together with the end of the schedules.
 		for at := h.from.Truncate(tickEvery).Add(tickEvery); at.Before(h.until.Add(-tickEvery)); at = at.Add(tickEvery) {
 			if _, there := known[at.UTC()]; !there {
 				v.find("ticks", "", "tick %s of %s neither fired nor was skipped", clockTime(at), name)
@@ -67,9 +67,9 @@ func (h *history) checkTicks(v *verdict) {
 }
 
 const (
-	floodFactor = 3  // records of an attempt, over all
+	floodFactor = 3  // records for each attempt, on average
 	floodRoom   = 50 // so that a few records make no flood
-	floodOfOne  = 40 // of any single attempt
+	floodOfOne  = 40 // records of any single attempt
 )
 
 // checkFlood: the run-job topics hold only a few records for each attempt.
@@ -89,7 +89,7 @@ func (h *history) checkFlood(v *verdict) {
 	}
 }
 
-// checkStats: the statistics count what the list shows.
+// checkStats: the statistics count the jobs that the list shows.
 func (h *history) checkStats(v *verdict) {
 	listed := map[string]int{}
 	for _, j := range h.jobs {
@@ -102,7 +102,7 @@ func (h *history) checkStats(v *verdict) {
 	}
 }
 
-// checkProcesses: none panics, and none ends by itself while nothing is away.
+// checkProcesses: no process panics, and none ends by itself without a fault.
 func (h *history) checkProcesses(v *verdict) {
 	for _, text := range h.logs {
 		v.find("no panics", "", "%s", text)

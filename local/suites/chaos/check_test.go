@@ -11,12 +11,12 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
-// began is when everything begins in fabricated histories.
+// began is the beginning of fabricated histories.
 var began = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
 
-// fabricated is a history in which every promise was kept: one job of each sort that the checks tell apart.
+// fabricated returns a history in which every promise was kept: one job of each shape that the checks distinguish.
 func fabricated() *history {
 	h := &history{
 		orders: map[string]*order{}, jobs: map[string]*job{}, runs: map[string][]run{}, calls: map[string]int{},
@@ -24,8 +24,8 @@ func fabricated() *history {
 		records: map[string]int{}, stats: map[string]int{}, from: began, until: at(25),
 	}
 	h.add("plain", shapes[0], 1, 1.2)
-	h.orders["plain"].told = true
-	h.told = []installation.Line{{What: installation.LineTold, Job: "id-plain", How: completed, ID: "id-plain.v4"}}
+	h.orders["plain"].delivered = true
+	h.delivered = []installation.Line{{What: installation.LineDelivered, Job: "id-plain", How: completed, ID: "id-plain.v4"}}
 	h.add("first", orderedShape, 2, 2.5)
 	h.add("second", orderedShape, 3, 3.5)
 	h.orders["first"].line, h.orders["second"].line = "line", "line"
@@ -52,7 +52,7 @@ func shapeNamed(name string) *shape {
 	panic(name)
 }
 
-// add has a job accepted a second and a half before its start, and done by the first worker.
+// add accepts a job a second and a half before its start, and has the first worker run it.
 func (h *history) add(key string, s *shape, start, end float64) {
 	asked := at(start - 1.5).Add(-s.delay)
 	id := "id-" + key
@@ -89,13 +89,13 @@ func (h *history) addTick(seconds float64) {
 	h.stats[completed]++
 }
 
-// again has a job run once more, on the second worker.
+// again runs a job again, on the second worker.
 func (h *history) again(key string, start, end float64) {
 	h.attempt("id-"+key, 2, "w2", "completed")
 	h.runs["id-"+key] = append(h.runs["id-"+key], run{2, key, at(start), at(end), installation.HowOK})
 }
 
-func TestAHistoryInWhichEverythingWasKeptHasNoViolation(t *testing.T) {
+func TestAHistoryWithEveryPromiseKeptHasNoViolation(t *testing.T) {
 	t.Parallel()
 	for _, found := range fabricated().check().violations {
 		t.Errorf("%+v", found)
@@ -117,7 +117,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			h.jobs["id-delayed"].Status = "RUNNING"
 			h.stats[completed]--
 		}},
-		"a job is there that nobody asked for": {"nothing unaccepted", func(h *history) { delete(h.orders, "delayed") }},
+		"a job exists that was not submitted": {"nothing unaccepted", func(h *history) { delete(h.orders, "delayed") }},
 		"something ran that is no job": {"nothing unaccepted", func(h *history) {
 			h.runs["id-stranger"] = []run{{1, "stranger", at(1), at(2), installation.HowOK}}
 		}},
@@ -148,14 +148,14 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"a start after a confirmed cancel": {"no start after a cancel", func(h *history) {
 			h.orders["plain"].cancelled = at(0.9)
 		}},
-		"completed and never done":     {"completed means done", func(h *history) { h.runs["id-plain"][0].how = installation.HowFailed }},
-		"out of order":                 {"order", func(h *history) { h.runs["id-second"][0].start = at(2.4) }},
-		"over the limit":               {"limit", func(h *history) { h.runs["id-limited-4"][0].start = at(6.9) }},
-		"before its dependency":        {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
-		"an end that was not told":     {"deliveries", func(h *history) { h.told = nil }},
-		"an end that was told wrongly": {"deliveries", func(h *history) { h.told[0].How = failed }},
-		"an end that nobody asked for": {"deliveries", func(h *history) { h.orders["plain"].told = false }},
-		"a tick that is missing":       {"ticks", func(h *history) { h.ticks[schedules[0]] = h.ticks[schedules[0]][1:] }},
+		"completed and never done":              {"completed means done", func(h *history) { h.runs["id-plain"][0].how = installation.HowFailed }},
+		"out of order":                          {"order", func(h *history) { h.runs["id-second"][0].start = at(2.4) }},
+		"over the limit":                        {"limit", func(h *history) { h.runs["id-limited-4"][0].start = at(6.9) }},
+		"before its dependency":                 {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
+		"an end that was not delivered":         {"deliveries", func(h *history) { h.delivered = nil }},
+		"an end that was delivered wrongly":     {"deliveries", func(h *history) { h.delivered[0].How = failed }},
+		"an end of a job without a callbackUrl": {"deliveries", func(h *history) { h.orders["plain"].delivered = false }},
+		"a tick that is missing":                {"ticks", func(h *history) { h.ticks[schedules[0]] = h.ticks[schedules[0]][1:] }},
 		"a tick that came twice": {"ticks", func(h *history) {
 			twin := *h.jobs["id-tick-10"]
 			h.jobs["id-twin"], h.runs["id-twin"] = &twin, h.runs["id-tick-10"]

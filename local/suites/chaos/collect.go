@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// drain waits until every job has ended, and every end was told.
+// drain waits until every job has ended and every end was delivered.
 func drain(ctx context.Context, h *installation.Installation, c *chaos, l *load) error {
 	if c.steppedBack {
 		c.waitForTheHour(ctx, l)
@@ -43,8 +43,8 @@ func drain(ctx context.Context, h *installation.Installation, c *chaos, l *load)
 	})
 }
 
-// waitForTheHour lets the hour pass by which PostgreSQL's clock was once put back. What it had stamped by then (delays,
-// retries, repeats of events) is due only then, see docs/reliability.md.
+// waitForTheHour waits for the hour by which PostgreSQL's clock was once set back. Times that it had stamped by then
+// (delays, retries, repeats of events) are due only afterwards, see docs/reliability.md.
 func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	late := 0
 	_ = installation.Within(ctx, clearedWithin, func(ctx context.Context) error {
@@ -57,13 +57,13 @@ func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	if late == 0 {
 		return
 	}
-	c.system.Say(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was set back: set forward", late))
+	c.system.Log(fmt.Sprintf("%d jobs wait for the hour by which PostgreSQL's clock was set back: set forward", late))
 	if c.hourLate = late; c.system.Postgres.Control.Step(time.Hour) != nil {
 		c.breaks("PostgreSQL's clock cannot be put forward")
 	}
 }
 
-// open lists the jobs that have not ended.
+// openJobs lists the jobs that have not ended.
 func openJobs(ctx context.Context, l *load) (open []string, err error) {
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
 		ids, err := listJobs(ctx, l, client.Filter{Status: []string{status}})
@@ -100,7 +100,7 @@ func collect(ctx context.Context, h *installation.Installation, c *chaos, l *loa
 	if err != nil {
 		return nil, err
 	}
-	hist.hear(lines)
+	hist.addLines(lines)
 	hist.measureGaps(lines)
 	if hist.jobs, err = collectJobs(ctx, l); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func collectJobs(ctx context.Context, l *load) (map[string]*job, error) {
 	return all, err
 }
 
-// stats waits until the statistics are as the list, or for half a minute: they are a little older.
+// collectStats waits up to half a minute until the statistics agree with the list, since they are slightly older.
 func collectStats(ctx context.Context, l *load, hist *history) (map[string]int, error) {
 	var answer struct{ Jobs map[string]int }
 	err := installation.Within(ctx, 30*time.Second, func(ctx context.Context) error {
@@ -158,14 +158,14 @@ func collectStats(ctx context.Context, l *load, hist *history) (map[string]int, 
 		return nil
 	})
 	if errors.Is(err, errNotYet) {
-		err = nil // the check says what differs
+		err = nil // the check reports what differs
 	}
 	return answer.Jobs, err
 }
 
 var errNotYet = errors.New("the statistics differ from the list")
 
-// workerIDs reads in the workers' logs which process had which id.
+// workerIDs reads from the workers' logs which process had which id.
 func workerIDs(h *installation.Installation) (map[string]string, error) {
 	of := map[string]string{}
 	for _, f := range h.CopiesOf("runjob") {
@@ -188,8 +188,8 @@ func workerIDs(h *installation.Installation) (map[string]string, error) {
 	return of, nil
 }
 
-// measureGaps finds, for each fault, the longest time without any end, and complains where a single frozen process held
-// up the others.
+// measureGaps finds, for each fault, the longest time without any end, and complains if a single frozen process
+// delayed the others.
 func (h *history) measureGaps(lines []installation.Line) {
 	for _, f := range h.faults {
 		last := f.from

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Faults of the brokers. A job of which nothing was heard for a minute is asked about: hence the bound after a wipe.
+// Faults of the brokers. After a minute without a status reconcile asks about a job: hence the bound after a wipe.
 var (
 	kafkaFaults = []*kind{
 		{name: "kill a broker", area: areaKafka, hold: 5 * time.Second, strike: killBrokers(1)},
@@ -47,21 +47,21 @@ func freezeBroker(c *chaos, f *fault) (func() error, error) {
 	return b.Freeze()
 }
 
-// wipeTopics deletes everything that the brokers have, and makes the topics anew.
+// wipeTopics deletes all records of the brokers, and creates the topics anew.
 func wipeTopics(c *chaos, _ *fault) (func() error, error) {
 	return func() error { return c.system.CreateTopics(c.ctx) }, deleteTopics(c.ctx, c.system)
 }
 
-// deleteTopics counts what is on those of which we count the records, and deletes all.
+// deleteTopics counts the records of the run-job topics, and deletes all topics.
 func deleteTopics(ctx context.Context, h *installation.Installation) error {
 	if err := h.CountRecords(); err != nil {
-		h.Say(fmt.Sprintf("! the records before a wipe are not counted: %v", err)) // two faults at a time
+		h.Log(fmt.Sprintf("! the records before a wipe are not counted: %v", err)) // two faults at a time
 	}
 	cfg, err := h.Kafka().Sarama()
 	if err != nil {
 		return err
 	}
-	cfg.Metadata.Full = true // finding the controller is a question about no topic
+	cfg.Metadata.Full = true // finding the controller needs no topic
 	return installation.Within(ctx, time.Minute, func(context.Context) error {
 		admin, err := sarama.NewClusterAdmin(h.Bootstrap(), cfg)
 		if err != nil {
@@ -77,7 +77,7 @@ func deleteTopics(ctx context.Context, h *installation.Installation) error {
 	})
 }
 
-// cutBrokers has one broker reach no other, nor be reached, for their records. It still speaks to the controllers.
+// cutBrokers cuts one broker off from the records of the others, both ways. It still reaches the controllers.
 func cutBrokers(c *chaos, f *fault) (func() error, error) {
 	name := c.system.Brokers[c.rnd.IntN(installation.Brokers)].Name
 	f.hits("%s", name)
@@ -94,7 +94,7 @@ func cutBrokers(c *chaos, f *fault) (func() error, error) {
 	}, nil
 }
 
-// fillBroker fills the disk of the broker that has a small one. A broker without room for its logs ends.
+// fillBroker fills the small disk of one broker. A broker without room for its logs ends.
 func fillBroker(c *chaos, f *fault) (func() error, error) {
 	b := c.system.Brokers[installation.Brokers-1]
 	f.hits("%s", b.Name)

@@ -20,7 +20,7 @@ var (
 	slow       = proxy.Fault{Delay: 100 * time.Millisecond}
 )
 
-// Faults of the connections: of one function, or one process, or all, and of its database or its brokers.
+// Faults of the connections: of one function, one process or all, to the database or the brokers.
 var networkFaults = []*kind{
 	partition("PostgreSQL stalls for a function", toPostgres, ofAFunction, 12*time.Second, stall),
 	partition("PostgreSQL resets a function", toPostgres, ofAFunction, 5*time.Second, refuse),
@@ -37,7 +37,7 @@ var networkFaults = []*kind{
 	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
 }
 
-// whom draws the processes that a fault concerns.
+// whom draws the processes that a fault hits.
 type whom func(c *chaos) []*installation.Function
 
 func ofAFunction(c *chaos) []*installation.Function { return c.system.CopiesOf(c.anyFunction("").Of) }
@@ -50,7 +50,7 @@ func ofAProcess(c *chaos) []*installation.Function {
 	return []*installation.Function{c.system.Functions[c.rnd.IntN(len(c.system.Functions))]}
 }
 
-// to draws the servers.
+// to draws the servers that a fault hits.
 type to func(c *chaos) []string
 
 func toPostgres(c *chaos) []string {
@@ -70,7 +70,7 @@ func toAny(c *chaos) []string {
 	return all[i : i+1]
 }
 
-// partition is a fault of every link between some processes and some servers.
+// partition returns a fault of every link between some processes and some servers.
 func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault) *kind {
 	return &kind{name: name, area: areaNetwork, hold: hold, strike: func(c *chaos, f *fault) (func() error, error) {
 		var links []installation.Pair
@@ -94,7 +94,7 @@ func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault)
 	}}
 }
 
-// allKinds are the kinds of faults that can be had here.
+// allKinds returns the kinds of faults that this machine can make.
 func allKinds(h *installation.Installation) []*kind {
 	kinds := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults, []*kind{poisonFault})
 	if h.CanFill() {

@@ -28,7 +28,7 @@ var (
 	fullPostgres = &kind{name: "disk of PostgreSQL full", area: areaPostgres, hold: 8 * time.Second, strike: fillPostgres}
 )
 
-// killPostgres kills the primary with all of its processes. It comes up again on the same data.
+// killPostgres kills the primary with all of its processes. It restarts on the same data.
 func killPostgres(c *chaos, f *fault) (func() error, error) {
 	s := c.system.Postgres
 	f.hits("%s", s.Primary.Name)
@@ -52,7 +52,7 @@ func slowSync(c *chaos, f *fault) (func() error, error) {
 	return func() error { return control.SlowSync(0) }, control.SlowSync(by)
 }
 
-// cutStandby has commits wait: they are synchronous.
+// cutStandby makes commits wait, since they are synchronous.
 func cutStandby(c *chaos, f *fault) (func() error, error) {
 	s := c.system.Postgres
 	feed := installation.Pair{From: "standby", To: s.Primary.Name}
@@ -64,7 +64,7 @@ func cutStandby(c *chaos, f *fault) (func() error, error) {
 	}, nil
 }
 
-// stepPostgres steps the clock of both servers, which share a machine's clock here.
+// stepPostgres steps the clock of both servers, which share one machine here.
 func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
 	return func(c *chaos, f *fault) (func() error, error) {
 		by := by
@@ -86,7 +86,7 @@ func fillPostgres(c *chaos, f *fault) (func() error, error) {
 	f.hits("%s", s.Primary.Name)
 	empty, err := fill(s.Primary.Disk)
 	return func() error {
-		// Without room for its log it has ended, or is about to.
+		// Without room for its log the server has ended, or is about to.
 		return errors.Join(empty(), s.Primary.Kill(), s.Primary.Start(), s.AwaitPrimary(c.ctx), s.AwaitStandby(c.ctx))
 	}, err
 }

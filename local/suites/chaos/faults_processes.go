@@ -37,13 +37,13 @@ const (
 	areaNetwork   = "network"
 )
 
-// beyondLease is a lease of 15 s and the silence after which a worker is judged, and something.
+// beyondLease is longer than a lease of 15 s and the silence after which a worker is reaped.
 const beyondLease = 26 * time.Second
 
-// aBit is a step of a clock by more than a lease.
+// aBit is a step of a clock that is longer than a lease.
 const aBit = 20 * time.Second
 
-// anyFunction draws a process: of a function by name, or of any but the worker.
+// anyFunction draws a process: of one function, or of any except the worker.
 func (c *chaos) anyFunction(of string) *installation.Function {
 	list := slices.DeleteFunc(slices.Clone(c.system.Functions), func(f *installation.Function) bool {
 		return of != "" && f.Of != of || of == "" && f.Of == "runjob"
@@ -87,7 +87,7 @@ func freezeOne(of string) func(*chaos, *fault) (func() error, error) {
 	}
 }
 
-// termStorm restarts every function as a new version would be rolled out, but several at a time.
+// termStorm restarts every function as a rollout of a new version does, but several at a time.
 func termStorm(c *chaos, _ *fault) (func() error, error) {
 	const together = 6
 	list := slices.Clone(c.system.Functions)
@@ -108,7 +108,7 @@ func termStorm(c *chaos, _ *fault) (func() error, error) {
 	return nil, nil
 }
 
-// stepFunction steps the wall clock of one process, forward or back, and back again.
+// stepFunction steps the wall clock of one process, forward or back, and later corrects it.
 func stepFunction(by time.Duration) func(*chaos, *fault) (func() error, error) {
 	return func(c *chaos, f *fault) (func() error, error) {
 		p, by := c.anyFunction(""), by

@@ -8,30 +8,30 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
-// history is all that is known when everything has ended. The checks look at nothing else.
+// history is all that is known after the run. The checks use nothing else.
 type history struct {
-	orders map[string]*order // by key
-	jobs   map[string]*job   // by id, as the API shows them
-	runs   map[string][]run  // by job id, in the order of their starts: what the witness saw
-	calls  map[string]int    // of SIMULATION jobs, by key
-	told   []installation.Line
-	faults []*fault
-	ticks  map[string][]tick       // by schedule
-	from   time.Time               // when the schedules were there
-	until  time.Time               // when they were stopped
-	clocks []installation.Interval // when a database's or cron's clock was off: ticks may lie in the future
+	orders    map[string]*order // by key
+	jobs      map[string]*job   // by id, as the API shows them
+	runs      map[string][]run  // by job id, in the order of their starts, as the witness saw them
+	calls     map[string]int    // of SIMULATION jobs, by key
+	delivered []installation.Line
+	faults    []*fault
+	ticks     map[string][]tick       // by schedule
+	from      time.Time               // when the schedules existed
+	until     time.Time               // when they were stopped
+	clocks    []installation.Interval // when a database's or cron's clock was wrong: ticks may lie in the future
 
-	workers map[string]string // by worker id: the process
+	workers map[string]string // the process, by worker id
 	frozen  []installation.Interval
 	exits   []installation.Exit
 	records map[string]int // events on the run-job topics, by id
 	stats   map[string]int // jobs by status, as the statistics have them
 	drained time.Duration
 	logs    []string // panics
-	late    []string // complaints of the load, and recoveries that took too long
+	late    []string // complaints of the load, and slow recoveries
 }
 
-// job is what the API shows.
+// job is a job as the API shows it.
 type job struct {
 	JobID     string
 	JobType   string
@@ -72,7 +72,7 @@ func (j *job) key() string {
 	return j.Tags[0]
 }
 
-// workerOf is the worker that had an attempt; empty: the API knows of none.
+// workerOf returns the worker that had an attempt; empty: the API knows none.
 func (j *job) workerOf(attempt int) string {
 	for _, a := range j.Attempts {
 		if a.Attempt == attempt {
@@ -86,31 +86,31 @@ func (j *job) workerOf(attempt int) string {
 type run struct {
 	attempt    int
 	key        string
-	start, end time.Time // zero end: none was seen
+	start, end time.Time // zero end: not seen
 	how        string
 }
 
 // violation is a promise that was broken.
 type violation struct {
 	rule string
-	job  string // empty: about none
+	job  string // empty: about no job
 	text string
 }
 
-// verdict collects violations, and what the documentation allows.
+// verdict collects violations, and deviations that the documentation allows.
 type verdict struct {
 	violations []violation
 	excused    int // overlaps and late starts of workers that were frozen or cut off
 	doubled    int // starts of an attempt that had been started before
-	lost       int // accepted jobs that are not there or have not ended
+	lost       int // accepted jobs that do not exist or have not ended
 }
 
 func (v *verdict) find(rule, job, format string, args ...any) {
 	v.violations = append(v.violations, violation{rule, job, fmt.Sprintf(format, args...)})
 }
 
-// hear takes the witness's lines.
-func (h *history) hear(lines []installation.Line) {
+// addLines adds the witness's lines.
+func (h *history) addLines(lines []installation.Line) {
 	h.runs, h.calls = map[string][]run{}, map[string]int{}
 	for _, l := range lines {
 		switch l.What {
@@ -126,14 +126,14 @@ func (h *history) hear(lines []installation.Line) {
 			}
 		case installation.LineCall:
 			h.calls[l.Key]++
-		case installation.LineTold:
-			h.told = append(h.told, l)
+		case installation.LineDelivered:
+			h.delivered = append(h.delivered, l)
 		}
 	}
 }
 
-// silenced reports whether the worker that had an attempt was frozen or cut off at any moment between two: then it may
-// work on beside the next attempt. docs/functions.md describes how its outcome is fenced.
+// silenced reports whether the worker of an attempt was frozen or cut off at any moment between from and to: then it
+// may work on beside the next attempt. docs/functions.md describes how its outcome is fenced.
 func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	worker := ""
 	if j := h.jobs[job]; j != nil {
@@ -152,7 +152,7 @@ func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	})
 }
 
-// during reports whether a fault was on at any moment between two.
+// during reports whether a fault was active at any moment between from and to.
 func (h *history) during(from, to time.Time) bool {
 	return slices.ContainsFunc(h.faults, func(f *fault) bool { return f.from.Before(to) && f.healed.After(from) })
 }

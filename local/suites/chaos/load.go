@@ -15,28 +15,28 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// order is a job that was asked for, and what is known of the answer.
+// order is a submitted job, and what is known of the answer.
 type order struct {
-	key   string
-	shape *shape
-	body  json.RawMessage
-	told  bool
-	line  string // its orderingKey
-	after string // the key of the job that it comes after
+	key       string
+	shape     *shape
+	body      json.RawMessage
+	delivered bool
+	line      string // its orderingKey
+	after     string // the key of its dependency
 
 	mu        sync.Mutex
-	id        string // empty: nobody has said that it was accepted, and it may have been
+	id        string // empty: unanswered, though it may have been accepted
 	asked     time.Time
 	accepted  time.Time
 	cancelled time.Time // when the API was first seen to show CANCELLED
 }
 
-// load submits jobs by both gateways, each until it is answered.
+// load submits jobs through both gateways, each until it is answered.
 type load struct {
 	system   *installation.Installation
 	gateways []*client.Client
 	seed     uint64
-	follow   context.Context // ends the tries of what has not been answered, after the faults
+	follow   context.Context // after the faults: ends the retries of unanswered requests
 
 	mu         sync.Mutex
 	orders     []*order
@@ -44,12 +44,12 @@ type load struct {
 	complaints []string
 	unanswered int // requests without an answer, or with a 503
 	bulks      int
-	ahead      int // operations that left jobs alone, which came later by PostgreSQL's clock
+	ahead      int // operations that skipped jobs, because these were later by PostgreSQL's clock
 
 	submitting, following sync.WaitGroup
 }
 
-const patience = 5 * time.Second // with one request
+const patience = 5 * time.Second // for one request
 
 func newLoad(follow context.Context, h *installation.Installation, seed uint64) *load {
 	l := &load{system: h, seed: seed, follow: follow}
@@ -59,7 +59,7 @@ func newLoad(follow context.Context, h *installation.Installation, seed uint64) 
 	return l
 }
 
-// run submits in every way until ctx ends, about sixteen jobs a second.
+// run submits jobs of all shapes until ctx ends, about sixteen a second.
 func (l *load) run(ctx context.Context) {
 	for range 3 {
 		l.every(ctx, 400*time.Millisecond, l.submitOne)
@@ -72,7 +72,7 @@ func (l *load) run(ctx context.Context) {
 	}
 }
 
-// every has one of a kind submitted again and again, with chance of its own.
+// every calls submit again and again, with a random source of its own.
 func (l *load) every(ctx context.Context, pace time.Duration, submit func(*rand.Rand)) {
 	l.mu.Lock()
 	l.number++
@@ -89,8 +89,8 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, tags []string, more ...any) *o
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.number++
-	o := &order{key: fmt.Sprintf("k%d", l.number), shape: s, told: s.told && rnd.IntN(3) == 0, asked: time.Now()}
-	o.body = s.body(rnd, o.key, l.system.Witness.Address, o.told, tags, more...)
+	o := &order{key: fmt.Sprintf("k%d", l.number), shape: s, delivered: s.delivered && rnd.IntN(3) == 0, asked: time.Now()}
+	o.body = s.body(rnd, o.key, l.system.Witness.Address, o.delivered, tags, more...)
 	l.orders = append(l.orders, o)
 	return o
 }
@@ -138,7 +138,7 @@ func (l *load) submitAll(list []*order) {
 	}
 }
 
-// submitPair submits a job and one that comes after it. Some of the former fail.
+// submitPair submits a job and one that depends on it. Some of the former fail.
 func (l *load) submitPair(rnd *rand.Rand) {
 	parent, child := parentShape, childShape
 	if rnd.IntN(4) == 0 {
@@ -176,8 +176,8 @@ func (l *load) submitBulk(rnd *rand.Rand) {
 	l.following.Go(func() { l.cancelAll(tag, list[len(list)-1]) })
 }
 
-// cancelAll cancels by one operation, and by another where PostgreSQL's clock was put back after the jobs had been
-// accepted: by that clock they came after the operation, which leaves them alone (docs/reliability.md).
+// cancelAll cancels the jobs by one operation, and by a second one if PostgreSQL's clock was set back after the jobs
+// were accepted: by that clock the first operation came before them, and skips them (docs/reliability.md).
 func (l *load) cancelAll(tag string, last *order) {
 	for n := 0; last.id != ""; n++ {
 		body := fmt.Appendf(nil, `{"command": "cancel", "filter": {"tag": %q}, "idempotencyKey": "%s-%d"}`, tag, tag, n)
@@ -195,7 +195,7 @@ func (l *load) cancelAll(tag string, last *order) {
 	}
 }
 
-// post repeats a request by one gateway after the other until it is answered; false: it never was.
+// post repeats a request through one gateway after the other until it is answered; false: it never was.
 func (l *load) post(path string, body []byte, out any) bool {
 	return l.do(http.MethodPost, path, body, out)
 }
@@ -230,7 +230,7 @@ func (l *load) complain(format string, args ...any) {
 	l.complaints = append(l.complaints, fmt.Sprintf(format, args...))
 }
 
-// accept notes under which id a job was accepted.
+// accept records the id with which a job was accepted.
 func (l *load) accept(o *order, id string) {
 	if id == "" {
 		return
@@ -243,7 +243,7 @@ func (l *load) accept(o *order, id string) {
 	}
 }
 
-// cancel cancels a job within three seconds, and watches until it has ended.
+// cancel cancels a job within three seconds, and watches it until it has ended.
 func (l *load) cancel(o *order) {
 	installation.Pause(l.follow, rand.N(3*time.Second))
 	if !l.post("/api/jobs/"+o.id+"/cancel", nil, nil) {
@@ -264,14 +264,14 @@ func (l *load) cancel(o *order) {
 	}
 }
 
-// all is every order until now.
+// all returns every order until now.
 func (l *load) all() []*order {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]*order(nil), l.orders...)
 }
 
-// late are the brisk jobs that were accepted before an instant and whose work is not done.
+// late returns the brisk jobs that were accepted before an instant and are not done.
 func (l *load) late(before time.Time) (keys []string) {
 	for _, o := range l.all() {
 		o.mu.Lock()

@@ -1,11 +1,11 @@
-// Command chaos proves that nothing is lost, on what an installation has: three Apache Kafka brokers, PostgreSQL with a
-// synchronous standby, and two processes of every function. It submits jobs of every kind, makes faults, often two at a
-// time, and judges by what a witness outside of JobWeaver has seen. It prints a table, and exits with 1 when a promise
-// was broken.
+// Command chaos proves that nothing is lost on a production-like installation: three Apache Kafka brokers, PostgreSQL
+// with a synchronous standby, and two processes of every function. It submits jobs of every kind, makes faults, often
+// two at a time, and checks the results against the records of a witness outside of JobWeaver. It prints a table, and
+// exits with 1 if a promise was broken.
 //
 //	make chaos                       about ten minutes
 //	make chaos CHAOS_SEED=7          with the faults of a run that printed this seed
-//	make chaos CHAOS_FOR=60s         a look
+//	make chaos CHAOS_FOR=60s         a short run
 //
 // CHAOS_ONLY names the kinds of faults to make, separated by commas, and CHAOS_KEEP=1 keeps the folder of a good run.
 package main
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// config is what the environment says.
+// config is read from the environment.
 type config struct {
 	seed uint64
 	span time.Duration // of the faults
@@ -59,12 +59,12 @@ func readAndRun(ctx context.Context) (good bool, err error) {
 	return runOnce(ctx, cfg)
 }
 
-// say prints a line with the time.
-func say(line string) {
+// logLine prints a line with the time.
+func logLine(line string) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", clockTime(time.Now()), line)
 }
 
-// chosen are the kinds that CHAOS_ONLY names; all where it is silent.
+// chosen returns the kinds that CHAOS_ONLY names; all if it is empty.
 func chosen(kinds []*kind, only string) (list []*kind) {
 	for _, k := range kinds {
 		for _, part := range strings.Split(only, ",") {

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// poisonShape kills every worker that runs it: it fails alone, and no other job fails with it.
+// poisonShape kills every worker that runs it: it alone must fail, and no other job.
 var poisonShape = &shape{
 	name: "kills its worker", request: works(0, 0, "kills", true), ends: one(failed), code: "WORKER.LOST",
 }

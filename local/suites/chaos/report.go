@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// row is what is said of all faults of one kind.
+// row summarises all faults of one kind.
 type row struct {
 	made, doubled int
 	first         []time.Duration
@@ -23,7 +23,7 @@ func (r *row) add(f *fault) {
 	r.first, r.cleared, r.gaps = append(r.first, f.first), append(r.cleared, f.cleared), append(r.gaps, f.gap)
 }
 
-// report is the run as Markdown.
+// writeReport returns the report of the run as Markdown.
 func writeReport(cfg config, hist *history, v *verdict, c *chaos, l *load) string {
 	all, byKind := &row{}, map[string]*row{}
 	for _, f := range c.faults {
@@ -81,7 +81,7 @@ func violationsByRule(v *verdict) string {
 	if len(v.violations) == 0 {
 		return "\nNo violation.\n"
 	}
-	const most = 10 // of a rule
+	const most = 10 // violations of a rule
 	byRule := map[string][]violation{}
 	for _, found := range v.violations {
 		byRule[found.rule] = append(byRule[found.rule], found)
@@ -103,7 +103,7 @@ func sum(counts map[string]int) (total int) {
 	return total
 }
 
-// quantiles are the median, the 99th percentile and the maximum.
+// quantiles formats the median, the 99th percentile and the maximum.
 func quantiles(list []time.Duration) string {
 	if len(list) == 0 {
 		return "–"

@@ -19,15 +19,15 @@ import (
 const (
 	warmUp      = 5 * time.Second
 	drainWithin = 3 * time.Minute
-	// fitsAll is how long a run has to be for every kind of fault to be made.
+	// fitsAll is how long a run must be for every kind of fault to be made.
 	fitsAll = 8 * time.Minute
-	// leastJobs is how many jobs a second a run has to accept at least, on average.
+	// leastJobs is how many jobs a second a run must accept at least, on average.
 	leastJobs = 4
 )
 
 // runOnce makes one run, and reports whether every promise was kept.
 func runOnce(ctx context.Context, cfg config) (good bool, err error) {
-	say(fmt.Sprintf("seed %d, again with CHAOS_SEED=%d; building the functions", cfg.seed, cfg.seed))
+	logLine(fmt.Sprintf("seed %d, again with CHAOS_SEED=%d; building the functions", cfg.seed, cfg.seed))
 	bin, err := os.MkdirTemp("", "jobweaver-chaos-bin-")
 	if err != nil {
 		return false, err
@@ -38,13 +38,13 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 		return false, err
 	}
 	began := time.Now()
-	h, err := installation.Open(ctx, bin, names, say)
+	h, err := installation.Open(ctx, bin, names, logLine)
 	if h != nil {
 		defer func() {
 			if err = errors.Join(err, h.Close()); good && !cfg.keep {
 				_ = os.RemoveAll(h.Dir)
 			} else {
-				say("logs, the witness's file and the evidence are in " + h.Dir)
+				logLine("logs, the witness's file and the evidence are in " + h.Dir)
 			}
 		}()
 	}
@@ -52,7 +52,7 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 		return false, err
 	}
 	processes := len(h.Functions) + installation.Brokers + 2
-	say(fmt.Sprintf("%d processes are ready after %s", processes, seconds(time.Since(began))))
+	logLine(fmt.Sprintf("%d processes are ready after %s", processes, seconds(time.Since(began))))
 	kinds := chosen(allKinds(h), cfg.only)
 	hist, c, l, err := liveThrough(ctx, h, cfg, kinds)
 	if err != nil {
@@ -68,7 +68,7 @@ func runOnce(ctx context.Context, cfg config) (good bool, err error) {
 	return len(v.violations) == 0, nil
 }
 
-// livethrough submits jobs, makes faults, heals, waits until everything has ended, and collects what is known.
+// liveThrough submits jobs, makes faults, heals, waits until everything has ended, and collects the history.
 func liveThrough(
 	ctx context.Context, h *installation.Installation, cfg config, kinds []*kind,
 ) (*history, *chaos, *load, error) {
@@ -87,12 +87,12 @@ func liveThrough(
 	if ctx.Err() != nil {
 		return nil, nil, nil, ctx.Err()
 	}
-	say("the last fault has healed; waiting until all jobs have ended")
+	logLine("the last fault has healed; waiting until all jobs have ended")
 	healed := time.Now()
 	if err := errors.Join(h.Postgres.AwaitAll(ctx), h.AwaitReady(ctx, h.Functions...)); err != nil {
 		c.breaks("after the last fault: %v", err)
 	}
-	installation.Pause(ctx, tickEvery) // the schedules make up for what they have missed
+	installation.Pause(ctx, tickEvery) // the schedules catch up on missed ticks
 	stop()
 	until := time.Now()
 	l.stopSchedules()
@@ -112,7 +112,7 @@ func liveThrough(
 	return hist, c, l, nil
 }
 
-// waited waits for all of a group; false: it took too long.
+// waited waits for a group; false: it took too long.
 func waited(group *sync.WaitGroup, d time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -164,17 +164,17 @@ func (h *history) checkHappened(v *verdict, span time.Duration, kinds []*kind) {
 	}
 }
 
-// keepEvidence writes the report, and what the logs say of the jobs concerned.
+// keepEvidence writes the report, and the log lines about the jobs concerned.
 func keepEvidence(h *installation.Installation, report string, hist *history, v *verdict) error {
 	const most = 20
 	var text strings.Builder
 	text.WriteString(report)
-	told := map[string]bool{}
+	logged := map[string]bool{}
 	for _, found := range v.violations {
-		if found.job == "" || told[found.job] || len(told) == most {
+		if found.job == "" || logged[found.job] || len(logged) == most {
 			continue
 		}
-		told[found.job] = true
+		logged[found.job] = true
 		fmt.Fprintf(&text, "\n## %s\n", found.job)
 		if j := hist.jobs[found.job]; j != nil {
 			fmt.Fprintf(&text, "%+v\n", *j)
@@ -189,7 +189,7 @@ func keepEvidence(h *installation.Installation, report string, hist *history, v 
 	return os.WriteFile(h.Path("evidence.md"), []byte(text.String()), 0o600)
 }
 
-// grep gives lines of all logs that hold a text.
+// grepLogs returns lines of all logs that contain a text.
 func grepLogs(h *installation.Installation, text string, most int) (lines []string) {
 	for _, name := range logFiles(h) {
 		content, err := os.ReadFile(name)
@@ -210,7 +210,7 @@ func logFiles(h *installation.Installation) []string {
 	return names
 }
 
-// panics gives what Go prints when a process goes wrong.
+// panics returns the output of Go panics in the logs.
 func panics(h *installation.Installation) (found []string) {
 	for _, name := range logFiles(h) {
 		text, err := os.ReadFile(name)
@@ -226,5 +226,5 @@ func panics(h *installation.Installation) (found []string) {
 	return found
 }
 
-// sortedKeys are those of a map, in their order.
+// sortedKeys returns the sorted keys of a map.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

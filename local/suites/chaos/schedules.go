@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
-// schedules fire every ten seconds, and make up for all that they have missed.
+// schedules fire every ten seconds, and catch up on all missed ticks.
 var schedules = []string{"chaos-a", "chaos-b"}
 
 const (
@@ -19,7 +19,7 @@ const (
 	tickCron  = "*/10 * * * * *"
 )
 
-// tick is what the API shows of one.
+// tick is a tick as the API shows it.
 type tick struct {
 	At      time.Time
 	Outcome string
@@ -41,7 +41,7 @@ func (l *load) startSchedules() {
 	}
 }
 
-// stopSchedules lets them fire no more.
+// stopSchedules pauses the schedules.
 func (l *load) stopSchedules() {
 	for _, name := range schedules {
 		l.post("/api/schedules/"+name+"/pause", nil, nil)
@@ -54,7 +54,7 @@ func (l *load) setLimit() {
 	l.do(http.MethodPut, "/api/controls/queue/"+installation.LimitedQueue, body, nil)
 }
 
-// ticks lists what became of a schedule's ticks.
+// ticks lists the ticks of a schedule.
 func (l *load) ticks(ctx context.Context, name string) (all []tick, err error) {
 	query := url.Values{"limit": {"200"}}
 	for {

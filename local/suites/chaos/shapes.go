@@ -8,19 +8,19 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 )
 
-// shape is a sort of job: what is asked for, and how it may end.
+// shape is a sort of job: its request, and how it may end.
 type shape struct {
-	name     string
-	weight   int  // how often it is submitted by itself; 0: only in the way of its own
-	brisk    bool // it is done at once unless something is away: its ends tell of the recovery
-	request  func(rnd *rand.Rand, key, witness string) map[string]any
-	ends     []string // the statuses in which it may end
-	code     string   // of one that is FAILED
-	cancel   bool     // it is cancelled soon after it was accepted
-	told     bool     // some of them have their ends told
-	unseen   bool     // its work names no attempt: the witness sees calls only
-	delay    time.Duration
-	mayNever bool // it may end without having started
+	name      string
+	weight    int  // how often it is submitted by itself; 0: only by its own function
+	brisk     bool // it is done at once unless a server is down, so its ends measure the recovery
+	request   func(rnd *rand.Rand, key, witness string) map[string]any
+	ends      []string // the statuses in which it may end
+	code      string   // its error code if FAILED
+	cancel    bool     // it is cancelled soon after it was accepted
+	delivered bool     // some of its jobs have a callbackUrl
+	unseen    bool     // its calls name no attempt
+	delay     time.Duration
+	mayNever  bool // it may end without having started
 }
 
 const (
@@ -30,21 +30,21 @@ const (
 )
 
 const (
-	limit    = 3 // how many of its jobs may run at once
+	limit    = 3 // jobs of the limited queue that may run at once
 	tomorrow = 24 * time.Hour
-	always   = 1000 // attempts fail
+	always   = 1000 // all attempts fail
 )
 
 var shapes = []*shape{
-	{name: "plain", weight: 30, brisk: true, told: true, request: works(0, 300), ends: one(completed)},
+	{name: "plain", weight: 30, brisk: true, delivered: true, request: works(0, 300), ends: one(completed)},
 	{name: "retrying", weight: 8, request: works(0, 100, "failAttempts", 2), ends: one(completed)},
 	{
-		name: "failing", weight: 3, told: true, request: works(0, 100, "failAttempts", always),
+		name: "failing", weight: 3, delivered: true, request: works(0, 100, "failAttempts", always),
 		ends: one(failed), code: installation.FailedCode,
 	},
 	{name: "delayed", weight: 8, request: works(0, 100), delay: 3 * time.Second, ends: one(completed)},
 	{name: "limited", weight: 8, request: works(100, 400, "queue", installation.LimitedQueue), ends: one(completed)},
-	{name: "external", weight: 6, told: true, request: external, ends: one(completed)},
+	{name: "external", weight: 6, delivered: true, request: external, ends: one(completed)},
 	{name: "simulation", weight: 4, unseen: true, request: simulation, ends: one(completed)},
 	{
 		name: "cancelled midway", weight: 5, request: works(4000, 8000), cancel: true, mayNever: true,
@@ -56,9 +56,9 @@ var shapes = []*shape{
 	},
 }
 
-// The shapes of those that are submitted in ways of their own.
+// The shapes that are submitted by functions of their own.
 var (
-	batchShape   = &shape{name: "batch", brisk: true, told: true, request: works(0, 200), ends: one(completed)}
+	batchShape   = &shape{name: "batch", brisk: true, delivered: true, request: works(0, 200), ends: one(completed)}
 	orderedShape = &shape{name: "ordered", request: works(0, 100), ends: one(completed)}
 	parentShape  = &shape{name: "parent", request: works(0, 500), ends: one(completed)}
 	badParent    = &shape{
@@ -72,8 +72,8 @@ var (
 
 func one(status string) []string { return []string{status} }
 
-// works is a FUNCTION job that takes from so many to so many milliseconds. more are pairs of the request, but for
-// failAttempts and kills, which are the task's.
+// works returns the request of a FUNCTION job that takes from to to milliseconds. more are further pairs of the
+// request; failAttempts and kills are pairs of the task.
 func works(from, to int, more ...any) func(*rand.Rand, string, string) map[string]any {
 	return func(rnd *rand.Rand, key, witness string) map[string]any {
 		t := installation.Task{Key: key, MS: from + rnd.IntN(to-from+1)}
@@ -117,15 +117,15 @@ func retries(n, delayMs int) map[string]any {
 	return map[string]any{"maxRetryCount": n, "retryPolicy": map[string]any{"type": "fixed", "delayMs": delayMs}}
 }
 
-// body is a JobRequest, which can be submitted again by its key. more are pairs of it.
-func (s *shape) body(rnd *rand.Rand, key, witness string, told bool, tags []string, more ...any) json.RawMessage {
+// body returns a JobRequest, which can be submitted again with its key. more are further pairs of it.
+func (s *shape) body(rnd *rand.Rand, key, witness string, delivered bool, tags []string, more ...any) json.RawMessage {
 	request := s.request(rnd, key, witness)
 	request["idempotencyKey"], request["tags"] = key, append([]string{key}, tags...)
 	if s.delay > 0 {
 		request["delayMs"] = s.delay.Milliseconds()
 	}
-	if told {
-		request["callbackUrl"] = witness + "/told"
+	if delivered {
+		request["callbackUrl"] = witness + "/delivered"
 	}
 	for i := 0; i < len(more); i += 2 {
 		request[more[i].(string)] = more[i+1]

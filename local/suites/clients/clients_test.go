@@ -81,7 +81,7 @@ func goClient(ctx context.Context, t *testing.T, c *client.Client) {
 	for job, err := c.Get(ctx, later.JobID, 0); err == nil && job.Version == 0; {
 		job, err = c.Get(ctx, later.JobID, 0)
 	}
-	// A command that is not confirmed yet is in the way of the next one.
+	// A command that is not confirmed yet blocks the next one.
 	unhindered := func(command func() error) {
 		t.Helper()
 		err := command()
@@ -115,7 +115,7 @@ func goClient(ctx context.Context, t *testing.T, c *client.Client) {
 	if lines, _, err := c.Logs(ctx, again.JobID, 1, ""); err != nil || len(lines) == 0 || lines[0].Text != "hi" {
 		t.Errorf("%s has the log %+v, %v", last.Status, lines, err)
 	}
-	unhindered(func() error { return c.Retry(ctx, later.JobID) }) // it runs at once, so nothing can cancel it for sure
+	unhindered(func() error { return c.Retry(ctx, later.JobID) }) // it runs at once, so a cancel would be a race
 	if _, err := c.Wait(ctx, later.JobID); err != nil {
 		t.Error(err)
 	}
@@ -127,7 +127,7 @@ func goClient(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 }
 
-// The pages show files, whole: each stands below a comment with its name. They run above.
+// The pages show whole files, each below a comment with its name. The tests above run them.
 func TestThePagesShowTheExamples(t *testing.T) {
 	t.Parallel()
 	for name, examples := range map[string]int{"clients.md": 6, "pull-workers.md": 2} {

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// functions are all of them; the worker is the test's own, with one job type more.
+// functions are all functions; the worker is the test's own, with one more job type.
 var functions = []string{
 	"gateway", "projection", "bulk", "cron", "notify", "ingest", "dispatch", "outcome", "command", "watchdog", "retention",
 	"runjob", "relay", "pull",
 }
 
-// binaries builds each program once a run of the tests, and gives the folder they are in.
+// binaries builds each program once for all tests, and returns their folder.
 func binaries(t *testing.T) string {
 	t.Helper()
 	dir, err := buildAll()

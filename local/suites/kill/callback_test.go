@@ -19,7 +19,7 @@ import (
 
 const callbackSecret = "whsec_a2lsbHRlc3Qga2lsbHRlc3Qga2lsbHRlc3Qga2lsbHRlc3Q="
 
-// callBack returns what became of each attempt of a job that waits, as an outside system does: until there is an answer.
+// callBack calls back for each attempt of a waiting job, as an outside system does, until there is an answer.
 func (l *load) callBack(o *order) {
 	for {
 		job, err := l.fixture.api.Get(l.follow, o.id, 0)
@@ -48,7 +48,7 @@ func (l *load) callBack(o *order) {
 func (h *fixture) callBack(ctx context.Context, id string, attempt int) error {
 	keys, err := webhook.NewCallbackKeys([]string{callbackSecret})
 	if err != nil {
-		panic(err) // it is a good one
+		panic(err) // it is valid
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -61,7 +61,7 @@ func (h *fixture) callBack(ctx context.Context, id string, attempt int) error {
 	return err
 }
 
-// checkCallbacks: what got its 200 is what became of the attempt, and so of the job.
+// checkCallbacks: a callback that got its 200 is the outcome of its attempt, and so of the job.
 func (e *evidence) checkCallbacks(job *shown, o *order) {
 	for _, n := range o.calledBack {
 		if a := job.attempt(n); a == nil || a.Outcome != "completed" || job.Attempt != n {
@@ -70,8 +70,8 @@ func (e *evidence) checkCallbacks(job *shown, o *order) {
 	}
 }
 
-// TestACallbackThatGotItsAnswerCounts has what could carry it further die at once: the gateway that answered, everybody
-// who decides about jobs, and the broker with all that it held.
+// TestACallbackThatGotItsAnswerCounts kills all processes that could pass the callback on: the gateway that answered,
+// the functions that decide about jobs, and the broker with all its data.
 func TestACallbackThatGotItsAnswerCounts(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -140,7 +140,7 @@ func (h *fixture) callAllBack(t *testing.T, ids []string) {
 	}
 }
 
-// wantCompleted waits until all jobs are what the callbacks have said.
+// wantCompleted waits until all jobs have completed with the output of their callbacks.
 func (h *fixture) wantCompleted(t *testing.T, after string, ids []string) {
 	t.Helper()
 	began := time.Now()

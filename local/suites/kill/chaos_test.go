@@ -13,10 +13,10 @@ type target struct {
 	name    string
 	kill    func() error
 	restart func(context.Context) error
-	stop    func() error // asks it to end, as a new version does; nil: nobody does
+	stop    func() error // asks it to end, as a rollout does; nil: it is never asked
 }
 
-// targets are the functions, the workers each, the broker and PostgreSQL; but not who is spared.
+// targets returns the functions, each worker, the broker and PostgreSQL, except the spared ones.
 func (h *fixture) targets(spared ...*process) []target {
 	list := []target{
 		{name: "postgres", kill: h.postgres.Kill, restart: h.postgres.Restart},
@@ -32,7 +32,7 @@ func (h *fixture) targets(spared ...*process) []target {
 	return list
 }
 
-// targetsNamed are some of them, in that order.
+// targetsNamed returns some of them, in that order.
 func (h *fixture) targetsNamed(names ...string) (list []target) {
 	for _, name := range names {
 		for _, t := range h.targets() {
@@ -50,10 +50,10 @@ type fault struct {
 	from, to time.Time
 }
 
-// stopped marks the name of a target that was only told to end.
+// stopped marks the name of a target that was stopped with SIGTERM.
 const stopped = " stopped"
 
-// chaos kills what is in targets.
+// chaos kills targets.
 type chaos struct {
 	fixture *fixture
 	rnd     *rand.Rand
@@ -62,9 +62,9 @@ type chaos struct {
 	faults []fault
 }
 
-// run kills until ctx ends: in rounds, in each of which everything is killed once, in a new order; now and
-// then a function is only told to stop. What is down is started again within two seconds, while others are
-// killed. In the end all is up.
+// run kills until ctx ends: in rounds, in each of which every target is killed once, in a new order; now and then a
+// function is stopped with SIGTERM instead. A killed target is restarted within two seconds, while others are killed.
+// In the end all of them run.
 func (c *chaos) run(ctx context.Context, targets []target) {
 	up := make([]sync.Mutex, len(targets))
 	var restarts sync.WaitGroup
@@ -93,7 +93,7 @@ func (c *chaos) run(ctx context.Context, targets []target) {
 	}
 }
 
-// kill takes a target down for a while. It does not mind any context: what is down must come up again.
+// kill takes a target down for a while. It ignores any context: a killed target must be restarted.
 func (c *chaos) kill(t target, down time.Duration) {
 	ctx := context.Background()
 	f := fault{target: t.name, from: time.Now()}
@@ -110,8 +110,8 @@ func (c *chaos) kill(t target, down time.Duration) {
 	c.faults = append(c.faults, f)
 }
 
-// freezes stops a worker for longer than its lease and the silence after which it is judged, lets it
-// run for a while, and so on, until ctx ends. In the end it is awake.
+// freezes freezes a worker for longer than its lease and the silence after which it is reaped, lets it run for a
+// while, and so on, until ctx ends. In the end it is awake.
 func (c *chaos) freezes(ctx context.Context, p *process) {
 	for pause(ctx, 5*time.Second) {
 		wake, err := p.freeze()
@@ -131,7 +131,7 @@ func (c *chaos) freezes(ctx context.Context, p *process) {
 	}
 }
 
-// frozenFor is a lease of 15 s and a silence of 10 s, and something.
+// frozenFor is longer than a lease of 15 s and a silence of 10 s.
 const frozenFor = 26 * time.Second
 
 // kills counts the faults of each target.

@@ -11,13 +11,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// check holds the evidence against every promise.
+// check checks the evidence against every promise.
 func (e *evidence) check() {
 	e.checkAccepted()
 	for id, job := range e.jobs {
 		order := e.orders[job.key()]
 		if order == nil {
-			e.find(id, "nobody has asked for this job: tags %v", job.Tags)
+			e.find(id, "this job was not submitted: tags %v", job.Tags)
 			continue
 		}
 		e.checkEnd(job, order)
@@ -32,7 +32,7 @@ func (e *evidence) check() {
 	e.checkFlood()
 }
 
-// checkAccepted: what got a 2xx is there, once; nothing ran that nobody asked for.
+// checkAccepted: each accepted job exists once; no other job ran.
 func (e *evidence) checkAccepted() {
 	for _, o := range e.orders {
 		switch {
@@ -59,10 +59,10 @@ func (e *evidence) checkAccepted() {
 	}
 }
 
-// maxLost is how often a job may lose its worker: the next time it fails.
+// maxLost is how often a job may lose its worker before it fails.
 const maxLost = 3
 
-// lostByUs counts the attempts whose workers the test killed or froze. That another job killed them is no excuse.
+// lostByUs counts the attempts whose workers the test killed or froze. A worker killed by another job is no excuse.
 func (e *evidence) lostByUs(job *shown) (n int) {
 	for _, a := range job.Attempts {
 		if e.pulled && a.Outcome == "lost" { // checkPulledRun finds the others
@@ -74,7 +74,7 @@ func (e *evidence) lostByUs(job *shown) (n int) {
 	return n
 }
 
-// checkEnd: the job has ended, as its shape may end.
+// checkEnd: the job has ended as its shape may end.
 func (e *evidence) checkEnd(job *shown, o *order) {
 	id := job.JobID
 	if !job.terminal() {
@@ -98,12 +98,12 @@ func (e *evidence) checkEnd(job *shown, o *order) {
 		e.find(id, "a job that %s has failed with %s", o.shape.name, job.LastError.ErrorCode)
 	}
 	if job.Status == canceled && o.shape.cancelIn == 0 && !o.shape.operated {
-		e.find(id, "is CANCELLED, which nobody wanted")
+		e.find(id, "is CANCELLED without a cancel")
 	}
 }
 
-// sleptPastItsTime: a handler whose process was frozen may be done, and its time over, at the same
-// instant; either may be first.
+// sleptPastItsTime: in a process that was frozen, a handler may finish and its timeout pass at the same instant;
+// either may come first.
 func (e *evidence) sleptPastItsTime(job *shown, o *order) bool {
 	return job.Status == completed && o.shape.code == "WORKER.TIMEOUT" &&
 		slices.ContainsFunc(e.ran[job.JobID], func(r run) bool {
@@ -111,7 +111,7 @@ func (e *evidence) sleptPastItsTime(job *shown, o *order) bool {
 		})
 }
 
-// edges are the moves of the published diagram.
+// edges are the transitions of the published diagram.
 var edges = map[string][]string{
 	"":          {"SCHEDULED", "PENDING", "QUEUED"},
 	"SCHEDULED": {"PENDING", canceled},
@@ -125,8 +125,8 @@ var edges = map[string][]string{
 	completed:   {},
 }
 
-// checkHistory: the moves follow one another along the diagram, and each attempt has one outcome. So the
-// job has ended once, but for one more time for each retry that was commanded.
+// checkHistory: the transitions follow the diagram, and each attempt has one outcome. So the job has ended once, and
+// once more for each retry command.
 func (e *evidence) checkHistory(job *shown) {
 	status, attempt := "", 0
 	for _, m := range job.History {
@@ -156,7 +156,7 @@ func (e *evidence) checkHistory(job *shown) {
 	}
 }
 
-// checkCommands: each command that was kept stands in the history once.
+// checkCommands: each accepted command is in the history once.
 func (e *evidence) checkCommands(job *shown, o *order) {
 	answered := map[string]int{}
 	for _, m := range job.History {
@@ -180,7 +180,7 @@ func (e *evidence) checkCommands(job *shown, o *order) {
 	}
 }
 
-// checkRuns holds what the witness saw against what the API shows.
+// checkRuns compares what the witness saw with what the API shows.
 func (e *evidence) checkRuns(job *shown, o *order) {
 	runs := e.ran[job.JobID]
 	slices.SortFunc(runs, func(a, b run) int { return a.attempt - b.attempt })
@@ -215,13 +215,13 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 	}
 }
 
-// over reports whether a run was over at an instant: it had ended, or its process had.
+// over reports whether a run was over at an instant: the handler or its process had ended.
 func (e *evidence) over(r run, at time.Time, o *order) bool {
 	return !r.end.IsZero() && r.end.Before(at) || e.diedBy(r.process, at) || e.frozeDuring(r.process, r.start, at) ||
 		o.shape.mayOutlive || e.pulled && e.cutOff(r.start, at)
 }
 
-// checkRun: an attempt ended as the API says. Only a process that was killed or frozen loses one.
+// checkRun: an attempt ended as the API shows. Only a killed or frozen process loses an attempt.
 func (e *evidence) checkRun(job *shown, o *order, r run) {
 	a := job.attempt(r.attempt)
 	if a == nil {
@@ -229,10 +229,10 @@ func (e *evidence) checkRun(job *shown, o *order, r run) {
 		return
 	}
 	if name := e.processes[a.WorkerID]; name != r.process {
-		e.find(job.JobID, "attempt %d ran in %s, the API says in %s (%s)", r.attempt, r.process, name, a.WorkerID)
+		e.find(job.JobID, "attempt %d ran in %s, the API shows %s (%s)", r.attempt, r.process, name, a.WorkerID)
 	}
-	// Others settle what a silent process held: as lost, or as interrupted where its last beat listed the attempt as not yet
-	// started. A process that was frozen ends the handler all the same when it wakes, in whatever way.
+	// Other workers settle the attempts of a silent process: as lost, or as interrupted if its last heartbeat listed
+	// the attempt as not started. A process that was frozen still ends the handler when it wakes, in whatever way.
 	if a.Outcome == "lost" || a.Outcome == "interrupted" {
 		at := a.FinishedAt
 		if at != nil && (e.diedBy(r.process, *at) || e.frozeDuring(r.process, at.Add(-frozenFor), *at)) {
@@ -249,8 +249,8 @@ func (e *evidence) checkRun(job *shown, o *order, r run) {
 	e.find(job.JobID, "attempt %d is %s, its handler ended with %q", r.attempt, a.Outcome, r.how)
 }
 
-// endings are, by an attempt's outcome, the ways in which its handler may have ended. One that was
-// cancelled or interrupted may just have been done.
+// endings maps an attempt's outcome to the ways in which its handler may have ended. A cancelled or interrupted one
+// may just have finished.
 var endings = map[string][]string{
 	"completed":   {witness.OK},
 	"failed":      {witness.Failed, witness.Panic, "the attempt ran longer than its job's timeoutMs"},
@@ -259,7 +259,7 @@ var endings = map[string][]string{
 	"interrupted": {"the worker is stopping"},
 }
 
-// checkDeadLetters: each time that a job has failed has one dead letter, and nothing else has.
+// checkDeadLetters: each failure of a job has one dead letter, and there are no others.
 func (e *evidence) checkDeadLetters() {
 	letters := map[string]bool{}
 	for id, job := range e.jobs {

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 )
 
-// ownClock is the environment that gives PostgreSQL a clock which can be stepped.
+// ownClock returns the environment that gives PostgreSQL a clock that can be stepped.
 func (h *fixture) ownClock() []string {
 	h.t.Helper()
 	library, err := stepping.Shim(h.dir)
@@ -25,11 +25,11 @@ func (h *fixture) ownClock() []string {
 	return []string{"LD_PRELOAD=" + library, stepping.Env + "=" + h.clock.Path()}
 }
 
-// whileOff is long enough for workers to judge others after a step: they beat for 10 s before.
+// whileOff is long enough for workers to reap others after a step: they send heartbeats for 10 s before.
 const whileOff = 14 * time.Second
 
-// PostgreSQL's clock is put forward by an hour while jobs run, and back. A worker dies just before it is put
-// back: its last beat is in the future then. Its attempts run again in time, those of the other worker run on.
+// PostgreSQL's clock is set forward by an hour while jobs run, and back. A worker dies just before it is set back, so
+// its last heartbeat is in the future. Its attempts run again in time, and those of the other worker continue.
 func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	duration(t)
 	if _, err := exec.LookPath("cc"); err != nil {
@@ -48,7 +48,7 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	}
 	start := func() {
 		l.submitMany(rnd, lasts, 6)
-		pause(t.Context(), 2*time.Second) // so that beats have written when they started
+		pause(t.Context(), 2*time.Second) // so that heartbeats have stored their starts
 	}
 
 	start()
@@ -58,7 +58,7 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	dead := dies.last().name
 	must(t, dies.kill())
 	c.kill(h.clockOff(0), whileOff)
-	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.judged(ctx, dead) }))
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.allReaped(ctx, dead) }))
 	must(t, dies.start())
 	stopSubmitting()
 	l.submitting.Wait()
@@ -82,7 +82,7 @@ func (h *fixture) clockOff(by time.Duration) target {
 	}
 }
 
-// isOff is an error unless PostgreSQL's clock differs from ours by so much.
+// isOff returns an error unless PostgreSQL's clock differs from ours by this much.
 func (h *fixture) isOff(ctx context.Context, by time.Duration) error {
 	at, err := texts(ctx, h.urls.API, "select floor(extract(epoch from clock_timestamp()))::text")
 	if err != nil {
@@ -95,8 +95,8 @@ func (h *fixture) isOff(ctx context.Context, by time.Duration) error {
 	return err
 }
 
-// judged is an error while a process has an attempt without an outcome.
-func (h *fixture) judged(ctx context.Context, process string) error {
+// allReaped returns an error while a process has an attempt without an outcome.
+func (h *fixture) allReaped(ctx context.Context, process string) error {
 	open, err := texts(ctx, h.urls.Worker, "select distinct worker_id from execution_attempts where outcome is null")
 	if err != nil {
 		return err
@@ -110,8 +110,8 @@ func (h *fixture) judged(ctx context.Context, process string) error {
 	return err
 }
 
-// checkSteps: only a process that died has lost attempts, and by the witness each job began for the last time soon
-// after it was accepted.
+// checkSteps: only a dead process has lost attempts, and by the witness each job began for the last time soon after
+// it was accepted.
 func (e *evidence) checkSteps(died string, within time.Duration) {
 	lost := 0
 	for id, job := range e.jobs {

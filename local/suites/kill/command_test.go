@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// cancel asks for a job's end some time after it was accepted, and looks when the API shows it.
+// cancel cancels a job some time after it was accepted, and notes when the API shows its end.
 func (l *load) cancel(o *order) {
 	if !pause(l.follow, rand.N(o.shape.cancelIn)) || !l.command(o, "cancel") {
 		return
@@ -21,14 +21,14 @@ func (l *load) cancel(o *order) {
 	}
 }
 
-// redrive asks for another try of a job that has failed.
+// redrive retries a job that has failed.
 func (l *load) redrive(o *order) {
 	if job := l.awaitEnd(o.id); job != nil && job.Status == failed {
 		l.command(o, "retry")
 	}
 }
 
-// command sends a command until it is kept; false when the job's state does not allow it any more.
+// command sends a command until it is accepted; false if the job's state does not allow it any more.
 func (l *load) command(o *order, command string) bool {
 	for {
 		number, err := l.fixture.api.Command(l.follow, o.id, command)
@@ -53,7 +53,7 @@ func (l *load) command(o *order, command string) bool {
 	}
 }
 
-// awaitEnd returns a job as soon as the API shows that it has ended; nil when following is over.
+// awaitEnd returns a job as soon as the API shows its end; nil if following ends first.
 func (l *load) awaitEnd(id string) *client.Job {
 	for {
 		job, err := l.fixture.api.Get(l.follow, id, 30*time.Second)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// group is jobs of one sort that are submitted at once.
+// group is jobs of one sort that are submitted together.
 type group struct {
 	n       int
 	request []any // pairs
@@ -23,14 +23,14 @@ const (
 	rate   = 20
 )
 
-// has makes a test of shapes by what they ask for.
+// has returns a test for shapes with a request field.
 func has(name, value string) func(*shape) bool {
 	return func(s *shape) bool { return s.request[name] == value }
 }
 
-// TestOrdersAndLimitsHold has jobs of many keys, and jobs under limits of their type, queue and owner, on two of
-// each function and three workers at once. Limits change, an owner is paused, PostgreSQL is killed in the
-// midst of it. What ran when is told by the witness.
+// TestOrdersAndLimitsHold runs jobs of many keys, and jobs under limits of their type, queue and owner, on two of
+// each function and three workers. Limits change, an owner is paused, and PostgreSQL is killed meanwhile. The witness
+// records what ran when.
 func TestOrdersAndLimitsHold(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestOrdersAndLimitsHold(t *testing.T) {
 	for _, l := range []*limited{byType, byQueue, byOwner} {
 		most, first := e.checkLimit(l), l.phases[0].most
 		if t.Logf("%s: at most %d at work at once of %d runs", l.subject, most, len(e.runsOf(l))); most < first {
-			t.Errorf("of %s never %d were at work: its limit has held nobody up", l.subject, first)
+			t.Errorf("%s never had %d running jobs, so its limit has delayed none", l.subject, first)
 		}
 	}
 	most, jitter := e.checkRate(byRate)
@@ -102,7 +102,7 @@ func TestOrdersAndLimitsHold(t *testing.T) {
 	t.Logf("took %s", time.Since(began).Round(time.Second))
 }
 
-// submitGroups submits all groups mixed, in batches.
+// submitGroups submits the jobs of all groups mixed, in batches.
 func (l *load) submitGroups(rnd *rand.Rand, groups ...group) {
 	var orders []*order
 	for _, g := range groups {
@@ -120,7 +120,7 @@ func (l *load) submitGroups(rnd *rand.Rand, groups ...group) {
 	}
 }
 
-// hasOnly is an error until nothing but the jobs of one key are open.
+// hasOnly returns an error until only the jobs of one key are open.
 func (h *fixture) hasOnly(ctx context.Context, n *line) error {
 	open, err := h.open(ctx, time.Time{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// evidence is all that is known when everything has ended.
+// evidence is all that is known after a run.
 type evidence struct {
 	load  *load
 	chaos *chaos
@@ -23,9 +23,9 @@ type evidence struct {
 	lives     map[string]life   // by that name
 	dead      map[string]int    // dead letters by id, and rejected records
 	runs      map[string]int    // records of run-job, by id
-	stepped   bool              // PostgreSQL's clock: its times are no evidence
-	wiped     bool              // the broker's data, and so early dead letters
-	pulled    bool              // the witness is told by pull workers, which are not the workers of the API
+	stepped   bool              // PostgreSQL's clock was stepped: its times are no evidence
+	wiped     bool              // the broker's data was wiped, and early dead letters with it
+	pulled    bool              // pull workers write the witness file, and the API does not name them
 
 	findings []finding
 }
@@ -36,13 +36,13 @@ type run struct {
 	attempt    int
 	key        string
 	process    string
-	start, end time.Time // zero end: it never came to it
+	start, end time.Time // zero end: there was none
 	how        string
 	answers    []string // to a pull worker that settled it
 }
 
 type finding struct {
-	job  string // empty: about none
+	job  string // empty: about no job
 	text string
 }
 
@@ -68,27 +68,27 @@ func (h *fixture) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 	if e.jobs, err = h.jobs(ctx); err != nil {
 		h.t.Fatal(err)
 	}
-	if e.dead, err = h.said(jobevent.TopicDeadLetter); err != nil {
+	if e.dead, err = h.published(jobevent.TopicDeadLetter); err != nil {
 		h.t.Fatal(err)
 	}
 	e.runs = map[string]int{}
 	for _, queue := range append(h.allQueues(), jobevent.DefaultQueue) {
-		said, err := h.said(jobevent.RunTopic(queue))
+		published, err := h.published(jobevent.RunTopic(queue))
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		maps.Copy(e.runs, said)
+		maps.Copy(e.runs, published)
 	}
 	lines, err := witness.Read(h.witnessFile())
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e.hear(lines)
+	e.addLines(lines)
 	return e
 }
 
-// hear takes the witness's lines.
-func (e *evidence) hear(lines []witness.Line) {
+// addLines adds the witness's lines.
+func (e *evidence) addLines(lines []witness.Line) {
 	for _, l := range lines {
 		id := l.Job.String()
 		switch l.What {
@@ -104,7 +104,7 @@ func (e *evidence) hear(lines []witness.Line) {
 				return r.attempt == l.Attempt && r.process == l.Process && r.end.IsZero()
 			})
 			if i < 0 {
-				e.find(id, "attempt %d ends and has not started, says %s", l.Attempt, l.Process)
+				e.find(id, "attempt %d ends and has not started, according to %s", l.Attempt, l.Process)
 				continue
 			}
 			runs[i].end, runs[i].how = l.At, l.How
@@ -125,7 +125,7 @@ func (e *evidence) diedBy(process string, at time.Time) bool {
 	return !ended.IsZero() && ended.Before(at)
 }
 
-// frozeDuring reports whether a process was frozen at any moment between two.
+// frozeDuring reports whether a process was frozen at any moment between from and to.
 func (e *evidence) frozeDuring(process string, from, to time.Time) bool {
 	return slices.ContainsFunc(e.lives[process].frozen, func(f freeze) bool {
 		return f.from.Before(to) && (f.to.IsZero() || f.to.After(from))

@@ -23,13 +23,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// fixture is everything as processes of its own, in a folder of its own, with default settings.
+// fixture runs every component as a process of its own, in a folder of its own, with default settings.
 type fixture struct {
 	t         *testing.T
 	dir       string
 	queues    []string
 	postgres  *localpostgres.Server
-	clock     *stepping.Control // of PostgreSQL; nil: the machine's
+	clock     *stepping.Control // PostgreSQL's; nil: the machine's
 	urls      migrations.URLs
 	broker    *process
 	brokers   []string
@@ -40,23 +40,23 @@ type fixture struct {
 	complains []string
 }
 
-// settle is what follows an installation that was built for a while: a start.
+// readyWithin bounds the start of the functions.
 const readyWithin = 30 * time.Second
 
-// otherType is a job type that does the same as WITNESS.
+// otherType is a job type with the same handler as WITNESS.
 const otherType = "WITNESS.OTHER"
 
-// plan is what an installation is built by.
+// plan describes an installation.
 type plan struct {
 	workers int
-	copies  int                        // of each other function; 0: as the flag says
+	copies  int                        // of each other function; 0: from the flag
 	queues  []string                   // nil: only the default one
 	pulls   int                        // copies of pull; 0: as copies
 	pollers int                        // pull workers
 	relays  int                        // of the outbox at relayed
 	relayed string                     // the address of its database
 	stepped bool                       // PostgreSQL has a clock that can be stepped
-	env     func(name string) []string // settings of a process beside the default ones; nil: none
+	env     func(name string) []string // additional settings of a process; nil: none
 }
 
 func open(t *testing.T, workers int) *fixture {
@@ -127,7 +127,7 @@ func (h *fixture) furnish() {
 	}
 }
 
-// admit gives each function of a database its role: no process has more rights than it is to have.
+// admit gives each function the role of its database, so that no process has more rights than in production.
 func (h *fixture) admit(set migrations.Set) error {
 	passwords := map[string]string{}
 	for _, role := range set.Roles() {
@@ -142,7 +142,7 @@ func (h *fixture) createTopics(ctx context.Context) error {
 	})
 }
 
-// allQueues are those of the test's jobs, and the one of pull.
+// allQueues returns the queues of the test's jobs, and that of pull.
 func (h *fixture) allQueues() []string {
 	queues := h.queues
 	if len(queues) == 0 {
@@ -161,7 +161,7 @@ func (h *fixture) startFunctions(bin string, plan plan) {
 	}
 	for _, function := range functions {
 		url := ""
-		if function != "relay" { // which has no database of ours
+		if function != "relay" { // which has no database of JobWeaver
 			var err error
 			if url, err = h.urls.As(function, h.postgres.Password(migrations.Role(function))); err != nil {
 				h.t.Fatal(err)
@@ -237,7 +237,7 @@ func (h *fixture) process(name, bin, program string, env ...string) *process {
 	}
 }
 
-// workers are the processes that run jobs.
+// workers returns the processes that run jobs.
 func (h *fixture) workers() (list []*process) {
 	for _, p := range h.processes {
 		if len(p.name) > 6 && p.name[:6] == "runjob" {
@@ -247,7 +247,7 @@ func (h *fixture) workers() (list []*process) {
 	return list
 }
 
-// complain notes what must not happen, wherever it is noticed.
+// complain records what must not happen, wherever it is noticed.
 func (h *fixture) complain(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -256,7 +256,7 @@ func (h *fixture) complain(format string, args ...any) {
 	}
 }
 
-// close ends what still lives, and after a success removes the folder.
+// close ends the running processes, and removes the folder after a success.
 func (h *fixture) close() {
 	for _, text := range h.complains {
 		h.t.Error(text)
@@ -279,7 +279,7 @@ func (h *fixture) close() {
 	_ = os.RemoveAll(h.dir)
 }
 
-// awaitReady asks a function until it is ready.
+// awaitReady probes a function until it is ready.
 func awaitReady(ctx context.Context, port string) error {
 	return within(ctx, readyWithin, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+port+"/health/readiness", nil)
@@ -298,7 +298,7 @@ func awaitReady(ctx context.Context, port string) error {
 	})
 }
 
-// within tries something until it succeeds, or d has passed.
+// within calls try until it succeeds or d has passed.
 func within(ctx context.Context, d time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -313,7 +313,7 @@ func within(ctx context.Context, d time.Duration, try func(context.Context) erro
 	}
 }
 
-// pause waits and reports whether ctx still lives.
+// pause waits, and returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

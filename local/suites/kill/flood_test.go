@@ -12,8 +12,8 @@ import (
 
 const lease = 15 * time.Second
 
-// questions is how often the watchdog asks at most about an attempt that was out for so long and that no worker has
-// named: after a lease, and then after leases that double, less a fifth by chance, up to 5 min.
+// questions returns how often the watchdog asks at most about an attempt that was out for this long and that no
+// worker has named: after a lease, and then after leases that double, less a fifth by chance, up to 5 min.
 func questions(out time.Duration) (n int) {
 	for wait := lease; out >= wait; n++ {
 		out -= wait
@@ -23,9 +23,10 @@ func questions(out time.Duration) (n int) {
 }
 
 // checkFlood: run-job has one record of an attempt, one more for each question of the watchdog, and one more for each
-// fault that may have had its batch delivered again. A question about the attempt before counts too: its answer repeats
-// an outcome after which this attempt is out already, and the outcome function then publishes this attempt again. Each
-// record may be there twice: it is published again when the broker's answer is late. A wiped topic tells nothing.
+// fault that may have had its batch delivered again. A question about the attempt before counts too: its answer
+// repeats an outcome after which this attempt is out already, and the outcome function then publishes this attempt
+// again. Each record may exist twice, because it is published again when the broker's answer is late. A wiped topic
+// proves nothing.
 func (e *evidence) checkFlood() {
 	if e.wiped {
 		return
@@ -49,7 +50,7 @@ func (e *evidence) checkFlood() {
 	}
 }
 
-// out is the time in which an attempt was out.
+// out returns the time in which an attempt was out.
 func (s *shown) out(attempt int) (from, to time.Time) {
 	for _, m := range s.History {
 		switch {
@@ -63,11 +64,11 @@ func (s *shown) out(attempt int) (from, to time.Time) {
 	return from, to
 }
 
-// redeliveredWithin is how long after a fault the batches that it broke off come again: their function starts, joins its
-// group and reads them, or tries again after its longest pause.
+// redeliveredWithin is how long after a fault interrupted batches are delivered again: their function starts, joins
+// its group and reads them, or tries again after its longest pause.
 const redeliveredWithin = 10 * time.Second
 
-// republished counts the faults of all that publishes orders, or carries them, that an attempt met while it was out.
+// republished counts the faults, while an attempt was out, of the processes that publish or carry orders.
 func (e *evidence) republished(from, to time.Time) (n int) {
 	for _, f := range e.chaos.faults {
 		if !strings.HasPrefix(f.target, "runjob") && !strings.HasPrefix(f.target, "poller") && f.from.Before(to) && f.to.Add(redeliveredWithin).After(from) {
@@ -77,7 +78,7 @@ func (e *evidence) republished(from, to time.Time) (n int) {
 	return n
 }
 
-func TestTheCheckOfFloodsFindsWhatIsWrong(t *testing.T) {
+func TestTheCheckOfFloodsFindsEachViolation(t *testing.T) {
 	t.Parallel()
 	during := func(name string, from, to float64) *chaos {
 		return &chaos{faults: []fault{{target: name, from: when(from), to: when(to)}}}

@@ -15,9 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 )
 
-// TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with handlers in their midst and attempts
-// that wait for a slot, for longer than its lease and the silence after which it is judged. Its jobs end
-// elsewhere. Then it wakes.
+// TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with running handlers and attempts that wait for a
+// slot, for longer than its lease and the silence after which it is reaped. Its jobs end elsewhere. Then it wakes.
 func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -28,7 +27,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	sleepy := h.workers()[0]
 
-	// A few that last, so that handlers are in their midst, and many that do not: such are sent ahead of the
+	// A few long jobs, so that handlers are running, and many short ones: short jobs are dispatched ahead of the
 	// slots, so that some wait for one.
 	l.submitMany(rnd, &shape{name: "long", payload: works(5000, 5000), ends: one(completed)}, 8)
 	for range 4 {
@@ -50,12 +49,12 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	}
 
 	must(t, wake())
-	// It has answered for every attempt that it held: the verdict of the others is said once more.
+	// It has answered for every attempt that it held: the outcome that others settled is published once more.
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
 	l.submitMany(rnd, briefShapes[0], 1)
 	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
-		return h.hasHeard("jobweaver-outcome", outcomeTopics...)
+		return h.hasConsumed("jobweaver-outcome", outcomeTopics...)
 	}))
 
 	after := h.evidence(t.Context(), l, c)
@@ -76,7 +75,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	after.summarize(t)
 }
 
-// withoutLogs is all that the API shows of a job but for what its handlers had to tell.
+// withoutLogs returns all that the API shows of a job except the log lines of its handlers.
 func (s *shown) withoutLogs(t *testing.T) map[string]string {
 	t.Helper()
 	var raw map[string]json.RawMessage
@@ -105,7 +104,7 @@ func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) (orders []*order) {
 	return orders
 }
 
-// freezeFull freezes a worker in a moment in which attempts wait for one of its slots, or gives an error.
+// freezeFull freezes a worker while attempts wait for one of its slots, or returns an error.
 func (h *fixture) freezeFull(ctx context.Context, p *process) (wake func() error, err error) {
 	if err := h.isFull(ctx, p); err != nil {
 		return nil, err
@@ -113,13 +112,13 @@ func (h *fixture) freezeFull(ctx context.Context, p *process) (wake func() error
 	if wake, err = p.freeze(); err != nil {
 		return nil, err
 	}
-	if err := h.isFull(ctx, p); err != nil { // it was quicker than we
+	if err := h.isFull(ctx, p); err != nil { // the slots were free again before the freeze
 		return nil, errors.Join(err, wake())
 	}
 	return wake, nil
 }
 
-// isFull is an error unless a worker has several attempts that it has not begun.
+// isFull returns an error unless a worker has several attempts that it has not begun.
 func (h *fixture) isFull(ctx context.Context, p *process) error {
 	const several = 5
 	open, err := texts(ctx, h.urls.Worker, "select worker_id || ' ' || job_id || ' ' || attempt "+
@@ -151,7 +150,7 @@ func (h *fixture) isFull(ctx context.Context, p *process) error {
 	return nil
 }
 
-// heldBy are the attempts that a process has lost, and how many of them it had not begun.
+// heldBy returns the attempts that a process has lost, and how many of them it had not begun.
 func (e *evidence) heldBy(name string) (attempts []string, waited int) {
 	for id, job := range e.jobs {
 		for _, a := range job.Attempts {
@@ -167,24 +166,24 @@ func (e *evidence) heldBy(name string) (attempts []string, waited int) {
 	return attempts, waited
 }
 
-// answered is an error until each outcome was said a second time.
+// answered returns an error until each outcome was published a second time.
 func (h *fixture) answered(outcomes []string) error {
 	if len(outcomes) == 0 {
 		return fmt.Errorf("no attempt was lost")
 	}
-	said, err := h.said(outcomeTopics...)
+	published, err := h.published(outcomeTopics...)
 	if err != nil {
 		return err
 	}
 	for _, id := range outcomes {
-		if said[id] < 2 {
-			return fmt.Errorf("%s was said %d times", id, said[id])
+		if published[id] < 2 {
+			return fmt.Errorf("%s was published %d times", id, published[id])
 		}
 	}
 	return nil
 }
 
-// outcomes is what the worker's database says became of every attempt, in the order of their ends.
+// outcomes returns the outcome of every attempt from the worker's database, in the order of their ends.
 func (h *fixture) outcomes() []string {
 	h.t.Helper()
 	list, err := texts(h.t.Context(), h.urls.Worker, `

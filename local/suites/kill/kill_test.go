@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// drainWithin is how long after the last kill every job must have ended. What was lost at an age is
-// said again at about twice that age.
+// drainWithin is how long after the last kill every job must have ended. An event that was lost at an age is
+// published again at about twice that age.
 const drainWithin = 2 * time.Minute
 
 func TestNothingIsLostWhateverIsKilled(t *testing.T) {
@@ -45,7 +45,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 		unfollow()
 	}
 	l.following.Wait()
-	h.outside.heard(drainWithin)
+	h.outside.settle(drainWithin)
 	h.settleDown(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
@@ -61,7 +61,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	e.summarize(t)
 }
 
-// settleDown waits until every command is answered, and what the last of them began has ended.
+// settleDown waits until every command is answered, and all that the last commands began has ended.
 func (h *fixture) settleDown(limit time.Duration) {
 	h.t.Helper()
 	err := within(h.t.Context(), limit, func(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (h *fixture) settleDown(limit time.Duration) {
 	}
 }
 
-// checkDatabases: nothing is left open behind the API.
+// checkDatabases: no row is left open behind the API.
 func (h *fixture) checkDatabases(e *evidence) {
 	h.t.Helper()
 	for _, c := range []struct{ url, what, sql string }{
@@ -112,22 +112,22 @@ func texts(ctx context.Context, url, sql string) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// checkHappened: a run in which nothing went wrong proves nothing.
+// checkHappened: a run without faults proves nothing.
 func (h *fixture) checkHappened(e *evidence, d time.Duration) {
 	h.t.Helper()
 	happened := e.happened()
 	for _, topic := range []string{jobevent.TopicCreated, jobevent.TopicRun, jobevent.TopicCompleted, jobevent.TopicCommand} {
-		ids, err := h.said(topic)
+		ids, err := h.published(topic)
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		for _, n := range ids {
-			happened["said again on "+topic] += min(n-1, 1)
+			happened["published again on "+topic] += min(n-1, 1)
 		}
 	}
 	maps.Copy(happened, h.outside.happened())
 	for what, n := range happened {
-		if n == 0 && d >= time.Minute { // a short run is for a quick look
+		if n == 0 && d >= time.Minute { // a short run need not have everything
 			h.t.Errorf("never happened: %s", what)
 		}
 	}
@@ -140,7 +140,7 @@ func (h *fixture) checkHappened(e *evidence, d time.Duration) {
 	h.t.Logf("happened: %v", happened)
 }
 
-// happened counts what must have been seen for the run to mean something.
+// happened counts the events that a run must contain to prove anything.
 func (e *evidence) happened() map[string]int {
 	n := map[string]int{}
 	for _, what := range []string{"answered 503", "gateway away", "cancel kept", "retry kept"} {
@@ -183,7 +183,7 @@ func (e *evidence) happened() map[string]int {
 	return n
 }
 
-// stopAll ends every function as an operator would.
+// stopAll stops every function as an operator would.
 func (h *fixture) stopAll() {
 	h.t.Helper()
 	for _, p := range h.processes {

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// limited is something under a control, and what was in force when.
+// limited is a subject under a control, and the history of its limits.
 type limited struct {
 	subject string // as in the path: type/WITNESS
 	of      func(*shape) bool
 	phases  []phase
 }
 
-// phase is a limit on how many run at once; it may have been in force from when it was asked for.
+// phase is a limit of concurrent runs; it may have been in force from the time of its request.
 type phase struct {
 	most            int
-	asked, replaced time.Time // zero: it holds to the end
+	asked, replaced time.Time // zero: in force to the end
 	startsPerSecond float64
 }
 
 const noLimit = math.MaxInt
 
-// control is what is asked to hold for a subject.
+// control is a requested control of a subject.
 type control struct {
 	Paused          bool     `json:"paused"`
 	MaxRunning      *int     `json:"maxRunning"`
@@ -50,7 +50,7 @@ func (c control) phase(asked time.Time) phase {
 	return p
 }
 
-// set has a control hold, and returns once the scheduler goes by it.
+// set sets a control, and returns once the scheduler has applied it.
 func (h *fixture) set(ctx context.Context, l *limited, c control) {
 	h.t.Helper()
 	body, err := json.Marshal(c)
@@ -73,7 +73,7 @@ func (h *fixture) set(ctx context.Context, l *limited, c control) {
 // slack is how long a transaction may take that begins under one control and ends under the next.
 const slack = time.Second
 
-// mostAt is how many of it might run once the last of them was sent out at an instant.
+// mostAt returns how many attempts may run once the last of them was dispatched at an instant.
 func (l *limited) mostAt(sent time.Time) int {
 	most := -1
 	for _, p := range l.phases {
@@ -82,18 +82,18 @@ func (l *limited) mostAt(sent time.Time) int {
 		}
 	}
 	if most < 0 {
-		return noLimit // before anybody asked
+		return noLimit // before the first limit
 	}
 	return most
 }
 
-// sent is a run and when the scheduler let it go.
+// sent is a run and the time of its dispatch.
 type sent struct {
 	run
 	at time.Time
 }
 
-// runsOf are all runs of what is limited, in the order of their starts.
+// runsOf returns all runs under the control, in the order of their starts.
 func (e *evidence) runsOf(l *limited) (all []sent) {
 	for id, runs := range e.ran {
 		job := e.jobs[id]
@@ -108,7 +108,7 @@ func (e *evidence) runsOf(l *limited) (all []sent) {
 	return all
 }
 
-// sentAt is when an attempt went out, by the scheduler's clock.
+// sentAt returns when an attempt was dispatched, by the scheduler's clock.
 func (s *shown) sentAt(attempt int) time.Time {
 	i := slices.IndexFunc(s.History, func(m shownMove) bool { return m.To == "QUEUED" && m.Attempt == attempt && m.From != m.To })
 	if i < 0 {
@@ -117,8 +117,8 @@ func (s *shown) sentAt(attempt int) time.Time {
 	return s.History[i].At
 }
 
-// checkLimit: whenever one begins, no more than the limit are at work, by what the witness saw: the limit
-// that held when the last of those was sent out. It gives the most there ever were.
+// checkLimit: whenever an attempt begins, the witness has seen no more running attempts than the limit that was in
+// force when the last of them was dispatched. It returns the most there ever were.
 func (e *evidence) checkLimit(l *limited) (most int) {
 	var working []sent
 	for _, r := range e.runsOf(l) {
@@ -133,8 +133,8 @@ func (e *evidence) checkLimit(l *limited) (most int) {
 	return most
 }
 
-// checkRate: no second has more starts than the limit, and what differs between the times that attempts
-// take from the scheduler to their start: one may have been slow and the next ones quick.
+// checkRate: no second has more starts than the limit, plus the differences between the delays from dispatch to
+// start: one attempt may have been slow and the next ones quick.
 func (e *evidence) checkRate(l *limited) (most int, jitter time.Duration) {
 	runs := e.runsOf(l)
 	if len(runs) == 0 {

@@ -15,21 +15,21 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// order is one job that was asked for.
+// order is a submitted job.
 type order struct {
-	key   string
-	shape *shape
-	how   string // it was submitted
-	body  json.RawMessage
-	keyed bool // so that it could be asked for again until it was accepted
-	told  bool // outside is to hear of its end
+	key       string
+	shape     *shape
+	how       string // the way in which it was submitted
+	body      json.RawMessage
+	keyed     bool // so that it could be submitted again until it was accepted
+	delivered bool // its end is delivered to outside
 
 	asked    time.Time
-	id       string // empty: nobody said that it was accepted, and it may have been
+	id       string // empty: unanswered, though it may have been accepted
 	accepted time.Time
 
 	mu         sync.Mutex
-	calledBack []int // attempts about which a callback got its 200
+	calledBack []int // attempts whose callback got its 200
 	commands   []given
 	cancelled  time.Time // when the API was first seen to show CANCELLED
 }
@@ -41,26 +41,26 @@ type given struct {
 	at      time.Time
 }
 
-// load submits jobs over HTTP and knows which.
+// load submits jobs over HTTP and keeps what it submitted.
 type load struct {
 	fixture *fixture
 	shapes  []*shape
 	rnd     func() *rand.Rand
-	slower  time.Duration // how many times longer run pauses; 0: once
+	slower  time.Duration // by this factor run pauses longer; 0: 1
 
 	mu     sync.Mutex
 	orders []*order
-	seen   map[string]int // answers and failures, by what they were
+	seen   map[string]int // answers and failures, by kind
 	number int
 
 	operations []operation
-	paused     time.Time // the schedule
+	paused     time.Time // when the schedule was paused
 
 	submitting, following sync.WaitGroup
-	follow                context.Context // for those who send commands and wait for ends
+	follow                context.Context // for goroutines that send commands and wait for ends
 }
 
-const patience = 8 * time.Second // with one request
+const patience = 8 * time.Second // for one request
 
 func newLoad(follow context.Context, h *fixture, rnd *rand.Rand) *load {
 	var mu sync.Mutex
@@ -93,9 +93,9 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, how string, keyed bool) *order
 	defer l.mu.Unlock()
 	l.number++
 	o := &order{
-		key: fmt.Sprintf("k%d", l.number), shape: s, how: how, keyed: keyed, told: rnd.IntN(3) == 0, asked: time.Now(),
+		key: fmt.Sprintf("k%d", l.number), shape: s, how: how, keyed: keyed, delivered: rnd.IntN(3) == 0, asked: time.Now(),
 	}
-	o.body = s.body(rnd, o.key, keyed && how != "event", o.told, l.fixture.outside.server.URL)
+	o.body = s.body(rnd, o.key, keyed && how != "event", o.delivered, l.fixture.outside.server.URL)
 	l.orders = append(l.orders, o)
 	return o
 }
@@ -179,12 +179,12 @@ func (l *load) submitEvents(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-// ask posts until there is an answer. What cannot be asked for again is asked for once.
+// ask posts until there is an answer. A request that must not be repeated is posted once.
 func (l *load) ask(
 	ctx context.Context, again bool, path, contentType string, body []byte, out any, headers ...string,
 ) bool {
 	for {
-		// A request that is under way ends by itself, or nobody would know what became of it.
+		// A request under way runs to its end, since otherwise its result would be unknown.
 		tryCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		_, err := l.fixture.api.Do(tryCtx, http.MethodPost, path, contentType, body, out, headers...)
 		cancel()
@@ -196,20 +196,20 @@ func (l *load) ask(
 			l.fixture.complain("POST %s: %v", path, err)
 			return false
 		}
-		// Without a key not even a 503 may be asked for again: PostgreSQL may have died just after a commit.
+		// Without a key not even a 503 may be repeated: PostgreSQL may have died just after a commit.
 		if !again || !pause(ctx, 200*time.Millisecond) {
 			return false
 		}
 	}
 }
 
-// wrong is an answer that a good request must not get.
+// wrong reports whether a valid request must not get this answer.
 func wrong(err error) bool {
 	var answer *client.Error
 	return errors.As(err, &answer) && answer.Status != http.StatusServiceUnavailable
 }
 
-// refused says that the gateway could not reach its store.
+// refused reports whether the gateway could not reach its store.
 func refused(err error) bool {
 	var answer *client.Error
 	return errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable
@@ -231,7 +231,7 @@ func (l *load) count(what string) {
 	l.seen[what]++
 }
 
-// accept notes the id under which a job was taken, and lets its commands follow.
+// accept records the id with which a job was accepted, and starts its commands.
 func (l *load) accept(o *order, id string) {
 	if id == "" {
 		return
@@ -250,7 +250,7 @@ func (l *load) accept(o *order, id string) {
 	}
 }
 
-// all is every order until now.
+// all returns every order until now.
 func (l *load) all() []*order {
 	l.mu.Lock()
 	defer l.mu.Unlock()

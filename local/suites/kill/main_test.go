@@ -16,7 +16,7 @@ var (
 	keep     = flag.Bool("kill.keep", false, "keep the folder of logs and data after a success too")
 )
 
-// duration is how long there is chaos. Without any the test is skipped.
+// duration returns how long the test makes faults. Without a duration the test is skipped.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
 	if *chaosFor == "" {
@@ -29,7 +29,7 @@ func duration(t *testing.T) time.Duration {
 	return d
 }
 
-// newRand is seeded by the flag, or anew; the seed is logged.
+// newRand is seeded by the flag, or at random; the seed is logged.
 func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64() >> 32

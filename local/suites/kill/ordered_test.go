@@ -13,13 +13,13 @@ const (
 	jobsOfKey = 50
 )
 
-// line is the orders of one ordering key, in the order in which they were accepted.
+// line is the orders of one ordering key, in the order of their acceptance.
 type line struct {
 	key    string
 	orders []*order
 }
 
-// orderedShapes are what the jobs of a key are like.
+// orderedShapes returns the shapes of the jobs of a key.
 func orderedShapes(key string) []*shape {
 	ordered := func(more ...any) map[string]any {
 		return with(retries(3, 50, 150), append(more, "orderingKey", key)...)
@@ -39,7 +39,7 @@ func orderedShapes(key string) []*shape {
 	}
 }
 
-// stuckShape is the first job of a key that would hold it for an hour.
+// stuckShape returns the first job of a key, which would hold the key for an hour.
 func stuckShape(key string) *shape {
 	return &shape{
 		name: "ordered, stuck", payload: works(3_600_000, 3_600_000),
@@ -47,7 +47,7 @@ func stuckShape(key string) *shape {
 	}
 }
 
-// submitLines submits all keys at once, and each of them bit by bit. The first key's first job is stuck.
+// submitLines submits all keys concurrently, and each of them in parts. The first key's first job is stuck.
 func (l *load) submitLines(ctx context.Context) []*line {
 	lines := make([]*line, keys)
 	for i := range lines {
@@ -81,14 +81,14 @@ func (l *load) submitLine(ctx context.Context, rnd *rand.Rand, n *line, stuck bo
 	}
 }
 
-// checkLine: no job of a key has begun before all that were accepted before it had ended, for the scheduler
-// and for their handlers.
+// checkLine: no job of a key has begun before all earlier accepted ones had ended, by the scheduler and by their
+// handlers.
 func (e *evidence) checkLine(n *line) {
 	var over time.Time // everything so far
 	for i, o := range n.orders {
 		job := e.jobs[o.id]
 		if job == nil {
-			continue // said elsewhere
+			continue // another check reports it
 		}
 		runs := slices.Clone(e.ran[o.id])
 		slices.SortFunc(runs, func(a, b run) int { return a.start.Compare(b.start) })
@@ -105,7 +105,7 @@ func (e *evidence) checkLine(n *line) {
 	}
 }
 
-// endedAt is when the scheduler had it ended.
+// endedAt returns when the scheduler ended it.
 func (s *shown) endedAt() time.Time {
 	i := slices.IndexFunc(s.History, func(m shownMove) bool { return m.To == s.Status && m.From != m.To })
 	if i < 0 || !s.terminal() {

@@ -37,8 +37,8 @@ func openShop(t *testing.T) *shop {
 	return &shop{server}
 }
 
-// sell writes orders in transactions until ctx ends, the jobs of each writer with a key of its own or none. Every third
-// transaction is rolled back, and some are open for a while. An error says nothing of what was committed.
+// sell writes orders in transactions until ctx ends, the jobs of each writer with a key of its own or none. Every
+// third transaction is rolled back, and some are open for a while. After an error it is unknown what was committed.
 func (s *shop) sell(ctx context.Context, writer int, options string) (failures int) {
 	for number := 0; pause(ctx, 20*time.Millisecond); {
 		conn, err := pgx.Connect(ctx, s.URL())
@@ -75,8 +75,8 @@ func (s *shop) order(ctx context.Context, conn *pgx.Conn, number int, key, optio
 	return err
 }
 
-// TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled kills relays, the gateway and the user's database, and has a
-// relay freeze for longer than its transaction may live.
+// TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled kills relays, the gateway and the user's database, and
+// freezes a relay for longer than its transaction may live.
 func TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled(t *testing.T) {
 	d := duration(t)
 	t.Parallel()
@@ -117,7 +117,7 @@ func (h *fixture) named(name string) *process {
 	return h.processes[i]
 }
 
-// checkShop compares what was committed with the jobs that there are, and with what ran.
+// checkShop compares the committed rows with the existing jobs, and with what ran.
 func (h *fixture) checkShop(t *testing.T, s *shop) {
 	t.Helper()
 	sold, err := texts(t.Context(), s.URL(), "select job_id::text from orders order by 1")

@@ -19,18 +19,18 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// outside is what is not ours: it is handed attempts and calls back, and is told of the ends of jobs.
+// outside is an outside system: it receives attempts and calls back, and receives the deliveries of ends.
 type outside struct {
 	fixture  *fixture
 	server   *httptest.Server
 	verifier *standardwebhooks.Webhook
 	open     context.Context // ends with the installation
 
-	mu    sync.Mutex
-	calls map[string]int            // requests, by attempt token
-	words map[string]word           // of callbacks that got their 200, by attempt token
-	told  map[string]map[string]end // ends, by job id and webhook-id
-	seen  map[string]int            // what happened
+	mu        sync.Mutex
+	calls     map[string]int            // requests, by attempt token
+	words     map[string]word           // of callbacks that got their 200, by attempt token
+	delivered map[string]map[string]end // ends, by job id and webhook-id
+	seen      map[string]int            // what happened
 
 	calling sync.WaitGroup
 }
@@ -40,7 +40,7 @@ type word struct {
 	at     time.Time
 }
 
-// end is the part of a delivered job that is looked at.
+// end is the part of a delivered job that is checked.
 type end struct {
 	Status  string `json:"status"`
 	Attempt int    `json:"attempt"`
@@ -58,7 +58,7 @@ func newOutside(h *fixture) *outside {
 	open, shut := context.WithCancel(context.Background())
 	o := &outside{
 		fixture: h, verifier: verifier, open: open, calls: map[string]int{}, words: map[string]word{},
-		told: map[string]map[string]end{}, seen: map[string]int{},
+		delivered: map[string]map[string]end{}, seen: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /attempts/{mood}", o.work)
@@ -72,7 +72,7 @@ func newOutside(h *fixture) *outside {
 	return o
 }
 
-// settings are those of the processes that deal with it.
+// settings returns the settings of the processes that call it, or that it calls back.
 func (o *outside) settings(gateway string) []string {
 	return []string{
 		"OUTBOUND_ALLOW=127.0.0.0/8", "WEBHOOK_SECRETS=" + webhookSecret, "CALLBACK_SECRETS=" + callbackSecret,
@@ -80,7 +80,7 @@ func (o *outside) settings(gateway string) []string {
 	}
 }
 
-// handed is an EXTERNAL job's request, as far as it is looked at.
+// handed is the checked part of an EXTERNAL job's request.
 type handed struct {
 	JobID    string `json:"jobId"`
 	Attempt  int    `json:"attempt"`
@@ -90,14 +90,14 @@ type handed struct {
 	} `json:"callback"`
 }
 
-// The moods of the outside system: how it does its work.
+// The moods of the outside system, each a way to do its work.
 const (
 	answers     = "answers"
 	failsFirst  = "fails-first"
 	silentFirst = "silent-first"
 )
 
-// work is handed an attempt.
+// work receives an attempt.
 func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	var job handed
 	if !o.read(w, r, &job) {
@@ -121,23 +121,23 @@ func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// read takes only what is signed.
+// read accepts only signed requests.
 func (o *outside) read(w http.ResponseWriter, r *http.Request, into any) bool {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return false // its sender died
+		return false // the sender died
 	}
 	if err = o.verifier.Verify(body, r.Header); err == nil {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
-		o.fixture.complain("outside hears %s %s: %v", r.URL.Path, body, err)
+		o.fixture.complain("outside received %s %s: %v", r.URL.Path, body, err)
 		w.WriteHeader(http.StatusBadRequest)
 	}
 	return err == nil
 }
 
-// callBack says the same until it is taken, or refused.
+// callBack repeats a callback until it is accepted or refused.
 func (o *outside) callBack(job handed, token, status string) {
 	say := map[string]any{"jobId": job.JobID, "attempt": job.Attempt, "status": status}
 	if status == failed {
@@ -165,7 +165,7 @@ func (o *outside) callBack(job handed, token, status string) {
 			o.fixture.complain("callback of %s: %d %s", token, code, answer)
 			return
 		}
-		o.count("callback said again")
+		o.count("callback published again")
 	}
 }
 
@@ -187,7 +187,7 @@ func (o *outside) post(job handed, body []byte) (code int, answer string) {
 	return res.StatusCode, string(text)
 }
 
-// done is told how a job has ended.
+// done receives the delivery of a job's end.
 func (o *outside) done(w http.ResponseWriter, r *http.Request) {
 	var job struct {
 		JobID string `json:"jobId"`
@@ -199,19 +199,19 @@ func (o *outside) done(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Webhook-Id")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ends := o.told[job.JobID]
+	ends := o.delivered[job.JobID]
 	if ends == nil {
 		ends = map[string]end{}
-		o.told[job.JobID] = ends
+		o.delivered[job.JobID] = ends
 	}
 	if before, twice := ends[id]; twice {
-		o.seen["told again"]++
+		o.seen["delivered again"]++
 		if before != job.end {
-			o.fixture.complain("delivery %s says %v, and %v", id, before, job.end)
+			o.fixture.complain("delivery %s has %v, and %v", id, before, job.end)
 		}
 	}
 	if _, twice := ends[id]; !twice && rand.IntN(10) == 0 {
-		w.WriteHeader(http.StatusServiceUnavailable) // heard, and not said so: it comes again, soon after the first time
+		w.WriteHeader(http.StatusServiceUnavailable) // received but refused, so it is delivered again soon
 	}
 	ends[id] = job.end
 }
@@ -222,8 +222,7 @@ func (o *outside) count(what string) {
 	o.seen[what]++
 }
 
-// checkOutside: a callback that was taken is what became of its attempt; of each end there is a delivery, and
-// of nothing else.
+// checkOutside: an accepted callback is the outcome of its attempt; each end has a delivery, and there are no others.
 func (e *evidence) checkOutside(o *outside) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -237,47 +236,48 @@ func (e *evidence) checkOutside(o *outside) {
 		}
 		want := map[string]string{completed: "completed", failed: "failed"}[word.status]
 		a := job.attempt(number)
-		// A worker that dies within moments of a start has not reported it, and its attempt counts as one that never began.
+		// A worker that dies within moments of a start has not reported it, and its attempt counts as one that never
+		// began.
 		unseen := a != nil && a.Outcome == "interrupted" && a.StartedAt == nil && word.status == failed
 		if a == nil || a.Outcome != want && a.Outcome != "lost" && !unseen {
 			e.find(id, "a callback of attempt %d, %s, was taken at %s, and it is %+v", number, word.status, clock(word.at), a)
 		}
 	}
-	for id, ends := range o.told {
-		if job := e.jobs[id]; job == nil || e.orders[job.key()] == nil || !e.orders[job.key()].told {
-			e.find(id, "its end was told, and nobody asked for that: %v", ends)
+	for id, ends := range o.delivered {
+		if job := e.jobs[id]; job == nil || e.orders[job.key()] == nil || !e.orders[job.key()].delivered {
+			e.find(id, "its end was delivered, but it has no callbackUrl: %v", ends)
 		}
 	}
 	for id, job := range e.jobs {
-		if order := e.orders[job.key()]; order != nil && order.told {
-			e.checkTold(id, job, o.told[id])
+		if order := e.orders[job.key()]; order != nil && order.delivered {
+			e.checkDeliveries(id, job, o.delivered[id])
 		}
 	}
 }
 
-func (e *evidence) checkTold(id string, job *shown, told map[string]end) {
+func (e *evidence) checkDeliveries(id string, job *shown, delivered map[string]end) {
 	var ends []end
 	for _, m := range job.History {
 		if m.To != m.From && slices.Contains([]string{completed, failed, canceled}, m.To) {
 			ends = append(ends, end{m.To, m.Attempt})
 		}
 	}
-	if len(told) != len(ends) {
-		e.find(id, "has ended %d times, %v, and was told to have %d times, %v", len(ends), ends, len(told), told)
+	if len(delivered) != len(ends) {
+		e.find(id, "has ended %d times, %v, but %d ends were delivered, %v", len(ends), ends, len(delivered), delivered)
 	}
-	for name, t := range told {
+	for name, t := range delivered {
 		if !strings.HasPrefix(name, id+".v") {
 			e.find(id, "a delivery of its end is called %s", name)
 		}
 		if !slices.Contains(ends, t) {
-			e.find(id, "was told to have ended as %v, which it has not", t)
+			e.find(id, "the delivered end %v is not one of its ends", t)
 		}
 	}
 }
 
-// heard waits until outside has said all it has to say, and has been told everything. What is to be tried again only
-// in minutes, after more tries than one, is asked for.
-func (o *outside) heard(limit time.Duration) {
+// settle waits until outside has sent all callbacks, and received all deliveries. Where the next try is minutes away,
+// it restarts the delivery.
+func (o *outside) settle(limit time.Duration) {
 	o.fixture.t.Helper()
 	o.calling.Wait()
 	late, err := texts(o.fixture.t.Context(), o.fixture.urls.API, `
@@ -304,12 +304,12 @@ func (o *outside) heard(limit time.Duration) {
 	}
 }
 
-// happened counts what must have been seen for the run to mean something.
+// happened counts the events that a run must contain to prove anything.
 func (o *outside) happened() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := map[string]int{}
-	for _, what := range []string{"callback taken", "callback refused", "callback said again", "told again"} {
+	for _, what := range []string{"callback taken", "callback refused", "callback published again", "delivered again"} {
 		n[what] = o.seen[what]
 	}
 	return n

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 )
 
-// process is one program that is started again and again.
+// process is one program that is restarted whenever it ends.
 type process struct {
 	name string // unique; its log is <name>.log
 	bin  string
@@ -22,15 +22,15 @@ type process struct {
 	number   int // of its lives
 	cmd      *exec.Cmd
 	ended    <-chan struct{}
-	expected bool // that it ends
-	revived  bool // it is started again when it ends by itself
+	expected bool // the test ends it
+	revived  bool // it is restarted when it ends by itself
 	lives    []life
 	bad      func(format string, args ...any)
 }
 
-// life is from a start to an end.
+// life is one run of a process.
 type life struct {
-	name   string // the process's in the witness file: runjob-1#3
+	name   string // the process's name in the witness file, for example runjob-1#3
 	began  time.Time
 	ended  time.Time // zero: it lives
 	byUs   bool      // the test ended it
@@ -69,14 +69,14 @@ func (p *process) begin() error {
 	return nil
 }
 
-// supervise has it started again whenever it ends by itself.
+// supervise restarts it whenever it ends by itself.
 func (p *process) supervise() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.revived = true
 }
 
-// watch complains of an end that nobody asked for, or starts the process again.
+// watch complains of an unexpected end, or restarts the process.
 func (p *process) watch(number int, ended <-chan struct{}, cmd *exec.Cmd) {
 	<-ended
 	p.mu.Lock()
@@ -94,14 +94,14 @@ func (p *process) watch(number int, ended <-chan struct{}, cmd *exec.Cmd) {
 	}
 }
 
-// kill ends it by SIGKILL, wherever it is.
+// kill ends it by SIGKILL.
 func (p *process) kill() error { _, err := p.end(syscall.SIGKILL); return err }
 
-// stop asks it to end, and gives its exit code.
+// stop asks it to end, and returns its exit code.
 func (p *process) stop() (int, error) { return p.end(syscall.SIGTERM) }
 
-// stopInTime asks it to end, which it must do in time, though perhaps without having said all there was to
-// say: PostgreSQL and the broker may be down.
+// stopInTime asks it to end, which it must do in time, though perhaps without having published all its events:
+// PostgreSQL and the broker may be down.
 func (p *process) stopInTime() error {
 	began := time.Now()
 	_, err := p.stop()
@@ -111,7 +111,7 @@ func (p *process) stopInTime() error {
 	return err
 }
 
-// stopWithin is the grace that a function has by default, and a little.
+// stopWithin is the default grace period of a function, and a margin.
 const stopWithin = 35 * time.Second
 
 func (p *process) end(sig syscall.Signal) (int, error) {
@@ -130,7 +130,7 @@ func (p *process) end(sig syscall.Signal) (int, error) {
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// freeze stops it until the returned function wakes it.
+// freeze stops it until wake is called.
 func (p *process) freeze() (wake func() error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,7 @@ func (p *process) freeze() (wake func() error, err error) {
 	}, nil
 }
 
-// all is every life until now.
+// all returns every life until now.
 func (p *process) all() []life {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,11 +20,11 @@ type pullStep struct {
 	frozen bool
 }
 
-// silentFor is longer than a pull worker goes on without an answer to a beat.
+// silentFor is longer than a pull worker continues without an answer to a heartbeat.
 const silentFor = 6 * time.Second
 
-// pullSteps kill and freeze what stands between a job and its handler, two things at once among them. No pull is struck
-// while one waits in a join for the end of a killed one's session: see chaos.run.
+// pullSteps kill and freeze the processes between a job and its handler, sometimes two at the same time. No pull is
+// struck while one waits in a join for the end of a killed one's session: see chaos.run.
 var pullSteps = []pullStep{
 	{at: 2 * time.Second, target: "poller-1", lasts: time.Second},
 	{at: 3 * time.Second, target: "poller-3", lasts: frozenFor, frozen: true},
@@ -40,7 +40,7 @@ var pullSteps = []pullStep{
 }
 
 // TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled kills and freezes pull workers, both instances of pull and the
-// gateway. The pull workers are the witnesses. They settle also what is lost.
+// gateway. The pull workers are the witnesses. They also settle lost attempts.
 func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	l.shapes, l.slower = pullShapes(), 2
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
-	// Enough that each pull worker has some in their midst when it is struck first.
+	// Enough jobs for each pull worker to run some when the first fault strikes it.
 	long := &shape{name: "long", payload: works(4000, 5000), request: map[string]any{"queue": pullQueue}, ends: one(completed)}
 	l.submitMany(rnd, long, 40)
 	l.run(submitting)
@@ -73,7 +73,7 @@ func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	e.summarize(t)
 }
 
-// pullShapes are those of jobs that any pull worker can run.
+// pullShapes returns the shapes of jobs that any pull worker can run.
 func pullShapes() (list []*shape) {
 	all := append(slices.Clone(shapes), &shape{name: "longer", weight: 20, payload: works(1000, 2000), ends: one(completed)})
 	for _, s := range all {
@@ -88,7 +88,7 @@ func pullShapes() (list []*shape) {
 	return list
 }
 
-// strike returns when all steps are over and everything is up.
+// strike returns when all steps are done and all processes run.
 func (c *chaos) strike(ctx context.Context, steps []pullStep) {
 	began := time.Now()
 	var over sync.WaitGroup
@@ -105,7 +105,7 @@ func (c *chaos) strike(ctx context.Context, steps []pullStep) {
 	}
 }
 
-// struck reports whether there was a fault of one of these, by the beginnings of their names, at any moment between two.
+// struck reports whether a process whose name has one of the prefixes had a fault at any moment between from and to.
 func (e *evidence) struck(from, to time.Time, names ...string) bool {
 	return slices.ContainsFunc(e.chaos.faults, func(f fault) bool {
 		return f.from.Before(to) && f.to.After(from) &&
@@ -113,8 +113,8 @@ func (e *evidence) struck(from, to time.Time, names ...string) bool {
 	})
 }
 
-// cutOff reports whether something between a pull worker and the scheduler was frozen at any moment between two: the pull
-// worker may have learned too late what became of its attempt.
+// cutOff reports whether a process between a pull worker and the scheduler was frozen at any moment between from and
+// to: the pull worker may have learned the fate of its attempt too late.
 func (e *evidence) cutOff(from, to time.Time) bool {
 	return slices.ContainsFunc(e.chaos.faults, func(f fault) bool {
 		return strings.HasSuffix(f.target, " frozen") && !strings.HasPrefix(f.target, "poller") &&
@@ -122,7 +122,8 @@ func (e *evidence) cutOff(from, to time.Time) bool {
 	})
 }
 
-// settled are, by how a handler ended, what the attempt may be after its pull worker's result got a 200.
+// settled maps how a handler ended to the outcomes that its attempt may have after the pull worker's result got a
+// 200.
 var settled = map[string][]string{
 	witness.OK:                  {"completed"},
 	witness.Failed:              {"failed", "cancelled"},
@@ -130,8 +131,8 @@ var settled = map[string][]string{
 	"the attempt was cancelled": {"cancelled"},
 }
 
-// checkPulledRun: the result that got a 200 is what became of the attempt, one that got a 409 is not, and an attempt was
-// lost only by a fault.
+// checkPulledRun: a result that got a 200 is the outcome of the attempt, one that got a 409 is not, and an attempt
+// was lost only by a fault.
 func (e *evidence) checkPulledRun(job *shown, r run) {
 	a := job.attempt(r.attempt)
 	if a == nil {
@@ -152,7 +153,7 @@ func (e *evidence) checkPulledRun(job *shown, r run) {
 		if a.FinishedAt != nil {
 			to = *a.FinishedAt
 		}
-		gaveUp := r.how == "no beat was answered" // in a machine that was too busy
+		gaveUp := r.how == "no beat was answered" // on a machine that was too busy
 		if !gaveUp && !e.struck(r.start.Add(-lease), to, poller, "pull", "gateway") {
 			e.find(job.JobID, "attempt %d was called %s, and nothing was killed or frozen", r.attempt, a.Outcome)
 		}
@@ -161,7 +162,7 @@ func (e *evidence) checkPulledRun(job *shown, r run) {
 	}
 }
 
-// checkPulled: a run in which nothing went wrong proves nothing.
+// checkPulled: a run without faults proves nothing.
 func (e *evidence) checkPulled(t *testing.T, frozen string) {
 	t.Helper()
 	all, n := e.happened(), map[string]int{"settled late by a pull worker that woke": 0, "handlers of " + frozen + " at its freeze": 0}

@@ -14,14 +14,15 @@ import (
 // recoverWithin bounds the time until the jobs of a killed process run again, with default settings.
 const recoverWithin = 30 * time.Second
 
-// needed are the functions for which jobs wait. Nothing else happens while one of them is frozen.
+// needed are the functions for which jobs wait. No other fault happens while one of them is frozen.
 var needed = []string{"gateway", "projection", "ingest", "outcome", "watchdog"}
 
 // beyondLease is how long functions are frozen.
 const beyondLease = lease + time.Second
 
-// TestJobsRunAgainWithinHalfAMinute kills one thing at a time, freezes one function at a time beyond a lease, kills
-// everything at once, and lets the jobs recover in between. Three installations side by side each have a third of that.
+// TestJobsRunAgainWithinHalfAMinute kills one process at a time, freezes one function at a time beyond a lease, kills
+// everything at once, and lets the jobs recover in between. Three installations run concurrently with a third of the
+// faults each.
 func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -33,8 +34,8 @@ func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	}
 }
 
-// recovers makes a third of the faults. Functions for which no job waits are frozen, one by one, beside kills of others, in
-// another installation than the one where they are killed.
+// recovers makes a third of the faults. Functions for which no job waits are frozen, one by one, while others are
+// killed, in another installation than the one in which they are killed.
 func recovers(t *testing.T, third int) {
 	rnd := newRand(t)
 	h := build(t, plan{workers: 2, copies: 1})
@@ -72,7 +73,7 @@ func recovers(t *testing.T, third int) {
 		if strings.HasSuffix(target.name, " frozen") {
 			down = beyondLease
 		}
-		pause(t.Context(), time.Second) // so that the load has reached everything
+		pause(t.Context(), time.Second) // so that the load has reached all processes
 		c.kill(target, down)
 		if err := h.drain(t.Context(), time.Now(), recoverWithin+15*time.Second); err != nil {
 			t.Errorf("after %s: %v", target.name, err)
@@ -91,7 +92,7 @@ func recovers(t *testing.T, third int) {
 	e.summarize(t)
 }
 
-// together is a target of many, killed and started at once.
+// together returns a target of many, killed and started together.
 func together(name string, targets []target) target {
 	all := func(do func(target) error) error {
 		errs := make([]error, len(targets))
@@ -111,8 +112,8 @@ func together(name string, targets []target) target {
 	}
 }
 
-// checkRecovery measures, for each fault, how long the jobs took that were there when it struck, or came
-// while it lasted: from the fault, or from when they were accepted, to their end.
+// checkRecovery measures, for each fault, how long the jobs took that existed when it struck, or were accepted while
+// it lasted: from the fault, or from their acceptance, to their end.
 func (e *evidence) checkRecovery(t *testing.T) {
 	for _, f := range e.chaos.faults {
 		var took []time.Duration

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// operated is a job that an operation cancels, if it comes in time.
+// operated is a job that an operation cancels, unless it completes first.
 var operated = &shape{
 	name: "is cancelled by an operation", payload: works(0, 0), request: map[string]any{"delayMs": 15_000},
 	operated: true, ends: []string{completed, canceled},
@@ -68,13 +68,13 @@ func (l *load) operate(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-// operation is one that got its 202.
+// operation is an operation that got its 202.
 type operation struct {
 	id   string
 	jobs int
 }
 
-// checkOperations: each came to all of its jobs and has ended, and at least one job was cancelled by them.
+// checkOperations: each operation handled all of its jobs and has ended, and they cancelled at least one job.
 func (e *evidence) checkOperations(ctx context.Context, api *client.Client) {
 	for _, o := range e.load.operations {
 		var is struct {
@@ -98,8 +98,8 @@ func (e *evidence) checkOperations(ctx context.Context, api *client.Client) {
 	}
 }
 
-// takeScheduled takes the jobs of the schedule out of those that somebody asked for, and holds them against its ticks:
-// no tick is missing between the first and the last, each has one job, which has completed and ran.
+// takeScheduled removes the jobs of the schedule from the evidence, and compares them with its ticks: no tick is
+// missing between the first and the last, and each has one job, which ran and completed.
 func (e *evidence) takeScheduled(ctx context.Context, api *client.Client) {
 	jobs := map[string]*shown{}
 	for id, job := range e.jobs {
@@ -138,7 +138,7 @@ type tick struct {
 	Outcome, JobID string
 }
 
-// ticksOf gives the ticks of the schedule, the first one first.
+// ticksOf returns the ticks of the schedule, the first one first.
 func ticksOf(ctx context.Context, api *client.Client) ([]tick, error) {
 	var page struct{ Ticks []tick }
 	path := "/api/schedules/" + scheduleName + "/ticks?" + url.Values{"limit": {"200"}}.Encode()

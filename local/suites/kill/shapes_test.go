@@ -11,19 +11,19 @@ type shape struct {
 	name    string
 	weight  int // how often it is submitted
 	payload func(rnd *rand.Rand) map[string]any
-	request map[string]any // beside jobType and payload
+	request map[string]any // besides jobType and payload
 
-	builtin    string // a built-in job type: the witness hears nothing of it
+	builtin    string // a built-in job type, which the witness does not see
 	mood       string // of the outside system, for EXTERNAL
-	mayOutlive bool   // its handler may still work when its attempt is settled
+	mayOutlive bool   // its handler may still run when its attempt is settled
 
 	cancelIn time.Duration // a cancel is sent within this time; 0: none
-	redrive  bool          // a retry is sent once it has failed
+	redrive  bool          // it is retried once it has failed
 	operated bool          // an operation cancels it
 	callBack bool          // an outside system calls back that it has completed, about each attempt that waits for it
 
 	ends []string // the states in which it may end
-	code string   // of a FAILED one
+	code string   // its error code if FAILED
 }
 
 const (
@@ -102,19 +102,19 @@ var shapes = []*shape{
 	},
 }
 
-// waits is the payload of an EXTERNAL job, without its URL.
+// waits returns the payload of an EXTERNAL job, without its URL.
 func waits(ms int) func(*rand.Rand) map[string]any {
 	return func(*rand.Rand) map[string]any { return map[string]any{"callbackTimeoutMs": ms} }
 }
 
-// briefShapes are soon done where nothing goes wrong.
+// briefShapes end soon without faults.
 var briefShapes = []*shape{
 	{name: "at once", weight: 10, payload: works(0, 0), ends: one(completed)},
 	{name: "short", weight: 5, payload: works(50, 500), ends: one(completed)},
 	{name: "longer", weight: 3, payload: works(1500, 2000), ends: one(completed)},
 }
 
-// longerShapes are as many jobs at a time, of half as many a second.
+// longerShapes keep as many jobs running as briefShapes, at half the rate.
 var longerShapes = []*shape{
 	{name: "at once", weight: 4, payload: works(0, 0), ends: one(completed)},
 	{name: "short", weight: 5, payload: works(50, 500), ends: one(completed)},
@@ -123,7 +123,7 @@ var longerShapes = []*shape{
 
 func one(status string) []string { return []string{status} }
 
-// works is the payload of a WITNESS job that takes from so many to so many milliseconds; more are pairs.
+// works returns the payload of a WITNESS job that takes from to to milliseconds; more are further pairs.
 func works(from, to int, more ...any) func(*rand.Rand) map[string]any {
 	return func(rnd *rand.Rand) map[string]any {
 		return with(map[string]any{"ms": from + rnd.IntN(to-from+1)}, more...)
@@ -147,7 +147,7 @@ func with(m map[string]any, more ...any) map[string]any {
 	return m
 }
 
-// anyOf draws one by weight.
+// anyOf draws a shape by weight.
 func anyOf(list []*shape, rnd *rand.Rand) *shape {
 	total := 0
 	for _, s := range list {
@@ -162,9 +162,9 @@ func anyOf(list []*shape, rnd *rand.Rand) *shape {
 	panic("weights do not add up")
 }
 
-// body is a JobRequest of the shape, tagged with its key. A keyed one can be submitted again; of the end of one
-// that is told, outside hears.
-func (s *shape) body(rnd *rand.Rand, key string, keyed, told bool, outside string) json.RawMessage {
+// body returns a JobRequest of the shape, tagged with its key. A keyed one can be submitted again. If delivered is
+// set, its end is delivered to outside.
+func (s *shape) body(rnd *rand.Rand, key string, keyed, delivered bool, outside string) json.RawMessage {
 	payload := s.payload(rnd)
 	request := map[string]any{"jobType": s.builtin, "payload": payload, "tags": []string{key}}
 	if s.builtin == "" {
@@ -176,7 +176,7 @@ func (s *shape) body(rnd *rand.Rand, key string, keyed, told bool, outside strin
 	if keyed {
 		request["idempotencyKey"] = key
 	}
-	if told {
+	if delivered {
 		request["callbackUrl"] = outside + "/done"
 	}
 	for name, value := range s.request {

@@ -10,11 +10,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// outcomeTopics are the topics of what became of attempts: events of version 2 use the first for all of them.
+// outcomeTopics are the topics with the outcomes of attempts: events of version 2 all use the first.
 var outcomeTopics = []string{jobevent.TopicCompleted, jobevent.TopicFailed}
 
-// said counts, by id, the events of one job each on topics, alone or together with others.
-func (h *fixture) said(topics ...string) (map[string]int, error) {
+// published counts, by id, the events of single jobs on topics, alone or packed with others.
+func (h *fixture) published(topics ...string) (map[string]int, error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func count(e event.Event, ids map[string]int) error {
 	return nil
 }
 
-// lag is how many records of topics a group has not committed.
+// lag returns how many records of topics a group has not committed.
 func (h *fixture) lag(group string, topics ...string) (lag int64, err error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
@@ -138,11 +138,11 @@ func lagOf(reader sarama.Client, coordinator *sarama.Broker, group, topic string
 		if err != nil {
 			return 0, err
 		}
-		heard := int64(0)
+		committed := int64(0)
 		if at := answer.GetBlock(topic, p); at != nil {
-			heard = max(at.Offset, 0) // -1: nothing committed
+			committed = max(at.Offset, 0) // -1: nothing committed
 		}
-		lag += end - heard
+		lag += end - committed
 	}
 	return lag, nil
 }

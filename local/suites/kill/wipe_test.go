@@ -16,13 +16,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// wipedWithin is how long after a wipe every job must have ended. A job of which nothing has been heard for
-// a minute is asked about, by passes that are ten seconds apart.
+// wipedWithin is how long after a wipe every job must have ended. After a minute without a status reconcile asks
+// about a job, in passes that are ten seconds apart.
 const wipedWithin = 90 * time.Second
 
-// TestEveryJobEndsThoughTheBrokerLosesItsData wipes the broker twice while jobs are in flight: it has all its
-// topics deleted while everybody listens, and it starts anew on an empty disk after one function after the
-// other has gone, so that every topic holds what nobody has heard.
+// TestEveryJobEndsThoughTheBrokerLosesItsData wipes the broker twice while jobs are in flight: first all topics are
+// deleted while all functions run, then the broker restarts on an empty disk after the functions were stopped one
+// after another, so that every topic holds unread records.
 func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -39,8 +39,8 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	c.kill(target{name: "all topics", kill: h.deleteTopics, restart: h.createTopics}, 0)
 	pause(submitting, 5*time.Second)
 	failNow := l.holdFailures(submitting)
-	// Each leaves behind what it has not heard. Without outcomes the room for attempts is soon used up, so the
-	// workers go soon after the function that hears them.
+	// Each function leaves records unread. Without outcomes the room for attempts is soon used up, so the workers
+	// stop soon after the function that reads outcomes.
 	gone := h.targetsNamed("projection", "command", "outcome", "runjob-1", "runjob-2", "ingest")
 	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 0, 0, time.Second, time.Second} {
 		must(t, gone[i].kill())
@@ -51,7 +51,7 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 		}
 		pause(submitting, stays)
 	}
-	t.Logf("not heard when the broker's disk is wiped: %v", h.unheard(t))
+	t.Logf("unread when the broker's disk is wiped: %v", h.unread(t))
 	emptied := func(context.Context) error { return errors.Join(os.RemoveAll(h.brokerDir()), h.broker.start()) }
 	c.kill(target{name: "broker's disk", kill: h.broker.kill, restart: emptied}, 500*time.Millisecond)
 	for _, g := range gone {
@@ -76,12 +76,12 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	e.summarize(t)
 }
 
-// holdFailures has an attempt or more run that fail once the returned function says so.
+// holdFailures runs one or more attempts that fail once failNow is called.
 func (l *load) holdFailures(ctx context.Context) (failNow func()) {
 	l.fixture.t.Helper()
 	file := filepath.Join(l.fixture.dir, "fail-now")
 	s := &shape{
-		name: "fails when it is told to", payload: works(0, 0, "until", file, "failAttempts", 1),
+		name: "fails on demand", payload: works(0, 0, "until", file, "failAttempts", 1),
 		request: retries(5, 100, 300), ends: one(completed),
 	}
 	orders := l.submitMany(l.rnd(), s, 4)
@@ -96,8 +96,8 @@ func (l *load) holdFailures(ctx context.Context) (failNow func()) {
 	return func() { must(l.fixture.t, os.WriteFile(file, nil, 0o600)) }
 }
 
-// awaitEnds waits until more attempts have failed and more have completed than before, of which outcome knows nothing, as
-// it is away. A few seconds later nothing is left to end.
+// awaitEnds waits until more attempts have failed and more have completed than before, without outcome, which is
+// stopped. A few seconds later no attempt is left to end.
 func (h *fixture) awaitEnds(ctx context.Context, t *testing.T, failed, completed int) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); pause(ctx, 50*time.Millisecond) {
@@ -107,14 +107,14 @@ func (h *fixture) awaitEnds(ctx context.Context, t *testing.T, failed, completed
 	}
 }
 
-// ends counts the attempts of which the topics say that they failed or completed.
+// ends counts the failed and the completed attempts on the topics.
 func (h *fixture) ends(t *testing.T) (failed, completed int) {
 	t.Helper()
-	said, err := h.said(outcomeTopics...)
+	published, err := h.published(outcomeTopics...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id := range said {
+	for id := range published {
 		switch {
 		case strings.HasSuffix(id, "."+string(jobevent.KindFailed)):
 			failed++
@@ -125,8 +125,8 @@ func (h *fixture) ends(t *testing.T) (failed, completed int) {
 	return failed, completed
 }
 
-// unheard counts, by group, the records that it has not read: a wipe of nothing proves nothing.
-func (h *fixture) unheard(t *testing.T) map[string]int64 {
+// unread counts the unread records by group: a wipe of nothing proves nothing.
+func (h *fixture) unread(t *testing.T) map[string]int64 {
 	t.Helper()
 	lags := map[string]int64{}
 	for group, topics := range map[string][]string{
@@ -145,13 +145,13 @@ func (h *fixture) unheard(t *testing.T) map[string]int64 {
 	return lags
 }
 
-// deleteTopics deletes everything there is.
+// deleteTopics deletes all topics.
 func (h *fixture) deleteTopics() error {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return err
 	}
-	cfg.Metadata.Full = true // finding the controller is a question about no topic
+	cfg.Metadata.Full = true // finding the controller needs no topic
 	admin, err := sarama.NewClusterAdmin(h.brokers, cfg)
 	if err != nil {
 		return fmt.Errorf("delete topics: %w", err)
@@ -165,7 +165,7 @@ func (h *fixture) deleteTopics() error {
 	return nil
 }
 
-// lastEnd is when the last job ended.
+// lastEnd returns when the last job ended.
 func (e *evidence) lastEnd() (last time.Time) {
 	for _, job := range e.jobs {
 		if end := job.History[len(job.History)-1].At; end.After(last) {

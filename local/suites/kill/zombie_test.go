@@ -12,12 +12,12 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 )
 
-// zombies is how many handlers are in their midst when their worker freezes.
+// zombies is how many handlers run when their worker freezes.
 const zombies = 1100
 
-// TestAThousandAttemptsOfAFrozenWorkerChangeNothing freezes a worker of many slots, with all of them taken,
-// for longer than its lease. Others end its jobs. When it wakes all of its handlers are done, at once, and
-// it tries to say so: no row changes, and nothing is started.
+// TestAThousandAttemptsOfAFrozenWorkerChangeNothing freezes a worker of many slots, with all of them taken, for
+// longer than its lease. Other workers end its jobs. When it wakes all of its handlers finish, at the same time, and
+// it tries to report their outcomes: no row changes, and nothing is started.
 func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	sleepy := h.workers()[0]
 	asleep := filepath.Join(h.dir, "asleep")
 	for range 2 {
-		// An attempt lasts until the worker is asleep, one that starts then no time.
+		// An attempt lasts until the worker is frozen; one that starts later ends at once.
 		l.submitMany(rnd, &shape{name: "until it sleeps", payload: works(0, 0, "until", asleep), ends: one(completed)}, 600)
 	}
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasStarted(sleepy, zombies) }))
@@ -52,7 +52,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	must(t, wake())
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
-		return h.hasHeard("jobweaver-outcome", outcomeTopics...)
+		return h.hasConsumed("jobweaver-outcome", outcomeTopics...)
 	}))
 	after := h.evidence(t.Context(), l, c)
 	now := h.rows()
@@ -76,7 +76,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 // longerThanLease is how long a worker is frozen whose attempts all have an outcome by then.
 const longerThanLease = 17 * time.Second
 
-// hasStarted is an error until so many handlers of a process have.
+// hasStarted returns an error until n handlers of a process have started.
 func (h *fixture) hasStarted(p *process, n int) error {
 	lines, err := witness.Read(h.witnessFile())
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *evidence) triedBy(t *testing.T, name string, after time.Time) (tried in
 	return tried
 }
 
-// rows is every row that says what became of a job, in each database.
+// rows returns every row with the state of a job, in each database.
 func (h *fixture) rows() (all []string) {
 	h.t.Helper()
 	for _, c := range []struct{ url, table, key string }{
@@ -128,11 +128,11 @@ func (h *fixture) rows() (all []string) {
 	return all
 }
 
-// hasHeard is an error until a group has read all of its topics.
-func (h *fixture) hasHeard(group string, topics ...string) error {
+// hasConsumed returns an error until a group has read all of its topics.
+func (h *fixture) hasConsumed(group string, topics ...string) error {
 	lag, err := h.lag(group, topics...)
 	if err == nil && lag > 0 {
-		err = fmt.Errorf("%s has yet to hear %d records", group, lag)
+		err = fmt.Errorf("%s has yet to read %d records", group, lag)
 	}
 	return err
 }

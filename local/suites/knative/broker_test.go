@@ -16,46 +16,46 @@ import (
 )
 
 const (
-	// recordMost is how large an event may be: what Kafka's topics and producers take by default. Knative's ingress
-	// answers 503 to a larger one, as if it were only away.
+	// recordMost is the maximum size of an event: the default of Kafka's topics and producers. Knative's ingress
+	// answers 503 to a larger one, as if it were unavailable.
 	recordMost = 1 << 20
-	// atOnce is how many requests of a Trigger are under way at once: Knative's consumers poll fifty records.
+	// atOnce is how many requests of a Trigger run concurrently: Knative's consumers poll fifty records.
 	atOnce = 50
 
 	extArrival = "knativearrivaltime"
 )
 
-// broker takes events by HTTP and gives each to the Triggers whose filters it passes, as Knative's Broker of class Kafka
-// does. What it took is in memory: a 202 is kept as long as the test runs.
+// broker accepts events by HTTP and delivers each to the Triggers whose filters it passes, as Knative's Broker of
+// class Kafka does. It keeps events in memory: a 202 is valid as long as the test runs.
 type broker struct {
 	triggers  []*trigger
 	mishaps   *mishaps
 	client    *http.Client
 	namespace string
 	ctx       context.Context      // of all deliveries
-	slow      func() time.Duration // how long the ingress takes for an event; nil: no time
+	slow      func() time.Duration // the delay of the ingress for an event; nil: none
 
 	mu    sync.Mutex
 	taken map[string]int // events by type
-	notes []note         // what became of deliveries that did not go well
+	notes []note         // failed deliveries
 	work  sync.WaitGroup
 }
 
-// trigger is a Trigger with the addresses it has.
+// trigger is a Trigger with its resolved addresses.
 type trigger struct {
 	name       string
 	of         object
 	subscriber string
-	deadLetter string // empty: none, and what cannot be delivered is dropped
+	deadLetter string // empty: none, and undeliverable events are dropped
 	patience   patience
 	seats      chan struct{}
 }
 
-// note is of an event that a Trigger could not deliver.
+// note is an event that a Trigger could not deliver.
 type note struct {
 	trigger, typ, id string
 	why              string
-	dropped          bool // not even the dead letter sink took it
+	dropped          bool // the dead letter sink did not accept it either
 }
 
 // ServeHTTP is the ingress.
@@ -78,7 +78,7 @@ func (b *broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	b.take(e)
 	if b.mishaps.happens(ingressDeaf) {
-		panic(http.ErrAbortHandler) // it has the event, and the sender never hears of it
+		panic(http.ErrAbortHandler) // it has the event, and the sender gets no answer
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -108,7 +108,7 @@ func (b *broker) take(e event.Event) {
 	}
 }
 
-// deliver tries until the subscriber has the event, or it goes to the dead letter sink.
+// deliver tries until the subscriber has accepted the event, or sends it to the dead letter sink.
 func (b *broker) deliver(t *trigger, e event.Event) {
 	if b.mishaps.happens(late) && !pause(b.ctx, b.mishaps.upTo(lateMost)) {
 		return
@@ -135,7 +135,7 @@ func (b *broker) deliver(t *trigger, e event.Event) {
 	b.noteDown(t, e, last, err != nil)
 }
 
-// try calls send until it succeeds, must not be tried again, or has been as often as the Trigger says.
+// try calls send until it succeeds, must not be retried, or has run as often as the Trigger allows.
 func (b *broker) try(p patience, send func() error) error {
 	for n := 1; ; n++ {
 		err := send()
@@ -148,7 +148,7 @@ func (b *broker) try(p patience, send func() error) error {
 	}
 }
 
-// send makes one request. Some of those to subscribers have a mishap.
+// send makes one request. Some requests to subscribers have a mishap.
 func (b *broker) send(to string, e event.Event, timeout time.Duration, subscriber bool) error {
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)
 	defer cancel()
@@ -172,7 +172,7 @@ func (b *broker) send(to string, e event.Event, timeout time.Duration, subscribe
 		return &failure{status: 0, text: err.Error()}
 	}
 	if subscriber && b.mishaps.happens(deaf) {
-		return &failure{status: 0, text: "the connection broke before the answer was heard"}
+		return &failure{status: 0, text: "the connection broke before the answer arrived"}
 	}
 	if res.StatusCode/100 != 2 {
 		return &failure{status: res.StatusCode, text: string(body)}
@@ -180,7 +180,7 @@ func (b *broker) send(to string, e event.Event, timeout time.Duration, subscribe
 	return b.reply(res.Header, body)
 }
 
-// reply takes the event that an answer may be. Knative has an error of any other body.
+// reply takes the event that an answer may contain. Knative treats any other body as an error.
 func (b *broker) reply(header http.Header, body []byte) error {
 	if len(body) == 0 && header.Get("Ce-Id") == "" {
 		return nil
@@ -199,7 +199,7 @@ func (b *broker) noteDown(t *trigger, e event.Event, why error, dropped bool) {
 	b.notes = append(b.notes, note{t.name, e.Type(), e.ID(), why.Error(), dropped})
 }
 
-// undelivered are the notes, but for those of the events given.
+// undelivered returns the notes, except those of the given events.
 func (b *broker) undelivered(but ...string) []note {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// delivery is a Trigger's, or a Broker's default.
+// delivery is the delivery of a Trigger, or the default of a Broker.
 type delivery struct {
 	Retry          int          `yaml:"retry"`
 	BackoffPolicy  string       `yaml:"backoffPolicy"`
@@ -26,7 +26,7 @@ type patience struct {
 	timeout time.Duration
 }
 
-// noTimeout is Knative's own, where a Trigger names none.
+// noTimeout is Knative's timeout for a Trigger that names none.
 const noTimeout = 10 * time.Minute
 
 func (d *delivery) patience() (p patience, err error) {
@@ -53,7 +53,7 @@ func (d *delivery) patience() (p patience, err error) {
 	return p, err
 }
 
-// before is the pause before the n-th retry, n from 1.
+// before returns the pause before the n-th retry, n from 1.
 func (p patience) before(n int) time.Duration {
 	if p.linear {
 		return p.delay * time.Duration(n)
@@ -63,7 +63,7 @@ func (p patience) before(n int) time.Duration {
 
 var isoFormat = regexp.MustCompile(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
-// isoDuration reads PT0.5S and its like: that is what Knative takes, and not 500ms.
+// isoDuration reads PT0.5S and the like, the format that Knative accepts; it does not accept 500ms.
 func isoDuration(text string) (time.Duration, error) {
 	parts := isoFormat.FindStringSubmatch(text)
 	if parts == nil || len(text) < 3 {
@@ -82,8 +82,8 @@ func isoDuration(text string) (time.Duration, error) {
 	return time.Duration(sum), nil
 }
 
-// isRetried are the answers after which Knative's dispatchers try again; after any other that is no 2xx the event goes
-// to the dead letter sink at once.
+// isRetried reports whether Knative's dispatchers retry after an answer; after any other that is not a 2xx the event
+// goes to the dead letter sink at once.
 func isRetried(status int) bool {
 	return status >= 500 || slices.Contains([]int{
 		http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests,

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// settingsName is the ConfigMap that all functions have their settings of. kustomize adds a hash to it.
+// settingsName is the ConfigMap with the settings of all functions. kustomize adds a hash to it.
 const settingsName = "jobweaver"
 
-// secrets are what an operator puts into the cluster's Secrets, by name and key.
+// secrets are the contents of the cluster's Secrets, by name and key.
 type secrets map[string]map[string]string
 
-// cluster is what manifests name and only the place where they are applied knows.
+// cluster holds what the manifests name but only the cluster knows.
 type cluster struct {
 	manifests manifests
 	secrets   secrets
-	settings  map[string]string // that an operator adds to the ConfigMap of all settings
-	moved     map[string]string // what is elsewhere here, by setting
+	settings  map[string]string // added by an operator to the ConfigMap of all settings
+	moved     map[string]string // addresses that differ here, by setting
 	dir       string
 }
 
-// environmentOf is what a function's container gets, as a process on this machine: what its Secrets and ConfigMaps hold,
-// their files in a folder of this process's, and the addresses that things have here.
+// environmentOf returns the environment of a function's container, as a process on this machine: the contents of its
+// Secrets and ConfigMaps, their files in a folder of this process, and the local addresses.
 func (c cluster) environmentOf(function string, pod podSpec) ([]string, error) {
 	if len(pod.Containers) != 1 {
 		return nil, fmt.Errorf("%s has %d containers", function, len(pod.Containers))
@@ -75,7 +75,7 @@ func (c cluster) environmentOf(function string, pod podSpec) ([]string, error) {
 	return env, nil
 }
 
-// values are a ConfigMap's, or a Secret's; a ConfigMap that is given more than once is merged.
+// values returns the data of a ConfigMap or a Secret; a ConfigMap that occurs more than once is merged.
 func (c cluster) values(configMap, secret *named) (map[string]string, error) {
 	values := map[string]string{}
 	switch {
@@ -97,7 +97,7 @@ func (c cluster) values(configMap, secret *named) (map[string]string, error) {
 	return values, nil
 }
 
-// mount writes the volumes of a container and gives their folders by the paths they have in it.
+// mount writes the volumes of a container and returns their folders by the paths in the container.
 func (c cluster) mount(function string, pod podSpec) (map[string]string, error) {
 	folders := map[string]string{}
 	for _, m := range pod.Containers[0].Mounts {
@@ -128,7 +128,7 @@ func (c cluster) mount(function string, pod podSpec) (map[string]string, error) 
 	return folders, nil
 }
 
-// pathOf is the file of a Secret's key, where the volume has one.
+// pathOf returns the file of a Secret's key, if the volume has one.
 func (s *secretName) pathOf(key string) (string, bool) {
 	for _, item := range s.Items {
 		if item.Key == key {

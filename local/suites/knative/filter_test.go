@@ -24,7 +24,7 @@ type filter struct {
 	CESQL  string            `yaml:"cesql"`
 }
 
-// passes reports whether a Trigger wants an event: all of its filters do. Filters win over the legacy filter.
+// passes reports whether an event passes all filters of a Trigger. Filters replace the legacy filter.
 func passes(o object, e event.Event) (bool, error) {
 	if len(o.Spec.Filters) > 0 {
 		return all(o.Spec.Filters, e)
@@ -82,7 +82,7 @@ func each(wanted map[string]string, e event.Event, fits func(got, want string) b
 	return true
 }
 
-// attribute is a context attribute, or an extension, as text.
+// attribute returns a context attribute, or an extension, as text.
 func attribute(e event.Event, name string) (string, bool) {
 	switch name {
 	case "id":

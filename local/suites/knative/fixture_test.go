@@ -25,7 +25,7 @@ import (
 
 var folder = flag.String("knative.manifests", "../../../knative/base", "the kustomization whose objects are run")
 
-// fixture is everything that the manifests name, on this machine.
+// fixture runs everything that the manifests name, on this machine.
 type fixture struct {
 	t         *testing.T
 	dir       string
@@ -38,10 +38,10 @@ type fixture struct {
 	key       apikey.Key
 	webhooks  string
 	eventKey  string
-	version   string // in which functions write events to each other
+	version   string // of the events between functions
 	urls      migrations.URLs
 
-	ctx        context.Context // of what the cluster does by itself
+	ctx        context.Context // for what the cluster does by itself
 	addresses  map[reference]string
 	services   map[string]*service
 	deployed   []*process
@@ -52,13 +52,13 @@ type fixture struct {
 	complains []error
 }
 
-// raise brings everything up that is in the manifests.
+// raise starts everything that is in the manifests.
 func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string) *fixture {
 	t.Helper()
 	return raiseSlow(t, rnd, chances, version, nil)
 }
 
-// raiseSlow is raise with a broker whose ingress takes its time for each event.
+// raiseSlow is raise with a broker whose ingress delays each event.
 func raiseSlow(
 	t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string, slow func() time.Duration,
 ) *fixture {
@@ -84,7 +84,7 @@ func raiseSlow(
 	t.Cleanup(func() { _ = h.mails.Close() })
 	h.open()
 	h.broker.slow = slow
-	t.Cleanup(func() { h.close(end) }) // before what they stand on
+	t.Cleanup(func() { h.close(end) }) // before the servers that they use
 	h.wire()
 	h.furnish()
 	return h
@@ -104,7 +104,7 @@ func (h *fixture) startKafka() {
 	}
 }
 
-// open gives each object that takes requests an address; who is behind it comes later.
+// open gives each object that takes requests an address; its process comes later.
 func (h *fixture) open() {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	h.t.Cleanup(transport.CloseIdleConnections)
@@ -148,7 +148,7 @@ func (h *fixture) newSink(o object) *kafkaSink {
 	return &kafkaSink{topic: o.Spec.Topic, client: kafka}
 }
 
-// addressOf is where a destination is.
+// addressOf returns the address of a destination.
 func (h *fixture) addressOf(to destination) string {
 	h.t.Helper()
 	if to.Ref == nil {
@@ -207,7 +207,7 @@ func (h *fixture) complain(err error) {
 	h.complains = append(h.complains, err)
 }
 
-// close stops the clocks, then the functions, each of which must end as it should, and then the broker.
+// close stops the clocks, then the functions, each of which must exit as it should, and then the broker.
 func (h *fixture) close(end context.CancelFunc) {
 	defer end()
 	for _, s := range h.services {

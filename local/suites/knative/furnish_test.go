@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// furnish returns what every object runs, and only then starts Deployments and PingSources: what they say is heard by all.
+// furnish starts Deployments and PingSources only after every object has its program, so that no event is missed.
 func (h *fixture) furnish() {
 	h.t.Helper()
 	place := h.cluster()
@@ -49,7 +49,7 @@ func (h *fixture) furnish() {
 	h.tick()
 }
 
-// scale is one of the bounds of a Knative Service; 0 is none.
+// scale returns a bound of a Knative Service; 0: none.
 func (o object) scale(name string, otherwise int) int {
 	n, err := strconv.Atoi(o.Spec.Template.Metadata.Annotations["autoscaling.knative.dev/"+name])
 	if err != nil || n == 0 {
@@ -72,7 +72,7 @@ func (h *fixture) programOf(place cluster, o object) (program, error) {
 	return program{function: o.Metadata.Name, env: env, ready: path, grace: grace}, nil
 }
 
-// cluster is what this machine has in the places that the manifests name.
+// cluster returns this machine's values for what the manifests name.
 func (h *fixture) cluster() cluster {
 	all := secrets{
 		"jobweaver-gateway":  {"bootstrap-api-key": h.key.Reveal(), "callback-secrets": newSecret()},
@@ -100,7 +100,7 @@ func (h *fixture) gatewayURL() string {
 	return h.addressOf(destination{Ref: &reference{"serving.knative.dev/v1", "Service", "gateway"}})
 }
 
-// brokerURL is where functions send what they say.
+// brokerURL returns where functions publish events.
 func (h *fixture) brokerURL() string {
 	h.t.Helper()
 	brokers := h.manifests.of("Broker")
@@ -110,7 +110,7 @@ func (h *fixture) brokerURL() string {
 	return h.addressOf(destination{Ref: &reference{brokers[0].APIVersion, "Broker", brokers[0].Metadata.Name}})
 }
 
-// newSecret is one by Standard Webhooks.
+// newSecret returns a secret in the format of Standard Webhooks.
 func newSecret() string {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// kustomization is as much of one, or of a component, as the manifests use. What else would change an object is an
-// error: the test would not see it.
+// kustomization is the part of a kustomization, or of a component, that the manifests use. Any other field is an
+// error, since the test would ignore its effect.
 type kustomization struct {
 	APIVersion string   `yaml:"apiVersion"`
 	Kind       string   `yaml:"kind"`
@@ -40,7 +40,7 @@ type kustomization struct {
 
 type raw = map[string]any
 
-// readManifests reads what a kustomization makes, or a file that holds it.
+// readManifests reads the output of a kustomization, or a file with it.
 func readManifests(path string) (all manifests, namespace string, err error) {
 	objects, err := readResource(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func readManifests(path string) (all manifests, namespace string, err error) {
 	return all, namespace, nil
 }
 
-// readResource reads a file of objects, or makes those of a folder.
+// readResource reads a file of objects, or builds those of a folder.
 func readResource(path string) ([]raw, error) {
 	at, err := os.Stat(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func readResource(path string) ([]raw, error) {
 	return readFile(path)
 }
 
-// build does what a folder's kustomization says to the objects that are there, and to its own.
+// build applies a folder's kustomization to the given objects, and to its own.
 func build(folder string, all []raw) ([]raw, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
 	if err != nil {
@@ -133,7 +133,7 @@ func merge(all []raw, name string, data raw) []raw {
 	return append(all, raw{"kind": "ConfigMap", "metadata": raw{"name": name}, "data": data})
 }
 
-// pairs are the lines of env files, and literals.
+// pairs returns the lines of env files, and literals.
 func pairs(folder string, files, literals []string) (raw, error) {
 	lines := slices.Clone(literals)
 	for _, file := range files {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readLogs looks for what must not stand in the functions' logs: errors, and what is no log line, as a panic. When the
+// readLogs looks in the functions' logs for errors, and for lines that are not log lines, such as a panic. If the
 // test has failed it shows the warnings too.
 func (h *fixture) readLogs() {
 	files, err := filepath.Glob(filepath.Join(h.dir, "*.log"))

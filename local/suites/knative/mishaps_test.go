@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// mishap is what goes wrong on purpose.
+// mishap is a fault that the test makes.
 type mishap string
 
 const (
 	twice       mishap = "delivered twice"
 	late        mishap = "delivered late, after younger events"
 	hungUp      mishap = "hung up while the function worked"
-	deaf        mishap = "the answer was not heard"
+	deaf        mishap = "the answer was lost"
 	ingressAway mishap = "the broker did not take an event"
-	ingressDeaf mishap = "the broker took an event and nobody heard of it"
+	ingressDeaf mishap = "the broker accepted an event and its answer was lost"
 	scaledDown  mishap = "a process was stopped under load"
 
 	lateMost     = 400 * time.Millisecond
 	hungUpWithin = 20 * time.Millisecond
 
 	// mostStops bounds the processes that are stopped under load: on a machine that is slow for other reasons there
-	// would be ever more of them.
+	// would be more and more of them.
 	mostStops = 12
 )
 
-// chances are the mishaps of a broker that has a bad day.
+// chances are the probabilities of the mishaps of an unreliable broker.
 var chances = map[mishap]float64{
 	twice: 0.1, late: 0.2, hungUp: 0.05, deaf: 0.05, ingressAway: 0.02, ingressDeaf: 0.02, scaledDown: 0.05,
 }
 
-// mishaps decides by chance, and counts: runs without any are no proof.
+// mishaps draws mishaps and counts them, since a run without any proves nothing.
 type mishaps struct {
 	mu      sync.Mutex
 	rnd     *rand.Rand
@@ -53,7 +53,7 @@ func (m *mishaps) happens(what mishap) bool {
 	return true
 }
 
-// missing are those that could have happened and did not.
+// missing returns the mishaps that could have happened and did not.
 func (m *mishaps) missing() (list []mishap) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

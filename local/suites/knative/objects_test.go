@@ -1,9 +1,9 @@
 package knative
 
-// manifests are the objects of knative/base, as far as the test has to know them.
+// manifests are the objects of knative/base, as far as the test uses them.
 type manifests []object
 
-// object is one of any kind: each kind uses its own fields of the spec.
+// object is an object of any kind: each kind uses its own fields of the spec.
 type object struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
@@ -114,7 +114,7 @@ type secretName struct {
 	} `yaml:"items"`
 }
 
-// destination is where Knative sends something: to an object, or to an address.
+// destination is where Knative sends an event: an object or a URL.
 type destination struct {
 	Ref *reference `yaml:"ref"`
 	URI string     `yaml:"uri"`
@@ -130,13 +130,13 @@ type overrides struct {
 	Extensions map[string]string `yaml:"extensions"`
 }
 
-// known are the kinds that matter here.
+// known are the kinds that the test uses.
 var known = map[string]bool{
 	"Broker": true, "Trigger": true, "PingSource": true, "KafkaSink": true, "SinkBinding": true,
 	"Service": true, "Deployment": true, "ConfigMap": true,
 }
 
-// of are the objects of one kind.
+// of returns the objects of one kind.
 func (m manifests) of(kind string) (list []object) {
 	for _, o := range m {
 		if o.Kind == kind {
@@ -155,7 +155,7 @@ func (m manifests) find(kind, name string) (object, bool) {
 	return object{}, false
 }
 
-// isServing tells a Knative Service from a Kubernetes one.
+// isServing distinguishes a Knative Service from a Kubernetes one.
 func (o object) isServing() bool {
 	return o.Kind == "Service" && o.APIVersion == "serving.knative.dev/v1"
 }

@@ -16,16 +16,16 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// outside is called by jobs and told of their ends. It counts, so that what ran twice or was never told is seen by
-// somebody who is none of us.
+// outside is called by jobs and receives the deliveries of their ends. It counts, so that an attempt that ran twice
+// or an undelivered end is seen outside of JobWeaver.
 type outside struct {
 	url  string
 	hook *standardwebhooks.Webhook
 
-	mu    sync.Mutex
-	calls map[string]int               // by attempt
-	order []string                     // jobs, as they were called
-	told  map[string]map[string]string // statuses by job and webhook-id
+	mu        sync.Mutex
+	calls     map[string]int               // by attempt
+	order     []string                     // jobs, as they were called
+	delivered map[string]map[string]string // statuses by job and webhook-id
 }
 
 func newOutside(t *testing.T, secret string) *outside {
@@ -34,7 +34,7 @@ func newOutside(t *testing.T, secret string) *outside {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &outside{hook: hook, calls: map[string]int{}, told: map[string]map[string]string{}}
+	o := &outside{hook: hook, calls: map[string]int{}, delivered: map[string]map[string]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /task/{fails}", o.work)
 	mux.HandleFunc("POST /ended", o.ended)
@@ -44,7 +44,7 @@ func newOutside(t *testing.T, secret string) *outside {
 	return o
 }
 
-// work is a function that fails as often as the path says: by the attempt, for it knows nothing else.
+// work is a function that fails as often as the path asks, by attempt, since it has no other state.
 func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || o.hook.Verify(body, r.Header) != nil {
@@ -63,7 +63,7 @@ func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // to a worker that has gone
+	_, _ = w.Write(body) // an error means that the worker has ended
 }
 
 func (o *outside) ended(w http.ResponseWriter, r *http.Request) {
@@ -75,15 +75,15 @@ func (o *outside) ended(w http.ResponseWriter, r *http.Request) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.told[job.JobID] == nil {
-		o.told[job.JobID] = map[string]string{}
+	if o.delivered[job.JobID] == nil {
+		o.delivered[job.JobID] = map[string]string{}
 	}
-	o.told[job.JobID][r.Header.Get("Webhook-Id")] = job.Status
+	o.delivered[job.JobID][r.Header.Get("Webhook-Id")] = job.Status
 }
 
-// check reports whether each attempt of a job called once, and the end of it, and nothing else, was told.
+// check checks that each attempt of a job called once, and that its end, and nothing else, was delivered.
 func (o *outside) check(ctx context.Context, jobID, status string, attempts int) error {
-	told := o.tellings(ctx, jobID)
+	delivered := o.deliveries(ctx, jobID)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for n := 1; n <= attempts+1; n++ {
@@ -95,30 +95,30 @@ func (o *outside) check(ctx context.Context, jobID, status string, attempts int)
 			return fmt.Errorf("attempt %d of %s ran %d times, not %d", n, jobID, got, want)
 		}
 	}
-	if len(told) != 1 {
-		return fmt.Errorf("%d ends of %s were told: %v", len(told), jobID, told)
+	if len(delivered) != 1 {
+		return fmt.Errorf("%d ends of %s were delivered: %v", len(delivered), jobID, delivered)
 	}
-	for _, got := range told {
+	for _, got := range delivered {
 		if got != status {
-			return fmt.Errorf("of %s was told that it is %s, not %s", jobID, got, status)
+			return fmt.Errorf("the delivered end of %s is %s, not %s", jobID, got, status)
 		}
 	}
 	return nil
 }
 
-// tellings waits until something is told of a job.
-func (o *outside) tellings(ctx context.Context, jobID string) map[string]string {
+// deliveries waits for the first delivery of a job.
+func (o *outside) deliveries(ctx context.Context, jobID string) map[string]string {
 	for {
 		o.mu.Lock()
-		told := o.told[jobID]
+		delivered := o.delivered[jobID]
 		o.mu.Unlock()
-		if len(told) > 0 || !pause(ctx, 20*time.Millisecond) {
-			return told
+		if len(delivered) > 0 || !pause(ctx, 20*time.Millisecond) {
+			return delivered
 		}
 	}
 }
 
-// turns are the jobs given, in the order in which they called.
+// turns returns the given jobs, in the order of their calls.
 func (o *outside) turns(jobs []string) (order []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

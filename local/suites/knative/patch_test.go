@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// patch is one of a kustomization's, of the kind of RFC 6902.
+// patch is a patch of a kustomization, in the form of RFC 6902.
 type patch struct {
 	Target struct {
 		Group string `yaml:"group"`
@@ -27,7 +27,7 @@ type step struct {
 	Value any    `yaml:"value"`
 }
 
-// apply changes the objects that the patch is for.
+// apply changes the objects that the patch targets.
 func (p patch) apply(folder string, all []raw) error {
 	text := []byte(p.Patch)
 	if p.Path != "" {
@@ -40,7 +40,7 @@ func (p patch) apply(folder string, all []raw) error {
 		if !p.fits(one) {
 			continue
 		}
-		var steps []step // read for each: objects must not share what is added
+		var steps []step // read for each object: they must not share the added values
 		if err := yaml.UnmarshalWithOptions(text, &steps, yaml.Strict()); err != nil {
 			return fmt.Errorf("read patch %s of %s: %w", p.Path, folder, err)
 		}
@@ -64,7 +64,7 @@ func (p patch) fits(one raw) bool {
 		(p.Target.Name == "" || p.Target.Name == meta["name"])
 }
 
-// change does one step: to a member of an object, or to the end of a list, which is all that is used.
+// change applies one step: to a member of an object, or to the end of a list, the only forms in use.
 func (s step) change(one raw) error {
 	parts := strings.Split(strings.TrimPrefix(s.Path, "/"), "/")
 	for i, part := range parts {
@@ -74,7 +74,7 @@ func (s step) change(one raw) error {
 	return err
 }
 
-// within gives what stands at the place after the step.
+// within returns the value at a path after the step.
 func (s step) within(at any, parts []string) (any, error) {
 	last := len(parts) == 1
 	switch at := at.(type) {

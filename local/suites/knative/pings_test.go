@@ -20,7 +20,8 @@ const (
 	pingPatience = 5 * time.Second
 )
 
-// pingSource sends an event at each instant of its schedule. What is not taken after five retries is dropped.
+// pingSource sends an event at each instant of its schedule. An event that is not accepted after five retries is
+// dropped.
 type pingSource struct {
 	of     object
 	when   cronspec.Spec

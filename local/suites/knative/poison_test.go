@@ -17,8 +17,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// poisons are event types of which one that nobody can use is sent. A Trigger's ends in the dead letter sink; one that
-// goes to a topic the worker finds, and tells of it.
+// poisons are event types; one invalid event of each is sent. An event of a Trigger ends in the dead letter sink; the
+// worker rejects one that comes from a topic.
 var poisons = []string{
 	jobevent.TypeCreated, jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting, jobevent.TypeCommand,
 	jobevent.TypeStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeAttemptLog, jobevent.TypeRun,
@@ -26,7 +26,8 @@ var poisons = []string{
 	jobevent.TypesCreated, jobevent.TypesRun, jobevent.TypesEnded, jobevent.TypesCommand, jobevent.TypesAttemptLogs,
 }
 
-// poison is sent, each of it comes to the dead letters, and it holds up nothing. ids are those of the events.
+// poison sends the invalid events: each becomes a dead letter, and delays no other event. ids are the ids of the
+// events.
 func poison(ctx context.Context, h *fixture, ids *[]string) error {
 	missing := map[string]string{}
 	path := filepath.Join(h.dir, "poison.keys")
@@ -52,7 +53,7 @@ func poison(ctx context.Context, h *fixture, ids *[]string) error {
 		if err := e.SetData(event.ApplicationJSON, []byte(data)); err != nil {
 			return err
 		}
-		if typ != jobevent.TypeCompleted { // that one is refused as it is signed by nobody, the others for what they say
+		if typ != jobevent.TypeCompleted { // that one is refused because it is not signed, the others for their data
 			keys.Sign([]event.Event{e})
 		}
 		missing[name] = typ
@@ -95,7 +96,7 @@ func (h *fixture) sendToBroker(ctx context.Context, e event.Event) error {
 	}
 }
 
-// readDead reads dead letters until seen is content.
+// readDead reads dead letters until seen returns true.
 func (h *fixture) readDead(ctx context.Context, seen func(*kgo.Record) bool, missing map[string]string) error {
 	kafka, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...), kgo.ConsumeTopics(jobevent.TopicDeadLetter))
 	if err != nil {

@@ -20,16 +20,16 @@ const (
 	readyEvery  = 20 * time.Millisecond
 )
 
-// process is one container: a function that runs.
+// process is one container: a running function.
 type process struct {
-	name  string // the function's, and which one
+	name  string // the function's name and a number
 	url   string
 	log   string
 	cmd   *exec.Cmd
 	ended <-chan struct{}
 }
 
-// program is what a container runs, with all of its environment but the port.
+// program is what a container runs, with all of its environment except the port.
 type program struct {
 	function string
 	env      []string
@@ -68,7 +68,7 @@ func (p program) start(ctx context.Context, dir string, number int) (*process, e
 	return one, nil
 }
 
-// awaitReady asks as the kubelet would.
+// awaitReady probes as the kubelet would.
 func (p *process) awaitReady(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -104,7 +104,7 @@ func ask(ctx context.Context, url string) error {
 	return nil
 }
 
-// stop asks it to end, which it must within its grace and with exit code 0.
+// stop asks it to end, which it must within its grace period and with exit code 0.
 func (p *process) stop(grace time.Duration) error {
 	select {
 	case <-p.ended:
@@ -127,7 +127,7 @@ func (p *process) stop(grace time.Duration) error {
 	return nil
 }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

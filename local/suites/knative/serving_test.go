@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// idleAfter is how long a process lives after its last request: Knative's takes 60 s and 30 s more.
+	// idleAfter is how long a process lives after its last request: with Knative 60 s and 30 s more.
 	idleAfter = 1500 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
-	// mostReplicas bounds max-scale: all of them share this machine.
+	// mostReplicas bounds max-scale, because all replicas share this machine.
 	mostReplicas = 2
-	// softTarget is how many requests a replica has before another one is started, where none is said to be a limit.
+	// softTarget is how many requests a replica has before another one is started, if no limit is set.
 	softTarget = 20
 )
 
-// service is a Knative Service: its address starts processes when requests come and stops those that nobody needs. A
-// process is told to stop when it gets no more requests; those it has, it must still answer.
+// service is a Knative Service: its address starts processes when requests come and stops idle ones. A process is
+// asked to stop when it gets no more requests; it must still answer those that it has.
 type service struct {
 	name     string
 	program  program
 	min, max int
-	limit    int // of requests to one process; 0: none
+	limit    int // concurrent requests of one process; 0: no limit
 	dir      string
 	mishaps  *mishaps
 	complain func(error)
@@ -37,7 +37,7 @@ type service struct {
 
 	mu       sync.Mutex
 	replicas []*replica
-	coming   chan struct{} // closed when the process that is being started is there, or is not; nil: none is
+	coming   chan struct{} // closed when the start of a process has succeeded or failed; nil: none is starting
 	started  int           // processes, ever
 	opened   bool
 	closed   bool
@@ -78,8 +78,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// seat gives a process that has room for a request. One that is told to stop keeps those that it works on; who waits
-// for it goes elsewhere, as Knative's queue-proxy lets nobody wait for who is gone.
+// seat returns a process that has room for a request. A stopping process keeps the requests that it works on;
+// requests that wait for it go elsewhere, as Knative's queue-proxy lets no request wait for a stopped process.
 func (s *service) seat(ctx context.Context) (to *replica, leave func(), err error) {
 	for {
 		to, err := s.acquire(ctx)
@@ -101,14 +101,14 @@ func (s *service) seat(ctx context.Context) (to *replica, leave func(), err erro
 	}
 }
 
-// open lets requests in: it is known what they start.
+// open admits requests: from now on it is known what they start.
 func (s *service) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened = true
 }
 
-// acquire gives the process that has least to do; with none, or too few, one is started.
+// acquire returns the least busy process; if there is none, or too few, one is started.
 func (s *service) acquire(ctx context.Context) (*replica, error) {
 	for {
 		s.mu.Lock()
@@ -144,7 +144,7 @@ func (s *service) acquire(ctx context.Context) (*replica, error) {
 	}
 }
 
-// scaleUp starts one process more, if none is on its way. The lock is held.
+// scaleUp starts one more process, unless one is starting. The lock is held.
 func (s *service) scaleUp() {
 	if s.coming != nil {
 		return
@@ -161,7 +161,7 @@ func (s *service) scaleUp() {
 		if err != nil {
 			if s.ctx.Err() == nil {
 				s.complain(err)
-				s.closed = true // or each request would start another
+				s.closed = true // otherwise each request would start another
 			}
 			return
 		}
@@ -180,7 +180,7 @@ func (s *service) release(r *replica) {
 	r.used = time.Now()
 }
 
-// scale stops what is idle, and sometimes what is not, until ctx ends.
+// scale stops idle processes, and sometimes busy ones, until ctx ends.
 func (s *service) scale(ctx context.Context) {
 	for pause(ctx, lookEvery) {
 		s.mu.Lock()
@@ -197,7 +197,7 @@ func (s *service) scale(ctx context.Context) {
 	}
 }
 
-// retire gives a process no more requests and stops it. The lock is held.
+// retire stops a process, which gets no more requests. The lock is held.
 func (s *service) retire(r *replica) {
 	s.replicas = slices.DeleteFunc(s.replicas, func(other *replica) bool { return other == r })
 	close(r.gone)
@@ -208,7 +208,7 @@ func (s *service) retire(r *replica) {
 	})
 }
 
-// close stops all.
+// close stops all processes.
 func (s *service) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -219,7 +219,7 @@ func (s *service) close() {
 	s.stopping.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range slices.Clone(s.replicas) { // one that came meanwhile
+	for _, r := range slices.Clone(s.replicas) { // also one that was started meanwhile
 		s.retire(r)
 	}
 	s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *service) close() {
 	s.mu.Lock()
 }
 
-// starts is how many processes there have been.
+// starts returns how many processes were started.
 func (s *service) starts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// kafkaSink is a KafkaSink: each event that comes by HTTP becomes a record of its topic, in binary mode, keyed by its
-// partitionkey. The client's partitioner is that of Kafka's own producers.
+// kafkaSink is a KafkaSink: each event that it receives by HTTP becomes a record of its topic, in binary mode, keyed
+// by its partitionkey. The client's partitioner is that of Kafka's own producers.
 type kafkaSink struct {
 	topic  string
 	client *kgo.Client

@@ -14,9 +14,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// A Broker that was slow for half a minute got several times its load for minutes: 2,488 run-job records for
-// 883 attempts. Here its ingress takes 5 to 15 s for each event, all the time, so that most attempts are heard of only
-// after a lease. The watchdog then asks once, and again only where the attempt stays unheard of for long.
+// With a Broker that was slow for half a minute, the load was several times higher for minutes: 2,488 run-job records
+// for 883 attempts. Here its ingress takes 5 to 15 s for each event, all the time, so that most statuses arrive only
+// after a lease. The watchdog then asks once, and again only if there is no sign of the attempt for long.
 func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
@@ -42,7 +42,7 @@ func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	orders := h.ordersOf(ctx)
-	often := map[int]int{} // how many attempts were ordered so often
+	often := map[int]int{} // the number of attempts, by how often they were ordered
 	for _, job := range ended {
 		times := orders[jobevent.RunID(uuid.MustParse(job.JobID), 1)]
 		often[times]++
@@ -53,14 +53,14 @@ func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	t.Logf("%d jobs took %s; attempts by their run-job records: %v; events: %v", jobs, time.Since(began).Round(time.Second), often, h.broker.taken)
 }
 
-// ordersMost is how often the one attempt of a job may be ordered at most: once, and again whenever nothing was heard
-// of it for a lease of 15 s. The second question comes no sooner than 0.8 leases after the first, and each later one
-// after twice the time.
+// ordersMost returns how often the one attempt of a job may be ordered at most: once, and again whenever there was no
+// sign of it for a lease of 15 s. The second question comes no sooner than 0.8 leases after the first, and each later
+// one after twice the time.
 func ordersMost(job *client.Job) int {
 	most := 1
 	for n := 1; n < len(job.History); n++ {
-		unheard := job.History[n].At.Sub(job.History[n-1].At)
-		for after, next := 15*time.Second, 12*time.Second; unheard >= after; after, next = after+next, 2*next {
+		silence := job.History[n].At.Sub(job.History[n-1].At)
+		for after, next := 15*time.Second, 12*time.Second; silence >= after; after, next = after+next, 2*next {
 			most++
 		}
 	}
@@ -77,7 +77,7 @@ func (h *fixture) ordersOf(ctx context.Context) map[string]int {
 	defer kafka.Close()
 	orders := map[string]int{}
 	for {
-		soon, cancel := context.WithTimeout(ctx, 2*time.Second) // after all of the topic comes nothing
+		soon, cancel := context.WithTimeout(ctx, 2*time.Second) // the read at the end of the topic blocks
 		fetched := kafka.PollFetches(soon)
 		cancel()
 		if fetched.NumRecords() == 0 {

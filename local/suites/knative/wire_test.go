@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 )
 
-// failure is a request that did not do; without a status there was no answer.
+// failure is a failed request; without a status there was no answer.
 type failure struct {
 	status int
 	text   string
@@ -48,7 +48,7 @@ func readEvent(r *http.Request) (event.Event, error) {
 	return httpevent.Binary(r.Header, body)
 }
 
-// pause waits and reports whether ctx still lives.
+// pause waits, and returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -60,7 +60,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// escapeHeaders encodes what must not stand in a header as it is, as CloudEvents' HTTP binding says.
+// escapeHeaders encodes characters that a header must not contain, as CloudEvents' HTTP binding requires.
 func escapeHeaders(header http.Header) {
 	for name, values := range header {
 		if !strings.HasPrefix(name, httpevent.HeaderPrefix) {

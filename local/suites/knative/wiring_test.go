@@ -35,7 +35,7 @@ import (
 
 var binaries = flag.String("knative.bin", "", "the folder of the functions' binaries; empty: this test's own is all of them")
 
-// functionEnv makes this binary a function's process: its value says which.
+// functionEnv makes this binary the process of the function that it names.
 const functionEnv = "KNATIVETEST_FUNCTION"
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m, kafkatest.IgnoreSarama())
 }
 
-// commandOf is a function's program, with an environment that has nothing of ours.
+// commandOf returns a function's program, with an environment without this process's settings.
 func commandOf(function string) (*exec.Cmd, error) {
 	if *binaries != "" {
 		return exec.Command(filepath.Join(*binaries, function)), nil
@@ -65,7 +65,7 @@ func commandOf(function string) (*exec.Cmd, error) {
 
 type wiring = func(context.Context, *funchost.Env) (funchost.Function, error)
 
-// wirings are what each functions/<name>/cmd does.
+// wirings are the wirings of each functions/<name>/cmd.
 var wirings = map[string]wiring{
 	gateway.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {
 		var cfg gateway.Config

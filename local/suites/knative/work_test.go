@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// calling is the body of a job that calls the outside; more is added to it.
+// calling returns the body of a job that calls outside; more is added to it.
 func (h *fixture) calling(o *outside, fails int, data any, more map[string]any) []byte {
 	job := map[string]any{
 		"jobType": "FUNCTION", "callbackUrl": o.url + "/ended", "maxRetryCount": 3,
@@ -56,7 +56,7 @@ func (h *fixture) end(ctx context.Context, id, status string, attempts int) (*cl
 	}
 }
 
-// manyJobs run once an attempt, whatever the broker does, and each end is told.
+// manyJobs: each attempt runs once, whatever the broker does, and each end is delivered.
 func manyJobs(ctx context.Context, h *fixture, o *outside) error {
 	var jobs errgroup.Group
 	for n := range 30 {
@@ -76,7 +76,7 @@ func manyJobs(ctx context.Context, h *fixture, o *outside) error {
 	return jobs.Wait()
 }
 
-// largestJob goes both ways: half a MiB in, and what it answers is as large as an output may be.
+// largestJob: a job with half a MiB of data returns the largest output.
 func largestJob(ctx context.Context, h *fixture, o *outside) error {
 	half := strings.Repeat("a", 200<<10)
 	job, err := h.ending(ctx, h.calling(o, 0, half, map[string]any{"tags": []string{"large"}}), "COMPLETED", 1)
@@ -93,7 +93,7 @@ func largestJob(ctx context.Context, h *fixture, o *outside) error {
 	return err
 }
 
-// ordered jobs of one key run one after another.
+// ordered: jobs of one key run one after another.
 func ordered(ctx context.Context, h *fixture, o *outside) error {
 	var ids []string
 	for n := range 5 {
@@ -114,7 +114,7 @@ func ordered(ctx context.Context, h *fixture, o *outside) error {
 	return nil
 }
 
-// chained jobs run one after the other they wait for.
+// chained: each job runs after its dependency.
 func chained(ctx context.Context, h *fixture, o *outside) error {
 	first, err := h.api.SubmitJSON(ctx, h.calling(o, 1, 0, nil))
 	if err != nil {
@@ -132,7 +132,7 @@ func chained(ctx context.Context, h *fixture, o *outside) error {
 	return nil
 }
 
-// cancelled is a job that runs, then is ended, retried, ended again and deleted.
+// cancelled: a job runs, is cancelled, retried, cancelled again and deleted.
 func cancelled(ctx context.Context, h *fixture, _ *outside) error {
 	sleeps := []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "SLEEP", "durationMs": 60000}]}}`)
 	accepted, err := h.api.SubmitJSON(ctx, sleeps)
@@ -171,7 +171,7 @@ func cancelled(ctx context.Context, h *fixture, _ *outside) error {
 	}
 }
 
-// see looks at a job until it is as it should be.
+// see reads a job until as returns true.
 func (h *fixture) see(ctx context.Context, id string, as func(*client.Job) bool) error {
 	for {
 		job, err := h.api.Get(ctx, id, 0)
@@ -187,12 +187,12 @@ func (h *fixture) see(ctx context.Context, id string, as func(*client.Job) bool)
 	}
 }
 
-// controlled is a pause of a type and its end, each of which the scheduler comes to hear of.
+// controlled: a pause of a type and its end both reach the scheduler.
 func controlled(ctx context.Context, h *fixture, _ *outside) error {
 	for _, verb := range []string{"pause", "resume"} {
 		var now struct{ Applied bool }
 		_, err := h.api.Do(ctx, http.MethodPost, "/api/controls/type/PAUSED/"+verb, "", nil, &now)
-		for err == nil && !now.Applied && pause(ctx, 50*time.Millisecond) { // who asked was told so when the gateway went
+		for err == nil && !now.Applied && pause(ctx, 50*time.Millisecond) { // a stopping gateway answers before the change is applied
 			_, err = h.api.Do(ctx, http.MethodGet, "/api/controls/type/PAUSED", "", nil, &now)
 		}
 		if err != nil || !now.Applied {
@@ -202,7 +202,7 @@ func controlled(ctx context.Context, h *fixture, _ *outside) error {
 	return nil
 }
 
-// scheduled is a schedule that makes a job each second.
+// scheduled: a schedule makes a job each second.
 func scheduled(ctx context.Context, h *fixture, o *outside) error {
 	var job map[string]any
 	if err := json.Unmarshal(h.calling(o, 0, 0, map[string]any{"tags": []string{"tick"}}), &job); err != nil {
@@ -231,7 +231,7 @@ func scheduled(ctx context.Context, h *fixture, o *outside) error {
 	}
 }
 
-// operated are jobs that an operation cancels.
+// operated: an operation cancels jobs.
 func operated(ctx context.Context, h *fixture, _ *outside) error {
 	later := `{"jobType": "SIMULATION", "delayMs": 600000, "tags": ["later"], "payload": {"steps": [{"type": "LOG", "message": "no"}]}}`
 	for range 10 {
@@ -239,7 +239,7 @@ func operated(ctx context.Context, h *fixture, _ *outside) error {
 		if err != nil {
 			return err
 		}
-		// A command that overtakes its job is said again by reconcile, ten seconds later.
+		// A command that overtakes its job is published again by reconcile, ten seconds later.
 		if err := h.see(ctx, accepted.JobID, func(job *client.Job) bool { return job.Version > 0 }); err != nil {
 			return err
 		}

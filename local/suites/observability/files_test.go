@@ -15,7 +15,7 @@ import (
 
 const infra = "../../../infra"
 
-// rule is one of rules.yml or alerts.yml.
+// rule is a rule of rules.yml or alerts.yml.
 type rule struct {
 	Record, Alert, Expr string
 	Labels, Annotations map[string]string
@@ -79,7 +79,7 @@ var (
 	quoted        = regexp.MustCompile("`([a-z_0-9]+)`")
 )
 
-// documented are the metrics of docs/observability.md, with their labels.
+// documented returns the metrics of docs/observability.md, with their labels.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	metrics := map[string][]string{}
@@ -99,10 +99,10 @@ func documented(t *testing.T) map[string][]string {
 	return metrics
 }
 
-// metricName finds the metrics of a query: ours, and what is recorded of them.
+// metricName finds JobWeaver's metrics in a query, and the recorded ones.
 var metricName = regexp.MustCompile(`[a-z_]+:jobweaver_\w+:\w+|\bjobweaver_[a-z_0-9]+\b`)
 
-func TestQueriesAskForMetricsThatThereAre(t *testing.T) {
+func TestQueriesUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	metrics, recorded := documented(t), map[string]bool{}
 	for _, r := range rulesOf(t, "rules.yml") {
@@ -153,12 +153,12 @@ func TestEachAlertHasARunbookAndIsTestedBothWays(t *testing.T) {
 	}
 	for _, section := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(runbooks, -1) {
 		if !alerts[section[1]] {
-			t.Errorf("the runbook of %s is nobody's", section[1])
+			t.Errorf("the runbook of %s has no alert", section[1])
 		}
 	}
 }
 
-// tested are the alerts that alerts_test.yml has fire, and has not.
+// tested returns the alerts that alerts_test.yml expects to fire, and not to fire.
 func tested(t *testing.T) (fires, rests map[string]bool) {
 	t.Helper()
 	var file struct {
@@ -180,7 +180,7 @@ func tested(t *testing.T) (fires, rests map[string]bool) {
 	return fires, rests
 }
 
-// Whoever adds a function adds it to what is scraped.
+// A new function must be added to the scrape configuration.
 func TestEachFunctionIsScraped(t *testing.T) {
 	t.Parallel()
 	var config struct {

@@ -24,13 +24,13 @@ import (
 
 var withInstallation = flag.Bool("observability.run", false, "ask a real Prometheus about a fixture that runs (needs prometheus)")
 
-// patience is how long a query may be without an answer: counters have to rise between two scrapes, and the jobs are
-// counted every ten seconds.
+// patience bounds the wait for a query's first answer: counters must rise between two scrapes, and jobs are counted
+// every ten seconds.
 const patience = 60 * time.Second
 
-// mayBeEmpty are the selectors that nothing of a fixture that is well answers to, and why.
+// mayBeEmpty lists selectors that return nothing on a healthy fixture, with the reason.
 var mayBeEmpty = map[string]string{
-	"jobweaver_events_refused_total":              "nothing that is said here is refused for good",
+	"jobweaver_events_refused_total":              "no event of this test is refused for good",
 	`jobweaver_http_requests_total{code=~"5.."}`:  "nothing here fails",
 	"function:jobweaver_http_errors:ratio_rate5m": "likewise",
 
@@ -51,12 +51,12 @@ var mayBeEmpty = map[string]string{
 	"jobweaver_pull_results_refused_total":          "likewise",
 }
 
-// The one fixture that there is: its metrics are the process's.
+// There is one fixture, because metrics belong to the process.
 func TestEveryQueryAnswersOnAnInstallationThatRuns(t *testing.T) {
 	if !*withInstallation {
 		t.Skip("needs -observability.run")
 	}
-	t.Setenv("LEASE", "3s") // so that one runs out
+	t.Setenv("LEASE", "3s") // so that a lease expires
 	o := dev.Options{
 		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default", "nobody"}, WorkerQueues: []string{"default"},
 		Out: io.Discard,
@@ -83,7 +83,7 @@ func TestEveryQueryAnswersOnAnInstallationThatRuns(t *testing.T) {
 	}
 }
 
-// busy submits jobs of all fates until ctx ends.
+// busy submits jobs with all outcomes until ctx ends.
 func busy(ctx context.Context, c *client.Client) error {
 	var calls atomic.Int64
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -127,13 +127,13 @@ func busy(ctx context.Context, c *client.Client) error {
 	}
 }
 
-// look asks everything that dashboards and rules ask.
+// look runs all queries of dashboards and rules.
 func look(ctx context.Context, t *testing.T, p prometheus) {
 	if left := p.awaitAll(ctx, []string{"up == 1"}); len(left) > 0 {
 		t.Errorf("the fixture is not scraped: %v", left)
 		return
 	}
-	asked := map[string]string{} // by query, who asks it first
+	asked := map[string]string{} // by query, where it is used first
 	ask := func(who, expr string) {
 		if asked[expr] == "" && mayBeEmpty[expr] == "" {
 			asked[expr] = who
@@ -150,7 +150,7 @@ func look(ctx context.Context, t *testing.T, p prometheus) {
 			ask("rules.yml: "+r.Record, r.Record)
 		}
 	}
-	// An alert's query answers when something is wrong; what it looks at has to be there all the time.
+	// An alert's query returns a result only when something is wrong, but its selectors must always return one.
 	for _, r := range rulesOf(t, "alerts.yml") {
 		for _, selector := range selectors.FindAllString(r.Expr, -1) {
 			ask("alerts.yml: "+r.Alert, selector)
@@ -167,7 +167,7 @@ func look(ctx context.Context, t *testing.T, p prometheus) {
 	t.Logf("%d queries were asked", len(asked))
 }
 
-// selectors are the metrics of a query with their matchers.
+// selectors finds the metrics of a query with their matchers.
 var selectors = regexp.MustCompile(`(?:[a-z_]+:jobweaver_\w+:\w+|\bjobweaver_[a-z_0-9]+\b|\bprocess_start_time_seconds\b|\bup\b)(?:\{[^}]*\})?`)
 
 func empty(expr string) bool {
@@ -205,7 +205,7 @@ var (
 	labelName  = regexp.MustCompile(`(\w+)="`)
 )
 
-// compare holds what the fixture tells against what is documented of it.
+// compare compares the metrics of the fixture with the documented ones.
 func compare(t *testing.T, metrics string) {
 	t.Helper()
 	pages, seen := documented(t), map[string]bool{}
@@ -221,7 +221,7 @@ func compare(t *testing.T, metrics string) {
 	}
 	for name := range pages {
 		if !seen[name] && mayBeEmpty[name] == "" {
-			t.Errorf("nothing tells %s, which docs/observability.md has", name)
+			t.Errorf("no process exports %s, which docs/observability.md has", name)
 		}
 	}
 	for _, line := range seriesLine.FindAllStringSubmatch(metrics, -1) {

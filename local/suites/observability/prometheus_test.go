@@ -19,11 +19,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// prometheus is a real one, on a port of its own.
+// prometheus is a real Prometheus server, on a port of its own.
 type prometheus struct{ url string }
 
-// startPrometheus has one scrape a fixture every second, by our configuration but for where the fixture is, how often, and
-// where the rules are. It needs prometheus on the PATH.
+// startPrometheus starts a server that scrapes a fixture every second, with the repository's configuration except for
+// the address, the interval and the path of the rules. It needs prometheus on the PATH.
 func startPrometheus(t *testing.T, fixture string) prometheus {
 	t.Helper()
 	binary, err := exec.LookPath("prometheus")
@@ -49,7 +49,7 @@ func startPrometheus(t *testing.T, fixture string) prometheus {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("prometheus said\n%s", text)
+			t.Logf("output of prometheus\n%s", text)
 		}
 		_ = log.Close()
 	})
@@ -80,11 +80,11 @@ func configFor(t *testing.T, fixture string) []byte {
 	scrapes, _ := config["scrape_configs"].([]any)
 	for i := range scrapes {
 		scrape, _ := scrapes[i].(map[string]any)
-		delete(scrape, "authorization") // this fixture has its door open
+		delete(scrape, "authorization") // this fixture needs no authentication
 		delete(scrape, "dns_sd_configs")
 		scrape["static_configs"] = []any{map[string]any{"targets": []string{fixture}}}
 	}
-	config["scrape_configs"] = scrapes[:1] // it is all functions in one
+	config["scrape_configs"] = scrapes[:1] // one process runs all functions
 	text, err := yaml.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func configFor(t *testing.T, fixture string) []byte {
 	return text
 }
 
-// ask runs a query and says how many series answer.
+// ask runs a query and returns how many series it has.
 func (p prometheus) ask(ctx context.Context, expr string) (series int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/api/v1/query?query="+url.QueryEscape(expr), nil)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p prometheus) ask(ctx context.Context, expr string) (series int, err error
 	return series, nil
 }
 
-// awaitAll asks until everything is answered, or ctx ends; what is not is left, with why.
+// awaitAll repeats the queries until all have results or ctx ends; left are the others, with the reason.
 func (p prometheus) awaitAll(ctx context.Context, exprs []string) (left map[string]error) {
 	left = map[string]error{}
 	for _, expr := range exprs {

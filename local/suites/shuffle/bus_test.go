@@ -11,29 +11,29 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// bus stands for Kafka: a log for each partition, and readers with a place in each.
+// bus stands for Kafka: a log for each partition, and readers with a position in each.
 type bus struct {
 	partitions map[string]int32
 	logs       map[place][]event.Event
 	readers    []*reader
-	said       map[string]int // how often, by event id
-	mishaps    map[string]int // so that runs without any are no proof
-	rnd        *rand.Rand     // how events are put together in such of version 2; nil: none is
+	published  map[string]int // how often, by event id
+	mishaps    map[string]int // by kind, since a run without any proves nothing
+	rnd        *rand.Rand     // packs items into events of version 2; nil: version 1 only
 }
 
 const (
-	acceptedNotSaid     = "accepted and not said"
-	heardAgain          = "heard again"
-	killedBeforePublish = "killed before it had published"
-	settledNotSaid      = "settled and not said"
-	workerFrozen        = "worker frozen"
-	workerKilled        = "worker killed"
-	outcomeRefused      = "outcome refused"
-	wiped               = "wiped"
-	packedTogether      = "said together with others"
-	killedBetweenItems  = "killed when some items of an event were handled"
-	calledBackEarly     = "called back before the API had heard that it waits"
-	callbackRefused     = "called back when it was over"
+	acceptedNotPublished = "accepted and not published"
+	deliveredAgain       = "delivered again"
+	killedBeforePublish  = "killed before it had published"
+	settledNotPublished  = "settled and not published"
+	workerFrozen         = "worker frozen"
+	workerKilled         = "worker killed"
+	outcomeRefused       = "outcome refused"
+	wiped                = "wiped"
+	packedTogether       = "published together with others"
+	killedBetweenItems   = "killed when some items of an event were handled"
+	calledBackEarly      = "called back before the API had received that it waits"
+	callbackRefused      = "called back when it was over"
 )
 
 type place struct {
@@ -48,14 +48,14 @@ type reader struct {
 	handle funchost.Handle
 
 	next   map[place]int
-	again  []event.Event // heard once, to be heard once more
+	again  []event.Event // delivered once, to be delivered again
 	undone []event.Event // handled, but the process was killed before it could publish and acknowledge
 }
 
 func newBus() *bus {
 	b := &bus{
 		partitions: map[string]int32{}, logs: map[place][]event.Event{},
-		said: map[string]int{}, mishaps: map[string]int{},
+		published: map[string]int{}, mishaps: map[string]int{},
 	}
 	for _, topic := range jobevent.Topics(nil) {
 		b.partitions[topic.Name] = topic.Partitions
@@ -67,11 +67,11 @@ func (b *bus) read(name string, handle funchost.Handle, topics ...string) {
 	b.readers = append(b.readers, &reader{name: name, topics: topics, handle: handle, next: map[place]int{}})
 }
 
-// say puts items into events, and these where Kafka would.
-func (b *bus) say(t *testing.T, items []jobevent.Item) {
+// publish packs items into events, and appends these to the partitions that Kafka would choose.
+func (b *bus) publish(t *testing.T, items []jobevent.Item) {
 	t.Helper()
 	for _, it := range items {
-		b.said[it.ID()]++
+		b.published[it.ID()]++
 	}
 	for _, e := range b.packed(items) {
 		topic, err := jobevent.TopicOf(e)
@@ -84,7 +84,7 @@ func (b *bus) say(t *testing.T, items []jobevent.Item) {
 	}
 }
 
-// packed puts some items into events of version 2, and others into such of version 1.
+// packed puts some items into events of version 2, and others into events of version 1.
 func (b *bus) packed(items []jobevent.Item) (all []event.Event) {
 	if b.rnd == nil {
 		all, _ = jobevent.Events(items)
@@ -106,7 +106,7 @@ func (b *bus) packed(items []jobevent.Item) (all []event.Event) {
 	return all
 }
 
-// unpacked are the items of events, as a function's host hands them over.
+// unpacked returns the items of events, as a function's host passes them on.
 func unpacked(t *testing.T, events []event.Event) (all []jobevent.Item) {
 	t.Helper()
 	for _, e := range events {
@@ -124,7 +124,7 @@ func unpacked(t *testing.T, events []event.Event) (all []jobevent.Item) {
 	return all
 }
 
-// fresh are the partitions with something that the reader has not heard, in one order for one seed.
+// fresh returns the partitions with events that are new to the reader, in the same order for the same seed.
 func (b *bus) fresh(r *reader) (places []place) {
 	for _, topic := range r.topics {
 		for p := range b.partitions[topic] {
@@ -147,16 +147,15 @@ func (b *bus) inOrder(t *testing.T) bool {
 		for _, at := range b.fresh(r) {
 			e := b.logs[at][r.next[at]]
 			r.next[at]++
-			b.say(t, r.call(t, unpacked(t, []event.Event{e})))
+			b.publish(t, r.call(t, unpacked(t, []event.Event{e})))
 			return true
 		}
 	}
 	return false
 }
 
-// shuffled delivers a batch to some reader. What is new to it comes in the order of its partition; what
-// it has heard comes once more, whenever. Sometimes what the reader says is lost, and the batch comes
-// again later, with more behind it.
+// shuffled delivers a batch to some reader. New events come in the order of their partition; delivered ones come
+// again at any time. Sometimes the reader's results are lost, and the batch comes again later, with more behind it.
 func (b *bus) shuffled(t *testing.T, rnd *rand.Rand) bool {
 	t.Helper()
 	var ready []*reader
@@ -175,28 +174,28 @@ func (b *bus) shuffled(t *testing.T, rnd *rand.Rand) bool {
 		batch = append(batch, b.draw(r, rnd)...)
 	}
 	if items := unpacked(t, batch); len(items) > len(batch) && rnd.IntN(4) == 0 {
-		b.mishaps[killedBetweenItems]++ // any of them may have been handled, in any order
+		b.mishaps[killedBetweenItems]++ // any of the items may have been handled, in any order
 		rnd.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
-		b.say(t, part(r.call(t, items[:rnd.IntN(len(items))]), rnd))
+		b.publish(t, part(r.call(t, items[:rnd.IntN(len(items))]), rnd))
 		r.undone = batch
 		return true
 	}
-	say := r.call(t, unpacked(t, batch))
+	items := r.call(t, unpacked(t, batch))
 	if rnd.IntN(6) == 0 {
 		b.mishaps[killedBeforePublish]++
-		b.say(t, part(say, rnd))
+		b.publish(t, part(items, rnd))
 		r.undone = batch
 		return true
 	}
-	b.say(t, say)
+	b.publish(t, items)
 	return true
 }
 
-// part is what a process may have published when it is killed: any of the others, and statuses only
-// after all of these.
-func part(say []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
+// part returns what a killed process may have published: any of the other items, and statuses only after all of
+// these.
+func part(items []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
 	isStatus := func(e jobevent.Item) bool { return e.Type() == jobevent.TypeStatus }
-	others := slices.DeleteFunc(slices.Clone(say), isStatus)
+	others := slices.DeleteFunc(slices.Clone(items), isStatus)
 	for _, e := range others {
 		if rnd.IntN(2) == 0 {
 			kept = append(kept, e)
@@ -205,7 +204,7 @@ func part(say []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
 	if len(kept) < len(others) || rnd.IntN(2) == 0 {
 		return kept
 	}
-	for _, e := range say {
+	for _, e := range items {
 		if isStatus(e) && rnd.IntN(2) == 0 {
 			kept = append(kept, e)
 		}
@@ -213,7 +212,7 @@ func part(say []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
 	return kept
 }
 
-// wipe loses all that not everybody has heard, as a broker does whose disk is gone.
+// wipe deletes all events that not all readers have received, as a broker does that loses its disk.
 func (b *bus) wipe() {
 	b.mishaps[wiped]++
 	clear(b.logs)
@@ -233,7 +232,7 @@ func (b *bus) draw(r *reader, rnd *rand.Rand) []event.Event {
 		r.again = append(r.again, e)
 		return []event.Event{e}
 	case len(r.again) > 0:
-		b.mishaps[heardAgain]++
+		b.mishaps[deliveredAgain]++
 		i := rnd.IntN(len(r.again))
 		e := r.again[i]
 		r.again = slices.Delete(r.again, i, i+1)
@@ -242,39 +241,39 @@ func (b *bus) draw(r *reader, rnd *rand.Rand) []event.Event {
 	return nil
 }
 
-// call hands over a batch and checks what must hold of every answer.
+// call passes a batch to the handler and checks the conditions that hold for every result.
 func (r *reader) call(t *testing.T, batch []jobevent.Item) []jobevent.Item {
 	t.Helper()
 	if len(batch) == 0 {
 		return nil
 	}
-	say, err := r.handle(t.Context(), batch)
+	items, err := r.handle(t.Context(), batch)
 	if err != nil {
 		t.Fatalf("%s refuses %v: %v", r.name, ids(batch), err)
 	}
-	checkOrder(t, r.name, say)
-	return say
+	checkOrder(t, r.name, items)
+	return items
 }
 
-// checkOrder: of a job's version the status comes last, and of a failed job it comes with a dead letter.
-func checkOrder(t *testing.T, who string, say []jobevent.Item) {
+// checkOrder: of a job's version the status comes last, and the status of a failed job comes with a dead letter.
+func checkOrder(t *testing.T, who string, items []jobevent.Item) {
 	t.Helper()
-	told, buried := map[string]bool{}, map[string]bool{}
-	for _, e := range say {
+	more, buried := map[string]bool{}, map[string]bool{}
+	for _, e := range items {
 		switch e.Type() {
 		case jobevent.TypeStatus:
-			told[e.Subject()] = true
+			more[e.Subject()] = true
 			status, err := jobevent.Decode[jobevent.Status](e)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if status.Status == "FAILED" && !buried[e.Subject()] {
-				t.Fatalf("%s says that %s has failed, and no dead letter before: %v", who, e.Subject(), ids(say))
+				t.Fatalf("%s publishes that %s has failed without a dead letter before: %v", who, e.Subject(), ids(items))
 			}
 		case jobevent.TypeDeadLettered:
 			buried[e.Subject()] = true
-			if told[e.Subject()] {
-				t.Fatalf("%s says the status of %s before its dead letter: %v", who, e.Subject(), ids(say))
+			if more[e.Subject()] {
+				t.Fatalf("%s publishes the status of %s before its dead letter: %v", who, e.Subject(), ids(items))
 			}
 		}
 	}
@@ -288,12 +287,12 @@ func ids(events []jobevent.Item) []string {
 	return names
 }
 
-// check is for what says events by itself.
-func check(t *testing.T, who string, say []jobevent.Item, err error) []jobevent.Item {
+// check checks what a function publishes by its clock.
+func check(t *testing.T, who string, items []jobevent.Item, err error) []jobevent.Item {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%s: %v", who, err)
 	}
-	checkOrder(t, who, say)
-	return say
+	checkOrder(t, who, items)
+	return items
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// callBack has the outside systems say what became of attempts, each once. What the gateway says of it is lost where
-// lose says so.
+// callBack makes the outside systems report the outcome of each attempt once. If lose returns true, the gateway's
+// event is lost.
 func (h *fixture) callBack(lose func() bool) {
 	h.t.Helper()
 	for _, id := range h.ids {
 		j := h.jobs[id]
-		if len(j.says) == 0 {
+		if len(j.reports) == 0 {
 			continue
 		}
 		shown := h.look(id)
@@ -54,11 +54,11 @@ func (h *fixture) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
 			n++
 		}
 	}
-	said := apibody.Callback{JobID: id, Attempt: attempt, Status: j.says[min(n, len(j.says)-1)], Retryable: true}
-	if said.Status == apibody.CallbackFailed {
-		said.ErrorCode, said.Message = "TEST", "no"
+	reported := apibody.Callback{JobID: id, Attempt: attempt, Status: j.reports[min(n, len(j.reports)-1)], Retryable: true}
+	if reported.Status == apibody.CallbackFailed {
+		reported.ErrorCode, reported.Message = "TEST", "no"
 	}
-	taken, err := h.api.Callbacks.Keep(h.t.Context(), said, "")
+	taken, err := h.api.Callbacks.Keep(h.t.Context(), reported, "")
 	if refused := (*callbackstore.RefusedError)(nil); errors.As(err, &refused) && j.early {
 		h.mishaps[callbackRefused]++
 		j.calledBack[attempt] = ""
@@ -72,7 +72,7 @@ func (h *fixture) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
 	h.gateway(e, err, lose)
 }
 
-// lastStarted is the newest attempt of which an outside system can know; 0: none.
+// lastStarted returns the newest attempt that an outside system can know; 0: none.
 func (ws *workers) lastStarted(id uuid.UUID) (last int) {
 	for key := range ws.started {
 		if key.JobID == id {
@@ -82,7 +82,8 @@ func (ws *workers) lastStarted(id uuid.UUID) (last int) {
 	return last
 }
 
-// checkCallbacks: what was taken has ended its attempt, unless its worker had lost it or let it go before, and is done with.
+// checkCallbacks: an accepted callback has ended its attempt, unless its worker had lost or released the attempt
+// before.
 func (h *fixture) checkCallbacks() {
 	h.t.Helper()
 	for id, j := range h.jobs {
@@ -94,7 +95,7 @@ func (h *fixture) checkCallbacks() {
 		}
 		for attempt, kind := range j.calledBack {
 			is := jobstate.Kind(ended[attempt].Outcome)
-			wasLost := j.early && byChance(ended[attempt]) // after it had called, and before it had reported its start
+			wasLost := j.early && byChance(ended[attempt]) // after the call, and before it reported its start
 			if kind != "" && is != kind && !wasLost {
 				h.t.Errorf("attempt %d of a job that %s was called back as %s, and is %s", attempt, j.name, kind, is)
 			}
@@ -110,9 +111,8 @@ func (h *fixture) checkCallbacks() {
 	}
 }
 
-// TestWhatWasTakenOfACancelAndACallbackCounts has both come at once, and nothing of what is said about it heard before
-// the broker is wiped.
-func TestWhatWasTakenOfACancelAndACallbackCounts(t *testing.T) {
+// A cancel and a callback come at the same time, and the broker is wiped before anything about them is consumed.
+func TestAnAcceptedCancelAndCallbackCountAfterAWipe(t *testing.T) {
 	t.Parallel()
 	const jobs = 500
 	rnd := rand.New(rand.NewPCG(1, 0))
@@ -139,14 +139,14 @@ func TestWhatWasTakenOfACancelAndACallbackCounts(t *testing.T) {
 	h.checkCallbacks()
 }
 
-// race has a cancel and a callback come at once, and gives the status in which the job must end.
+// race submits a cancel and a callback at the same time, and returns the status in which the job must end.
 func (h *fixture) race(id uuid.UUID) jobstate.Status {
 	h.t.Helper()
 	var callback, cancel error
 	var both errgroup.Group
 	both.Go(func() error {
-		said := apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackCompleted, Output: []byte(`{"a":1}`)}
-		_, callback = h.api.Callbacks.Keep(h.t.Context(), said, "")
+		reported := apibody.Callback{JobID: id, Attempt: 1, Status: apibody.CallbackCompleted, Output: []byte(`{"a":1}`)}
+		_, callback = h.api.Callbacks.Keep(h.t.Context(), reported, "")
 		return nil
 	})
 	both.Go(func() error {
@@ -174,13 +174,13 @@ func (h *fixture) count(where string) (n int) {
 	return n
 }
 
-// until delivers and works until that holds.
+// until delivers events until holds returns true.
 func (h *fixture) until(what string, rnd *rand.Rand, holds func() bool) {
 	h.t.Helper()
 	for range 20_000 {
-		h.say(h.t, h.workers.fill())
-		for say, done := h.workers.finish(); done; say, done = h.workers.finish() {
-			h.say(h.t, say)
+		h.publish(h.t, h.workers.fill())
+		for items, done := h.workers.finish(); done; items, done = h.workers.finish() {
+			h.publish(h.t, items)
 		}
 		if h.shuffled(h.t, rnd) {
 			continue
@@ -194,13 +194,13 @@ func (h *fixture) until(what string, rnd *rand.Rand, holds func() bool) {
 	h.t.Fatalf("in vain: %s", what)
 }
 
-// Nobody but the API has heard of it when everything that was ever said is gone.
+// Only the API has the callback when all events are lost.
 func TestACallbackCountsThoughTheBrokerIsWipedAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, said := range []apibody.CallbackStatus{apibody.CallbackCompleted, apibody.CallbackFailed} {
+	for _, reported := range []apibody.CallbackStatus{apibody.CallbackCompleted, apibody.CallbackFailed} {
 		rnd := rand.New(rand.NewPCG(2, 0))
 		h := open(t, time.Hour, random(rnd))
-		h.submitOne(&kind{name: "waits", ends: outcomes(waits), says: says(said)}, rnd, never)
+		h.submitOne(&kind{name: "waits", ends: outcomes(waits), reports: reports(reported)}, rnd, never)
 		id := h.ids[0]
 		h.until("it waits", rnd, func() bool { return h.look(id).Status == jobstate.Waiting })
 		h.callBackOf(id, 1, never)

@@ -34,12 +34,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// fixture is all functions on three databases of their own and one bus, without any clock but the test's.
+// fixture runs all functions on three databases of their own and one bus, with the test as the only clock.
 type fixture struct {
 	*bus
 	t        *testing.T
 	api      *apidbtest.Stores
-	apiPool  *pgxpool.Pool // reaches round the store, as schedulerPool does
+	apiPool  *pgxpool.Pool // for SQL past the store, like schedulerPool
 	dispatch *dispatch.Function
 	watchdog *watchdog.Function
 	workers  *workers
@@ -47,10 +47,10 @@ type fixture struct {
 	schedulerPool *pgxpool.Pool
 
 	jobs map[uuid.UUID]*job
-	ids  []uuid.UUID // of jobs, in the order of submitting
+	ids  []uuid.UUID // of the jobs, in the order of submission
 }
 
-// open builds an installation. A short lease has run out whenever the watchdog looks.
+// open makes an installation. With a short lease, each lease has expired when the watchdog looks.
 func open(t *testing.T, lease time.Duration, pick func(int) int) *fixture {
 	t.Helper()
 	h := &fixture{bus: newBus(), t: t, jobs: map[uuid.UUID]*job{}}
@@ -66,7 +66,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *fixture {
 	workerURL := pgtest.Database(t, migrations.Worker)
 	h.workers = &workers{
 		t: t, pool: pool(t, workerURL), jobs: h.jobs, pick: pick,
-		started: map[workerdb.Key]int{}, said: map[workerdb.Key]jobevent.Kind{},
+		started: map[workerdb.Key]int{}, published: map[workerdb.Key]jobevent.Kind{},
 	}
 	if h.workers.store, err = workerdb.Open(t.Context(), workerURL); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *fixture {
 
 func (h *fixture) readAll(scheduler *schedulerdb.Store) {
 	commands := command.New(scheduler)
-	commands.Arrival = 0 // a job whose creation is later in this order does not arrive meanwhile
+	commands.Arrival = 0 // here no job creation arrives while a command waits for it
 	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), commands.Host()
 	dog, pro := h.watchdog.Host(), h.projection().Host()
 	h.read(in.Name, in.Handle, in.Topics...)
@@ -87,11 +87,11 @@ func (h *fixture) readAll(scheduler *schedulerdb.Store) {
 	h.read(com.Name, com.Handle, com.Topics...)
 	h.read(dog.Name, dog.Handle, dog.Topics...)
 	h.read(pro.Name, h.neverBack(taking(pro)), pro.Topics...)
-	h.read("runjob", h.workers.hear, jobevent.TopicRun)
+	h.read("runjob", h.workers.consume, jobevent.TopicRun)
 	h.read("runjob's cancels", h.workers.cancel, jobevent.TopicAttemptCancel)
 }
 
-// taking handles what the function's host does not skip.
+// taking passes on the items that the function's host does not skip.
 func taking(f funchost.Function) funchost.Handle {
 	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		batch = slices.DeleteFunc(slices.Clone(batch), func(e jobevent.Item) bool {
@@ -105,7 +105,7 @@ func taking(f funchost.Function) funchost.Handle {
 	}
 }
 
-// projection gives one that remembers nothing.
+// projection returns a new projection, without memory.
 func (h *fixture) projection() *projection.Function {
 	h.t.Helper()
 	f, err := projection.New(projection.Config{}, h.api.Store)
@@ -115,13 +115,13 @@ func (h *fixture) projection() *projection.Function {
 	return f
 }
 
-// neverBack holds projection to it that what the API shows of a job never gets older.
+// neverBack checks that projection never makes the API show an older state of a job.
 func (h *fixture) neverBack(handle funchost.Handle) funchost.Handle {
 	shown := map[uuid.UUID]int64{}
 	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-		say, err := handle(ctx, batch)
+		items, err := handle(ctx, batch)
 		if err != nil {
-			return say, err
+			return items, err
 		}
 		rows, err := h.apiPool.Query(ctx, "select job_id, version from jobs")
 		if err != nil {
@@ -136,7 +136,7 @@ func (h *fixture) neverBack(handle funchost.Handle) funchost.Handle {
 			shown[id] = version
 			return nil
 		})
-		return say, err
+		return items, err
 	}
 }
 
@@ -150,7 +150,7 @@ func pool(t *testing.T, url string) *pgxpool.Pool {
 	return p
 }
 
-// submit accepts one job of each kind. What the gateway says of it is lost where lose says so.
+// submit accepts one job of each kind. If lose returns true, the gateway's event is lost.
 func (h *fixture) submit(rnd *rand.Rand, lose func() bool) {
 	h.t.Helper()
 	for i := range kinds {
@@ -163,7 +163,7 @@ func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	request := k.request
 	request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
 	request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
-	var id uuid.UUID // by the seed, for the partitions follow from it
+	var id uuid.UUID // from the seed, because it determines the partitions
 	binary.BigEndian.PutUint64(id[:], rnd.Uint64())
 	fresh := jobstore.NewJob{JobID: id, TraceID: uuid.New(), Request: request, Whose: apidb.Everyone}
 	accepted, err := h.api.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{fresh})
@@ -192,7 +192,7 @@ func (h *fixture) change(id uuid.UUID, retries int, lose func() bool) {
 	h.gateway(e, err, lose)
 }
 
-// client is who commands.
+// client is the author of all commands.
 const client = "client"
 
 func (h *fixture) command(id uuid.UUID, command string, lose func() bool) {
@@ -211,21 +211,21 @@ func (h *fixture) gateway(e jobevent.Item, err error, lose func() bool) {
 		h.t.Fatal(err)
 	}
 	if lose() {
-		h.mishaps[acceptedNotSaid]++
+		h.mishaps[acceptedNotPublished]++
 		return
 	}
-	h.say(h.t, []jobevent.Item{e})
+	h.publish(h.t, []jobevent.Item{e})
 }
 
-// tick lets a function's clock run.
+// tick runs a function's clock once.
 func (h *fixture) tick(who string, tick func(context.Context) ([]jobevent.Item, time.Duration, error)) {
 	h.t.Helper()
-	say, _, err := tick(h.t.Context())
-	h.say(h.t, check(h.t, who, say, err))
+	items, _, err := tick(h.t.Context())
+	h.publish(h.t, check(h.t, who, items, err))
 }
 
-// reconcile lets a minute pass for the rows of the API and of the scheduler, and a watchdog and a projection that was
-// just started look at them.
+// reconcile ages the rows of the API and of the scheduler by a minute, and runs a new watchdog and a new projection
+// on them.
 func (h *fixture) reconcile() {
 	h.t.Helper()
 	for _, sql := range []string{
@@ -241,7 +241,7 @@ func (h *fixture) reconcile() {
 	for _, sql := range []string{
 		"update jobs set created_at = created_at - interval '61 s', updated_at = updated_at - interval '61 s'",
 		"update commands set created_at = created_at - interval '61 s'",
-		"update callbacks set received_at = least(received_at, now() - interval '3 s')", // until a minute old all are said
+		"update callbacks set received_at = least(received_at, now() - interval '3 s')", // in their first minute all are published
 	} {
 		if _, err := h.apiPool.Exec(h.t.Context(), sql); err != nil {
 			h.t.Fatal(err)
@@ -250,7 +250,7 @@ func (h *fixture) reconcile() {
 	h.tick("reconcile", h.projection().Tick)
 }
 
-// hurrySuspects ends the seconds that a job waits which was lost twice in a row.
+// hurrySuspects ends the delay of jobs that were lost twice in a row.
 func (h *fixture) hurrySuspects() {
 	h.t.Helper()
 	const sql = "update jobs set due_at = now() where status = 'SCHEDULED' and lost_count >= 2 and due_at > now()"
@@ -259,7 +259,7 @@ func (h *fixture) hurrySuspects() {
 	}
 }
 
-// redrive asks for another try of the jobs that want one and are seen to have failed.
+// redrive retries the failed jobs whose kind has a redrive.
 func (h *fixture) redrive(lose func() bool) {
 	h.t.Helper()
 	for _, id := range h.ids {
@@ -271,7 +271,7 @@ func (h *fixture) redrive(lose func() bool) {
 	}
 }
 
-// look reads what the API shows.
+// look reads a job as the API shows it.
 func (h *fixture) look(id uuid.UUID) jobstore.Job {
 	h.t.Helper()
 	shown, err := h.api.Jobs.Job(h.t.Context(), apidb.Everyone, id)
@@ -281,7 +281,7 @@ func (h *fixture) look(id uuid.UUID) jobstore.Job {
 	return shown
 }
 
-// ended reports whether every job has, and every command has its answer.
+// ended reports whether every job has ended and every command is answered.
 func (h *fixture) ended() bool {
 	h.t.Helper()
 	for id, j := range h.jobs {

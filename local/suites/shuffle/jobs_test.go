@@ -12,23 +12,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// kind is a sort of job, with what happens to it. Its attempts end by how many of the job's have ended
-// before, not by their number: one that its worker has lost does not count.
+// kind is a sort of job, with its faults. The outcome of an attempt depends on how many attempts have ended before,
+// not on its number, since a lost attempt does not count.
 type kind struct {
 	name    string
-	ends    []workerdb.Outcome // one after another, the last repeats; nil: only by a cancel
-	kills   int                // of its first attempts, how many their worker does not survive
+	ends    []workerdb.Outcome // in order, the last repeats; nil: it ends only by a cancel
+	kills   int                // how many of its first attempts kill their worker
 	request jobspec.Request
-	command string // kept when the job is accepted
+	command string // given when the job is accepted
 	redrive bool   // a retry, once it has failed
-	retries int    // to how many a change brings its retries, when it is accepted, and has it run now; 0: no change
+	retries int    // a change sets its retries to this and runs it now; 0: no change
 
-	says  []apibody.CallbackStatus // what an outside system says of attempts, one after another
-	early bool                     // it does so as soon as it was called
+	reports []apibody.CallbackStatus // what an outside system reports of its attempts, in order
+	early   bool                     // it reports at once after the call
 
 	status jobstate.Status // its end
 	dead   int             // dead letters
-	loose  bool            // how far it came before its end is chance
+	loose  bool            // how far it comes before its end is random
 }
 
 var (
@@ -50,17 +50,17 @@ var kinds = []kind{
 	{name: "kills its workers", ends: outcomes(completes), kills: 9, status: jobstate.Failed, dead: 1},
 	{name: "is handed back", ends: outcomes(handsBack, fails, completes), request: retries(1), status: jobstate.Completed},
 	{name: "snoozes", ends: outcomes(snoozes, snoozes, completes), status: jobstate.Completed},
-	{name: "is called back", ends: outcomes(waits), says: says(apibody.CallbackCompleted), status: jobstate.Completed},
+	{name: "is called back", ends: outcomes(waits), reports: reports(apibody.CallbackCompleted), status: jobstate.Completed},
 	{
 		name: "is called back that it failed", ends: outcomes(waits), request: retries(1),
-		says: says(apibody.CallbackFailed, apibody.CallbackCompleted), status: jobstate.Completed,
+		reports: reports(apibody.CallbackFailed, apibody.CallbackCompleted), status: jobstate.Completed,
 	},
 	{
 		name: "is called back that it failed for good", ends: outcomes(waits), request: retries(1),
-		says: says(apibody.CallbackFailed), status: jobstate.Failed, dead: 1,
+		reports: reports(apibody.CallbackFailed), status: jobstate.Failed, dead: 1,
 	},
 	{
-		name: "is called back at once", ends: outcomes(waits), says: says(apibody.CallbackCompleted), early: true,
+		name: "is called back at once", ends: outcomes(waits), reports: reports(apibody.CallbackCompleted), early: true,
 		status: jobstate.Completed, loose: true,
 	},
 	{
@@ -83,7 +83,7 @@ var kinds = []kind{
 	},
 }
 
-func says(list ...apibody.CallbackStatus) []apibody.CallbackStatus { return list }
+func reports(list ...apibody.CallbackStatus) []apibody.CallbackStatus { return list }
 
 func outcomes(list ...workerdb.Outcome) []workerdb.Outcome { return list }
 
@@ -91,16 +91,16 @@ func retries(n int) jobspec.Request {
 	return jobspec.Request{MaxRetryCount: n, RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 1}}
 }
 
-// job is one that was accepted.
+// job is an accepted job.
 type job struct {
 	*kind
-	ended    int // attempts that were settled by their own worker
+	ended    int // attempts that their own worker settled
 	redriven bool
 
-	calledBack map[int]jobstate.Kind // by attempt: what the API has taken; empty: it was over
+	calledBack map[int]jobstate.Kind // by attempt: what the API has accepted; empty: the attempt was over
 }
 
-// next is how an attempt ends, if it does.
+// next returns how an attempt ends, if it does.
 func (j *job) next(h *held) (outcome workerdb.Outcome, ends bool) {
 	switch {
 	case h.cancelled:

@@ -21,14 +21,14 @@ var seeds = flag.Int("shuffle.seeds", 8, "how many orders are tried at once")
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// end is what became of a job, as far as it does not depend on the order of things. An attempt that went
-// down with its worker is one more attempt and nothing else.
+// end is the result of a job, as far as it does not depend on the order of events. An attempt that was lost with its
+// worker only adds one attempt.
 type end struct {
 	status     jobstate.Status
 	retryCount int
 	errorCode  string
 	output     string
-	outcomes   []string // of attempts, but for those that went down with their worker
+	outcomes   []string // of attempts, except those lost with their worker
 	commands   int      // that were applied or refused
 	dead       int      // dead letters
 }
@@ -54,7 +54,7 @@ func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
 	t.Errorf("never %s: these runs prove little", missing(mishaps))
 }
 
-// shuffle runs as many orders as are tried at once, and adds up what happened in them.
+// shuffle runs several orders at once, and adds up their mishaps.
 func shuffle(t *testing.T, from int, want map[string]end, mishaps map[string]int) {
 	var all sync.Mutex
 	for seed := from; seed < from+*seeds; seed++ {
@@ -78,11 +78,11 @@ func shuffle(t *testing.T, from int, want map[string]end, mishaps map[string]int
 	}
 }
 
-// missing are the mishaps that did not happen: what does, depends on the clock too, so that any of them
-// may stay away from some orders.
+// missing returns the mishaps that did not happen. Some depend on the clock too, so any of them may be missing from
+// some orders.
 func missing(mishaps map[string]int) []string {
 	return slices.DeleteFunc([]string{
-		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled, outcomeRefused,
+		acceptedNotPublished, deliveredAgain, killedBeforePublish, settledNotPublished, workerFrozen, workerKilled, outcomeRefused,
 		wiped, calledBackEarly, packedTogether, killedBetweenItems,
 	}, func(what string) bool { return mishaps[what] > 0 })
 }
@@ -96,20 +96,20 @@ func (h *fixture) compare(want map[string]end) {
 	}
 }
 
-// runInOrder delivers what there is, each event once and in order, before anything else happens.
+// runInOrder delivers all events, each once and in order, before anything else happens.
 func (h *fixture) runInOrder() {
 	h.t.Helper()
 	for range 1000 {
-		h.say(h.t, h.workers.fill())
+		h.publish(h.t, h.workers.fill())
 		if h.inOrder(h.t) {
 			continue
 		}
 		if h.ended() {
 			return
 		}
-		h.say(h.t, h.workers.judge())
-		if say, done := h.workers.finish(); done {
-			h.say(h.t, say)
+		h.publish(h.t, h.workers.reap())
+		if items, done := h.workers.finish(); done {
+			h.publish(h.t, items)
 			continue
 		}
 		h.hurrySuspects()
@@ -120,34 +120,34 @@ func (h *fixture) runInOrder() {
 	h.t.Fatal("the jobs do not end, even in order")
 }
 
-// runShuffled does one thing or another until nothing is left to be done.
+// runShuffled takes random steps until nothing is left to be done.
 func (h *fixture) runShuffled(rnd *rand.Rand) {
 	h.t.Helper()
 	lose := oneIn(rnd, 4)
-	mishaps := 2 // workers that leave of themselves: a job may lose so many and still end well
+	mishaps := 2 // workers that fail: a job may lose so many and still complete
 	wipes := 3
 	h.workers.lies = true
 	for range 10_000 {
-		h.say(h.t, h.workers.fill())
+		h.publish(h.t, h.workers.fill())
 		switch n := rnd.IntN(40); {
 		case n < 2:
 			h.tick("dispatch", h.dispatch.Tick)
 		case n < 3:
 			h.tick("watchdog", h.watchdog.Tick)
 		case n < 5:
-			h.say(h.t, h.workers.beat(h.workers.any()))
+			h.publish(h.t, h.workers.beat(h.workers.any()))
 		case n < 15:
-			if say, done := h.workers.finish(); done {
-				h.sayPart(say, rnd)
+			if items, done := h.workers.finish(); done {
+				h.publishPart(items, rnd)
 			}
 		case n < 16 && mishaps > 0:
 			if h.leave() {
 				mishaps--
 			}
 		case n < 18:
-			h.sayPart(h.workers.judge(), rnd)
+			h.publishPart(h.workers.reap(), rnd)
 		case n < 19:
-			h.say(h.t, h.workers.wake())
+			h.publish(h.t, h.workers.wake())
 		case n < 20:
 			h.callBack(lose)
 			h.redrive(lose)
@@ -164,17 +164,17 @@ func (h *fixture) runShuffled(rnd *rand.Rand) {
 	h.t.Fatalf("the jobs do not end: %+v", h.ends())
 }
 
-// sayPart is for what a worker says of outcomes: killed in between, it says nothing or half of it.
-func (h *fixture) sayPart(say []jobevent.Item, rnd *rand.Rand) {
+// publishPart publishes a worker's outcomes: a worker killed in between publishes none or some of them.
+func (h *fixture) publishPart(items []jobevent.Item, rnd *rand.Rand) {
 	h.t.Helper()
-	if len(say) > 0 && rnd.IntN(6) == 0 {
-		h.mishaps[settledNotSaid]++
-		say = part(say, rnd)
+	if len(items) > 0 && rnd.IntN(6) == 0 {
+		h.mishaps[settledNotPublished]++
+		items = part(items, rnd)
 	}
-	h.say(h.t, say)
+	h.publish(h.t, items)
 }
 
-// leave takes out a worker in the midst of its work: the first is frozen, the others are killed.
+// leave removes a worker in the midst of its work: the first is frozen, the others are killed.
 func (h *fixture) leave() bool {
 	w := h.workers.any()
 	if !slices.ContainsFunc(w.held, func(a *held) bool { _, ends := h.jobs[a.JobID].next(a); return ends }) {
@@ -190,7 +190,7 @@ func (h *fixture) leave() bool {
 	return true
 }
 
-// ends reads all jobs as the API shows them, and checks what must hold of each.
+// ends reads all jobs as the API shows them, and checks the conditions that hold for each.
 func (h *fixture) ends() map[string]end {
 	h.t.Helper()
 	for key, n := range h.workers.started {
@@ -230,16 +230,17 @@ func (h *fixture) ends() map[string]end {
 	return all
 }
 
-// byChance is true for an attempt that the loss of its worker ended: as lost if it had begun, otherwise as interrupted.
+// byChance reports whether an attempt ended because its worker was lost: as lost if it had begun, otherwise as
+// interrupted.
 func byChance(move jobevent.Move) bool {
 	return move.Outcome == string(jobstate.KindLost) ||
 		move.Outcome == string(jobstate.KindInterrupted) && move.Message != handsBack.Message
 }
 
-// deadLetters counts the ids under which the job was buried.
+// deadLetters counts the dead letters of a job.
 func (h *fixture) deadLetters(id uuid.UUID, attempts int) (n int) {
 	for attempt := range attempts + 1 {
-		if h.said[jobevent.DeadLetterID(id, attempt)] > 0 {
+		if h.published[jobevent.DeadLetterID(id, attempt)] > 0 {
 			n++
 		}
 	}

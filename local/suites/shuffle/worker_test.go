@@ -22,22 +22,22 @@ type workers struct {
 	pool  *pgxpool.Pool
 	store *workerdb.Store
 	jobs  map[uuid.UUID]*job
-	pick  func(n int) int // which of n
-	lies  bool            // says outcomes that are none
+	pick  func(n int) int // chooses one of n
+	lies  bool            // they also publish outcomes that did not happen
 
-	all     []*worker // those that live
-	frozen  []*worker
-	started map[workerdb.Key]int
-	said    map[workerdb.Key]jobevent.Kind // outcomes
-	number  int
-	refused int // outcomes
+	all       []*worker // the living workers
+	frozen    []*worker
+	started   map[workerdb.Key]int
+	published map[workerdb.Key]jobevent.Kind // outcomes
+	number    int
+	refused   int // outcomes
 }
 
 type worker struct {
 	id     string
 	held   []*held // claimed and not settled
 	beats  int
-	judged bool
+	reaped bool
 }
 
 type held struct {
@@ -49,22 +49,22 @@ type held struct {
 
 const liveWorkers = 2
 
-// fill keeps the number of living workers.
+// fill starts workers until their number is complete.
 func (ws *workers) fill() []jobevent.Item {
-	var say []jobevent.Item
+	var items []jobevent.Item
 	for len(ws.all) < liveWorkers {
 		ws.number++
 		w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
 		ws.all = append(ws.all, w)
-		say = append(say, ws.beat(w)...)
+		items = append(items, ws.beat(w)...)
 	}
-	return say
+	return items
 }
 
 func (ws *workers) any() *worker { return ws.all[ws.pick(len(ws.all))] }
 
-// hear takes run-job events: any worker may hold their partition by now.
-func (ws *workers) hear(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+// consume takes run-job events: any worker may hold their partition by now.
+func (ws *workers) consume(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	w := ws.any()
 	var orders []workerdb.Order
 	for _, e := range batch {
@@ -88,36 +88,36 @@ func (ws *workers) hear(ctx context.Context, batch []jobevent.Item) ([]jobevent.
 		})
 	}
 	var mine []workerdb.Order
-	var say []jobevent.Item
+	var items []jobevent.Item
 	for _, o := range orders {
 		if ws.jobs[o.JobID].kills < o.Attempt {
 			mine = append(mine, o)
 			continue
 		}
-		told, err := ws.die(ctx, o)
+		more, err := ws.die(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		say = append(say, told...)
+		items = append(items, more...)
 	}
-	told, err := ws.claim(ctx, w, mine)
-	return append(say, told...), err
+	more, err := ws.claim(ctx, w, mine)
+	return append(items, more...), err
 }
 
-// die has a worker of its own claim an attempt, and not survive that.
+// die makes a worker of its own claim an attempt and die.
 func (ws *workers) die(ctx context.Context, o workerdb.Order) ([]jobevent.Item, error) {
 	ws.number++
 	w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
 	if _, err := ws.store.Heartbeat(ctx, workerdb.Heartbeat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}}); err != nil {
 		return nil, err
 	}
-	say, err := ws.claim(ctx, w, []workerdb.Order{o})
+	items, err := ws.claim(ctx, w, []workerdb.Order{o})
 	ws.leave(w, false)
-	return say, err
+	return items, err
 }
 
 func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order) ([]jobevent.Item, error) {
-	var say []jobevent.Item
+	var items []jobevent.Item
 	claims, err := ws.store.Claim(ctx, w.id, orders)
 	if err != nil {
 		return nil, err
@@ -127,16 +127,16 @@ func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order
 		case workerdb.Claimed:
 			ws.started[o.Key]++
 			w.held = append(w.held, &held{Key: o.Key, traceID: o.TraceID, startedAt: time.Now()})
-			say = append(say, ws.stray(o.Key)...)
+			items = append(items, ws.stray(o.Key)...)
 		case workerdb.Settled:
-			say = append(say, ws.outcome(claims[i].Outcome))
+			items = append(items, ws.outcome(claims[i].Outcome))
 		case workerdb.OpenElsewhere, workerdb.OpenMine:
 		}
 	}
-	return say, nil
+	return items, nil
 }
 
-// stray is what must never be said: that the attempt before this one has completed after all.
+// stray returns an event that must have no effect: that the attempt before this one has completed after all.
 func (ws *workers) stray(key workerdb.Key) []jobevent.Item {
 	if key.Attempt == 1 || !ws.lies {
 		return nil
@@ -170,7 +170,7 @@ func (ws *workers) cancel(ctx context.Context, batch []jobevent.Item) ([]jobeven
 }
 
 // finish ends one attempt that can end, and settles it.
-func (ws *workers) finish() (say []jobevent.Item, done bool) {
+func (ws *workers) finish() (items []jobevent.Item, done bool) {
 	for _, w := range ws.all {
 		var ready []int
 		for i, h := range w.held {
@@ -198,17 +198,17 @@ func (ws *workers) settle(w *worker, h *held) []jobevent.Item {
 	if err != nil {
 		ws.t.Fatal(err)
 	}
-	// What a worker had not begun when it was lost is settled as interrupted, as is what is handed back: only the message
-	// tells the two apart.
+	// An attempt that had not begun when its worker was lost is settled as interrupted, like one that is handed back:
+	// only the message distinguishes the two.
 	if settled[0].Kind == outcome.Kind && settled[0].Message == outcome.Message {
 		ws.jobs[h.JobID].ended++
 	} else {
-		ws.refused++ // somebody has settled it for us
+		ws.refused++ // another worker has settled it
 	}
 	return ws.outcomes(settled)
 }
 
-// beat tells the store and everybody, and does what the store answers.
+// beat stores and publishes a heartbeat, and follows the store's answer.
 func (ws *workers) beat(w *worker) []jobevent.Item {
 	ws.t.Helper()
 	beat := workerdb.Heartbeat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
@@ -235,7 +235,7 @@ func (ws *workers) beat(w *worker) []jobevent.Item {
 	return append(ws.outcomes(changed.Settled), e)
 }
 
-// partitions: each of the two has half of them.
+// partitions gives each of the two workers half of the partitions.
 func (ws *workers) partitions(w *worker) (list []int32) {
 	for p := range int32(jobevent.RunPartitions) {
 		if int(p)%liveWorkers == slices.Index(ws.all, w)%liveWorkers {
@@ -245,7 +245,7 @@ func (ws *workers) partitions(w *worker) (list []int32) {
 	return list
 }
 
-// leave takes a worker out for longer than the others wait for it: killed, or only frozen.
+// leave removes a worker for longer than the others wait for it: killed, or only frozen.
 func (ws *workers) leave(w *worker, frozen bool) {
 	ws.t.Helper()
 	ws.all = slices.DeleteFunc(ws.all, func(o *worker) bool { return o == w })
@@ -258,22 +258,22 @@ func (ws *workers) leave(w *worker, frozen bool) {
 	}
 }
 
-// wake lets the handlers of those return that were frozen until they were judged: nobody minds them.
-func (ws *workers) wake() (say []jobevent.Item) {
+// wake lets the handlers of frozen workers return after these were reaped: their outcomes are ignored.
+func (ws *workers) wake() (items []jobevent.Item) {
 	for _, w := range ws.frozen {
 		for _, h := range w.held {
-			if _, ends := ws.jobs[h.JobID].next(h); ends && w.judged {
-				say = append(say, ws.settle(w, h)...)
+			if _, ends := ws.jobs[h.JobID].next(h); ends && w.reaped {
+				items = append(items, ws.settle(w, h)...)
 			}
 		}
 	}
-	ws.frozen = slices.DeleteFunc(ws.frozen, func(w *worker) bool { return w.judged })
-	return say
+	ws.frozen = slices.DeleteFunc(ws.frozen, func(w *worker) bool { return w.reaped })
+	return items
 }
 
-// judge settles what those who left have left. The others have beaten just now, however slow the machine is: the
-// store judges by its clock.
-func (ws *workers) judge() []jobevent.Item {
+// reap settles the attempts of the workers that left. The others have just sent a heartbeat, however slow the machine
+// is, since the store decides by its clock.
+func (ws *workers) reap() []jobevent.Item {
 	ws.t.Helper()
 	var live []string
 	for _, w := range ws.all {
@@ -283,16 +283,16 @@ func (ws *workers) judge() []jobevent.Item {
 	if _, err := ws.pool.Exec(ws.t.Context(), sql, live); err != nil {
 		ws.t.Fatal(err)
 	}
-	const judge = "judge"
-	if _, err := ws.store.Heartbeat(ws.t.Context(), workerdb.Heartbeat{WorkerID: judge, Queues: []string{}}); err != nil {
+	const reaper = "reaper"
+	if _, err := ws.store.Heartbeat(ws.t.Context(), workerdb.Heartbeat{WorkerID: reaper, Queues: []string{}}); err != nil {
 		ws.t.Fatal(err)
 	}
-	outcomes, err := ws.store.Reap(ws.t.Context(), judge)
+	outcomes, err := ws.store.Reap(ws.t.Context(), reaper)
 	if err != nil {
 		ws.t.Fatal(err)
 	}
 	for _, w := range ws.frozen {
-		w.judged = true
+		w.reaped = true
 	}
 	return ws.outcomes(outcomes)
 }
@@ -308,20 +308,20 @@ func (w *worker) drop(key workerdb.Key) {
 	w.held = slices.DeleteFunc(w.held, func(h *held) bool { return h.Key == key })
 }
 
-func (ws *workers) outcomes(outcomes []workerdb.Outcome) (say []jobevent.Item) {
+func (ws *workers) outcomes(outcomes []workerdb.Outcome) (items []jobevent.Item) {
 	for _, o := range outcomes {
-		say = append(say, ws.outcome(o))
+		items = append(items, ws.outcome(o))
 	}
-	return say
+	return items
 }
 
-// outcome is the event about an attempt's outcome, which is one for ever.
+// outcome returns the event about an attempt's outcome, which never changes.
 func (ws *workers) outcome(o workerdb.Outcome) jobevent.Item {
 	ws.t.Helper()
-	if before, known := ws.said[o.Key]; known && before != o.Kind {
+	if before, known := ws.published[o.Key]; known && before != o.Kind {
 		ws.t.Errorf("attempt %v is %s after it was %s", o.Key, o.Kind, before)
 	}
-	ws.said[o.Key] = o.Kind
+	ws.published[o.Key] = o.Kind
 	return ws.event(o)
 }
 

@@ -31,7 +31,7 @@ var (
 //go:embed OLD_COMMIT
 var oldCommitFile string
 
-// oldCommit is the line that is no comment.
+// oldCommit returns the line that is not a comment.
 func oldCommit() string {
 	for line := range strings.Lines(oldCommitFile) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -41,10 +41,11 @@ func oldCommit() string {
 	return ""
 }
 
-// added are functions that the older version does not have.
+// added are the functions that the older version lacks.
 var added = []string{"pull"}
 
-// functions are those of both versions. They are rolled in this order: those that consume the others' events first.
+// functions returns the functions of both versions in the order of the rollout: consumers of events come before their
+// publishers.
 func functions() []string {
 	return slices.DeleteFunc(today(), func(name string) bool { return slices.Contains(added, name) })
 }
@@ -59,10 +60,10 @@ func reversed(list []string) []string {
 	return list
 }
 
-// builds are the folders of the two versions' binaries.
+// builds holds the folders with the binaries of the two versions.
 type builds struct{ older, today string }
 
-// built builds everything once a run of the tests.
+// built builds everything once for all tests.
 func built(t *testing.T) builds {
 	t.Helper()
 	if !*wanted {
@@ -119,8 +120,8 @@ func goBuild(dir, what, to string) error {
 	return nil
 }
 
-// oldSource unpacks the older commit from the history of this clone. The folder is always the same, so that what Go
-// has compiled there before need not be compiled again.
+// oldSource unpacks the older commit from the history of this clone. The folder is always the same, so that Go finds
+// it in its build cache.
 func oldSource() (dir string, err error) {
 	commit := oldCommit()
 	if out, err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
@@ -152,7 +153,7 @@ func oldSource() (dir string, err error) {
 	return dir, nil
 }
 
-var cleanups []func() // after all tests
+var cleanups []func() // run after all tests
 
 func TestMain(m *testing.M) {
 	code := m.Run()

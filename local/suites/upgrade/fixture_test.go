@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	readyWithin = time.Minute      // of one process's start
-	stopWithin  = 35 * time.Second // the default grace, and a little
+	readyWithin = time.Minute      // for the start of one process
+	stopWithin  = 35 * time.Second // the default grace period, and a margin
 )
 
 // webhooks lets notify start.
 const webhooks = "WEBHOOK_SECRETS=whsec_dXBncmFkZXRlc3QtdXBncmFkZXRlc3QtdXBncmFkZXRlc3Q="
 
-// fixture is a server, a broker, and processes of functions.
+// fixture has a server, a broker, and processes of functions.
 type fixture struct {
 	t        *testing.T
 	dir      string
@@ -49,7 +49,7 @@ type fixture struct {
 	running map[string]*process // by function
 }
 
-// process is one life of a program.
+// process is one run of a program.
 type process struct {
 	name  string
 	port  string
@@ -58,7 +58,7 @@ type process struct {
 	ended <-chan struct{}
 }
 
-// open starts the servers. Nothing is in the database yet.
+// open starts the servers. The databases are empty.
 func open(t *testing.T, env ...string) *fixture {
 	t.Helper()
 	h := &fixture{t: t, builds: built(t), running: map[string]*process{}, env: append(env, webhooks)}
@@ -85,7 +85,7 @@ func (h *fixture) startBroker() {
 	h.broker = h.launch("broker", filepath.Join(h.builds.today, "broker"), "PORT="+port, "BROKER_DIR="+h.dir+"/broker")
 }
 
-// passwords keeps a file for each role, as a secret is mounted.
+// passwords writes a file for each role, as a secret is mounted.
 func (h *fixture) passwords() {
 	h.t.Helper()
 	dir := filepath.Join(h.dir, "passwords")
@@ -111,7 +111,7 @@ func (h *fixture) passwords() {
 	h.urls = urls
 }
 
-// migrate and createTopics are what a deployment's Jobs run.
+// migrate and createTopics run the Jobs of a deployment.
 func (h *fixture) migrate(bin string) error {
 	return h.run(bin, "migrate", "--roles", "--passwords", filepath.Join(h.dir, "passwords"))
 }
@@ -129,7 +129,7 @@ func (h *fixture) run(bin string, args ...string) error {
 	return nil
 }
 
-// jobs runs both by four processes each, as when Jobs are applied again while others still run.
+// jobs runs both Jobs in four processes each, as when Jobs are applied again while others still run.
 func (h *fixture) jobs(bin string) {
 	h.t.Helper()
 	var all errgroup.Group
@@ -183,8 +183,8 @@ func (h *fixture) launch(name, bin string, env ...string) *process {
 	return p
 }
 
-// roll puts a function of a build in the place of the one that runs, as a Deployment does: the new one is ready before
-// the old one is told to stop.
+// roll replaces the running process of a function by one of a build, as a Deployment does: the new one is ready
+// before the old one is stopped.
 func (h *fixture) roll(bin, function string) {
 	h.t.Helper()
 	next := h.start(bin, function)
@@ -199,7 +199,7 @@ func (h *fixture) roll(bin, function string) {
 	}
 }
 
-// gateway is where the one that is running answers.
+// gateway returns the URL of the running gateway.
 func (h *fixture) gateway() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,7 +237,7 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// stop asks it to end, which it must do in time and with 0.
+// stop asks the process to end, which it must do in time and with exit code 0.
 func (p *process) stop() error {
 	p.signal(syscall.SIGTERM)
 	select {
@@ -256,7 +256,7 @@ func (p *process) tail() string {
 	return string(bytes.TrimSpace(text[max(0, len(text)-3000):]))
 }
 
-// probe asks once, and says how long the answer took.
+// probe sends one request, and returns how long the answer took.
 func (p *process) probe(ctx context.Context, which string) (status int, body string, took time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.port+"/health/"+which, nil)
 	if err != nil {
@@ -272,7 +272,7 @@ func (p *process) probe(ctx context.Context, which string) (status int, body str
 	return res.StatusCode, string(text), time.Since(began), err
 }
 
-// await asks until a probe has the status.
+// await repeats the request until a probe has the status.
 func (p *process) await(ctx context.Context, which string, want int, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -15,23 +15,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// outside is called by jobs and told of their ends.
+// outside is called by jobs and receives the deliveries of their ends.
 type outside struct {
 	server *httptest.Server
 
-	mu     sync.Mutex
-	called map[string]int // by a job's key: how often its step ran
-	told   map[string]int // and how often of its end
+	mu        sync.Mutex
+	called    map[string]int // how often its step ran, by a job's key
+	delivered map[string]int // deliveries of its end, by a job's key
 }
 
 func newOutside() *outside {
-	o := &outside{called: map[string]int{}, told: map[string]int{}}
+	o := &outside{called: map[string]int{}, delivered: map[string]int{}}
 	o.server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		key := r.URL.Query().Get("key")
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if r.URL.Path == "/told" {
-			o.told[key]++
+		if r.URL.Path == "/delivered" {
+			o.delivered[key]++
 		} else {
 			o.called[key]++
 		}
@@ -39,7 +39,7 @@ func newOutside() *outside {
 	return o
 }
 
-// order is a job that was accepted, with what has to become of it.
+// order is an accepted job, with the expected end.
 type order struct {
 	key, id string
 	shape   *shape
@@ -47,18 +47,18 @@ type order struct {
 
 // shape is a sort of job.
 type shape struct {
-	name   string
-	fields string // of its request, beside its steps
-	steps  string // after the one that is counted
-	end    string
-	calls  int // how often that one runs
-	tells  bool
-	cancel bool
+	name     string
+	fields   string // of its request, besides its steps
+	steps    string // after the counted one
+	end      string
+	calls    int // how often the counted step runs
+	delivers bool
+	cancel   bool
 }
 
 var shapes = []*shape{
 	{name: "plain", end: "COMPLETED", calls: 1},
-	{name: "told", end: "COMPLETED", calls: 1, tells: true},
+	{name: "delivered", end: "COMPLETED", calls: 1, delivers: true},
 	{name: "ordered", fields: `"orderingKey": "one",`, end: "COMPLETED", calls: 1},
 	{name: "later", fields: `"delayMs": 700,`, end: "COMPLETED", calls: 1},
 	{
@@ -74,11 +74,11 @@ var shapes = []*shape{
 	{name: "swept", fields: `"delayMs": 3600000, "tags": ["swept"],`, end: "CANCELLED"},
 }
 
-// flow has jobs submitted all the time, by the gateway that runs then.
+// flow submits jobs all the time, through the gateway that runs at that time.
 type flow struct {
 	fixture *fixture
 	outside *outside
-	orders  []order // until end has returned, only of the goroutine of submit
+	orders  []order // used only by the goroutine of submit until end returns
 	failed  error
 	stop    context.CancelFunc
 	done    chan struct{}
@@ -95,8 +95,8 @@ func (h *fixture) flow() *flow {
 	return f
 }
 
-// submit goes on until ctx ends. A batch that a gateway takes with it into its end comes again at the next one, by the
-// same keys.
+// submit continues until ctx ends. A batch that a stopping gateway does not answer is repeated at the next one, with
+// the same keys.
 func (f *flow) submit(ctx context.Context) error {
 	for number := 0; ctx.Err() == nil; number++ {
 		batch := f.batch(number)
@@ -134,7 +134,7 @@ func (f *flow) batch(number int) []order {
 
 func (f *flow) api() *client.Client { return client.New(f.fixture.gateway(), "") }
 
-// insist tries until it works: gateways come and go.
+// insist tries until do succeeds, since gateways are replaced.
 func (f *flow) insist(do func() error) error {
 	var err error
 	for began := time.Now(); time.Since(began) < readyWithin; {
@@ -150,8 +150,8 @@ func (f *flow) accept(batch []order) error {
 	requests := make([]string, len(batch))
 	for i, o := range batch {
 		fields := o.shape.fields
-		if o.shape.tells {
-			fields += fmt.Sprintf(`"callbackUrl": "%s/told?key=%s",`, f.outside.server.URL, o.key)
+		if o.shape.delivers {
+			fields += fmt.Sprintf(`"callbackUrl": "%s/delivered?key=%s",`, f.outside.server.URL, o.key)
 		}
 		requests[i] = fmt.Sprintf(`{"jobType": "SIMULATION", %s "idempotencyKey": %q, "payload": {"steps": [
 			{"type": "HTTP_CALL", "method": "POST", "url": "%s/called?key=%s"}%s]}}`,
@@ -181,22 +181,22 @@ func (f *flow) accept(batch []order) error {
 func (f *flow) cancel(id string) error {
 	_, err := f.api().Command(f.fixture.t.Context(), id, "cancel")
 	if refusal, ok := err.(*client.Error); ok && refusal.Status == http.StatusConflict { //nolint:errorlint // as it is
-		return nil // it was taken, and its answer lost
+		return nil // it was accepted, and its answer lost
 	}
 	return err
 }
 
-// sweep cancels all that are tagged so.
+// sweep cancels all jobs with the tag.
 func (f *flow) sweep() error {
 	body := []byte(`{"command": "cancel", "filter": {"tag": "swept", "status": ["SCHEDULED"]}}`)
 	_, err := f.api().Do(f.fixture.t.Context(), http.MethodPost, "/api/operations", "application/json", body, nil)
 	return err
 }
 
-// askedAgain is a little less than the lease after which the watchdog asks what became of an attempt.
+// askedAgain is slightly less than the lease after which the watchdog asks about an attempt.
 const askedAgain = 14 * time.Second
 
-// end stops the submitting, waits for all ends, and compares.
+// end stops the submitting, waits for all jobs to end, and compares.
 func (f *flow) end() {
 	t := f.fixture.t
 	t.Helper()
@@ -220,7 +220,7 @@ func (f *flow) end() {
 			late++
 		}
 	}
-	// What one version says and the other cannot read is said again by sweepers until somebody can.
+	// An event of one version that the other cannot read is published again by sweepers until a function can read it.
 	if late*20 > len(f.orders) {
 		t.Errorf("%d of %d jobs ended only when what became of them was asked for again", late, len(f.orders))
 	}
@@ -250,13 +250,13 @@ func (f *flow) compare(o order, job *client.Job) {
 	f.outside.mu.Unlock()
 	calls := o.shape.calls
 	if o.shape.name == "flaky" && gaveBackUnstarted(t, job) {
-		calls-- // its step fails in attempt 1 only, and a worker that stopped gave that one back
+		calls-- // its step fails in attempt 1 only, which a stopping worker gave back
 	}
 	if called != calls {
 		t.Errorf("%s ran %d times, not %d: %s", o.key, called, calls, job.Raw)
 	}
-	if o.shape.tells && f.insist(func() error { return f.outside.wasTold(o.key) }) != nil {
-		t.Errorf("nobody was told of the end of %s", o.key)
+	if o.shape.delivers && f.insist(func() error { return f.outside.wasDelivered(o.key) }) != nil {
+		t.Errorf("the end of %s was not delivered", o.key)
 	}
 }
 
@@ -276,16 +276,16 @@ func gaveBackUnstarted(t *testing.T, job *client.Job) bool {
 	return first.Outcome == "interrupted" && first.StartedAt == nil
 }
 
-func (o *outside) wasTold(key string) error {
+func (o *outside) wasDelivered(key string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.told[key] == 0 {
-		return fmt.Errorf("nobody was told of %s", key)
+	if o.delivered[key] == 0 {
+		return fmt.Errorf("%s was not delivered", key)
 	}
 	return nil
 }
 
-// names are the shapes', to look for one that never came.
+// names returns the names of the shapes, to look for one that never came.
 func (f *flow) names() []string {
 	var names []string
 	for _, o := range f.orders {

@@ -14,16 +14,17 @@ import (
 
 const (
 	graceOfProbes = time.Second
-	// noticed is how long after the grace a probe may still say the old: the next ask, and a busy machine.
+	// noticed is how long after the grace period a probe may still have its old answer: the next check, and a busy
+	// machine.
 	noticed = 10 * time.Second
-	// probeAtMost is what an answer may take, whatever hangs. One that asks what hangs takes half the grace.
+	// probeAtMost bounds an answer, whatever hangs. A probe that checks a hanging server takes half the grace period.
 	probeAtMost = 400 * time.Millisecond
 )
 
-// watched are functions of each sort: with HTTP of its own, on topics, with a Run of its own, with nothing to say.
+// watched are functions of each sort: with HTTP, on topics, with a loop of its own, and one that publishes nothing.
 var watched = []string{"gateway", "ingest", "runjob", "notify"}
 
-// Servers are killed, started again, and frozen: they take connections then and answer nothing.
+// Servers are killed, restarted, and frozen: then they accept connections but do not answer.
 func TestProbesOfProcessesFollowTheirServers(t *testing.T) {
 	t.Parallel()
 	h := open(t, "READINESS_GRACE="+graceOfProbes.String())
@@ -80,7 +81,7 @@ func without(all, some []string) []string {
 	return rest
 }
 
-// lookAlways has probes asked all the time; the returned function reports whether one of them was slow.
+// lookAlways sends requests to the probes all the time; end reports whether one of them was slow.
 func (h *fixture) lookAlways() (end func()) {
 	stop := make(chan struct{})
 	var looking sync.WaitGroup
@@ -111,7 +112,7 @@ func (h *fixture) lookAlways() (end func()) {
 		close(stop)
 		looking.Wait()
 		for i, function := range watched {
-			// A machine that is busy with other tests may hold up a few.
+			// A machine that is busy with other tests may delay a few.
 			if slow[i]*40 > asked[i] {
 				h.t.Errorf("%d of %d probes of %s took longer than %s", slow[i], asked[i], function, probeAtMost)
 			}
@@ -141,7 +142,7 @@ func (h *fixture) restartPostgres() {
 	}
 }
 
-// signalPostgres reaches the server and all its processes.
+// signalPostgres signals the server and all its processes.
 func (h *fixture) signalPostgres(sig syscall.Signal) {
 	h.t.Helper()
 	text, err := os.ReadFile(filepath.Join(h.dir, "postgres", "data", "postmaster.pid"))

@@ -56,12 +56,12 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 	case <-time.After(readyWithin):
 		t.Fatal("a function without its migrations neither works nor ends")
 	}
-	if said := late.tail(); late.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said, "run jobweaver migrate") {
-		t.Errorf("it ended with %s: %s", late.cmd.ProcessState, said)
+	if logged := late.tail(); late.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(logged, "run jobweaver migrate") {
+		t.Errorf("it ended with %s: %s", late.cmd.ProcessState, logged)
 	}
 }
 
-// Each function works on one of the three databases, and their addresses differ in a word.
+// Each function works on one of the three databases, and their URLs differ in one word.
 func TestAFunctionOnTheDatabaseOfAnotherDoesNotStart(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -102,6 +102,6 @@ func awaitLine(p *process, line string) error {
 	return &missing{line, p.tail()}
 }
 
-type missing struct{ line, said string }
+type missing struct{ line, logged string }
 
-func (m *missing) Error() string { return "it never said " + m.line + ": " + m.said }
+func (m *missing) Error() string { return "it never logged " + m.line + ": " + m.logged }

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// newer is a migration of a version after today's: it only adds.
+// newer is a migration of a later version than today's: it only adds.
 const newer = `
 	ALTER TABLE %[1]s ADD COLUMN of_tomorrow text NOT NULL DEFAULT 'x';
 	CREATE TABLE tomorrow (of_tomorrow text);
 	INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`
 
-// All functions of the older version run on the older schema, and jobs flow. Today's Jobs bring the schema and the
-// topics up to date under them, by four processes at once, twice. Then each function is rolled to today's, one after
-// another, and back, on a schema that is newer than either: so each function has spoken with each other one of the
-// other version, in both directions. Every job ends as it should, and each of its attempts has run once.
+// All functions of the older version run on the older schema, and jobs flow. Today's Jobs update the schema and the
+// topics under them, by four processes at once, twice. Then each function is rolled to today's version, one after
+// another, and back, on a schema that is newer than either: so each function has exchanged events with each function
+// of the other version, in both directions. Every job ends as it should, and each of its attempts has run once.
 func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 	t.Parallel()
-	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms", "EVENTS_VERSION=1") // the older reads no other
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms", "EVENTS_VERSION=1") // the older version reads no other
 	if err := h.migrate(h.builds.older); err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +47,14 @@ func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 		h.roll(h.builds.older, function)
 	}
 	f.end()
-	h.saidNothingBad()
+	h.wantNoErrorLogs()
 	if names := f.names(); len(names) != len(shapes) {
 		t.Errorf("only %v were submitted", names)
 	}
 }
 
-// The step after an upgrade from a release that reads only events of version 1, and the way back: today's functions write
-// the one version and the other, one function after another.
+// The step after an upgrade from a release that reads only events of version 1, and the way back: today's functions
+// write one version or the other, one function after another.
 func TestFunctionsAreRolledToTheOtherVersionOfEventsAndBackWhileJobsFlow(t *testing.T) {
 	t.Parallel()
 	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
@@ -68,12 +68,12 @@ func TestFunctionsAreRolledToTheOtherVersionOfEventsAndBackWhileJobsFlow(t *test
 		}
 	}
 	f.end()
-	h.saidNothingBad()
+	h.wantNoErrorLogs()
 }
 
-// saidNothingBad reads all logs. An event that one version makes and the other cannot read goes to the dead letters, and
-// the sweepers make up for it, so that every job still ends as it should.
-func (h *fixture) saidNothingBad() {
+// wantNoErrorLogs reads all logs. An event of one version that the other cannot read would become a dead letter, and
+// the sweepers would make up for it, so that every job would still end as it should.
+func (h *fixture) wantNoErrorLogs() {
 	h.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(h.dir, "*.log"))
 	if err != nil || len(logs) < 3*len(functions()) {
@@ -87,7 +87,7 @@ func (h *fixture) saidNothingBad() {
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, " rejected") {
 				h.t.Errorf("%s: %s", filepath.Base(path), line)
-				break // one is enough of each
+				break // one line of each process is enough
 			}
 		}
 	}

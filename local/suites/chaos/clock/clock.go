@@ -1,5 +1,5 @@
-// Package clock gives other processes clocks that can be stepped while they run: Go programs, which are built with a
-// time.Now of ours, and C programs, by an LD_PRELOAD library that can also make their fsync slow.
+// Package clock gives other processes clocks that can be stepped while they run: Go programs, which are built with
+// another time.Now, and C programs, by an LD_PRELOAD library that can also slow down their fsync.
 package clock
 
 import (
@@ -24,10 +24,10 @@ var nowGo []byte
 //go:embed shim.c.txt
 var shimC []byte
 
-// Control is the file by which one process, or a few, are controlled.
+// Control is a file that controls the clocks of one or more processes.
 type Control struct{ file *os.File }
 
-// NewControl makes a control file under which nothing is changed.
+// NewControl makes a control file that changes nothing yet.
 func NewControl(path string) (*Control, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -39,16 +39,16 @@ func NewControl(path string) (*Control, error) {
 	return &Control{file}, nil
 }
 
-// Path is what Env has to be set to.
+// Path returns the value for Env.
 func (c *Control) Path() string { return c.file.Name() }
 
-// Step sets how far the wall clock is off.
+// Step sets the offset of the wall clock.
 func (c *Control) Step(by time.Duration) error { return c.write(8, int64(by)) }
 
-// SlowSync has each fsync and fdatasync take longer.
+// SlowSync delays each fsync and fdatasync.
 func (c *Control) SlowSync(by time.Duration) error { return c.write(0, by.Microseconds()) }
 
-// Close forgets the file; processes keep what they have mapped.
+// Close closes the file; processes keep their mapping of it.
 func (c *Control) Close() error { return c.file.Close() }
 
 func (c *Control) write(at, value int64) error {
@@ -73,14 +73,14 @@ func Shim(dir string) (library string, err error) {
 	return library, os.Chmod(library, 0o755)
 }
 
-// What time.Now begins with, and what it begins with in our builds.
+// The beginning of time.Now, and its replacement in our builds.
 const (
 	nowBefore = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
 	nowAfter  = nowBefore + "\tsec, nsec = stepped(sec, nsec)\n"
 )
 
-// Overlay writes into dir what go build -overlay needs for programs whose wall clock can be stepped. Their monotonic
-// clock goes on as it is, as after a step of a machine's clock.
+// Overlay writes into dir the files for go build -overlay of programs whose wall clock can be stepped. Their
+// monotonic clock is not affected, as after a step of a machine's clock.
 func Overlay(dir string) (file string, err error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -99,7 +99,7 @@ func build(t *testing.T, dir, name, text string, compiler ...string) string {
 	return program
 }
 
-// steps holds what a program says of the time against our own clock, before and after each step.
+// steps compares the time that a program prints with this process's clock, before and after each step.
 func steps(t *testing.T, program string, env []string) *clock.Control {
 	t.Helper()
 	control, err := clock.NewControl(filepath.Join(t.TempDir(), "control"))
@@ -113,14 +113,14 @@ func steps(t *testing.T, program string, env []string) *clock.Control {
 			t.Fatal(err)
 		}
 		from := time.Now().Add(by).Truncate(time.Microsecond)
-		if said := ask(); said.Before(from) || said.After(time.Now().Add(by)) {
-			t.Errorf("stepped by %s it returned %s, and it is %s", by, said, time.Now())
+		if shown := ask(); shown.Before(from) || shown.After(time.Now().Add(by)) {
+			t.Errorf("stepped by %s it returned %s, and it is %s", by, shown, time.Now())
 		}
 	}
 	return control
 }
 
-// run starts a program, which ends with the test, and gives how to ask it for the time.
+// run starts a program, which ends with the test, and returns a function that asks it for the time.
 func run(t *testing.T, program string, control *clock.Control, env []string) (ask func() time.Time, cmd *exec.Cmd) {
 	t.Helper()
 	cmd = exec.Command(program)

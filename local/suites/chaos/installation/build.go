@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
 )
 
-// Build builds every function into dir, with a wall clock that can be stepped, and gives their names.
+// Build builds every function into dir, with a wall clock that can be stepped, and returns their names.
 func Build(dir string) (names []string, err error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -41,7 +41,7 @@ func Build(dir string) (names []string, err error) {
 	return names, builds.Wait()
 }
 
-// overlay is kept where the next run finds it: in another folder it would be another build of everything.
+// overlay writes the overlay where the next run finds it: in another folder Go would build everything again.
 func overlay() (file string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

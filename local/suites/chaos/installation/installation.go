@@ -22,10 +22,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// Installation is everything as processes of its own, in a folder of its own.
+// Installation runs every component as a process of its own, in a folder of its own.
 type Installation struct {
 	Dir       string
-	Say       func(line string)
+	Log       func(line string)
 	Diary     *diary
 	Net       *network
 	mounts    []string
@@ -56,21 +56,21 @@ const LimitedQueue = "limited"
 // Queues are the queues of the installation; the second is limited.
 var Queues = []string{jobevent.DefaultQueue, LimitedQueue}
 
-// Open brings up everything. Whatever it returns has to be closed.
-func Open(ctx context.Context, bin string, names []string, say func(string)) (*Installation, error) {
+// Open starts everything. The caller closes what it returns, also after an error.
+func Open(ctx context.Context, bin string, names []string, logLine func(string)) (*Installation, error) {
 	dir, err := os.MkdirTemp("", "jobweaver-chaos-")
 	if err != nil {
 		return nil, err
 	}
-	h := &Installation{Dir: dir, Say: say, Diary: &diary{}, Net: newNetwork()}
-	// PostgreSQL's user has to get into it.
+	h := &Installation{Dir: dir, Log: logLine, Diary: &diary{}, Net: newNetwork()}
+	// PostgreSQL's user must be able to enter it.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return h, err
 	}
 	if h.Witness, err = newWitness(h.Path("witness.jsonl"), h.killCaller); err != nil {
 		return h, err
 	}
-	say("starting PostgreSQL with a synchronous standby, and three Apache Kafka brokers")
+	logLine("starting PostgreSQL with a synchronous standby, and three Apache Kafka brokers")
 	if err := h.newServers(ctx); err != nil {
 		return h, err
 	}
@@ -91,14 +91,14 @@ func Open(ctx context.Context, bin string, names []string, say func(string)) (*I
 	return h, h.AwaitReady(ctx, h.Functions...)
 }
 
-// Path is a file in the folder of the installation.
+// Path returns the path of a file in the folder of the installation.
 func (h *Installation) Path(name string) string { return filepath.Join(h.Dir, name) }
 
 func (h *Installation) process(name string, command func() *exec.Cmd) *process {
 	return &process{Name: name, Log: h.Path(name + ".log"), command: command, onDeath: killedWithUs, diary: h.Diary}
 }
 
-// disk makes a folder for a server's data. Where we may mount, a small one is a file system that can be full.
+// disk makes a folder for a server's data. As root, a small one is a file system that can be filled.
 func (h *Installation) disk(name string, small bool, size int) (string, error) {
 	dir := h.Path(name)
 	if err := os.Mkdir(dir, 0o700); err != nil || !small || !h.CanFill() {
@@ -111,7 +111,7 @@ func (h *Installation) disk(name string, small bool, size int) (string, error) {
 	return dir, nil
 }
 
-// CanFill reports whether disks can be filled: root alone mounts small ones.
+// CanFill reports whether disks can be filled: only root can mount small ones.
 func (h *Installation) CanFill() bool { return os.Geteuid() == 0 }
 
 // furnish makes databases, tables, roles and topics, and prepares the functions.
@@ -166,7 +166,7 @@ func countOf(function string) int {
 	return copies
 }
 
-// prepare makes a function's process, with links of its own to both databases and all brokers.
+// prepare makes a function's process, with its own links to both databases and all brokers.
 func (h *Installation) prepare(bin, of string, n, port int, password string) error {
 	name := fmt.Sprintf("%s-%d", of, n)
 	address, err := h.Postgres.urlOf(name, migrations.Role(of), password, databaseOf(of))
@@ -207,12 +207,12 @@ func databaseOf(function string) string {
 	return "postgres"
 }
 
-// Kafka is how the suite itself reaches the brokers.
+// Kafka returns the configuration by which the suite itself reaches the brokers.
 func (h *Installation) Kafka() kafkaevent.Config {
 	return kafkaevent.Config{Brokers: h.Bootstrap(), ReplicationFactor: Brokers, ClientID: harness}
 }
 
-// harness is our own name to the brokers. Its links never fail.
+// harness is the suite's client id. Its links never fail.
 const harness = "harness"
 
 // CreateTopics creates the topics that are missing.
@@ -222,7 +222,7 @@ func (h *Installation) CreateTopics(ctx context.Context) error {
 	})
 }
 
-// CopiesOf are the processes of one function.
+// CopiesOf returns the processes of one function.
 func (h *Installation) CopiesOf(of string) (list []*Function) {
 	for _, f := range h.Functions {
 		if f.Of == of {
@@ -258,7 +258,7 @@ func (h *Installation) AwaitReady(ctx context.Context, list ...*Function) error 
 	return nil
 }
 
-// Close ends what still runs; the folder stays.
+// Close ends the running processes; the folder stays.
 func (h *Installation) Close() error {
 	var errs []error
 	for _, f := range h.Functions {
@@ -284,7 +284,7 @@ func (h *Installation) Close() error {
 	return errors.Join(errs...)
 }
 
-// Within tries something until it succeeds, or d has passed.
+// Within calls try until it succeeds or d has passed.
 func Within(ctx context.Context, d time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -299,7 +299,7 @@ func Within(ctx context.Context, d time.Duration, try func(context.Context) erro
 	}
 }
 
-// Pause waits, and is false when ctx ends first.
+// Pause waits, and returns false if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -311,7 +311,7 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// tail is the end of a file.
+// tail returns the end of a file.
 func tail(path string, n int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -27,11 +27,11 @@ var kafkaProperties = template.Must(template.New("kafka.properties").Parse(kafka
 // Brokers is their number.
 const (
 	Brokers      = 3
-	maxMessage   = 2560 << 10 // our limit of 2 MiB, and room for what is around it
+	maxMessage   = 2560 << 10 // the limit of 2 MiB, and room for the envelope
 	startsWithin = 90 * time.Second
 )
 
-// Broker is one of three, which are controllers too.
+// Broker is one of three brokers, which are also controllers.
 type Broker struct {
 	*process
 	ID                           int
@@ -39,12 +39,12 @@ type Broker struct {
 	ClientProxy, InternalProxy   int
 	Voters, Data                 string
 	MaxMessage                   int
-	started                      int64 // where its log ended when it was started last
+	started                      int64 // where its log ended at its last start
 }
 
 // newBrokers prepares three brokers whose listeners for clients and for each other go through proxies.
 func (h *Installation) newBrokers(ctx context.Context) error {
-	jars, err := localkafka.Jars(ctx, h.Say)
+	jars, err := localkafka.Jars(ctx, h.Log)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (h *Installation) newBrokers(ctx context.Context) error {
 			return exec.Command("java", "-Xms128m", "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 				"-Dorg.slf4j.simpleLogger.showDateTime=true",
-				"-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info", // it logs when it is ready
+				"-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info", // logs when it is ready
 				"-cp", filepath.Join(jars, "*"), "kafka.Kafka", h.Path(name+".properties"))
 		})
 		if b.Data, err = h.disk(name, b.ID == Brokers, 1<<30); err != nil {
@@ -104,7 +104,7 @@ func (h *Installation) formatBrokers(ctx context.Context, jars, voters string) e
 	return nil
 }
 
-// begin starts the broker and does not wait for it.
+// begin starts the broker without waiting for it.
 func (b *Broker) begin() error {
 	if info, err := os.Stat(b.Log); err == nil {
 		b.started = info.Size()
@@ -126,7 +126,7 @@ func (b *Broker) awaitReady(ctx context.Context) error {
 	})
 }
 
-// StartBrokers starts those that are down, and waits for them.
+// StartBrokers starts the brokers that are down, and waits for them.
 func (h *Installation) StartBrokers(ctx context.Context, list ...*Broker) error {
 	var errs []error
 	for _, b := range list {
@@ -138,7 +138,7 @@ func (h *Installation) StartBrokers(ctx context.Context, list ...*Broker) error 
 	return errors.Join(errs...)
 }
 
-// Bootstrap is the list that a client gets.
+// Bootstrap returns the broker list for a client.
 func (h *Installation) Bootstrap() (list []string) {
 	for _, b := range h.Brokers {
 		list = append(list, loopback(b.ClientProxy))

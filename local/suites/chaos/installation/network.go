@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 )
 
-// network is every connection that goes through a proxy of ours.
+// network holds the links of all connections that go through a proxy.
 type network struct {
 	mu      sync.Mutex
 	links   map[Pair]*proxy.Link
@@ -36,7 +36,7 @@ func (n *network) link(from, to string) *proxy.Link {
 	return n.links[p]
 }
 
-// listen starts a proxy to the port of a server and gives its own port.
+// listen starts a proxy to a server's port and returns the proxy's port.
 func (n *network) listen(port int, route proxy.Route) (int, error) {
 	own, err := freeport.Pick()
 	if err != nil {
@@ -54,8 +54,8 @@ func (n *network) listenAt(own, port int, route proxy.Route) error {
 	return nil
 }
 
-// kafkaClients routes what comes to a broker by who comes: functions name themselves by KAFKA_CLIENT_ID, and brokers
-// fetch from each other as broker-<n>-fetcher-<m>.
+// kafkaClients routes the connections to a broker by client id: functions have a KAFKA_CLIENT_ID, and brokers fetch
+// from each other as broker-<n>-fetcher-<m>.
 func (n *network) kafkaClients(broker string) proxy.Route {
 	return proxy.ByClientID(func(id string) *proxy.Link {
 		if number, found := strings.CutPrefix(id, "broker-"); found {
@@ -66,7 +66,7 @@ func (n *network) kafkaClients(broker string) proxy.Route {
 	})
 }
 
-// Set has all of these links fail in the same way.
+// Set makes all of these links fail in the same way.
 func (n *network) Set(f proxy.Fault, links ...Pair) {
 	for _, l := range links {
 		n.link(l.From, l.To).Set(f)
@@ -83,7 +83,7 @@ func (n *network) close() error {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// ports picks n free ones.
+// ports picks n free ports.
 func ports(n int) (list []int, err error) {
 	for range n {
 		port, err := freeport.Pick()

@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 )
 
-// servers are a PostgreSQL and its synchronous standby.
+// servers are a PostgreSQL primary and its synchronous standby.
 type servers struct {
 	system   *Installation
 	bin      string // folder of postgres, initdb and pg_basebackup
@@ -34,11 +34,11 @@ type servers struct {
 	shim     string
 }
 
-// node is one server. Its port stays the same whatever role it has.
+// node is one server. It keeps its port when its role changes.
 type node struct {
 	*process
 	port int
-	Disk string // its data folder is in it
+	Disk string // contains its data folder
 	feed int    // port of the proxy by which a standby reads from it
 }
 
@@ -57,7 +57,7 @@ func installed() (bin string, err error) {
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
 }
 
-// newServers brings up both.
+// newServers starts both servers.
 func (h *Installation) newServers(ctx context.Context) error {
 	bin, err := installed()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *servers) newNode(name string) (*node, error) {
 	return n, errors.Join(s.own(disk), h.Net.listenAt(n.feed, n.port, proxy.Always(h.Net.link("standby", name))))
 }
 
-// other is whom PostgreSQL runs as where we are root, which it refuses.
+// other returns the user for PostgreSQL if this process is root, as which PostgreSQL refuses to run.
 func other() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -114,7 +114,7 @@ func other() (*syscall.Credential, error) {
 			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uidErr, gidErr)
 		}
 	}
-	return nil, errors.New("there is no user postgres or nobody as whom PostgreSQL could run")
+	return nil, errors.New("PostgreSQL needs a user 'postgres' or 'nobody'")
 }
 
 func (s *servers) own(path string) error {
@@ -149,7 +149,7 @@ func (s *servers) settings(n *node) []string {
 	return args
 }
 
-// syncFile is read by whichever is primary.
+// syncFile is included by the configuration of either server, and takes effect on the primary.
 func (s *servers) syncFile() string { return s.system.Path("sync.conf") }
 
 // initialize makes the first server's data, and starts it.
@@ -203,7 +203,7 @@ func (s *servers) standby() *node {
 	return s.Nodes[0]
 }
 
-// AddStandby makes a standby of the primary's data, and has commits wait for it.
+// AddStandby makes a standby from the primary's data, and makes commits wait for it.
 func (s *servers) AddStandby(ctx context.Context) error {
 	from, n := s.Primary, s.standby()
 	if err := n.Kill(); err != nil {
@@ -248,7 +248,7 @@ func (s *servers) AwaitPrimary(ctx context.Context) error {
 	})
 }
 
-// Promote makes a primary of the standby, after the primary was lost.
+// Promote makes the standby the primary, after the primary was lost.
 func (s *servers) Promote(ctx context.Context) error {
 	s.Primary = s.standby()
 	if err := s.synchronous(false); err != nil {
@@ -260,12 +260,12 @@ func (s *servers) Promote(ctx context.Context) error {
 	})
 }
 
-// URL is the address of a database on the primary, past all proxies.
+// URL returns the address of a database on the primary, bypassing the proxies.
 func (s *servers) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres:%s@%s/%s?sslmode=disable", s.password, loopback(s.Primary.port), database)
 }
 
-// urlOf is a function's address of its database: both servers, each by a proxy of this process.
+// urlOf returns a function's address of its database: both servers, each through a proxy of this process.
 func (s *servers) urlOf(process, role, password, database string) (string, error) {
 	var hosts []string
 	for _, n := range s.Nodes {
@@ -307,7 +307,7 @@ func Texts(ctx context.Context, url, sql string) ([]string, error) {
 	return out, err
 }
 
-// AwaitAll waits until both servers are as they should be, after the last fault.
+// AwaitAll waits until both servers have recovered from the last fault.
 func (s *servers) AwaitAll(ctx context.Context) error {
 	return errors.Join(s.AwaitPrimary(ctx), s.AwaitStandby(ctx))
 }

@@ -17,55 +17,55 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 )
 
-// process is one program that is started again and again.
+// process is one program that is restarted whenever it ends.
 type process struct {
 	Name    string
-	Log     string // its file
+	Log     string // path
 	command func() *exec.Cmd
-	onDeath syscall.Signal // that it is sent when the harness dies
+	onDeath syscall.Signal // sent to it when the harness dies
 	diary   *diary
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	ended <-chan struct{}
-	asked bool // to end
+	asked bool // it was asked to end
 }
 
-// diary is what became of processes.
+// diary records freezes and unexpected ends of processes.
 type diary struct {
 	mu     sync.Mutex
 	exits  []Exit
 	frozen []Interval
 }
 
-// Exit is the end of a process that no fault has caused.
+// Exit is the end of a process without a fault.
 type Exit struct {
 	Process string
 	At      time.Time
 	State   string
 }
 
-// Interval is a time in which something was the case, of a process or of a fault.
+// Interval is a time in which a process or a fault was in some state.
 type Interval struct {
 	What     string
 	From, To time.Time
 }
 
-// Freezes are the times in which processes were frozen.
+// Freezes returns the times in which processes were frozen.
 func (d *diary) Freezes() []Interval {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]Interval(nil), d.frozen...)
 }
 
-// Ends are the ends that no fault has caused.
+// Ends returns the ends without a fault.
 func (d *diary) Ends() []Exit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]Exit(nil), d.exits...)
 }
 
-// Start starts the program, unless it runs. It is started anew when it ends by itself, as a cluster would do.
+// Start starts the program, unless it runs. It is restarted when it ends by itself, as in a cluster.
 func (p *process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *process) startLocked() error {
 	return nil
 }
 
-// watch notes an end that nobody asked for, and starts the program anew.
+// watch records an unexpected end, and restarts the program.
 func (p *process) watch(cmd *exec.Cmd, ended <-chan struct{}) {
 	<-ended
 	p.mu.Lock()
@@ -106,7 +106,7 @@ func (p *process) watch(cmd *exec.Cmd, ended <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.asked && p.cmd == cmd {
-		_ = p.startLocked() // the run fails by itself when it does not start
+		_ = p.startLocked() // the run fails anyway if it does not start
 	}
 }
 
@@ -122,8 +122,8 @@ func (p *process) running() bool {
 	}
 }
 
-// end sends a signal that ends the process and its children, and waits for the end. One that does not end in time is
-// killed, which is an error.
+// end sends a signal that ends the process and its children, and waits for the end. A process that does not end in
+// time is killed, which is an error.
 func (p *process) end(sig syscall.Signal, within time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,13 +162,13 @@ func (p *process) pid() int {
 // Kill kills the process.
 func (p *process) Kill() error { return p.end(syscall.SIGKILL, time.Minute) }
 
-// stopWithin is the grace that a function has by default, and a little.
+// stopWithin is the default grace period of a function, and a margin.
 const stopWithin = 35 * time.Second
 
 // Stop stops the process as a cluster does.
 func (p *process) Stop() error { return p.end(syscall.SIGTERM, stopWithin) }
 
-// Freeze stops the process and its children until the returned function wakes them.
+// Freeze stops the process and its children until wake is called.
 func (p *process) Freeze() (wake func() error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *process) Freeze() (wake func() error, err error) {
 	}, nil
 }
 
-// children lists the processes that pid has started.
+// children lists the child processes of pid.
 func children(pid int) (found []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
@@ -199,7 +199,7 @@ func children(pid int) (found []int) {
 		if err != nil {
 			continue // it has just ended
 		}
-		// "pid (command) state ppid …": the command may hold anything, parentheses too.
+		// "pid (command) state ppid …": the command may contain anything, also parentheses.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
 			continue
@@ -211,7 +211,7 @@ func children(pid int) (found []int) {
 	return found
 }
 
-// killCaller kills the worker from which a request came, and starts it again.
+// killCaller kills the worker that sent a request, and restarts it.
 func (h *Installation) killCaller(remote string) error {
 	_, port, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -232,7 +232,7 @@ func (h *Installation) killCaller(remote string) error {
 	return fmt.Errorf("no worker has the socket %s", inode)
 }
 
-// SocketAt is the inode of the connected socket of 127.0.0.1 that has a local port.
+// SocketAt returns the inode of the connected socket of 127.0.0.1 with a local port.
 func SocketAt(port string) (inode string, err error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -248,7 +248,7 @@ func SocketAt(port string) (inode string, err error) {
 		fields := strings.Fields(lines.Text())
 		const local, inodeField = 1, 9
 		if len(fields) > inodeField && strings.HasSuffix(fields[local], fmt.Sprintf(":%04X", number)) &&
-			fields[inodeField] != "0" { // the port's connection before it, which nobody has open any more
+			fields[inodeField] != "0" { // an earlier connection of the port, which is closed
 			return fields[inodeField], nil
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// CountRecords adds the events that are on the run-job topics now to those that a wipe has taken away.
+// CountRecords adds the events that are on the run-job topics now to those that a wipe has removed.
 func (h *Installation) CountRecords() error {
 	cfg, err := h.Kafka().Sarama()
 	if err != nil {
@@ -90,9 +90,9 @@ func readPartition(client sarama.Client, consumer sarama.Consumer, topic string,
 	}
 }
 
-// idsOf are those of the items in an event.
+// idsOf returns the ids of the items in an event.
 func idsOf(e event.Event) (ids []string) {
-	items, _ := jobevent.Unpack(e) // what cannot be read has none
+	items, _ := jobevent.Unpack(e) // an unreadable event has none
 	for _, it := range items {
 		if it.Err == nil {
 			ids = append(ids, it.ID())

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// witness does the work of the jobs, over HTTP, and writes down when each attempt began and ended. It is no part of
-// JobWeaver and is never hit by a fault: the verdict is judged by its file.
+// witness does the work of the jobs, over HTTP, and records when each attempt began and ended. It is not part of
+// JobWeaver and no fault hits it: the checks trust its file.
 type witness struct {
 	server  *http.Server
 	Address string
@@ -24,15 +24,15 @@ type witness struct {
 	stopped context.Context
 	stop    context.CancelFunc
 	calling sync.WaitGroup
-	poison  func(remote string) error // kills whoever sent a request
+	poison  func(remote string) error // kills the process that sent a request
 
 	mu    sync.Mutex
-	done  map[string]time.Time // by key: when its work was done for good
-	last  time.Time            // of the ends
-	heard chan struct{}        // closed at each end
+	done  map[string]time.Time // when the work was done, by key
+	last  time.Time            // the last end
+	ended chan struct{}        // closed at each end
 }
 
-// Line is one of the file.
+// Line is a line of the file.
 type Line struct {
 	At      time.Time `json:"at"`
 	What    string    `json:"what"`
@@ -43,19 +43,19 @@ type Line struct {
 	ID      string    `json:"id,omitempty"`
 }
 
-// What the witness writes down.
+// The events that the witness records.
 const (
-	LineStart = "start"
-	LineEnd   = "end"
-	LineCall  = "call" // of a SIMULATION job's HTTP_CALL, which names only its key
-	LineTold  = "told" // of a job's end, by its callbackUrl
+	LineStart     = "start"
+	LineEnd       = "end"
+	LineCall      = "call"      // of a SIMULATION job's HTTP_CALL, which names only its key
+	LineDelivered = "delivered" // of a job's end, to its callbackUrl
 )
 
 // How an attempt ended for the witness.
 const (
 	HowOK      = "ok"
 	HowFailed  = "failed"
-	howCut     = "cut"     // the worker went away
+	howCut     = "cut"     // the worker closed the connection
 	howRefused = "refused" // its callback came too late
 )
 
@@ -75,20 +75,20 @@ func newWitness(path string, poison func(string) error) (*witness, error) {
 	}
 	w := &witness{
 		Address: "http://" + l.Addr().String(), file: file, poison: poison, done: map[string]time.Time{},
-		heard: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	w.stopped, w.stop = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /work", w.work)
 	mux.HandleFunc("POST /outside", w.outside)
 	mux.HandleFunc("GET /call/{key}", w.call)
-	mux.HandleFunc("POST /told", w.told)
+	mux.HandleFunc("POST /delivered", w.delivered)
 	w.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = w.server.Serve(l) }()
 	return w, nil
 }
 
-// settings are those of the functions that call it, or are called back by it.
+// settings returns the settings of the functions that call it, or that it calls back.
 func (w *witness) settings(gateway string) []string {
 	return []string{
 		"OUTBOUND_ALLOW=127.0.0.0/8", "WEBHOOK_SECRETS=" + webhookSecret, "CALLBACK_SECRETS=" + callbackSecret,
@@ -102,7 +102,7 @@ func (w *witness) close() error {
 	return errors.Join(w.server.Close(), w.file.Close())
 }
 
-// write appends a line, with one write so that lines never mix.
+// write appends a line with a single write, so that lines never mix.
 func (w *witness) write(l Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,26 +118,26 @@ func (w *witness) write(l Line) {
 		return
 	}
 	w.last = l.At
-	close(w.heard)
-	w.heard = make(chan struct{})
+	close(w.ended)
+	w.ended = make(chan struct{})
 	if l.How == HowOK || l.What == LineCall {
 		w.done[l.Key] = l.At
 	}
 }
 
-// Task is the data of a job: what the witness is to do.
+// Task is the payload of a job: the work for the witness.
 type Task struct {
 	Key          string `json:"key"`
 	MS           int    `json:"ms"`
 	FailAttempts int    `json:"failAttempts,omitempty"`
-	Kills        bool   `json:"kills,omitempty"` // whoever asks for it
+	Kills        bool   `json:"kills,omitempty"` // it kills the worker that sends it
 }
 
-// work is a FUNCTION job's.
+// work does the work of a FUNCTION job.
 func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 	var t Task
 	if json.NewDecoder(r.Body).Decode(&t) != nil {
-		return // its sender died
+		return // the sender died
 	}
 	attempt, _ := strconv.Atoi(r.Header.Get("Ce-Attempt"))
 	l := Line{What: LineStart, Job: r.Header.Get("Ce-Jobid"), Attempt: attempt, Key: t.Key}
@@ -165,7 +165,7 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(rw, `{"attempt": %d}`, attempt)
 }
 
-// FailedCode is the error code of a job that fails as it should.
+// FailedCode is the error code of a job that fails on purpose.
 const FailedCode = "CHAOS.FAILED"
 
 // call is a step of a SIMULATION job.
@@ -173,8 +173,8 @@ func (w *witness) call(_ http.ResponseWriter, r *http.Request) {
 	w.write(Line{What: LineCall, Key: r.PathValue("key")})
 }
 
-// told is a delivery of a job's end.
-func (w *witness) told(_ http.ResponseWriter, r *http.Request) {
+// delivered receives the delivery of a job's end.
+func (w *witness) delivered(_ http.ResponseWriter, r *http.Request) {
 	var job struct {
 		JobID   string `json:"jobId"`
 		Status  string `json:"status"`
@@ -183,10 +183,10 @@ func (w *witness) told(_ http.ResponseWriter, r *http.Request) {
 	if json.NewDecoder(r.Body).Decode(&job) != nil {
 		return
 	}
-	w.write(Line{What: LineTold, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id")})
+	w.write(Line{What: LineDelivered, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id")})
 }
 
-// handed is an EXTERNAL job's request.
+// handed is the request of an EXTERNAL job.
 type handed struct {
 	JobID    string `json:"jobId"`
 	Attempt  int    `json:"attempt"`
@@ -197,7 +197,7 @@ type handed struct {
 	} `json:"callback"`
 }
 
-// outside is handed an EXTERNAL job, and calls back when it is done.
+// outside accepts an EXTERNAL job, and calls back when it is done.
 func (w *witness) outside(_ http.ResponseWriter, r *http.Request) {
 	var job handed
 	if json.NewDecoder(r.Body).Decode(&job) != nil {
@@ -214,7 +214,7 @@ func (w *witness) outside(_ http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// callBack repeats the callback until it is taken or refused.
+// callBack repeats the callback until it is accepted or refused.
 func (w *witness) callBack(job handed) (how string) {
 	body := fmt.Appendf(nil, `{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {}}`, job.JobID, job.Attempt)
 	for {
@@ -249,7 +249,7 @@ func (w *witness) post(job handed, body []byte) (status int) {
 	return res.StatusCode
 }
 
-// DoneAt is when a key's work was done.
+// DoneAt returns when a key's work was done.
 func (w *witness) DoneAt(key string) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,17 +257,17 @@ func (w *witness) DoneAt(key string) (time.Time, bool) {
 	return at, done
 }
 
-// NextEnd waits for an end after an instant, of whatever job.
+// NextEnd waits for an end of any job after an instant.
 func (w *witness) NextEnd(ctx context.Context, after time.Time) (time.Time, bool) {
 	for {
 		w.mu.Lock()
-		last, heard := w.last, w.heard
+		last, ended := w.last, w.ended
 		w.mu.Unlock()
 		if last.After(after) {
 			return last, true
 		}
 		select {
-		case <-heard:
+		case <-ended:
 		case <-ctx.Done():
 			return time.Time{}, false
 		}
@@ -292,4 +292,4 @@ func ReadLines(path string) (lines []Line, err error) {
 	return lines, scan.Err()
 }
 
-const callPatience = 5 * time.Second // of a request to the gateway
+const callPatience = 5 * time.Second // for a request to the gateway

@@ -16,8 +16,8 @@ type conn struct {
 	client, upstream *net.TCPConn
 	once             sync.Once
 	over             chan struct{} // closed by reset
-	tainted          atomic.Bool   // bytes are missing: the connection must not go on once the fault has ended
-	committing       atomic.Bool   // the next answer is that of a COMMIT
+	tainted          atomic.Bool   // bytes are missing: the connection must be reset when the fault ends
+	committing       atomic.Bool   // the next answer answers a COMMIT
 }
 
 func newConn(link *Link, client, upstream *net.TCPConn) *conn {
@@ -32,7 +32,7 @@ func (c *conn) reset() {
 	})
 }
 
-// run forwards both ways until both have ended. begun is what was read from the client before.
+// run forwards both ways until both have ended. begun was already read from the client.
 func (c *conn) run(begun []byte) {
 	var both sync.WaitGroup
 	both.Go(func() { c.pump(c.client, c.upstream, true, begun) })
@@ -66,7 +66,7 @@ func (c *conn) pump(from, to *net.TCPConn, up bool, begun []byte) {
 	}
 }
 
-// forward sends one chunk as the link's fault has it; false: the connection is to be reset.
+// forward sends one chunk as the link's fault permits; false: the connection is to be reset.
 func (c *conn) forward(chunk []byte, to *net.TCPConn, up bool) bool {
 	f, ok := c.await(up)
 	if !ok {
@@ -86,7 +86,7 @@ func (c *conn) forward(chunk []byte, to *net.TCPConn, up bool) bool {
 		return true
 	}
 	if !up && c.tainted.Load() {
-		return f.HalfClose // the client's stream has ended: there is nowhere to write to
+		return f.HalfClose // the client's stream has ended, so the answer is dropped
 	}
 	_, err := to.Write(chunk)
 	return err == nil
@@ -127,7 +127,7 @@ func (c *conn) ended() bool {
 	}
 }
 
-// The forms in which pgx sends COMMIT: as a text, and as the name of a statement that it has prepared.
+// The forms in which pgx sends COMMIT: as text, and as the name of a prepared statement.
 var commits = [][]byte{[]byte("commit\x00"), []byte(preparedAs("commit"))}
 
 func preparedAs(sql string) string {

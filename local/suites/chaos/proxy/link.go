@@ -8,15 +8,15 @@ import (
 // Fault is how a link fails. The zero value is a link that works.
 type Fault struct {
 	Refuse     bool          // its connections are reset, and new ones too
-	StallUp    bool          // nothing gets from the client to the server; nobody is told
-	StallDown  bool          // nothing gets back
+	StallUp    bool          // no bytes pass from the client to the server, without an error
+	StallDown  bool          // no bytes pass from the server to the client
 	DropDown   bool          // answers get lost; the connections are reset when the fault ends
 	LoseCommit bool          // a COMMIT reaches PostgreSQL, its answer is lost and the connection reset
 	HalfClose  bool          // the client reads the end of the stream, and may go on writing
-	Delay      time.Duration // of whatever is sent, each way
+	Delay      time.Duration // of all bytes, each way
 }
 
-// Link is the way from one client to one server. All of its connections share one fault.
+// Link is the path from one client to one server. All of its connections share one fault.
 type Link struct {
 	mu      sync.Mutex
 	fault   Fault
@@ -27,7 +27,7 @@ type Link struct {
 // NewLink makes a link that works.
 func NewLink() *Link { return &Link{changed: make(chan struct{}), conns: map[*conn]bool{}} }
 
-// Set has the link fail in this way from now on, and no longer in the way before.
+// Set replaces the fault of the link.
 func (l *Link) Set(f Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +45,7 @@ func (l *Link) Set(f Fault) {
 	}
 }
 
-// Connections returns how many there are now.
+// Connections returns the number of open connections.
 func (l *Link) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *Link) refuses() bool {
 	return f.Refuse
 }
 
-// add is false when the link has begun to refuse meanwhile.
+// add returns false if the link has begun to refuse meanwhile.
 func (l *Link) add(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package proxy is a TCP proxy whose connections can be made to fail in the ways in which networks do: they stall,
-// break, lose answers or become slow, each way by itself.
+// Package proxy is a TCP proxy whose connections fail on demand as networks do: they stall, break, lose answers or
+// become slow, each fault by itself.
 package proxy
 
 import (
@@ -21,7 +21,7 @@ type Server struct {
 	running  sync.WaitGroup
 }
 
-// Route reads as much of a new connection as it needs to choose the connection's link. It returns what it has read.
+// Route reads as much of a new connection as it needs to choose the connection's link. It returns the bytes read.
 type Route func(client io.Reader) (*Link, []byte, error)
 
 // Always is the Route of a listener that serves one client only.
@@ -41,7 +41,7 @@ func Listen(address, target string, route Route) (*Server, error) {
 	return s, nil
 }
 
-// Address is where the proxy listens.
+// Address returns where the proxy listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Close breaks all connections and waits until their goroutines have ended.

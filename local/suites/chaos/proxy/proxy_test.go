@@ -21,10 +21,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // side is a link between a client and a server that answers each line with itself.
 type side struct {
-	t     *testing.T
-	link  *proxy.Link
-	proxy *proxy.Server
-	heard chan string // what the server has read
+	t        *testing.T
+	link     *proxy.Link
+	proxy    *proxy.Server
+	received chan string // lines that the server has read
 }
 
 func newSide(t *testing.T) *side {
@@ -33,7 +33,7 @@ func newSide(t *testing.T) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &side{t: t, link: proxy.NewLink(), heard: make(chan string, 100)}
+	s := &side{t: t, link: proxy.NewLink(), received: make(chan string, 100)}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -61,7 +61,7 @@ func (s *side) serve(l net.Listener) {
 		for lines := bufio.NewReader(c); err == nil; {
 			var line string
 			if line, err = lines.ReadString('\n'); err == nil {
-				s.heard <- line
+				s.received <- line
 				_, err = c.Write([]byte(line))
 			}
 		}
@@ -94,7 +94,7 @@ func (s *side) wantEcho(c net.Conn, line string) {
 	}
 }
 
-// wantSilence: nothing comes for a moment.
+// wantSilence checks that nothing arrives for a moment.
 func (s *side) wantSilence(c net.Conn) {
 	s.t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
@@ -109,10 +109,10 @@ func (s *side) wantSilence(c net.Conn) {
 	}
 }
 
-func (s *side) wantHeard(line string) {
+func (s *side) wantReceived(line string) {
 	s.t.Helper()
 	select {
-	case got := <-s.heard:
+	case got := <-s.received:
 		if got != line {
 			s.t.Fatalf("the server read %q, want %q", got, line)
 		}
@@ -128,7 +128,7 @@ func (s *side) wantReset(c net.Conn) {
 	}
 }
 
-// wantRefused: a new connection is reset, perhaps before we know of it.
+// wantRefused checks that a new connection is reset, perhaps during dialling.
 func (s *side) wantRefused() {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.proxy.Address())
@@ -144,7 +144,7 @@ func (s *side) wantRefused() {
 func (s *side) works(c net.Conn) {
 	s.t.Helper()
 	s.send(c, "works\n")
-	s.wantHeard("works\n")
+	s.wantReceived("works\n")
 	s.wantEcho(c, "works\n")
 }
 
@@ -161,10 +161,10 @@ func TestAStallHoldsBackAndLosesNothing(t *testing.T) {
 			s.link.Set(f)
 			s.send(c, "later\n")
 			if !f.StallUp {
-				s.wantHeard("later\n")
+				s.wantReceived("later\n")
 			}
 			s.wantSilence(c)
-			if f.StallUp && len(s.heard) > 0 {
+			if f.StallUp && len(s.received) > 0 {
 				t.Error("the server has read what was held back")
 			}
 			s.link.Set(proxy.Fault{})
@@ -192,7 +192,7 @@ func TestALostAnswerIsLostForGood(t *testing.T) {
 	s.works(c)
 	s.link.Set(proxy.Fault{DropDown: true})
 	s.send(c, "unanswered\n")
-	s.wantHeard("unanswered\n")
+	s.wantReceived("unanswered\n")
 	s.wantSilence(c)
 	s.link.Set(proxy.Fault{})
 	s.wantReset(c)
@@ -209,10 +209,10 @@ func TestOnlyTheAnswerToACommitIsLost(t *testing.T) {
 			c := s.dial()
 			s.link.Set(proxy.Fault{LoseCommit: true})
 			s.send(c, prepared)
-			s.wantHeard(prepared)
+			s.wantReceived(prepared)
 			s.wantEcho(c, prepared)
 			s.send(c, commit)
-			s.wantHeard(commit)
+			s.wantReceived(commit)
 			s.wantReset(c)
 		})
 	}
@@ -230,8 +230,8 @@ func TestAHalfClosedConnectionStillCarriesRequests(t *testing.T) {
 	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
 		t.Fatalf("read %q, %v, want the end of the stream", rest, err)
 	}
-	s.send(c, "still heard\n")
-	s.wantHeard("still heard\n")
+	s.send(c, "still received\n")
+	s.wantReceived("still received\n")
 }
 
 func TestADelayIsPassedOnEachWay(t *testing.T) {

@@ -1,5 +1,5 @@
-// Command poller is a pull worker of the job type WITNESS, which tells in a file what it does. It is ruder than one may
-// be: a result of an attempt that is lost is sent all the same.
+// Command poller is a pull worker of the job type WITNESS, which records in a file what it does. It breaks the rules
+// in one way: it sends the result of a lost attempt all the same.
 package main
 
 import (
@@ -22,17 +22,17 @@ import (
 const (
 	slots     = 16
 	claimWait = 2 * time.Second
-	// beyond is how long an answer may take beyond a claim's wait. One that came later would have attempts that were lost
-	// on its way, or cancelled, which takes pull 5 s.
+	// beyond is how long an answer may take beyond a claim's wait. A later answer would have attempts that were lost
+	// or cancelled meanwhile, which takes pull 5 s.
 	beyond    = 2 * time.Second
 	beatEvery = time.Second
-	// silence is how long a handler goes on without an answer to a beat: less than the 7 s after which a worker may settle
-	// the attempts of a pull that was killed, whose last heartbeat was up to 3 s old.
+	// silence is how long a handler continues without an answered heartbeat: less than the 7 s after which a worker
+	// may settle the attempts of a killed pull, whose last heartbeat was up to 3 s old.
 	silence = 4500 * time.Millisecond
 	pace    = 200 * time.Millisecond // between two tries
 )
 
-// Reasons for which a handler ends.
+// Reasons for which a handler is ended.
 var (
 	errCancelled = errors.New("the attempt was cancelled")
 	errLost      = errors.New("the attempt is lost")
@@ -53,7 +53,7 @@ type poller struct {
 type held struct {
 	pullwire.Attempt
 	end  context.CancelCauseFunc // of its handler
-	seen time.Time               // when a claim or a beat was sent that was answered with it
+	seen time.Time               // when the last claim or heartbeat was sent whose answer named it
 }
 
 func main() {
@@ -85,7 +85,7 @@ func run() error {
 	return nil
 }
 
-// post sends a request once, and waits so long for its answer.
+// post sends a request once, and waits up to d for its answer.
 func (p *poller) post(ctx context.Context, d time.Duration, path string, in map[string]any, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -120,7 +120,7 @@ func (p *poller) claim(ctx context.Context) (got []*held) {
 		return nil
 	}
 	if time.Since(sent) > claimWait+beyond {
-		return nil // this process was frozen: they are over, or will be
+		return nil // this process was frozen: the attempts are over, or will be
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	p.mu.Lock()
 	h.end = end
 	p.mu.Unlock()
-	p.tell(h, payload.Key, witness.Start, "")
+	p.record(h, payload.Key, witness.Start, "")
 	err := payload.Work(working)
 	result := map[string]any{"token": h.Token}
 	how := witness.OK
@@ -156,7 +156,7 @@ func (p *poller) execute(ctx context.Context, h *held) {
 		how = err.Error()
 		result["status"] = "COMPLETED"
 	case err != nil: // silence, or the end of this process
-		p.tell(h, payload.Key, witness.End, err.Error())
+		p.record(h, payload.Key, witness.End, err.Error())
 		return
 	case h.Attempt.Attempt <= payload.FailAttempts:
 		how = witness.Failed
@@ -169,17 +169,17 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	default:
 		result["status"], result["output"] = "COMPLETED", map[string]any{"attempt": h.Attempt.Attempt}
 	}
-	p.tell(h, payload.Key, witness.End, how)
+	p.record(h, payload.Key, witness.End, how)
 	p.settle(ctx, h, payload.Key, result)
 }
 
-// settle sends a result until there is an answer that says what became of it.
+// settle sends a result until an answer gives its fate.
 func (p *poller) settle(ctx context.Context, h *held, key string, result map[string]any) {
 	for again := ""; ctx.Err() == nil; again = witness.Again {
 		var answer pullwire.Settled
 		err := p.post(ctx, 12*time.Second, "/api/workers/settle", map[string]any{"results": []any{result}}, &answer)
 		if err == nil && len(answer.Results) == 1 && answer.Results[0].Status != http.StatusServiceUnavailable {
-			p.tell(h, key, witness.Answered, fmt.Sprint(answer.Results[0].Status, again))
+			p.record(h, key, witness.Answered, fmt.Sprint(answer.Results[0].Status, again))
 			return
 		}
 		pause(ctx, pace)
@@ -196,8 +196,8 @@ func (p *poller) drop(h *held) {
 	}
 }
 
-// beats names what this process holds again and again, and ends the handlers of what is over, cancelled, or perhaps
-// lost since no beat was answered.
+// beats sends heartbeats with the held attempts, and ends the handlers of attempts that are over, cancelled, or
+// perhaps lost because no heartbeat was answered.
 func (p *poller) beats(ctx context.Context) {
 	for pause(ctx, beatEvery) {
 		attempts := []any{}
@@ -231,27 +231,27 @@ func (p *poller) beats(ctx context.Context) {
 	}
 }
 
-// end has a handler end. The caller holds the mutex.
+// end ends a handler. The caller holds the mutex.
 func (p *poller) end(token string, why error) {
 	if h := p.held[token]; h != nil {
 		h.end(why)
 	}
 }
 
-func (p *poller) tell(h *held, key, what, how string) {
+func (p *poller) record(h *held, key, what, how string) {
 	line := witness.Line{What: what, Job: h.JobID, Attempt: h.Attempt.Attempt, Key: key, How: how}
 	if err := p.file.Write(line); err != nil {
 		p.fail(err)
 	}
 }
 
-// fail ends the process: the test would take a witness that is not told everything for a liar.
+// fail ends the process: with an incomplete witness file the test would report false violations.
 func (p *poller) fail(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 
-// pause waits and reports whether ctx still lives.
+// pause waits, and returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// ErrorCode is that of a job of type WITNESS which fails as it should.
+// ErrorCode is the error code of a WITNESS job that fails on purpose.
 const ErrorCode = "TEST.FAILED"
 
-// Payload of a WITNESS job.
+// Payload is the payload of a WITNESS job.
 type Payload struct {
 	Key            string `json:"key"`
 	Ms             int    `json:"ms"`             // how long it works
-	Until          string `json:"until"`          // and until there is a file of this name
-	Deaf           bool   `json:"deaf"`           // it does not mind its context
-	FailAttempts   int    `json:"failAttempts"`   // up to this one they fail
-	Fatal          bool   `json:"fatal"`          // and then are not tried again
+	Until          string `json:"until"`          // and until a file with this name exists
+	Deaf           bool   `json:"deaf"`           // it ignores its context
+	FailAttempts   int    `json:"failAttempts"`   // attempts up to this one fail
+	Fatal          bool   `json:"fatal"`          // and are not retried
 	Panics         bool   `json:"panics"`         // it panics instead
-	SnoozeAttempts int    `json:"snoozeAttempts"` // up to this one they ask for a later time
-	Waits          bool   `json:"waits"`          // then for a callback
-	Dies           bool   `json:"dies"`           // it takes its process with it
+	SnoozeAttempts int    `json:"snoozeAttempts"` // attempts up to this one ask to run again later
+	Waits          bool   `json:"waits"`          // then it waits for a callback
+	Dies           bool   `json:"dies"`           // it kills its process
 }
 
-// Work takes the time that the job is to take. The error is the cause of the context's end.
+// Work takes the time that the job asks for. The error is the cause of the context's end.
 func (p Payload) Work(ctx context.Context) error {
 	for p.Until != "" && !exists(p.Until) {
 		select {

@@ -1,5 +1,5 @@
-// Package witness is the file in which handlers tell what they do, line by line, whatever becomes of
-// their process and of every database.
+// Package witness is the file in which handlers record what they do, line by line, independent of their process and
+// of every database.
 package witness
 
 import (
@@ -12,19 +12,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// The things that are told.
+// The recorded events.
 const (
 	Worker = "worker" // a worker has started; How is its id
-	Start  = "start"  // a handler has
-	End    = "end"    // a handler is about to return; How says with what
+	Start  = "start"  // a handler has started
+	End    = "end"    // a handler is about to return; How is the result
 
-	Answered = "answered" // a pull worker's settle was; How is the status, of one that it had sent before with Again
+	Answered = "answered" // a pull worker's settle was answered; How is the status, followed by Again for a repeated one
 )
 
 // Again follows the status of a result that was sent more than once.
 const Again = " again"
 
-// How a handler ends, beside the reasons for which its context ended.
+// How a handler ends, besides the reasons for which its context ended.
 const (
 	OK      = "ok"
 	Failed  = "failed"
@@ -32,10 +32,10 @@ const (
 	Panic   = "panic"
 )
 
-// Line is one thing that happened.
+// Line is one recorded event.
 type Line struct {
 	What    string    `json:"what"`
-	Process string    `json:"process"` // who says it: a name new at each start
+	Process string    `json:"process"` // the writer: a name that is new at each start
 	Job     uuid.UUID `json:"job,omitzero"`
 	Attempt int       `json:"attempt,omitempty"`
 	Key     string    `json:"key,omitempty"` // of the job's payload
@@ -43,11 +43,11 @@ type Line struct {
 	At      time.Time `json:"at"`
 }
 
-// width of a line in the file, its end included. It divides the size of a page, so that a line is
+// width is the width of a line in the file, its end included. It divides the size of a page, so that a line is
 // written whole or not at all, even by a process that is killed while it writes.
 const width = 512
 
-// Writer appends lines to the file, beside other processes.
+// Writer appends lines to the file, which other processes write as well.
 type Writer struct {
 	file    *os.File
 	process string
@@ -80,7 +80,7 @@ func (w *Writer) Write(l Line) error {
 	return nil
 }
 
-// Read gives all lines, in the order in which they were written.
+// Read returns all lines, in the order in which they were written.
 func Read(path string) ([]Line, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command worker is a worker with a job type of its own, WITNESS, which tells in a file what it does; by the
-// name WITNESS.OTHER it is another one.
-// It is also an example of a Go program that runs its own job types.
+// Command worker is a worker with a job type of its own, WITNESS, which records in a file what it does; WITNESS.OTHER
+// is another name of it. It is also an example of a Go program that runs its own job types.
 package main
 
 import (
@@ -72,37 +71,37 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 	if err := json.Unmarshal(a.Payload, &p); err != nil {
 		return handlers.Result{}, &handlers.Failure{Code: "TEST.PAYLOAD", Message: err.Error()}
 	}
-	h.tell(a, p, witness.Start, "")
+	h.record(a, p, witness.Start, "")
 	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
 	if err := p.Work(ctx); err != nil {
-		h.tell(a, p, witness.End, err.Error())
+		h.record(a, p, witness.End, err.Error())
 		return handlers.Result{}, err
 	}
 	switch {
 	case p.Dies:
 		return handlers.Result{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGKILL), errors.New("it should be dead"))
 	case p.Panics:
-		h.tell(a, p, witness.End, witness.Panic)
+		h.record(a, p, witness.End, witness.Panic)
 		panic("as it should")
 	case a.Number <= p.FailAttempts:
-		h.tell(a, p, witness.End, witness.Failed)
+		h.record(a, p, witness.End, witness.Failed)
 		return handlers.Result{}, &handlers.Failure{Code: witness.ErrorCode, Message: "as it should", Retryable: !p.Fatal}
 	case a.Number <= p.SnoozeAttempts:
-		h.tell(a, p, witness.End, witness.Snoozed)
+		h.record(a, p, witness.End, witness.Snoozed)
 		return handlers.Result{Snooze: 300 * time.Millisecond}, nil
 	}
-	h.tell(a, p, witness.End, witness.OK)
+	h.record(a, p, witness.End, witness.OK)
 	if p.Waits {
 		return handlers.Result{WaitFor: 10 * time.Minute}, nil
 	}
 	return handlers.Result{Output: json.RawMessage(fmt.Sprintf(`{"attempt":%d}`, a.Number))}, nil
 }
 
-// tell ends the process where the witness cannot be told: the test would take it for a liar.
-func (h handler) tell(a *handlers.Attempt, p witness.Payload, what, how string) {
+// record ends the process if it cannot write: with an incomplete witness file the test would report false violations.
+func (h handler) record(a *handlers.Attempt, p witness.Payload, what, how string) {
 	line := witness.Line{What: what, Job: a.JobID, Attempt: a.Number, Key: p.Key, How: how}
 	if err := h.file.Write(line); err != nil {
-		slog.Error("witness cannot be told", "error", err)
+		slog.Error("witness file cannot be written", "error", err)
 		os.Exit(1)
 	}
 }

@@ -13,8 +13,8 @@ var killer = &shape{
 	name: "kills its worker", payload: works(500, 500, "dies", true), ends: one(failed), code: "WORKER.LOST",
 }
 
-// A job kills its worker, the only one, which its supervisor starts again each time. It fails; its
-// neighbours in the pool, and those that wait in the worker for a slot, complete.
+// A job kills its worker, the only one, which its supervisor restarts each time. The job fails; other jobs that run
+// in the worker or wait for a slot complete.
 func TestAJobThatKillsItsWorkerFailsAlone(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -40,10 +40,9 @@ const (
 	withoutBroker  = 20 * time.Second // longer than a lease
 )
 
-// While no worker lives, nobody floods run-job with questions that nobody can answer, and a worker that
-// comes back is not kept busy by old questions. Then there is no broker for a while: what is accepted meanwhile runs once
-// it is back.
-func TestNobodyIsAskedWhileNoWorkerOrBrokerLives(t *testing.T) {
+// While no worker lives, the watchdog does not flood run-job with questions, and a restarted worker is not kept busy
+// by old questions. Then there is no broker for a while: jobs accepted meanwhile run once it is back.
+func TestQuestionsDoNotFloodWhileNoWorkerOrBrokerLives(t *testing.T) {
 	duration(t)
 	t.Parallel()
 	rnd := newRand(t)
@@ -60,7 +59,7 @@ func TestNobodyIsAskedWhileNoWorkerOrBrokerLives(t *testing.T) {
 	pause(t.Context(), withoutWorkers-lease*2/3)
 	later, now := h.recordsOf(jobevent.TopicRun)
 	asked := (later - now) - (records - attempts)
-	t.Logf("%d records of %d attempts, then %d of %d: nobody answered %d questions", records, attempts, later, now, asked)
+	t.Logf("%d records of %d attempts, then %d of %d: %d questions were not answered", records, attempts, later, now, asked)
 	if most := questions(withoutWorkers); asked > 2*most { // about one attempt of the queue at a time, see checkFlood
 		t.Errorf("%d questions in %s, at most %d are due", asked, withoutWorkers, most)
 	}
@@ -78,7 +77,7 @@ func TestNobodyIsAskedWhileNoWorkerOrBrokerLives(t *testing.T) {
 	e.summarize(t)
 }
 
-// withoutBroker has jobs submitted while there is no broker for longer than a lease.
+// withoutBroker submits jobs while there is no broker for longer than a lease.
 func (l *load) withoutBroker(t *testing.T, c *chaos) {
 	l.shapes = briefShapes
 	submitting, stopSubmitting := context.WithCancel(t.Context())
@@ -109,12 +108,12 @@ func (l *load) withoutBroker(t *testing.T, c *chaos) {
 // recordsOf counts the records of a topic, and their ids.
 func (h *fixture) recordsOf(topic string) (records, ids int) {
 	h.t.Helper()
-	said, err := h.said(topic)
+	published, err := h.published(topic)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for _, n := range said {
+	for _, n := range published {
 		records += n
 	}
-	return records, len(said)
+	return records, len(published)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// within is for a machine with much else to do: an idle one needs some five seconds.
+// within allows for a busy machine: an idle one needs some five seconds.
 const within = 90 * time.Second
 
-// All functions are processes that come and go behind a broker that delivers twice, late, out of order and again after
-// it has hung up. The whole demo ends as it should, no job is lost, no attempt runs twice, and what nobody can use
-// comes to the dead letters.
+// All functions are processes that start and stop behind a broker that delivers twice, late, out of order, and again
+// after it has closed the connection. The whole demo ends as it should, no job is lost, no attempt runs twice, and
+// invalid events become dead letters.
 func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs more than a dozen processes")

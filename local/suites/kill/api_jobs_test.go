@@ -78,7 +78,7 @@ func (s *shown) attempt(number int) *shownAttempt {
 	return nil
 }
 
-// jobs reads every job there is, page by page and then each whole.
+// jobs reads every job: first the pages of the list, then each job whole.
 func (h *fixture) jobs(ctx context.Context) (map[string]*shown, error) {
 	ids, err := h.list(ctx, "", time.Time{})
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *fixture) jobs(ctx context.Context) (map[string]*shown, error) {
 	return all, errors.Join(errs...)
 }
 
-// list gives the ids of all jobs in a status, or in any, that were accepted until an instant, or at any.
+// list returns the ids of all jobs in a status, or in any, that were accepted until an instant, or at any time.
 func (h *fixture) list(ctx context.Context, status string, until time.Time) (ids []string, err error) {
 	filter := client.Filter{Until: until}
 	if status != "" {
@@ -124,7 +124,7 @@ func (h *fixture) job(ctx context.Context, id string) (*shown, error) {
 	return &s, err
 }
 
-// drain waits until every job has ended that was accepted until an instant, or at any.
+// drain waits until every job has ended that was accepted until an instant, or at any time.
 func (h *fixture) drain(ctx context.Context, until time.Time, within time.Duration) error {
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

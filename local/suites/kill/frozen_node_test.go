@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// With one copy of every function frozen as a lost node leaves them, in a transaction or not, the other
-// copies go on, and every job ends in time. So it is with ingest frozen and a worker killed beside it. Nothing wakes
-// before the time is over in which jobs must run again.
+// One copy of every function is frozen, as a lost node leaves them, in a transaction or not: the other copies
+// continue, and every job ends in time. The same holds with ingest frozen and a worker killed beside it. No frozen
+// process wakes before the time is over in which jobs must run again.
 func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 	duration(t)
 	t.Parallel()
@@ -63,7 +63,7 @@ func (h *fixture) frozen(name string) target {
 	return h.processes[i].frozen()
 }
 
-// frozen is a target that freezes where it would be killed, and wakes where it would be started.
+// frozen returns a target that is frozen in place of a kill, and woken in place of a start.
 func (p *process) frozen() target {
 	wake := func() error { return errors.New("it is not frozen") }
 	return target{

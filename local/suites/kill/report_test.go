@@ -16,7 +16,7 @@ const (
 	logLinesMost = 60
 )
 
-// report fails the test with what was found, and tells the stories of the first jobs concerned.
+// report fails the test with the findings, and logs the histories of the first jobs concerned.
 func (h *fixture) report(e *evidence) {
 	h.t.Helper()
 	for _, f := range e.findings[:min(len(e.findings), findingsMost)] {
@@ -25,16 +25,16 @@ func (h *fixture) report(e *evidence) {
 	if n := len(e.findings) - findingsMost; n > 0 {
 		h.t.Errorf("and %d findings more", n)
 	}
-	var told []string
+	var delivered []string
 	for _, f := range e.findings {
-		if f.job != "" && !slices.Contains(told, f.job) && len(told) < storiesMost {
-			told = append(told, f.job)
+		if f.job != "" && !slices.Contains(delivered, f.job) && len(delivered) < storiesMost {
+			delivered = append(delivered, f.job)
 			h.t.Log(h.story(e, f.job))
 		}
 	}
 }
 
-// story is all that is known of a job.
+// story returns all that is known of a job.
 func (h *fixture) story(e *evidence, id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The story of %s\n", id)
@@ -73,7 +73,7 @@ func (h *fixture) story(e *evidence, id string) string {
 	return b.String()
 }
 
-// grep gives the lines of all logs that name a job.
+// grep returns the lines of all logs that name a job.
 func (h *fixture) grep(id string) (lines []string) {
 	logs, _ := filepath.Glob(filepath.Join(h.dir, "*.log"))
 	for _, name := range logs {
@@ -93,8 +93,7 @@ func (h *fixture) grep(id string) (lines []string) {
 	return lines
 }
 
-// checkLogs looks for what Go prints when a process goes wrong, or when the race detector has found
-// something.
+// checkLogs looks for Go's output of a panic, or for a report of the race detector.
 func (h *fixture) checkLogs() {
 	h.t.Helper()
 	for _, p := range h.processes {
@@ -110,7 +109,7 @@ func (h *fixture) checkLogs() {
 	}
 }
 
-// tail is the end of a file.
+// tail returns the end of a file.
 func tail(path string, n int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

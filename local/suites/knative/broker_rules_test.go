@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func TestATriggersFiltersDecideWhatItHears(t *testing.T) {
+func TestATriggersFiltersDecideWhatItReceives(t *testing.T) {
 	t.Parallel()
 	e := newEvent("a", "io.x.done.v1")
 	e.SetExtension("queue", "mail")
@@ -76,7 +76,7 @@ func TestADeliveryIsReadAsKnativeReadsIt(t *testing.T) {
 	}
 }
 
-// subscriber answers each try as it is told to, the last answer for ever, and keeps what it got.
+// subscriber answers each try as configured, the last answer repeating, and keeps what it got.
 type subscriber struct {
 	answers []int
 	body    string
@@ -115,7 +115,7 @@ func newEvent(id, typ string) event.Event {
 	return e
 }
 
-func TestWhatIsNotTakenIsTriedAgainOrGoesToTheDeadLetters(t *testing.T) {
+func TestARefusedEventIsRetriedOrGoesToTheDeadLetters(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -176,7 +176,7 @@ func TestAnEventInAnAnswerGoesToTheBroker(t *testing.T) {
 	b.take(newEvent("1", "asked"))
 	b.work.Wait()
 	if got := s.tries(); len(got) != 1 || got[0].Get("Ce-Type") != "answer" {
-		t.Errorf("heard %v", got)
+		t.Errorf("received %v", got)
 	}
 }
 
@@ -190,7 +190,7 @@ func newBroker(t *testing.T, triggers ...*trigger) *broker {
 	}
 }
 
-func TestAPatchChangesWhatItIsFor(t *testing.T) {
+func TestAPatchChangesOnlyItsTargets(t *testing.T) {
 	t.Parallel()
 	objects := func() (all []raw) {
 		const text = `[{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {list: [{x: 1}]}},

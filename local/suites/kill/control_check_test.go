@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// scene is evidence of jobs that each ran once: from a second to another one, sent out at a third.
+// scene is evidence of jobs that each ran once, with the times of dispatch, start and end in seconds.
 type scene struct {
 	*evidence
 	orders []*order
@@ -34,7 +34,7 @@ func when(seconds float64) time.Time {
 	return began.Add(time.Duration(seconds*1000+0.5) * time.Millisecond)
 }
 
-// wants reports whether the findings are as expected: one with a text, or none.
+// wants checks the findings: one with a text, or none.
 func (s *scene) wants(t *testing.T, text string) {
 	t.Helper()
 	switch {
@@ -45,7 +45,7 @@ func (s *scene) wants(t *testing.T, text string) {
 	}
 }
 
-func TestTheCheckOfALineFindsWhatIsWrong(t *testing.T) {
+func TestTheCheckOfAnOrderingKeyFindsEachViolation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lie  func(s *scene)
@@ -76,7 +76,7 @@ func TestTheCheckOfALineFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheCheckOfALimitFindsWhatIsWrong(t *testing.T) {
+func TestTheCheckOfALimitFindsEachViolation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lie  func(s *scene)
@@ -100,7 +100,7 @@ func TestTheCheckOfALimitFindsWhatIsWrong(t *testing.T) {
 			}}
 			c.lie(s)
 			if name == "a third before the limit" {
-				for _, o := range s.orders[:2] { // and so did those: nobody had asked for a limit then
+				for _, o := range s.orders[:2] { // and so did those: there was no limit yet
 					s.jobs[o.id].History[0].At = when(0.5)
 				}
 			}
@@ -110,7 +110,7 @@ func TestTheCheckOfALimitFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheCheckOfARateFindsWhatIsWrong(t *testing.T) {
+func TestTheCheckOfARateFindsEachViolation(t *testing.T) {
 	t.Parallel()
 	l := &limited{subject: "it", of: func(*shape) bool { return true }, phases: []phase{{most: noLimit, startsPerSecond: 10}}}
 	steady := newScene()

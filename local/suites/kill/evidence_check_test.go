@@ -16,7 +16,7 @@ var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 
-// truth is evidence of one job that failed at its second attempt, its first having died with its worker.
+// truth returns evidence of one job that failed at its second attempt, after the first was lost with its worker.
 func truth() (*evidence, *shown, *order) {
 	id := uuid.Must(uuid.NewV7()).String()
 	s := &shape{name: "fails", ends: one(failed), code: "TEST.FAILED", redrive: true}
@@ -51,7 +51,7 @@ func (s *shown) move(from, to string, attempt int) {
 	s.History = append(s.History, shownMove{At: at(len(s.History)), From: from, To: to, Attempt: attempt, By: "test"})
 }
 
-func TestTheChecksFindWhatIsWrong(t *testing.T) {
+func TestTheChecksFindEachViolation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lie  func(e *evidence, job *shown, o *order)
@@ -66,10 +66,10 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 			twin.JobID = uuid.NewString()
 			e.jobs[twin.JobID] = &twin
 		}, "is there as 2 jobs"},
-		"a job nobody asked for": {
-			func(e *evidence, _ *shown, _ *order) { delete(e.orders, "k1") }, "nobody has asked for this job",
+		"a job that was not submitted": {
+			func(e *evidence, _ *shown, _ *order) { delete(e.orders, "k1") }, "this job was not submitted",
 		},
-		"a run nobody asked for": {func(e *evidence, _ *shown, _ *order) {
+		"a run that was not submitted": {func(e *evidence, _ *shown, _ *order) {
 			e.ran["other"] = []run{{job: "other", attempt: 1, key: "k7", start: at(1)}}
 		}, "was not submitted so"},
 		"a job has not ended":  {func(_ *evidence, job *shown, _ *order) { job.Status = "RUNNING" }, "has not ended"},
@@ -97,7 +97,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		"failed, and it never started": {func(e *evidence, job *shown, _ *order) {
 			e.ran[job.JobID] = e.ran[job.JobID][:1]
 		}, "never started"},
-		"an attempt the API has never heard of": {
+		"an attempt that the API does not know": {
 			func(_ *evidence, job *shown, _ *order) { job.Attempts = job.Attempts[:1] }, "the API knows of none",
 		},
 		"started after CANCELLED was shown": {
