@@ -65,8 +65,7 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # The folders whose words are not checked yet; all others are.
-PROSE_NOT_YET := clients functions/gateway \
-	local/demo local/examples local/jobweaver local/model
+PROSE_NOT_YET := local/model
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// More reads and batches of one owner hang than there are connections. Other owners, whose keys have to be read first,
+// One owner sends more slow reads and batches than there are connections. Other owners, whose keys have to be read first,
 // still get responses.
 //
 // Without shares of connections, one owner could make the API unavailable.

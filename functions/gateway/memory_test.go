@@ -49,12 +49,12 @@ func TestAGatewayStaysWithinItsMemory(t *testing.T) {
 		name string
 		try  func()
 	}{
-		{"strangers announce large callbacks (security H2)", p.announceBodies},
-		{"strangers send large callbacks (security H2)", p.sendCallbacks},
-		{"lists of large jobs (security M2)", p.listLargeJobs},
-		{"jobs with long logs (security M2)", p.readLongLogs},
-		{"lists of large schedules (security M2)", p.listLargeSchedules},
-		{"large batches at once (security M4)", p.submitBatches},
+		{"unauthenticated senders announce large callbacks", p.announceBodies},
+		{"unauthenticated senders send large callbacks", p.sendCallbacks},
+		{"lists of large jobs", p.listLargeJobs},
+		{"jobs with long logs", p.readLongLogs},
+		{"lists of large schedules", p.listLargeSchedules},
+		{"large batches at once", p.submitBatches},
 	} {
 		attack.try()
 		peak := p.peak()

@@ -77,7 +77,7 @@ func TestJobRunsAgainUnchangedOrChanged(t *testing.T) {
 	if job = h.linked(old); job.RunAgainAs == nil || *job.RunAgainAs != changed || job.RunAgainOf != nil {
 		t.Errorf("the old job is %+v, want the newest, %s", job, changed)
 	}
-	// A job that runs again a job that was itself run again is linked only to that one.
+	// The third job runs the second one again, so it is linked to the second one and not to the first.
 	third := h.post(runAgainPath(again), "{}").want(http.StatusAccepted).jobID()
 	if job = h.linked(third); *job.RunAgainOf != again || *h.linked(old).RunAgainAs != changed || *h.linked(again).RunAgainAs != third {
 		t.Errorf("the third is %+v", job)

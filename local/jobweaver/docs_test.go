@@ -65,7 +65,7 @@ func pages(t *testing.T) []string {
 	all := []string{"README.md", "docs/first-ten-minutes.md"}
 	for _, path := range rest {
 		page := "docs/" + filepath.Base(path)
-		if page != "docs/cli.md" && !slices.Contains(all, page) { // cli.md is what --help prints
+		if page != "docs/cli.md" && !slices.Contains(all, page) { // cli.md has the output of --help
 			all = append(all, page)
 		}
 	}

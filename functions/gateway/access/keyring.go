@@ -184,8 +184,8 @@ func (k *Keyring) Forget(id string) {
 	k.forgot++
 }
 
-// Run reads the keys that requests wait for, and stores when keys were used, until ctx ends. Requests that still wait
-// then get no answer.
+// Run reads the keys that requests wait for, and stores when keys were used, until ctx ends. A request that still waits
+// is then not answered.
 func (k *Keyring) Run(ctx context.Context) {
 	enter := time.NewTicker(usedEvery)
 	defer enter.Stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Job makes a JobRequest from the body of a request to an alias. It leaves a body that is no object, and a member that
+// Job makes a JobRequest from the body of a request to an alias. It leaves a body that is not an object, and a member that
 // has both names, as they are: the decoder returns the error.
 func Job(c *gin.Context, body []byte) []byte {
 	var job map[string]json.RawMessage

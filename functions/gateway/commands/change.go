@@ -19,7 +19,7 @@ import (
 
 const patchType = "application/merge-patch+json"
 
-// changeTries: if a job gets one command after another, there may be a new one each time a change has been checked.
+// changeTries limits how often a change is checked again because the job got another command in the meantime.
 const changeTries = 3
 
 // Change is PATCH /api/jobs/{jobId}. The new values are checked here, together with the old ones. They take effect when

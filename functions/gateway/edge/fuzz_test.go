@@ -31,7 +31,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add("", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x")
 	f.Fuzz(func(t *testing.T, text, traceParent string) {
 		checkTraceOf(t, traceParent)
-		values, _ := url.ParseQuery(text) // a request has the part that can be parsed
+		values, _ := url.ParseQuery(text) // like a request, with the parameters that can be parsed
 		q := Query{Values: values}
 		texts := []string{q.One("type"), q.One("tag")}
 		limit, wait, since := q.Integer("limit", DefaultLimit, 1, MaxLimit), q.Duration("wait"), q.Instant("since")

@@ -20,7 +20,7 @@ type Bootstrap struct {
 	store   *keystore.Store
 	keyring *access.Keyring
 	key     *apikey.Key   // nil: there is nothing to do
-	done    chan struct{} // closed when the key is stored, cannot be used, or does not exist
+	done    chan struct{} // closed when the key is stored or cannot be used, or if there is none
 }
 
 // ParseBootstrapKey reads the setting; nil: it is empty.

@@ -18,7 +18,7 @@ type AcceptedCount struct {
 	trouble telemetry.Trouble
 }
 
-// NewAcceptedCount makes the count of a store.
+// NewAcceptedCount makes the count for a store.
 func NewAcceptedCount(store *jobstore.Store) *AcceptedCount {
 	return &AcceptedCount{store: store, trouble: telemetry.Trouble{What: "store the count of accepted jobs"}}
 }

@@ -26,7 +26,7 @@ const (
 
 	beatEvery     = 15 * time.Second // on a stream without events
 	checkEvery    = 5 * time.Second  // how old the last check of the key may be when an event is sent
-	takePatience  = 20 * time.Second // how long a client may take to read a write
+	takePatience  = 20 * time.Second // how long a write to a client may block
 	retryAfter    = 2 * time.Second  // after which a client that lost its stream reconnects
 	withheldPause = time.Second      // before a key that could not be checked is checked again
 )

@@ -40,7 +40,7 @@ func TestTokensBeyondTheBurstArePaidBack(t *testing.T) {
 	if v := table.Take("a", 1000, start); !v.OK || v.Left != 0 {
 		t.Fatalf("a batch beyond the burst: %+v", v)
 	}
-	const debt = 99*time.Second + 100*time.Millisecond // 990 and one more
+	const debt = 99*time.Second + 100*time.Millisecond // for a debt of 990 tokens, and the next one
 	if v := table.Take("a", 1, start); v.OK || v.After != debt {
 		t.Errorf("in debt: %+v", v)
 	}

@@ -30,7 +30,7 @@ type Waiters struct {
 	readEnded  func(context.Context, []uuid.UUID) ([]uuid.UUID, error)
 	isNotified func() bool // whether ends are notified at the moment
 	every      time.Duration
-	seldom     time.Duration // in place of every while ends are notified
+	seldom     time.Duration // the interval while ends are notified; otherwise it is every
 	mu         sync.Mutex
 	waiting    map[uuid.UUID]*waiter
 	notified   map[uuid.UUID]bool // of those that are waited for

@@ -26,7 +26,7 @@ import (
 )
 
 // The places that are searched. The contents of a job are shown to clients that may read it, and are stored. Secrets
-// may be in none of the places.
+// must not be in any of the places.
 var (
 	everywhere = []string{"log", "metrics", "answers", "command line", "disk"}
 	forOthers  = []string{"log", "metrics"}
