@@ -64,9 +64,6 @@ CONTRACT_LINT_READY := .ci/contract/lint/node_modules/ready
 DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
-# The folders whose words are not checked yet; all others are.
-PROSE_NOT_YET := local/model
-
 KILL_FOR  ?= 50s
 KILL_SEED ?=
 # Of make chaos; empty: eight minutes of faults, by a new seed.
@@ -271,7 +268,7 @@ fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers sen
 .PHONY: lint
 lint: ## golangci-lint, with the import rule, and the words of docs and code
 	go test -C .ci/prose -vet=all ./...
-	go run -C .ci/prose . $(foreach folder,$(PROSE_NOT_YET),':!$(folder)')
+	go run -C .ci/prose .
 	$(GOLANGCI) run ./...
 	@for module in $(LINTED); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
 

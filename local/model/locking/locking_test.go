@@ -14,7 +14,7 @@ func with(change func(*Limits)) Limits {
 	return l
 }
 
-// protocol #1
+// With the timeouts of shared/pgpool every job is published in time.
 func TestEverythingElseGoesOnWhereverANodeFreezes(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]Limits{
@@ -32,13 +32,13 @@ func TestEverythingElseGoesOnWhereverANodeFreezes(t *testing.T) {
 			t.Errorf("%s: %d s were not enough:\n%s", name, Within, strings.Join(walked.Late, "\n"))
 		}
 		if t.Logf("%s: %d states, at most %d s", name, walked.States, walked.Slowest); walked.Slowest < int(now.Idle) {
-			t.Errorf("%s: nobody ever waited for a frozen process: the walk is too small to mean anything", name)
+			t.Errorf("%s: no process ever waited for a frozen one: the walk is too small", name)
 		}
 	}
 }
 
-// Each planted defect takes one bound away, as it was or might be.
-func TestWithoutABoundTheRestStops(t *testing.T) {
+// Each planted defect removes one bound.
+func TestWithoutABoundJobsAreLate(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]Limits{
 		"the timeouts of before":                      with(func(l *Limits) { l.Lock, l.Idle, l.Sending = 10, 30, 0 }),

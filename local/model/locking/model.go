@@ -1,12 +1,12 @@
 package locking
 
-// Within is the number of seconds after a freeze within which everything else goes on.
+// Within is how many seconds after a freeze the other processes must have published.
 const Within = 10
 
-// Limits are what a walk is about.
+// Limits has the parameters of a walk.
 type Limits struct {
 	Processes int // each works on one of the two jobs, in turn
-	Frozen    int // the first of them stand on the node that freezes
+	Frozen    int // how many of them run on the node that freezes
 
 	// The server's timeouts, in seconds. 0: none.
 	Lock    uint8 // lock_timeout
@@ -18,17 +18,17 @@ type Limits struct {
 
 const most = 6 // processes
 
-// phase is where a process's work stands. Its session in the server is in the same phase.
+// phase is the phase of a process's work, and of its session in the server.
 type phase uint8
 
 const (
 	starts      phase = iota
 	waitsForRow       // for the lock on its job's row
-	hasRow            // and it is the client's turn
+	hasRow            // and the client acts next
 	waitsToDispatch
-	thinks    // holds the lock of dispatching, and it is the client's turn
+	thinks    // holds the ledger's lock, and the client acts next
 	receives  // payloads, while the lock is held
-	committed // nothing is locked any more
+	committed // holds no lock any more
 	pauses    // after its transaction was ended
 	published
 	ended // the session of a frozen process, by a timeout
@@ -41,7 +41,7 @@ var phases = [...]string{
 	published: "has published", ended: "has lost its session",
 }
 
-// client reports whether the client is to act next, in a transaction that is open.
+// client reports whether the client acts next, in an open transaction.
 func (p phase) client() bool { return p == hasRow || p == thinks }
 
 func (p phase) waits() bool { return p == waitsForRow || p == waitsToDispatch }
@@ -88,7 +88,7 @@ func (m *model) steps(s state) {
 	}
 }
 
-// act takes the step of a process, or of its session, that takes no time.
+// act takes a step of a process or its session that takes no time.
 func (m *model) act(s state, i int) bool {
 	p := s.processes[i]
 	to := p.phase + 1
@@ -133,7 +133,7 @@ func (s *state) anyHolds(holds func(i int, p phase) bool) bool {
 	return false
 }
 
-// second lets a second pass. What has taken too long by then is ended.
+// second lets a second pass, and ends what has taken too long by then.
 func (m *model) second(s state) {
 	s.age++
 	for i := range m.limits.Processes {
@@ -153,7 +153,7 @@ func (m *model) second(s state) {
 	m.out(-1, "a second passes", s)
 }
 
-// late reports whether a job that a living process works on ought to be published by now.
+// late reports whether a job on which a living process works should be published by now, and is not.
 func (m *model) late(s *state) bool {
 	for i := range m.limits.Processes {
 		if s.age > Within && m.alive(s, i) && !s.published[jobOf(i)] {

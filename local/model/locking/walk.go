@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Result is what a walk saw.
+// Result is the result of a walk.
 type Result struct {
 	States  int
-	Slowest int      // seconds after a freeze until all was published, at most
-	Late    []string // a shortest way to a broken promise; nil: it is kept in every state
+	Slowest int      // the most seconds after a freeze until all jobs were published
+	Late    []string // a shortest path to a broken promise; nil: it is kept in every state
 }
 
 type way struct {
@@ -18,7 +18,7 @@ type way struct {
 	what string
 }
 
-// Walk goes through every state, the nearest first, until the promise is broken.
+// Walk visits every state, the nearest first, until the promise is broken.
 func Walk(limits Limits) (r Result) {
 	m := &model{limits: limits}
 	states, ways := []state{{}}, []way{{}}

@@ -3,20 +3,20 @@ package protocol
 import "slices"
 
 // circles finds records that answer each other for ever, without a clock: each of them, consumed in a state, changes
-// nothing in any database or process, but has the next one published.
+// nothing in any database or process, but makes a function publish the next one.
 type circles struct {
 	answers []answer
 }
 
 type answer struct {
-	to   record // that was consumed
+	to   record // the consumed one
 	with record
 	by   step
 }
 
-// note keeps what was published by a step that changed nothing but Kafka.
-func (c *circles) note(from *state, by step, to *state, said []event) {
-	if by.act != hears || by.killed > 0 || len(said) == 0 {
+// note records the events of a step that changed only Kafka.
+func (c *circles) note(from *state, by step, to *state, published []event) {
+	if by.act != consumes || by.killed > 0 || len(published) == 0 {
 		return
 	}
 	before, after := *from, *to
@@ -24,14 +24,14 @@ func (c *circles) note(from *state, by step, to *state, said []event) {
 	if before != after {
 		return
 	}
-	for _, e := range said {
+	for _, e := range published {
 		if e.topic < deadLetter {
 			c.answers = append(c.answers, answer{record(by.number), e.topic.record(e.number), by})
 		}
 	}
 }
 
-// find gives the steps of a circle, if there is one.
+// find returns the steps of a circle; nil: there is none.
 func (c *circles) find() []taken {
 	for {
 		left := slices.DeleteFunc(slices.Clone(c.answers), func(a answer) bool { return !c.answered(a.with) })

@@ -6,10 +6,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ender checks that a job ends once nothing goes wrong any more.
+// ender checks that a job ends once no further fault happens.
 type ender struct {
 	m    *model
-	good map[state]struct{} // known to end well
+	good map[state]struct{} // states from which the job is known to end well
 
 	now   state
 	way   []taken
@@ -27,8 +27,7 @@ func newEnder(limits Limits, defect Defect) *ender {
 	return e
 }
 
-// stuck empties Kafka in s, takes the steps that are sure to come, and gives them if they do not lead
-// to a good end.
+// stuck empties Kafka in s, takes the certain steps, and returns them if they do not lead to a good end.
 func (e *ender) stuck(s state) []taken {
 	e.way = append(e.way[:0], taken{by: step{act: wipes}})
 	e.now = s
@@ -57,33 +56,33 @@ func (s *state) wellEnded() bool {
 	if s.api.gone {
 		return s.job.deleted
 	}
-	said := s.job.name() != jobstate.Failed || s.dead>>s.job.attempt&1 == 1
-	return s.job.name().Terminal() && s.api.shown == s.job.shown() && !s.api.kept && said
+	hasDeadLetter := s.job.name() != jobstate.Failed || s.dead>>s.job.attempt&1 == 1
+	return s.job.name().Terminal() && s.api.shown == s.job.shown() && !s.api.kept && hasDeadLetter
 }
 
-// step takes a step that is sure to come: each record is heard once, no handler returns by itself, no
-// frozen worker wakes. The clocks that say things again come last.
+// step takes a certain step: each record is consumed once, no handler returns by itself, and no frozen worker wakes.
+// The clocks that republish come last.
 func (e *ender) step() bool {
 	e.moved = false
-	return e.hear() || e.work() || e.sayAgain()
+	return e.consume() || e.work() || e.republish()
 }
 
-func (e *ender) hear() bool {
+func (e *ender) consume() bool {
 	if e.now.kafka.statuses[0].version > 0 {
 		e.m.project(e.now, 0)
 		return true
 	}
-	heard := false
+	consumed := false
 	e.now.kafka.each(func(r record) {
-		for w := nobody; w <= workers && !heard; w++ {
-			if e.now.hears(w, r) {
-				heard = true
+		for w := noWorker; w <= workers && !consumed; w++ {
+			if e.now.mayConsume(w, r) {
+				consumed = true
 				e.now.kafka.drop(r)
-				e.m.hear(e.now, r, w)
+				e.m.consume(e.now, r, w)
 			}
 		}
 	})
-	return heard
+	return consumed
 }
 
 func (e *ender) work() bool {
@@ -92,18 +91,18 @@ func (e *ender) work() bool {
 		if me.life == frozen {
 			continue
 		}
-		e.m.beat(e.now, w)
+		e.m.heartbeat(e.now, w)
 		for a := uint8(1); a < attempts && !e.moved; a++ {
 			if me.held>>a&1 == 1 {
 				e.m.start(e.now, step{act: starts, number: a, worker: w})
 			}
 		}
 		if !e.moved {
-			e.m.judge(e.now, w)
+			e.m.reap(e.now, w)
 		}
 	}
 	if next := e.now; next.workers[0].life == frozen && next.workers[1].life == frozen {
-		next.kill(1) // with all of them frozen, somebody starts one again
+		next.kill(1) // if all are frozen, an operator restarts one
 		e.m.out(step{act: dies, worker: 1}, next)
 	}
 	if next := e.now; !e.moved && e.m.dispatch(&next.job) {
@@ -112,7 +111,7 @@ func (e *ender) work() bool {
 	return e.moved
 }
 
-func (e *ender) sayAgain() bool {
+func (e *ender) republish() bool {
 	e.m.ask(e.now)
 	asked := e.moved
 	e.moved = false

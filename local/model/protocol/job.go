@@ -6,10 +6,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// job is the scheduler's row: a jobstate.Job, packed, with its version. Its moves are jobstate's; the
-// defects in them are planted around these.
+// job is the scheduler's row: a packed jobstate.Job with its version. Its transitions are those of jobstate; defects
+// are planted around them.
 type job struct {
-	status                                   uint8 // its place in names; 0: no row
+	status                                   uint8 // its index in names; 0: no row
 	attempt, retries, lost, command, version uint8
 	cancel, deleted                          bool
 }
@@ -18,7 +18,7 @@ var names = append([]jobstate.Status{""}, jobstate.All()...)
 
 func (j job) name() jobstate.Status { return names[j.status] }
 
-// shown is the row as the API shows it.
+// shown returns the row as the API shows it.
 func (j job) shown() shown {
 	switch j.name() {
 	case jobstate.Completed:
@@ -36,7 +36,7 @@ func (j job) shown() shown {
 	return shownOpen
 }
 
-// move makes a new version of the row, if there is one and f moves it.
+// move makes a new version of the row, if there is a row and f changes it.
 func (m *model) move(j *job, f func(jobstate.Job) (jobstate.Job, bool)) bool {
 	if j.status == 0 {
 		return false
@@ -60,8 +60,7 @@ func (j job) moved(to jobstate.Job) job {
 	}
 }
 
-// insert makes the row of a new job: Queued where there is room, else Pending, or Failed where ingest
-// cannot use it.
+// insert inserts the row of a new job: Queued if there is room, Pending if not, Failed if ingest cannot use it.
 func (j *job) insert(as jobstate.Status) {
 	first := jobstate.Job{Status: as}
 	if as == jobstate.Queued {
@@ -70,7 +69,7 @@ func (j *job) insert(as jobstate.Status) {
 	*j = job{}.moved(first)
 }
 
-// dispatch sends the next attempt out; a Retrying job has become due.
+// dispatch dispatches the next attempt; a Retrying job has become due.
 func (m *model) dispatch(j *job) bool {
 	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
 		now, _ = now.Due()
@@ -82,13 +81,13 @@ func (m *model) dispatch(j *job) bool {
 	})
 }
 
-// run takes in a beat that lists the attempt as running.
+// run applies a heartbeat that lists the attempt as running.
 func (m *model) run(j *job) bool {
 	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) { return now.Start(now.Attempt) })
 }
 
-// callBack applies what the API decided on a callback, or on its deadline. One that failed changes nothing while the
-// handler may run; the API repeats it until the attempt is over.
+// callBack applies the API's decision on a callback or its deadline. A failed callback changes nothing while the
+// handler may run; the API republishes it until the attempt has ended.
 func (m *model) callBack(j *job, attempt uint8, o outcome) {
 	m.apply(j, jobstate.Outcome{
 		Attempt: int(attempt), Kind: kinds[o], Retryable: true, Callback: m.defect != EarlyCallbackCounts,
@@ -111,17 +110,17 @@ func (m *model) conclude(j *job, attempt uint8, o outcome) {
 	m.apply(j, jobstate.Outcome{Attempt: int(attempt), Kind: kinds[o], Retryable: true})
 }
 
-func (m *model) apply(j *job, said jobstate.Outcome) {
+func (m *model) apply(j *job, o jobstate.Outcome) {
 	m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
 		switch {
 		case m.defect == NoAttemptGuard:
-			said.Attempt = now.Attempt
-		case m.defect == LostCountsAsRetry && said.Kind == jobstate.KindLost:
-			said.Kind = jobstate.KindFailed
+			o.Attempt = now.Attempt
+		case m.defect == LostCountsAsRetry && o.Kind == jobstate.KindLost:
+			o.Kind = jobstate.KindFailed
 		case m.defect == CancelForgotten:
 			now.CancelRequested = false
 		}
-		return now.Apply(said, int(m.limits.Lost))
+		return now.Apply(o, int(m.limits.Lost))
 	})
 }
 

@@ -8,33 +8,33 @@ import (
 
 type promise string
 
-// The promises, in the words of a finding.
+// The promises, as a finding names them.
 const (
 	kept             promise = ""
 	jobsEnd          promise = "an accepted job ends, the API shows how, and answers its commands"
 	oneStart         promise = "an attempt starts at most once"
 	cancelledForGood promise = "when the API shows CANCELLED, no attempt starts any more"
-	deadLetterFirst  promise = "FAILED is said with its dead letter first"
+	deadLetterFirst  promise = "FAILED is published after its dead letter"
 	oneContent       promise = "one version of a job has one content"
-	onTheDiagram     promise = "a job moves along the diagram only"
-	endsStay         promise = "an end that the API shows stays, unless a retry was asked for"
-	notOverruled     promise = "an outcome that was reached is never overruled"
-	workersDecide    promise = "the worker's database alone decides what became of an attempt"
-	oneByOne         promise = "attempt n+1 goes out only after attempt n has an outcome"
+	onTheDiagram     promise = "a job makes only the transitions of the diagram"
+	endsStay         promise = "an end that the API shows stays, unless the client retries"
+	notOverruled     promise = "an outcome is never overruled"
+	workersDecide    promise = "the worker's database alone decides the outcome of an attempt"
+	oneByOne         promise = "attempt n+1 is dispatched only after attempt n has an outcome"
 	ownNumbers       promise = "every attempt has a number of its own, one higher than the last"
 	oldAreOld        promise = "an outcome of an old attempt changes nothing"
 	countsAreRight   promise = "only a failed attempt counts as a retry, and only a lost one as lost"
 	commandsOnce     promise = "a command counts once"
-	cancelsCount     promise = "a job whose cancel is asked for ends CANCELLED or COMPLETED"
-	livingKeep       promise = "a worker whose beats get through keeps its attempts"
+	cancelsCount     promise = "a job with a pending cancel ends CANCELLED or COMPLETED"
+	livingKeep       promise = "a worker whose heartbeats get through keeps its attempts"
 	oneHandler       promise = "no two handlers of a job run at once"
-	callbacksCount   promise = "a callback that was taken decides on an attempt that waits"
-	endsAreHeard     promise = "the API hears of a job's end before it deletes the job"
+	callbacksCount   promise = "an accepted callback decides a waiting attempt"
+	endsAreShown     promise = "the API receives a job's end before it deletes the job"
 	deletedForGood   promise = "a deleted job stays deleted"
 	circlesEnd       promise = "no events answer each other for ever"
 )
 
-// diagram lists the allowed moves, with due and dispatch in one, from no row on. docs/design.md draws it.
+// diagram has the allowed transitions, from no row on, with due and dispatch as one. docs/design.md draws it.
 var diagram = map[jobstate.Status][]jobstate.Status{
 	"": {jobstate.Pending, jobstate.Queued, jobstate.Failed},
 
@@ -53,24 +53,24 @@ var outcomes = []jobstate.Status{
 	jobstate.Cancelled,
 }
 
-// breaks names the promise that a step breaks.
+// breaks returns the promise that a step breaks.
 func breaks(from *state, by step, to *state) promise {
 	was, is := from.job, to.job
 	r := record(by.number)
-	heardCommand := by.act == hears && r.topic() == jobCommand
-	heardOutcome := by.act == hears && r.topic() >= attemptEnded
+	consumedCommand := by.act == consumes && r.topic() == jobCommand
+	consumedOutcome := by.act == consumes && r.topic() >= attemptEnded
 	switch {
 	case was.deleted && !is.deleted:
 		return deletedForGood
 	case was.status != is.status && !slices.Contains(diagram[was.name()], is.name()),
-		was.name().Terminal() && !is.name().Terminal() && !heardCommand:
+		was.name().Terminal() && !is.name().Terminal() && !consumedCommand:
 		return onTheDiagram
-	case heardOutcome && r.number() != was.attempt && was != is:
+	case consumedOutcome && r.number() != was.attempt && was != is:
 		return oldAreOld
-	case heardCommand && r.number() <= was.command && was != is,
-		is.name() == jobstate.Cancelled && to.api.retries>>is.command&1 == 1: // cancelled by a cancel before the retry
+	case consumedCommand && r.number() <= was.command && was != is,
+		is.name() == jobstate.Cancelled && to.api.retries>>is.command&1 == 1: // by a cancel from before the retry
 		return commandsOnce
-	case heardCommand && was != is && !was.name().Terminal() && !is.cancel && is.name() != jobstate.Cancelled &&
+	case consumedCommand && was != is && !was.name().Terminal() && !is.cancel && is.name() != jobstate.Cancelled &&
 		to.api.deletes>>is.command&1 == 0,
 		was.cancel && !is.cancel && is.name() != jobstate.Cancelled && is.name() != jobstate.Completed:
 		return cancelsCount
@@ -87,7 +87,7 @@ func breaks(from *state, by step, to *state) promise {
 	return to.breaks()
 }
 
-// breaks names the promise that a state breaks.
+// breaks returns the promise that a state breaks.
 func (s *state) breaks() promise {
 	var count [ends + 1]uint8
 	name := s.job.name()
@@ -126,8 +126,8 @@ func (s *state) breaks() promise {
 	return kept
 }
 
-// decided is what became of an attempt: the API decides on one that waits, and on one of which a callback has come
-// before its handler returned.
+// decided returns the outcome of an attempt. The API decides it if the attempt waits, or if a callback came before its
+// handler returned.
 func (s *state) decided(attempt uint8) outcome {
 	o := s.rows[attempt].outcome
 	switch {

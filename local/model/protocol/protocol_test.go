@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// walks cover the protocol between them: what one bounds, another lets go.
+// walks cover the protocol together: what one of them bounds is unbounded in another.
 var walks = map[string]Limits{
 	"a retry and a command, any kills and freezes": {
 		Retries: 1, Budget: Budget{Commands: 1, Kills: Any, Freezes: Any},
@@ -13,7 +13,7 @@ var walks = map[string]Limits{
 	"a lost worker and a command, any kills and freezes": {
 		Lost: 1, Budget: Budget{Commands: 1, Kills: Any, Freezes: Any},
 	},
-	"a retry, a lost worker and a command, three kills": { // each further one costs an attempt that a state has no room for
+	"a retry, a lost worker and a command, three kills": { // each further kill needs an attempt for which a state has no room
 		Retries: 1, Lost: 1, Budget: Budget{Commands: 1, Kills: 3},
 	},
 	"a retry, a lost worker and an attempt handed back, any kills and freezes": {
@@ -25,7 +25,7 @@ var walks = map[string]Limits{
 	"three commands, any kills": {
 		Budget: Budget{Commands: 3, Kills: Any},
 	},
-	"two attempts that wait, two callbacks, any kills": { // protocol #5
+	"two attempts that wait, two callbacks, any kills": {
 		Retries: 1, Lost: 1, Budget: Budget{Waits: 2, Callbacks: 2, Kills: Any},
 	},
 	"an attempt that waits, a callback, any kills and freezes": {
@@ -37,7 +37,7 @@ var walks = map[string]Limits{
 	"an attempt that waits, a callback, and a publish cut short or a wipe": {
 		Retries: 1, Budget: Budget{Waits: 1, Callbacks: 1, Kills: 1, Losses: 1},
 	},
-	"two deletions and a command, any kills": { // protocol #7
+	"two deletions and a command, any kills": {
 		Retries: 1, Budget: Budget{Commands: 1, Deletes: 2, Kills: Any},
 	},
 	"an attempt that waits, a callback and a deletion": {
@@ -62,7 +62,7 @@ func TestTheProtocolKeepsItsPromises(t *testing.T) {
 			}
 			for end := shownCompleted; end <= shownFailed; end++ {
 				if walked.Shown[end] == 0 {
-					t.Errorf("no job was ever shown to end as %d: the walk is too small to mean anything", end)
+					t.Errorf("no job was ever shown to end as %d: the walk is too small", end)
 				}
 			}
 		})
@@ -87,20 +87,20 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		defect  Defect
-		with    Limits // no more than it takes
+		with    Limits // just enough to find it
 		promise promise
 	}{
 		{"no attempt guard", NoAttemptGuard, quiet, oldAreOld},
 		{"no claim key", NoClaimKey, quiet, oneStart},
 		{"no reconcile", NoReconcile, quiet, jobsEnd},
 		{"job-status before the dead letter", StatusBeforeDeadLetter, quiet, deadLetterFirst},
-		{"the scheduler judges instead of asking", SchedulerJudges, quiet, workersDecide},
-		{"the scheduler cancels what is in flight by itself", SchedulerCancelsAlone, command, workersDecide},
-		{"nobody asks about an attempt", NoQuestion, quiet, jobsEnd},
-		{"nobody settles what a dead worker had", NobodyJudges, kill, jobsEnd},
-		{"workers judge each other after an outage", LivingAreJudged, quiet, livingKeep},
-		{"a worker starts attempts while it is silent", StartsUnheard, freezing, cancelledForGood},
-		{"a late outcome overwrites the one that is there", SettleUnguarded, quiet, notOverruled},
+		{"the scheduler settles attempts as lost instead of asking", SchedulerReaps, quiet, workersDecide},
+		{"the scheduler cancels an attempt in flight by itself", SchedulerCancelsAlone, command, workersDecide},
+		{"no function asks about an attempt", NoQuestion, quiet, jobsEnd},
+		{"no worker settles the attempts of a dead one", NoReaping, kill, jobsEnd},
+		{"workers reap each other after an outage", LiveAreReaped, quiet, livingKeep},
+		{"a worker starts attempts while it is silent", StartsWhileSilent, freezing, cancelledForGood},
+		{"a late outcome overwrites an earlier one", SettleUnguarded, quiet, notOverruled},
 		{"a claim without an answer is forgotten", NoReread, quiet, jobsEnd},
 		{"a claim's answer counts after a silence", LateAnswerCounts, freeze, livingKeep},
 		{"cancelling an unclaimed attempt leaves no row", CancelLeavesNoRow, command, workersDecide},
@@ -109,19 +109,19 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 		{"commands have no number", CommandsNotNumbered, command, commandsOnce},
 		{"a retry begins again at attempt 1", RetryCountsAnew, command, ownNumbers},
 		{"an answer raises no version", AnswerRaisesNoVersion, command, jobsEnd},
-		{"an answer is a job-status alone", AnswerWithoutDeadLetter, command, deadLetterFirst},
-		{"projection takes any version", AnyVersion, quiet, endsStay},
+		{"an answer is only a job-status", AnswerWithoutDeadLetter, command, deadLetterFirst},
+		{"projection applies any version", AnyVersion, quiet, endsStay},
 		{"a lost attempt counts as a retry", LostCountsAsRetry, kill, countsAreRight},
 		{"an outcome is published before its commit", PublishBeforeCommit, kill, workersDecide},
 		{"job-status is published beside a dead letter", StatusNotHeldBack, quiet, deadLetterFirst},
-		{"a failed callback counts while the handler runs", EarlyCallbackCounts, waits, workersDecide}, // protocol #5
+		{"a failed callback counts while the handler runs", EarlyCallbackCounts, waits, workersDecide},
 		{"a callback is only in Kafka", CallbackOnlyInKafka, waits, callbacksCount},
-		{"the scheduler gives up what waits", SchedulerGivesUp, waits, workersDecide},
-		{"nobody asks about what waits", NoDeadline, waits, jobsEnd},
-		{"a worker settles what another one runs", CancelByAnyWorker, commands, oneHandler},
-		{"a tombstone does not tell the end", TombstoneWithoutEnd, deletion, endsAreHeard}, // protocol #7
+		{"the scheduler fails a waiting attempt", SchedulerGivesUp, waits, workersDecide},
+		{"no function asks about a waiting attempt", NoDeadline, waits, jobsEnd},
+		{"a worker settles an attempt that another one runs", CancelByAnyWorker, commands, oneHandler},
+		{"a deletion is applied without the end", TombstoneWithoutEnd, deletion, endsAreShown},
 		{"a deleted job is forgotten at once", DeletedIsForgotten, deletion, deletedForGood},
-		{"an old outcome is answered by its run-job", OldOutcomeAsksAgain, quiet, circlesEnd},
+		{"an old outcome is answered by a run-job", OldOutcomeAsksAgain, quiet, circlesEnd},
 	} {
 		found[c.defect] = true
 		t.Run(c.name, func(t *testing.T) {
@@ -132,13 +132,13 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 			}
 			t.Logf("%s:\n%s", walked.Finding.Promise, strings.Join(walked.Finding.Trace, "\n"))
 			if walked.Finding.Promise != string(c.promise) {
-				t.Errorf("found that this does not hold: %s", walked.Finding.Promise)
+				t.Errorf("found another broken promise: %s", walked.Finding.Promise)
 			}
 		})
 	}
 	for d := Healthy + 1; d <= lastDefect; d++ {
 		if !found[d] {
-			t.Errorf("nobody looks for defect %d", d)
+			t.Errorf("no walk looks for defect %d", d)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package protocol
 
 import "github.com/jobweaver/jobweaver/shared/jobstate"
 
-// hear is a step on a record: of the worker, where a worker hears it, else of the record's function.
-func (m *model) hear(s state, r record, worker uint8) {
-	by := step{act: hears, number: uint8(r), worker: worker}
+// consume is the step of a worker on a record, or of the function that consumes the record's topic.
+func (m *model) consume(s state, r record, worker uint8) {
+	by := step{act: consumes, number: uint8(r), worker: worker}
 	switch t := r.topic(); {
 	case t == jobCreated:
 		m.ingest(s, by)
@@ -12,7 +12,7 @@ func (m *model) hear(s state, r record, worker uint8) {
 		m.claim(s, by, r.number(), t == runJobCancel)
 	case t == attemptCancel:
 		m.cancelAttempt(s, by, r.number())
-	case s.job.status == 0: // a command for a job that is not known yet changes nothing
+	case s.job.status == 0: // a command for an unknown job changes nothing
 	case t == jobCommand:
 		m.command(s, by, r.number())
 	case t >= calledBack:
@@ -21,15 +21,15 @@ func (m *model) hear(s state, r record, worker uint8) {
 	default:
 		was := s.job
 		m.conclude(&s.job, r.number(), outcome(t-attemptEnded+1))
-		say := m.current(s.job)
+		events := m.current(s.job)
 		if m.defect == OldOutcomeAsksAgain && was == s.job {
-			say = append(say, event{runJob, r.number()})
+			events = append(events, event{runJob, r.number()})
 		}
-		m.commit(by, s, say...)
+		m.commit(by, s, events...)
 	}
 }
 
-// ingest inserts the job; of one that it has it says all again.
+// ingest inserts the job. If it has the job already, it publishes the current state again.
 func (m *model) ingest(s state, by step) {
 	if s.job.status != 0 && (!s.job.deleted || m.defect != DeletedIsForgotten) {
 		m.commit(by, s, m.current(s.job)...)
@@ -37,11 +37,11 @@ func (m *model) ingest(s state, by step) {
 	}
 	for i, as := range []jobstate.Status{jobstate.Queued, jobstate.Pending, jobstate.Failed} {
 		s.job.insert(as)
-		say := m.current(s.job)
+		events := m.current(s.job)
 		if as == jobstate.Queued {
-			say = say[:1] // only run-job
+			events = events[:1] // run-job only
 		}
-		m.commit(by.choosing(i), s, say...)
+		m.commit(by.choosing(i), s, events...)
 	}
 }
 
@@ -53,20 +53,20 @@ func (m *model) command(s state, by step, number uint8) {
 		c = jobstate.Delete
 	}
 	m.obey(&s.job, number, c)
-	say := m.current(s.job)
+	events := m.current(s.job)
 	if m.defect == AnswerWithoutDeadLetter {
-		say = say[len(say)-1:]
+		events = events[len(events)-1:]
 	}
-	m.commit(by, s, say...)
+	m.commit(by, s, events...)
 }
 
-// clocks are the scheduler's steps without a record, each whenever it can be.
+// clocks takes the scheduler's steps without a record, each whenever it is possible.
 func (m *model) clocks(s state) {
 	if next := s; m.dispatch(&next.job) {
 		m.commit(step{act: dispatches}, next, m.current(next.job)...)
 	}
-	if next := s; s.started>>s.job.attempt&1 == 1 && m.run(&next.job) { // however late the beat is
-		m.commit(step{act: hearsBeat}, next, m.current(next.job)...)
+	if next := s; s.started>>s.job.attempt&1 == 1 && m.run(&next.job) { // however late the heartbeat is
+		m.commit(step{act: receivesHeartbeat}, next, m.current(next.job)...)
 	}
 	if next := s; spend(&next.left.Deletes) && m.mayRetire(s) && m.retire(&next.job) {
 		m.commit(step{act: retires}, next, m.current(next.job)...)
@@ -75,13 +75,13 @@ func (m *model) clocks(s state) {
 	m.deadline(s)
 }
 
-// mayRetire reports whether a job has ended long enough ago: its dead letter was published by then.
+// mayRetire reports whether a job may have ended long ago: its dead letter was published by then.
 func (m *model) mayRetire(s state) bool {
 	return s.job.name() != jobstate.Failed || s.dead>>s.job.attempt&1 == 1
 }
 
-// deadline is the scheduler's question about an attempt that waits past its deadline, and the API's answer under the
-// lock under which it takes callbacks: the callback that it has, or that none came.
+// deadline is the scheduler's question about an attempt that waits past its deadline, and the API's answer: the
+// callback that it has, or that none came. The API answers under the lock under which it accepts callbacks.
 func (m *model) deadline(s state) {
 	a := s.job.attempt
 	if s.job.name() != jobstate.Waiting || m.defect == NoDeadline {
@@ -108,21 +108,21 @@ func (m *model) deadline(s state) {
 	m.commit(by.choosing(int(o)), s, callback(a, o))
 }
 
-// ask is watchdog's question about an attempt whose lease has run out, and its cancel said again.
+// ask is watchdog's question about an attempt whose lease has run out, with a pending cancel.
 func (m *model) ask(s state) {
 	if !s.job.name().InFlight() || m.defect == NoQuestion {
 		return
 	}
-	say := m.current(s.job)
-	say = say[:len(say)-1] // not the job-status
-	if m.defect == SchedulerJudges {
+	events := m.current(s.job)
+	events = events[:len(events)-1] // not the job-status
+	if m.defect == SchedulerReaps {
 		m.conclude(&s.job, s.job.attempt, lost)
-		say = m.current(s.job)
+		events = m.current(s.job)
 	}
-	m.commit(step{act: asks}, s, say...)
+	m.commit(step{act: asks}, s, events...)
 }
 
-// client submits the job, and asks for commands while none is unconfirmed.
+// client submits the job, and sends a command if none is unconfirmed.
 func (m *model) client(s state) {
 	a := &s.api
 	if !a.accepted {
@@ -147,14 +147,14 @@ func (m *model) client(s state) {
 	}
 }
 
-// keep keeps the next command, and publishes it.
+// keep stores the next command, and publishes it.
 func (m *model) keep(s state, what act) {
 	s.api.taken++
 	s.api.kept = true
 	m.commit(step{act: what, number: s.api.taken}, s, event{jobCommand, s.api.taken})
 }
 
-// callbackInTheWay reports whether a callback that was taken has not come to anything yet.
+// callbackInTheWay reports whether an accepted callback is not confirmed yet.
 func (a api) callbackInTheWay() bool {
 	for n := uint8(1); n <= a.attempt; n++ {
 		if a.called(n) && !a.over(n) {
@@ -164,7 +164,7 @@ func (a api) callbackInTheWay() bool {
 	return false
 }
 
-// outside is the outside system's callback: as early as the attempt's start, as late as it likes.
+// outside is the outside system's callback, at any time after the attempt's start.
 func (m *model) outside(s state) {
 	a := s.api
 	if a.gone || a.cancelling() || a.shown.ended() && !a.retrying() || !spend(&s.left.Callbacks) {
@@ -183,15 +183,15 @@ func (m *model) outside(s state) {
 	}
 }
 
-// project is projection's step on a job-status. A tombstone carries the job's end: the API takes that before it deletes
-// its row, or nobody would ever learn of the end.
+// project is projection's step on a job-status. The status of a deletion has the job's end: the API stores that before
+// it deletes its row, because no other event may have it.
 func (m *model) project(s state, i int) {
 	st := s.kafka.statuses[i]
 	if st.version == 0 || s.api.gone || st.version <= s.api.version && m.defect != AnyVersion {
 		return
 	}
 	if st.deleted && m.defect == TombstoneWithoutEnd && s.api.shown != st.shown {
-		m.broken = endsAreHeard
+		m.broken = endsAreShown
 	}
 	s.api.version, s.api.shown, s.api.attempt = st.version, st.shown, st.attempt
 	s.api.kept = s.api.kept && st.command < s.api.taken && !st.deleted
@@ -199,18 +199,18 @@ func (m *model) project(s state, i int) {
 	m.out(step{act: projects, choice: uint8(st.shown), number: st.command}, s)
 }
 
-// reconcile publishes again what the API waits for. A report and its answer are one step: however late the
-// answer is, it says nothing that is not said anyway.
+// reconcile republishes what the scheduler has not confirmed. A report and its answer are one step: however late the
+// answer is, it has only events that other steps publish too.
 func (m *model) reconcile(s state) {
-	var say []event
+	var events []event
 	if s.api.gone {
 		return
 	}
 	if s.api.accepted && s.api.version == 0 {
-		say = append(say, event{jobCreated, 0})
+		events = append(events, event{jobCreated, 0})
 	}
 	if s.api.kept && m.defect != CommandOnlyInKafka {
-		say = append(say, event{jobCommand, s.api.taken})
+		events = append(events, event{jobCommand, s.api.taken})
 	}
 	for n := uint8(1); n < attempts && m.defect != CallbackOnlyInKafka; n++ {
 		if !s.api.called(n) || s.api.over(n) {
@@ -220,12 +220,12 @@ func (m *model) reconcile(s state) {
 		if s.api.completed>>n&1 == 1 {
 			o = completed
 		}
-		say = append(say, callback(n, o))
+		events = append(events, callback(n, o))
 	}
 	if s.api.version > 0 && !s.api.shown.ended() && s.job.version > s.api.version {
-		say = append(say, m.current(s.job)...)
+		events = append(events, m.current(s.job)...)
 	}
-	if len(say) > 0 && m.defect != NoReconcile {
-		m.commit(step{act: reconciles}, s, say...)
+	if len(events) > 0 && m.defect != NoReconcile {
+		m.commit(step{act: reconciles}, s, events...)
 	}
 }

@@ -7,8 +7,8 @@ const (
 	workers  = 2
 )
 
-// state is everything that is known about the job at one moment. It is comparable, and two ways to
-// the same state go on as one.
+// state is everything that is stored about the job at one moment. It is comparable: two paths to the same state
+// continue as one.
 type state struct {
 	api     api
 	job     job
@@ -17,23 +17,24 @@ type state struct {
 	kafka   kafka
 	left    Budget
 
-	// Witnesses outside the system, a bit an attempt: which handlers were started, which dead letters said.
+	// Witnesses outside the system, one bit for each attempt: which handlers were started, which dead letters published.
 	started, dead uint8
 }
 
-// api is the API's row and its kept command.
+// api is the API's row and its stored command.
 type api struct {
-	version  uint8 // 0: not heard of yet
+	version  uint8 // 0: no status received yet
 	shown    shown
 	accepted bool
-	taken    uint8 // commands that got their 202
-	retries  uint8 // which of them are retries, a bit each; the others are cancels
-	deletes  uint8 // and which are deletes
-	kept     bool  // the last of them is not confirmed
+	taken    uint8 // commands that got a 202
+	retries  uint8 // which of them are retries, one bit each; the others are cancels
+	deletes  uint8 // which of them are deletes
+	kept     bool  // the last one is stored and not confirmed
 
-	// The callbacks that got their 200, a bit an attempt; an attempt that was given up since none came counts as failed.
+	// The callbacks that got a 200, one bit for each attempt; an attempt whose deadline passed without one counts as
+	// failed.
 	completed, failed uint8
-	attempt           uint8 // the latest that it has heard of
+	attempt           uint8 // the latest one of which it has received a status
 	gone              bool  // the row was deleted
 }
 
@@ -41,7 +42,7 @@ type api struct {
 type shown uint8
 
 const (
-	shownOpen shown = iota // no end, and no attempt under way; any state that is no end where no attempt can wait
+	shownOpen shown = iota // not ended, and no attempt under way; without Waits any state that has not ended
 	shownCompleted
 	shownFailed
 	shownCancelled
@@ -52,56 +53,56 @@ const (
 
 func (s shown) ended() bool { return s >= shownCompleted && s <= shownCancelled }
 
-// knows reports whether a job-status would change nothing but the version.
+// knows reports whether a job-status would change only the version.
 func (a api) knows(st snapshot) bool {
 	return a.version > 0 && st.shown == a.shown && st.attempt == a.attempt && !st.deleted &&
 		(!a.kept || st.command < a.taken)
 }
 
-// retrying reports whether a retry is on its way, so that the end that is shown is known to be over.
+// retrying reports whether a retry is pending, so that the shown end is not final.
 func (a api) retrying() bool { return a.kept && a.retries>>a.taken&1 == 1 }
 
-// cancelling reports whether a cancel was asked for that may still count.
+// cancelling reports whether a cancel is pending that may still count.
 func (a api) cancelling() bool {
 	return a.taken > 0 && (a.retries|a.deletes)>>a.taken&1 == 0 && !a.shown.ended()
 }
 
-// over reports whether the API knows that an attempt is over.
+// over reports whether the API has received that an attempt has ended.
 func (a api) over(attempt uint8) bool {
 	return a.gone || a.version > 0 && (a.attempt > attempt ||
 		a.attempt == attempt && a.shown != shownInFlight && a.shown != shownWaiting)
 }
 
-// called reports whether a callback of an attempt was taken, or the attempt given up.
+// called reports whether the API has accepted a callback of an attempt, or has failed the attempt.
 func (a api) called(attempt uint8) bool { return (a.completed|a.failed)>>attempt&1 == 1 }
 
-// row is an attempt's, in the worker database.
+// row is an attempt's row in the worker database.
 type row struct {
 	outcome outcome
-	owner   uint8 // nobody, a worker, or gone; nobody once it has an outcome
+	owner   uint8 // noWorker, a worker, or gone; noWorker once it has an outcome
 }
 
-// Workers are numbered from 1. A killed one's successor has a new id.
+// Workers are numbered from 1. The successor of a killed worker has a new id.
 const (
-	nobody uint8 = 0
-	gone   uint8 = workers + 1
+	noWorker uint8 = 0
+	gone     uint8 = workers + 1
 )
 
-// worker is a process and what is only in its memory, a bit an attempt.
+// worker is a process and its memory, one bit for each attempt.
 type worker struct {
 	life                 life
-	asked, held, running uint8 // claimed without an answer yet, claimed, started
+	asked, held, running uint8 // claimed and not answered yet, claimed, started
 }
 
 type life uint8
 
 const (
-	up     life = iota // its beats get through
-	frozen             // does nothing, and the others see it silent
-	woken              // goes on, but its next beat is still to come
+	up     life = iota // its heartbeats get through
+	frozen             // does nothing, and is silent to the others
+	woken              // goes on, but has not sent its next heartbeat yet
 )
 
-// kafka is what was said.
+// kafka has the published records.
 type kafka struct {
 	records  [2]uint64
 	statuses [12]snapshot // in the order of their versions
@@ -111,10 +112,10 @@ type kafka struct {
 type snapshot struct {
 	version, command, attempt uint8
 	shown                     shown
-	deleted                   bool // the tombstone, with the end that the job had
+	deleted                   bool // the deletion, with the job's end
 }
 
-// record is topic<<3 | number; the number is an attempt's or a command's.
+// record is topic<<3 | number; the number is that of an attempt or a command.
 type record uint8
 
 func (t topic) record(n uint8) record { return record(t)<<3 | record(n) }
@@ -132,7 +133,7 @@ func (k *kafka) each(f func(record)) {
 	}
 }
 
-// canonical makes states alike that go on alike. It reports whether it exchanged the workers.
+// canonical makes states equal that continue equally. It reports whether it exchanged the workers.
 func (s *state) canonical(keepOld bool) (exchanged bool) {
 	s.forgetStatuses(keepOld)
 	s.renumberVersions()
@@ -149,7 +150,7 @@ func (s *state) canonical(keepOld bool) (exchanged bool) {
 	return true
 }
 
-// weigh gives a worker a number by all that makes it differ from another.
+// weigh returns a number that has everything in which a worker differs from another.
 func (s *state) weigh(w uint8) (weight uint64) {
 	for i, r := range s.rows {
 		if r.owner == w {
@@ -160,8 +161,8 @@ func (s *state) weigh(w uint8) (weight uint64) {
 	return weight<<32 | uint64(me.running)<<24 | uint64(me.held)<<16 | uint64(me.asked)<<8 | uint64(me.life)
 }
 
-// forgetStatuses drops the job-status records that the projection would ignore or learn nothing
-// from, and of several in a row that say the same all but the last.
+// forgetStatuses drops the job-status records that would not change the API's row, and of several equal ones in a row
+// all but the last.
 func (s *state) forgetStatuses(keepOld bool) {
 	in, n := s.kafka.statuses, 0
 	s.kafka.statuses = [len(in)]snapshot{}
@@ -179,7 +180,7 @@ func (s *state) forgetStatuses(keepOld bool) {
 	}
 }
 
-// renumberVersions keeps the order of all versions and forgets how far apart they are; 0 stays 0.
+// renumberVersions keeps the order of all versions and drops the gaps between them; 0 stays 0.
 func (s *state) renumberVersions() {
 	present := uint64(1)<<s.api.version | 1<<s.job.version
 	for _, st := range s.kafka.statuses {

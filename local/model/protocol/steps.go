@@ -5,9 +5,9 @@ func (m *model) steps(s state) {
 	m.client(s)
 	m.outside(s)
 	s.kafka.each(func(r record) {
-		for w := nobody; w <= workers; w++ {
-			if s.hears(w, r) {
-				m.hear(s, r, w)
+		for w := noWorker; w <= workers; w++ {
+			if s.mayConsume(w, r) {
+				m.consume(s, r, w)
 			}
 		}
 	})
@@ -26,24 +26,24 @@ func (m *model) steps(s state) {
 	}
 }
 
-// hears reports whether a worker, or nobody for the other functions, can take a record now.
-func (s *state) hears(w uint8, r record) bool {
+// mayConsume reports whether a worker, or noWorker for the other functions, can consume a record now.
+func (s *state) mayConsume(w uint8, r record) bool {
 	if t := r.topic(); t != runJob && t != runJobCancel && t != attemptCancel {
-		return w == nobody
+		return w == noWorker
 	}
-	return w != nobody && s.workers[w-1].life != frozen
+	return w != noWorker && s.workers[w-1].life != frozen
 }
 
-// work is what a worker does by itself.
+// work takes the steps of a worker without a record.
 func (m *model) work(s state, w uint8) {
 	me := s.workers[w-1]
 	if me.life == frozen {
 		return
 	}
-	m.beat(s, w)
+	m.heartbeat(s, w)
 	for a := uint8(1); a < attempts; a++ {
 		if me.asked>>a&1 == 1 {
-			m.answered(s, step{act: hearsAnswer, number: a, worker: w})
+			m.answered(s, step{act: receivesAnswer, number: a, worker: w})
 		}
 		by := step{act: finishes, number: a, worker: w}
 		if me.running>>a&1 == 1 {
@@ -56,16 +56,16 @@ func (m *model) work(s state, w uint8) {
 		if stopped := s; me.has(a) && spend(&stopped.left.Stops) {
 			m.finish(stopped, by.choosing(int(interrupted)))
 		}
-		if me.held>>a&1 == 1 && (me.life == up || m.defect == StartsUnheard) {
+		if me.held>>a&1 == 1 && (me.life == up || m.defect == StartsWhileSilent) {
 			m.start(s, step{act: starts, number: a, worker: w})
 		}
 	}
 	if me.life == up {
-		m.judge(s, w)
+		m.reap(s, w)
 	}
 }
 
-// mischief is what happens to a worker.
+// mischief takes the faults of a worker.
 func (m *model) mischief(s state, w uint8) {
 	me := s.workers[w-1]
 	if me.life == frozen {
@@ -73,7 +73,7 @@ func (m *model) mischief(s state, w uint8) {
 		awake.workers[w-1].life = woken
 		m.out(step{act: wakes, worker: w}, awake)
 		for a := uint8(1); a < attempts; a++ {
-			if me.held>>a&1 == 1 { // when it froze it had just looked at its last beat
+			if me.held>>a&1 == 1 { // when it froze it had just checked its last heartbeat
 				m.start(awake, step{act: startsLate, number: a, worker: w})
 			}
 		}

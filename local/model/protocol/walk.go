@@ -2,34 +2,34 @@ package protocol
 
 import "slices"
 
-// Finding is a broken promise and a shortest way to it.
+// Finding is a broken promise and a shortest path to it.
 type Finding struct {
 	Promise string
 	Trace   []string
 }
 
-// Result is what a walk saw.
+// Result is the result of a walk.
 type Result struct {
 	States, Steps int
-	Shown         [lastShown + 1]int // states in which the API shows the job so
+	Shown         [lastShown + 1]int // the number of states in which the API shows the job so
 	Finding       *Finding           // nil: every promise is kept in every state
 }
 
-// taken is a step as part of a way.
+// taken is a step as part of a path.
 type taken struct {
-	from      uint32 // the state's place in the walk
+	from      uint32 // the state's index in the walk
 	by        step
-	exchanged bool // the workers changed places after it
+	exchanged bool // the workers were exchanged after it
 }
 
-// Walk goes through every state that a job can come to, the nearest first, until a promise is broken.
+// Walk visits every state that a job can reach, the nearest first, until a promise is broken.
 func Walk(limits Limits, defect Defect) Result {
 	w := &walker{seen: map[state]struct{}{}, ender: newEnder(limits, defect)}
 	m := &model{limits: limits, defect: defect}
 	m.out = func(by step, to state) {
-		broken, said := m.broken, m.said
-		m.broken, m.said = kept, nil
-		w.circles.note(&w.states[w.at], by, &to, said)
+		broken, published := m.broken, m.published
+		m.broken, m.published = kept, nil
+		w.circles.note(&w.states[w.at], by, &to, published)
 		w.take(by, to, broken, defect == AnyVersion)
 	}
 	w.add(state{left: limits.Budget}, taken{})
@@ -45,9 +45,9 @@ func Walk(limits Limits, defect Defect) Result {
 }
 
 type walker struct {
-	at     int // the place of the state whose steps are being taken
+	at     int // the index of the state whose steps are being taken
 	states []state
-	ways   []taken // how each state was first come to
+	ways   []taken // how each state was first reached
 	seen   map[state]struct{}
 	ender  *ender
 	result Result

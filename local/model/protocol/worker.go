@@ -2,7 +2,7 @@ package protocol
 
 // kill ends a worker; another starts in its place.
 func (s *state) kill(w uint8) {
-	if w == nobody {
+	if w == noWorker {
 		return
 	}
 	s.workers[w-1] = worker{}
@@ -13,12 +13,12 @@ func (s *state) kill(w uint8) {
 	}
 }
 
-// silent reports whether the others have not seen a worker's beat for long.
+// silent reports whether a worker is silent to the others.
 func (s *state) silent(owner uint8) bool {
 	return owner == gone || s.workers[owner-1].life != up
 }
 
-// settle writes an attempt's outcome, unless it has one, and says which it has.
+// settle writes an attempt's outcome, unless it has one, and returns the event with the outcome that it has.
 func (s *state) settle(attempt uint8, o outcome) event {
 	if s.rows[attempt].outcome == none {
 		s.rows[attempt] = row{outcome: o}
@@ -34,7 +34,7 @@ func (w *worker) drop(attempt uint8) {
 	w.running &^= 1 << attempt
 }
 
-// claim is a worker's step on run-job: who inserts the row has the attempt.
+// claim is a worker's step on run-job: the worker that inserts the row has the attempt.
 func (m *model) claim(s state, by step, attempt uint8, cancel bool) {
 	r := &s.rows[attempt]
 	switch {
@@ -42,22 +42,22 @@ func (m *model) claim(s state, by step, attempt uint8, cancel bool) {
 		m.commit(by, s, ended(attempt, r.outcome))
 	case cancel:
 		m.cancelAttempt(s, by, attempt)
-	case r.owner == nobody || m.defect == NoClaimKey:
+	case r.owner == noWorker || m.defect == NoClaimKey:
 		r.owner = by.worker
 		s.workers[by.worker-1].asked |= 1 << attempt // the commit's answer is still on its way, or lost
 		m.out(by, s)
 	}
 }
 
-// cancelAttempt is a worker's step on attempt-cancel. An attempt of its own it ends; one that nobody has
-// claimed it settles, so that it can never start.
+// cancelAttempt is a worker's step on attempt-cancel. It ends an attempt of its own, and settles an unclaimed one, so
+// that it can never start.
 func (m *model) cancelAttempt(s state, by step, attempt uint8) {
 	switch r := s.rows[attempt]; {
 	case r.outcome != none:
 		m.commit(by, s, ended(attempt, r.outcome))
-	case r.owner == nobody && m.defect == CancelLeavesNoRow:
+	case r.owner == noWorker && m.defect == CancelLeavesNoRow:
 		m.commit(by, s, ended(attempt, cancelled))
-	case r.owner == nobody || r.owner == by.worker || m.defect == CancelByAnyWorker && s.running(attempt):
+	case r.owner == noWorker || r.owner == by.worker || m.defect == CancelByAnyWorker && s.running(attempt):
 		s.workers[by.worker-1].drop(attempt)
 		e := s.settle(attempt, cancelled)
 		m.commit(by, s, e)
@@ -84,11 +84,11 @@ func (m *model) start(s state, by step) {
 // running reports whether a worker runs the attempt that it owns.
 func (s *state) running(attempt uint8) bool {
 	owner := s.rows[attempt].owner
-	return owner != nobody && owner != gone && s.workers[owner-1].running>>attempt&1 == 1
+	return owner != noWorker && owner != gone && s.workers[owner-1].running>>attempt&1 == 1
 }
 
-// runsAnother reports whether the handler of another attempt runs in a living worker. One that has timed out may ignore
-// its context.
+// runsAnother reports whether the handler of another attempt runs in a live worker. It does not count a handler that
+// has timed out: that may ignore its context.
 func (s *state) runsAnother(attempt uint8) bool {
 	for _, w := range s.workers {
 		for a := uint8(1); a < attempts; a++ {
@@ -100,7 +100,7 @@ func (s *state) runsAnother(attempt uint8) bool {
 	return false
 }
 
-// finish is a handler's return, or its worker's handing back of the attempt.
+// finish is the return of a handler, or of an attempt that its worker hands back.
 func (m *model) finish(s state, by step) {
 	attempt, o := by.number, outcome(by.choice)
 	s.workers[by.worker-1].drop(attempt)
@@ -108,20 +108,20 @@ func (m *model) finish(s state, by step) {
 	if m.defect == SettleUnguarded {
 		*r = row{owner: by.worker}
 	}
-	if r.outcome == none && r.owner != by.worker { // somebody else's: refused
+	if r.outcome == none && r.owner != by.worker { // another worker has the attempt: refused
 		m.out(by, s)
 		return
 	}
 	if killed := s; m.defect == PublishBeforeCommit && spend(&killed.left.Kills) {
 		killed.kill(by.worker)
-		m.say(&killed, ended(attempt, o))
+		m.publish(&killed, ended(attempt, o))
 		m.out(by.killedAfter(1), killed)
 	}
 	e := s.settle(attempt, o)
 	m.commit(by, s, e)
 }
 
-// answered is a worker's step on the late answer to its claim: it has the attempt.
+// answered is a worker's step on the answer to its claim: it has the attempt.
 func (m *model) answered(s state, by step) {
 	me := &s.workers[by.worker-1]
 	me.asked &^= 1 << by.number
@@ -129,9 +129,9 @@ func (m *model) answered(s state, by step) {
 	m.out(by, s)
 }
 
-// beat is the first half of a worker's beat: it reads its rows again, lets go what others have settled,
-// and takes what it has claimed without an answer, which then counts no more.
-func (m *model) beat(s state, w uint8) {
+// heartbeat is the first half of a worker's heartbeat: the worker reads its rows again, drops attempts that others have
+// settled, and holds those that it has claimed without an answer, which it then ignores.
+func (m *model) heartbeat(s state, w uint8) {
 	me := &s.workers[w-1]
 	me.life = up
 	for a := uint8(1); a < attempts; a++ {
@@ -149,18 +149,18 @@ func (m *model) beat(s state, w uint8) {
 			me.asked &^= bit
 		}
 	}
-	m.out(step{act: beats, worker: w}, s)
+	m.out(step{act: sendsHeartbeat, worker: w}, s)
 }
 
-// judge is the other half: the attempts of silent workers are lost, and those that ran too long failed.
-func (m *model) judge(s state, w uint8) {
+// reap is the other half: the attempts of silent workers are lost, and those past their timeout failed.
+func (m *model) reap(s state, w uint8) {
 	for a := uint8(1); a < attempts; a++ {
 		r := s.rows[a]
-		if r.outcome != none || r.owner == nobody {
+		if r.outcome != none || r.owner == noWorker {
 			continue
 		}
-		isLost := s.silent(r.owner) || m.defect == LivingAreJudged && r.owner != w
-		if isLost && m.defect != NobodyJudges {
+		isLost := s.silent(r.owner) || m.defect == LiveAreReaped && r.owner != w
+		if isLost && m.defect != NoReaping {
 			next := s
 			e := next.settle(a, lost)
 			m.commit(step{act: declaresLost, number: a, worker: w}, next, e)
