@@ -15,11 +15,11 @@ import (
 // URLs are the addresses of the three databases on one server.
 type URLs struct{ API, Scheduler, Worker string }
 
-// creating is an advisory lock: two CREATE DATABASE at once may fail each other.
+// creating is an advisory lock: two concurrent CREATE DATABASE may fail each other.
 const creating = 0x6a77_6462
 
-// EnsureDatabases creates those of the three databases that the server lacks and returns where they
-// are: serverURL with another database name.
+// EnsureDatabases creates those of the three databases that the server lacks and returns their addresses: serverURL
+// with another database name.
 func EnsureDatabases(ctx context.Context, serverURL string) (urls URLs, err error) {
 	for set, to := range map[*Set]*string{&API: &urls.API, &Scheduler: &urls.Scheduler, &Worker: &urls.Worker} {
 		if *to, err = WithDatabase(serverURL, set.Database()); err != nil {
@@ -30,7 +30,7 @@ func EnsureDatabases(ctx context.Context, serverURL string) (urls URLs, err erro
 	if err != nil {
 		return URLs{}, fmt.Errorf("create databases: %w", err)
 	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }() // closing lets go of the lock
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }() // closing releases the lock
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", creating); err != nil {
 		return URLs{}, fmt.Errorf("create databases: %w", err)
 	}
@@ -52,7 +52,7 @@ func ensureDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	return err
 }
 
-// WithDatabase gives serverURL with another database name.
+// WithDatabase returns serverURL with another database name.
 func WithDatabase(serverURL, name string) (string, error) {
 	u, err := url.Parse(serverURL)
 	if err != nil || u.Host == "" {
@@ -63,7 +63,7 @@ func WithDatabase(serverURL, name string) (string, error) {
 	return u.String(), nil
 }
 
-// Of gives the address at which a function finds its database.
+// Of returns the address of a function's database.
 func (u URLs) Of(function string) string {
 	switch {
 	case slices.Contains(API.Functions, function):
@@ -76,11 +76,11 @@ func (u URLs) Of(function string) string {
 	return ""
 }
 
-// As gives the address at which a function finds its database as its own role.
+// As returns the address of a function's database with the function's own role.
 func (u URLs) As(function, password string) (string, error) {
 	at, err := url.Parse(u.Of(function))
 	if err != nil {
-		return "", errors.New("the server's address is no URL") // the parser's error would print the password
+		return "", errors.New("the server's address is not a URL") // the parser's error would print the password
 	}
 	at.User = url.UserPassword(Role(function), password)
 	return at.String(), nil

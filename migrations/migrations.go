@@ -1,4 +1,4 @@
-// Package migrations holds the schemas of the three databases and brings databases up to date.
+// Package migrations holds the schemas of the three databases and updates databases to them.
 package migrations
 
 import (
@@ -18,15 +18,15 @@ import (
 //go:embed api/*.sql scheduler/*.sql worker/*.sql roles/*.sql
 var files embed.FS
 
-// Set is the schema of one database, as goose migrations, and who may do what there.
+// Set is the schema of one database, as goose migrations, and the rights of its functions.
 type Set struct {
 	Name      string
 	FS        fs.FS
-	Functions []string // that work on it, each with a role of its own
+	Functions []string // the functions that use it, each with a role of its own
 	Grants    string   // SQL that gives the roles their rights
 }
 
-// The schemas; each has one owner among the services.
+// The schemas.
 var (
 	API       = set("api", "gateway", "projection", "bulk", "cron", "notify")
 	Scheduler = set("scheduler", "ingest", "dispatch", "outcome", "command", "watchdog", "retention")
@@ -45,11 +45,11 @@ func set(name string, functions ...string) Set {
 	return Set{Name: name, FS: dir, Functions: functions, Grants: string(grants)}
 }
 
-// Database is the name under which a server that holds all three has this one.
+// Database returns the database's name on a server that holds all three.
 func (s Set) Database() string { return "jobweaver_" + s.Name }
 
-// Up applies what the database at url lacks of set. Of several that do so at once one applies it
-// and the others wait.
+// Up applies the migrations of set that the database at url lacks. Of concurrent processes one applies them and the
+// others wait.
 func Up(ctx context.Context, url string, set Set) error {
 	cfg, err := pgpool.ReadAddress(url)
 	if err != nil {
@@ -67,8 +67,8 @@ func Up(ctx context.Context, url string, set Set) error {
 	return nil
 }
 
-// Versions are the newest migration of the database at url, and the newest of set. A database that a newer version has
-// migrated is ahead of set: functions of this version work on it.
+// Versions returns the newest migration of the database at url, and the newest of set. A database that a newer
+// version has migrated is ahead of set: functions of this version work on it.
 func Versions(ctx context.Context, url string, set Set) (database, own int64, err error) {
 	cfg, err := pgpool.ReadAddress(url)
 	if err != nil {

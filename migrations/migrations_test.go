@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// Its own server, not pgtest's: the three databases have fixed names there.
+// A server of its own, since the three databases have fixed names.
 func TestDatabasesAreMadeAndMigratedInParallelAndTwice(t *testing.T) {
 	t.Parallel()
 	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})

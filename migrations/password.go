@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// ReadPasswords reads the passwords of roles from a folder, a file each, named as the role. It looks at no other
+// ReadPasswords reads the passwords of roles from a folder, one file for each, named like the role. It reads no other
 // file.
 func ReadPasswords(dir string) (map[string]string, error) {
 	passwords := map[string]string{}
@@ -34,10 +34,10 @@ func ReadPasswords(dir string) (map[string]string, error) {
 	return passwords, nil
 }
 
-// scramVerifier is what PostgreSQL keeps of a password, by RFC 5803. So the password itself is never sent, and cannot
-// come to stand in the server's log.
+// scramVerifier returns what PostgreSQL stores of a password, by RFC 5803. So the password itself is never sent, and
+// cannot be written to the server's log.
 func scramVerifier(password string) (string, error) {
-	// Whatever else SASLprep would have to make one of its many forms of.
+	// Only ASCII, which SASLprep does not change.
 	if password == "" || strings.ContainsFunc(password, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "", errors.New("a password is of printable ASCII, at least one character")
 	}

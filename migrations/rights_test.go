@@ -15,11 +15,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// rights are those of a role: "SELECT jobs", and its columns; of all that has no columns, or goes by the whole table,
-// none.
+// rights are the rights of a role by object, for example "SELECT jobs", with the columns; none for an object without
+// columns, or for a right to the whole table.
 type rights map[string][]string
 
-// reader learns from the server itself what rights a statement needs.
+// reader finds out from the server itself which rights a statement needs.
 type reader struct {
 	*pgx.Conn
 	notices strings.Builder
@@ -65,7 +65,7 @@ func newReader(t *testing.T, set migrations.Set) *reader {
 	return r
 }
 
-// lookUp reads what there is.
+// lookUp reads the tables, columns and functions of the database.
 func (r *reader) lookUp(t *testing.T) {
 	t.Helper()
 	rows, _ := r.Query(t.Context(), `
@@ -108,7 +108,7 @@ var (
 	next = regexp.MustCompile(`nextval\('(\w+)'\)`)
 )
 
-// learn adds what a statement needs.
+// learn adds the rights that a statement needs.
 func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 	t.Helper()
 	r.notices.Reset()
@@ -160,7 +160,8 @@ func (r *reader) add(table, kind, bits string, needed rights) {
 	needed[right] = slices.Compact(have)
 }
 
-// compare holds a role's rights against what its statements need. A right to a whole table stands for all its columns.
+// compare compares a role's rights with those that its statements need. A right to a whole table stands for all its
+// columns.
 func (r *reader) compare(t *testing.T, set migrations.Set, function string, needed rights) {
 	t.Helper()
 	granted := r.granted(t, migrations.Role(function))

@@ -15,19 +15,19 @@ import (
 // Role is the database role of a function.
 func Role(function string) string { return "jobweaver_" + function }
 
-// granting is an advisory lock: two GRANTs on one table at once may fail each other.
+// granting is an advisory lock: two concurrent GRANTs on one table may fail each other.
 const granting = 0x6a77_6772
 
 // Grant creates the missing roles of set's functions, and grants them exactly the rights of roles/<set>.sql in the
 // database at url. After that only these roles and the owner may connect to that database. It sets the passwords, by
-// role; a role without one keeps its own. It may run twice, several times at once, and under load.
+// role; a role without one keeps its own. It may run repeatedly, concurrently, and under load.
 func Grant(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
 	conn, err := pgpool.Connect(ctx, url)
 	if err != nil {
 		return fmt.Errorf("grant rights in %s database: %w", set.Name, err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	// One transaction: who works meanwhile never has less than what it needs.
+	// One transaction: a running function never has fewer rights than it needs.
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", granting); err != nil {
 			return err
@@ -47,7 +47,7 @@ func Grant(ctx context.Context, url string, set Set, passwords map[string]string
 	return nil
 }
 
-// Roles are those of its functions.
+// Roles returns the roles of the set's functions.
 func (s Set) Roles() []string {
 	roles := make([]string, len(s.Functions))
 	for i, function := range s.Functions {
@@ -56,7 +56,8 @@ func (s Set) Roles() []string {
 	return roles
 }
 
-// makeRoles makes those that are missing. Roles belong to the server, so another database of it may be making the same.
+// makeRoles makes the missing roles. Roles belong to the server, so a Grant for another of its databases may make the
+// same.
 func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]string) error {
 	there, err := texts(ctx, tx, "SELECT rolname FROM pg_roles WHERE rolname = ANY ($1)", set.Roles())
 	if err != nil {
@@ -80,7 +81,7 @@ func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]str
 			}
 		}
 	}
-	// Who may not give an attribute may not even say that a role has none, so only what is there is taken away.
+	// A user that may not give an attribute may not take it away either, so only existing attributes are revoked.
 	mighty, err := texts(ctx, tx, `
 		SELECT format('ALTER ROLE %I%s', rolname, concat(
 			CASE WHEN rolsuper THEN ' NOSUPERUSER' END, CASE WHEN rolcreatedb THEN ' NOCREATEDB' END,

@@ -33,9 +33,9 @@ func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testin
 		}
 	})
 	admin := connect(t, server.URL())
-	// Rights that an operator granted before, to a role that exists already.
+	// Rights that an operator granted before, to an existing role.
 	exec(t, admin, "CREATE ROLE jobweaver_notify LOGIN CREATEDB CREATEROLE")
-	// No superuser, as with those who rent their PostgreSQL.
+	// Not a superuser, as on a rented PostgreSQL.
 	exec(t, admin, "CREATE ROLE boss LOGIN CREATEDB CREATEROLE PASSWORD 'boss'; GRANT jobweaver_notify TO boss WITH ADMIN OPTION")
 	boss := strings.Replace(server.URL(), strings.SplitAfter(server.URL(), "@")[0], "postgres://boss:boss@", 1)
 	passwords := map[string]string{}
@@ -232,8 +232,8 @@ func TestNoRoleEmptiesOrBackdatesTheAuditLog(t *testing.T) {
 	}
 }
 
-// security L12: keys that were made and revoked in a loop go after 30 days, and by the gateway only. A bootstrap key
-// stays.
+// Keys that are made and revoked in a loop must not fill the table: they are deleted after 30 days, by the gateway
+// only. A bootstrap key stays.
 func TestKeysGoWhenTheyEndedThirtyDaysAgo(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.Database(t, migrations.API))

@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/jobweaver/jobweaver/"
 
-// program is what is read of our own Go.
+// program is the part of JobWeaver's Go code that is analysed.
 type program struct {
 	uses    map[string][]string          // by a function's full name: the functions that it names
 	parts   map[string][]string          // by a package: its functions
@@ -93,7 +93,7 @@ func (p *program) addQueries(store, pkg string, decl *ast.GenDecl) {
 // queryOf returns the full name of the method that sqlc has made for a statement.
 func queryOf(pkg, statement string) string { return "(*" + pkg + ".Queries)." + statement }
 
-// statementsOf gives the SQL that anything in a function's packages can come to in a store, by its name.
+// statementsOf returns the SQL that the code of a function's packages can reach in a store, by statement name.
 func statementsOf(t *testing.T, function, store string) map[string]string {
 	t.Helper()
 	p, err := read()

@@ -22,7 +22,8 @@ var readers = map[string][]string{
 	"grafana":  {"grafana"},
 }
 
-// security M5: .env had an admin's key, which every page in a browser on this machine could try.
+// An administrator's key in .env would be known to each reader of the repository, and any web page in a browser
+// on this machine could try it.
 func TestNoSecretIsInTheRepository(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{".env", "docker-compose.yml", "infra/prometheus/prometheus.yml", "README.md"} {

@@ -60,7 +60,7 @@ func (h *installation) try() {
 	h.secondStart()
 }
 
-// secondStart does again what each `docker compose up` does to the secrets: security M5.
+// secondStart repeats what each `docker compose up` does to the secrets, which must leave them as they are.
 func (h *installation) secondStart() {
 	h.t.Helper()
 	secrets := h.project.Services["secrets"]

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// security H4: an operator who allows the network of all Services does not allow ours.
+// An operator who allows the network of all Services for callbacks must not thereby allow JobWeaver's own.
 func TestNoWayLetsAJobCallOurOwnServices(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
 		for _, w := range workloads {

@@ -42,12 +42,12 @@ var working = []string{
 	jobevent.TopicDeadLetter,
 }
 
-// asks is of which topics each function asks for how long they keep records (protocol #9).
+// asks lists the topics whose retention each function reads from the broker.
 var asks = map[string][]string{"retention": {jobevent.TopicCreated}, "runjob": {jobevent.TopicRun + "*"},
 	"pull": {jobevent.TopicRun + "*"},
 }
 
-// security M7: one user for all functions let a worker that was taken over read every payload and say any event.
+// With one user for all functions, an attacker in a worker could read every payload and publish any event.
 func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 	t.Parallel()
 	objects := build(t, root+"/infra/kubernetes/kafka")
@@ -128,8 +128,8 @@ func rightsOf(t *testing.T, object Object) (rights []string) {
 	return slices.Compact(rights)
 }
 
-// knative M2, M3: the page's service was cut off after 5 minutes, and no pod of it was admitted where PodSecurity is
-// restricted.
+// Without these settings the page's Service would be cut off after 5 minutes, and none of its pods would be admitted
+// where PodSecurity is restricted.
 func TestTheServiceOfTheFunctionsPageIsAdmittedAndNotCutOff(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "/docs/functions.md")

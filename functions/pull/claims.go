@@ -265,7 +265,7 @@ func (f *Function) slots() int {
 	return slots
 }
 
-// served reports whether a pull worker that is there takes a kind.
+// served reports whether a connected pull worker runs attempts of a kind.
 func (f *Function) served(kind runjob.Kind) bool {
 	for _, w := range f.workers {
 		if w.takes(kind) {

@@ -1,9 +1,9 @@
 package main
 
-// dashboard is what one shows, row by row.
+// dashboard describes a dashboard, row by row.
 type dashboard struct {
 	uid, title  string
-	perFunction bool // it can be narrowed to some functions, by $function
+	perFunction bool // it can be restricted to some functions with $function
 	rows        []row
 }
 
@@ -12,10 +12,10 @@ type row struct {
 	panels []panel // side by side
 }
 
-// panel is one graph, or with stat one number.
+// panel is one graph, or with stat a single number.
 type panel struct {
 	title, help string
-	unit        string // of Grafana's names
+	unit        string // one of Grafana's unit names
 	stat        bool
 	queries     []query
 }
@@ -25,7 +25,7 @@ type query struct{ expr, legend string }
 const (
 	columns = 24
 	height  = 8
-	// schema is that of Grafana 11.
+	// schema is the version of Grafana 11's dashboards.
 	schema = 39
 )
 

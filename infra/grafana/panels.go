@@ -21,12 +21,12 @@ func graph(title, unit, expr, legend, help string) panel {
 	return panel{title: title, unit: unit, queries: one(expr, legend), help: help}
 }
 
-// rate is the sum of a counter's rates.
+// rate returns the sum of a counter's rates.
 func rate(counter, by string) string {
 	return fmt.Sprintf("sum by (%s) (rate(%s[$__rate_interval]))", by, counter)
 }
 
-// quantiles of a histogram, by labels that the legend names.
+// quantiles returns quantiles of a histogram, by labels that the legend names.
 func quantiles(title, histogram, by, legend, help string) panel {
 	p := panel{title: title, unit: seconds, help: help}
 	for _, q := range []string{"0.5", "0.99"} {
@@ -38,7 +38,7 @@ func quantiles(title, histogram, by, legend, help string) panel {
 	return p
 }
 
-// mean is the mean of a histogram.
+// mean returns the mean of a histogram.
 func mean(title, unit, histogram, selector, by, legend, help string) panel {
 	return graph(title, unit, fmt.Sprintf(
 		"sum by (%[3]s) (rate(%[1]s_sum%[2]s[$__rate_interval]))"+

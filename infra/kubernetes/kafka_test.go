@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// kafkaUser is what Strimzi reads of users.yaml.
+// kafkaUser is the part of users.yaml that Strimzi reads.
 type kafkaUser struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -39,7 +39,7 @@ type kafkaUser struct {
 	}
 }
 
-// kafkaOf is a broker that lets in the users of users.yaml by their rights, as the functions see it.
+// kafkaOf starts a broker that admits the users of users.yaml with their rights, as the functions see it.
 func kafkaOf(t *testing.T) (as func(user string) kafkaevent.Config) {
 	t.Helper()
 	ca := certtest.New(t)
@@ -225,7 +225,7 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		"Knative does not read what workers get":       {"knative", reads(jobevent.TopicRun)},
 		"Knative publishes no outcome past the Broker": {"knative", publishes(jobevent.TopicCompleted)},
 		"functions stay out of Knative's topics":       {"jobweaver-kafka-outcome", publishes("knative-broker-jobweaver-jobweaver")},
-		// A worker that was taken over.
+		// A worker under an attacker's control.
 		"a worker reads no new job":                    {"jobweaver-kafka-runjob", reads(jobevent.TopicCreated)},
 		"a worker publishes no status":                 {"jobweaver-kafka-runjob", publishes(jobevent.TopicStatus)},
 		"a worker publishes no command":                {"jobweaver-kafka-runjob", publishes(jobevent.TopicCommand)},

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// object has what the tests need of the objects of CloudNativePG.
+// object holds the fields of CloudNativePG's objects that the tests use.
 type object struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -70,7 +70,7 @@ func objects(t *testing.T, folder, kind string) (found []object) {
 	return found
 }
 
-// addresses are what the functions are given as DATABASE_URL in production, by the end of the Secret's name.
+// addresses are the values of DATABASE_URL in production, by the suffix of the Secret's name.
 func addresses(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../knative/components/cloudnativepg/kustomization.yaml")
@@ -97,11 +97,12 @@ func addresses(t *testing.T) map[string]string {
 	return found
 }
 
-// What the operator makes of the manifests is made here by hand, on a real PostgreSQL: the roles, the databases, the
-// certificates and pg_hba.conf. Then `jobweaver migrate --roles` and each function come in as they do in production.
+// The test does by hand, on a real PostgreSQL, what the operator does with the manifests: the roles, the databases,
+// the certificates and pg_hba.conf. Then `jobweaver migrate --roles` runs and each function connects as in
+// production.
 func TestEachFunctionComesIntoItsDatabaseByTheCertificateOfItsRole(t *testing.T) {
 	if testing.Short() {
-		t.Skip("nothing here runs at once") // -short is for the race detector
+		t.Skip("nothing here runs concurrently") // -short is for the race detector
 	}
 	t.Parallel()
 	cluster := newCluster(t)
@@ -213,7 +214,7 @@ func (c *cluster) asTheOperator(t *testing.T, ca *certtest.CA) {
 	c.awaitRules(t, conn, len(rules))
 }
 
-// awaitRules waits until the server goes by the file, and fails where it cannot read a line.
+// awaitRules waits until the server uses the file, and fails if the server cannot read a line of it.
 func (c *cluster) awaitRules(t *testing.T, conn *pgx.Conn, lines int) {
 	t.Helper()
 	var wrong, read int
@@ -221,7 +222,7 @@ func (c *cluster) awaitRules(t *testing.T, conn *pgx.Conn, lines int) {
 	if err != nil || wrong > 0 || read != lines {
 		t.Fatalf("pg_hba: %d of %d lines are wrong (%v)", wrong, read, err)
 	}
-	// The file is right; from when on the server goes by it shows in a connection that only it allows.
+	// The file is valid. A connection that only the file allows shows when the server uses it.
 	for {
 		next, err := pgpool.Connect(t.Context(), c.address(t, "migrate", ""))
 		if err == nil {
@@ -236,8 +237,8 @@ func (c *cluster) awaitRules(t *testing.T, conn *pgx.Conn, lines int) {
 	}
 }
 
-// address is the function's own, on this server, with the files as they would be mounted; with a certificate of another
-// function where one is named.
+// address returns the function's URL on this server, with the paths of the files as mounted; with another function's
+// certificate if one is named.
 func (c *cluster) address(t *testing.T, function, certificate string) string {
 	t.Helper()
 	given, ok := c.addresses[function]
@@ -282,7 +283,7 @@ func ask(t *testing.T, address string) (who string) {
 
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "kubernetes-") // which PostgreSQL's own user can enter
+	dir, err := os.MkdirTemp("", "kubernetes-") // accessible to PostgreSQL's own user
 	if err != nil {
 		t.Fatal(err)
 	}

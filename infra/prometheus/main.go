@@ -1,4 +1,4 @@
-// Command prometheus writes the rules as the operator takes them.
+// Command prometheus writes the rules in the form for the Prometheus operator.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package apievent builds the events of the jobs, commands, controls and callbacks that the API keeps.
+// Package apievent builds the events of the jobs, commands, controls and callbacks that the API stores.
 package apievent
 
 import (
@@ -8,11 +8,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Publisher is the function whose name the events of this database have. The gateway publishes them when they happen,
-// and projection publishes them again from the rows: both publish the very same event, so it is made in one place.
+// Publisher is the function that the events of this database name as their source. The gateway publishes them when
+// they happen, and projection publishes them again from the rows: both must publish the same event, so this package
+// builds it.
 const Publisher = "gateway"
 
-// Created builds the event of a job that was accepted.
+// Created builds the event of an accepted job.
 func Created(job jobevent.Created) (jobevent.Item, error) {
 	e, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{
 		Function: Publisher, ID: jobevent.CreatedID(job.JobID), JobID: job.JobID, TraceID: job.TraceID,
@@ -21,7 +22,7 @@ func Created(job jobevent.Created) (jobevent.Item, error) {
 	return e, err
 }
 
-// Command builds the event of a command that was kept.
+// Command builds the event of a stored command.
 func Command(c commandstore.Command) (jobevent.Item, error) {
 	data := jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt}
 	if c.Command == jobevent.CommandDelete {

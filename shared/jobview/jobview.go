@@ -1,4 +1,4 @@
-// Package jobview shows a job as the API answers with it, and as a delivery contains it.
+// Package jobview converts a job to the JSON of the API and of deliveries.
 package jobview
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Summary is a job without its payload and its history. What is absent is null.
+// Summary is a job without its payload and its history. An absent value is null.
 type Summary struct {
 	JobID              uuid.UUID        `json:"jobId"`
 	JobType            string           `json:"jobType"`
@@ -49,7 +49,7 @@ type Progress struct {
 	Message *string `json:"message"`
 }
 
-// New is how a job is shown.
+// New converts a job.
 func New(job jobstore.Job) Summary {
 	snap := job.Snapshot
 	nextRunAt := snap.NextRunAt
@@ -68,7 +68,7 @@ func New(job jobstore.Job) Summary {
 	}
 }
 
-// NewProgress is nil for nil.
+// NewProgress converts progress; nil for nil.
 func NewProgress(p *jobevent.Progress) *Progress {
 	if p == nil {
 		return nil
@@ -76,7 +76,7 @@ func NewProgress(p *jobevent.Progress) *Progress {
 	return &Progress{Percent: min(max(p.Percent, 0), 100), Message: Given(p.Message)}
 }
 
-// Given is null where nothing is.
+// Given returns null for an empty value.
 func Given(s string) *string {
 	if s == "" {
 		return nil
@@ -84,7 +84,7 @@ func Given(s string) *string {
 	return &s
 }
 
-// UTC is how instants are shown, and null for none.
+// UTC converts an instant to UTC; null for nil.
 func UTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
@@ -93,7 +93,7 @@ func UTC(t *time.Time) *time.Time {
 	return &at
 }
 
-// List is never null: no items are an empty list.
+// List is never null: without items it is an empty list.
 func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}

@@ -11,13 +11,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// Closed stands in the place of a text that does not open.
+// Closed replaces a text that cannot be opened.
 const Closed = "[sealed]"
 
-// Open opens the sealed values of a job, but for its history. Members that do not open are named in the job's Sealed.
+// Open opens the sealed values of a job except its history. It names members that it cannot open in the job's Sealed.
 func Open(j *jobstore.Job, s *sealing.Sealer) {
 	j.Payload = open(j, s, sealing.OfJob(j.JobID, sealing.Payload), j.Payload, "payload")
-	// There is one only of the attempt that completed, after which there is none.
+	// Only a completed attempt has an output, and it is the last one.
 	completed := sealing.OfAttempt(j.JobID, j.Snapshot.Attempt, sealing.Output)
 	j.Snapshot.Output = open(j, s, completed, j.Snapshot.Output, "output")
 	if e := j.Snapshot.LastError; e != nil {
@@ -60,7 +60,7 @@ func closed(j *jobstore.Job, member string) {
 	}
 }
 
-// OpenLines opens the lines of a job's log, and reports whether it could open all.
+// OpenLines opens the lines of a job's log, and reports whether it could open all of them.
 func OpenLines(s *sealing.Sealer, id uuid.UUID, lines []logstore.Line) bool {
 	all := true
 	for i := range lines {
@@ -73,7 +73,7 @@ func OpenLines(s *sealing.Sealer, id uuid.UUID, lines []logstore.Line) bool {
 	return all
 }
 
-// OpenProgress has the progress of what workers hold readable.
+// OpenProgress opens the progress in workers' heartbeats.
 func OpenProgress(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
 	for _, a := range attempts {
 		if a.Progress == nil {

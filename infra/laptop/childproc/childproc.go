@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Start starts cmd and returns a channel that closes when it has ended and has been waited for.
-// The child gets a process group of its own, so that Ctrl-C reaches only us and we choose when the
-// child stops. On Linux it is sent onDeath when this process dies, even by SIGKILL.
+// Start starts cmd and returns a channel that is closed when the child has ended and was waited for. The child gets a
+// process group of its own, so that Ctrl-C reaches only this process, which chooses when the child stops. On Linux
+// the kernel sends the child onDeath when this process dies, even by SIGKILL.
 func Start(cmd *exec.Cmd, onDeath syscall.Signal) (<-chan struct{}, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

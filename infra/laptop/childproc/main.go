@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Main is the main of a program that runs the command in its arguments while something is up: start
-// brings that up, lists what the command's environment gets, and how it is brought down again. The
-// process ends with the command's exit code.
+// Main is the main of a program that runs the command in its arguments while a server runs. start starts the server
+// and returns the environment for the command, and a function that stops the server. The process ends with the
+// command's exit code.
 func Main(name string, start func(ctx context.Context) (env []string, stop func() error, err error)) {
 	code, err := runWith(os.Args[1:], start)
 	if err != nil {
@@ -34,7 +34,7 @@ func runWith(args []string, start func(context.Context) ([]string, func() error,
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	// A terminal's Ctrl-C reaches the command by itself; a SIGTERM is for us to hand on.
+	// A terminal's Ctrl-C reaches the command by itself; a SIGTERM must be passed on.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

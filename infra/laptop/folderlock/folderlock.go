@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// Name of the file in the folder that carries the lock.
+// Name is the name of the lock file in the folder.
 const Name = "lock"
 
-// Lock holds a folder.
+// Lock is a locked folder.
 type Lock struct{ file *os.File }
 
-// Take takes dir for this process until Close. The kernel lets go of it whenever and however we end.
+// Take locks dir for this process until Close. The kernel releases the lock when the process ends, however it ends.
 func Take(dir string) (*Lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, Name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -28,8 +28,8 @@ func Take(dir string) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-// Close lets go of the folder. To close the file would not do: a child that another goroutine is just
-// starting has a copy of it until it runs its own program, and the lock ends with the last copy.
+// Close releases the folder. Closing the file would not be enough: a child that another goroutine is just starting
+// has a copy of it until it runs its own program, and the lock ends with the last copy.
 func (l *Lock) Close() error {
 	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }

@@ -31,7 +31,7 @@ func TestOnlyOneHasAFolder(t *testing.T) {
 	}
 }
 
-// What starts other programs meanwhile copies every open file for a moment.
+// A process that starts other programs meanwhile copies every open file for a moment.
 func TestAFolderIsFreeAtOnceThoughProgramsAreStarted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// Linux takes the ports of outgoing connections, and of servers that listen on any port, from 32768 on: there one may
-// be gone before its server has it.
+// Linux assigns the ports of outgoing connections, and of servers that listen on any port, from 32768 on: a port
+// there may be taken before its server uses it.
 const lowest, end = 10_000, 32_000
 
 var (
 	mu   sync.Mutex
-	next = lowest + os.Getpid()%1000*20 // far from those of a process that was started beside this one
+	next = lowest + os.Getpid()%1000*20 // far from the ports of a process that was started at the same time
 )
 
-// Pick returns a free port of 127.0.0.1, another one at each call.
+// Pick returns a free port of 127.0.0.1, a different one at each call.
 func Pick() (int, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -34,7 +34,7 @@ func Pick() (int, error) {
 	return 0, errors.New("there is no free port")
 }
 
-// For gives one for a test.
+// For picks a port for a test.
 func For(t interface {
 	Helper()
 	Fatal(...any)

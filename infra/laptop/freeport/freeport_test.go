@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 )
 
-// None is given twice while they last, and none that is taken.
+// Each port is picked once before all were picked, and no port in use is picked.
 func TestEachPortIsFreeAndAnother(t *testing.T) {
 	t.Parallel()
 	given := map[string]bool{}

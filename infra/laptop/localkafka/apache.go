@@ -25,8 +25,8 @@ var propertiesText string
 
 var properties = template.Must(template.New("server.properties").Parse(propertiesText))
 
-// StartApache runs Apache Kafka as a child that ends with this process. It needs java (17 or later),
-// and mvn at the first start on this machine. The context bounds the start only.
+// StartApache runs Apache Kafka as a child that ends with this process. It needs java (17 or later), and mvn at the
+// first start on this machine. The context bounds only the start.
 func StartApache(ctx context.Context, cfg Config) (*Server, error) {
 	s, err := startApache(ctx, cfg)
 	if err != nil {

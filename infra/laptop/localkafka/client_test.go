@@ -37,7 +37,7 @@ func createTopic(t *testing.T, brokers []string) {
 	}
 }
 
-// produce sends the records numbered from first to before last; one of them is as large as we allow.
+// produce sends the records numbered from first to before last; one of them has the largest permitted size.
 func produce(t *testing.T, brokers []string, first, last int) {
 	t.Helper()
 	producer, err := sarama.NewSyncProducerFromClient(client(t, brokers))
@@ -63,7 +63,7 @@ func consume(t *testing.T, brokers []string, last int) {
 	consumeFrom(t, brokers, 0, last)
 }
 
-// consumeFrom reads the records from the oldest on, which has to be number first, to before last.
+// consumeFrom reads from the oldest record, which must have the number first, to before last.
 func consumeFrom(t *testing.T, brokers []string, first, last int) {
 	t.Helper()
 	consumer, err := sarama.NewConsumerFromClient(client(t, brokers))
@@ -131,7 +131,7 @@ func failure(code sarama.KError) error {
 	return code
 }
 
-// eventually: right after its start Apache Kafka still has to load the partitions and the offsets.
+// eventually retries, because right after its start Apache Kafka still loads the partitions and the offsets.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
 	deadline, again := time.After(20*time.Second), time.NewTicker(50*time.Millisecond)

@@ -2,7 +2,7 @@ package localkafka
 
 import "github.com/twmb/franz-go/pkg/kfake"
 
-// Trim is one pass of the trimmer over a cluster.
+// Trim runs one pass of the trimmer over a cluster.
 func Trim(cluster *kfake.Cluster, lookBack int64) error {
 	return (&trimmer{cluster: cluster, lookBack: lookBack}).pass()
 }

@@ -17,8 +17,8 @@ import (
 //go:embed pom.xml
 var pom []byte
 
-// Jars returns the folder with Apache Kafka's jars, which Maven fetches at the first use on this
-// machine. Processes that do so at once do the work twice; the first to rename wins.
+// Jars returns the folder with Apache Kafka's jars, which Maven downloads at the first use on this machine.
+// Concurrent processes do the work twice; the first to rename wins.
 func Jars(ctx context.Context, progress func(string)) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -63,10 +63,10 @@ func fetch(ctx context.Context, half, ready string) error {
 	return nil
 }
 
-// showElapsed shows on a terminal that Maven works, and for how long, until it is stopped. Maven does not report its
-// progress.
+// showElapsed shows on a terminal that Maven is running, and for how long, until it is stopped. Maven does not report
+// its progress.
 func showElapsed() (stop func()) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) { //nolint:gosec // a file's number
+	if !term.IsTerminal(int(os.Stderr.Fd())) { //nolint:gosec // a file descriptor
 		return func() {}
 	}
 	bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(os.Stderr),

@@ -1,5 +1,5 @@
-// Package localkafka runs a Kafka broker on this machine, for development and for tests: one that is
-// embedded in this process, or Apache Kafka as a child.
+// Package localkafka runs a Kafka broker on this machine, for development and for tests: an embedded one in this
+// process, or Apache Kafka as a child.
 package localkafka
 
 import (
@@ -16,47 +16,47 @@ import (
 )
 
 const (
-	// maxMessage is what a broker takes at once: our limit of 2 MiB and room for what is around it.
+	// maxMessage is the broker's limit of a batch: JobWeaver's limit of 2 MiB, and room for the envelope.
 	maxMessage = 2560 << 10
-	// segment is the size of the embedded broker's files. One goes when all of it has been trimmed.
+	// segment is the size of the embedded broker's files. A file is deleted when all its records were trimmed.
 	segment = 16 << 20
 )
 
-// Config is where a broker keeps its data and how it is reached.
+// Config describes where a broker keeps its data and how it is reached.
 type Config struct {
-	Dir      string            // data; kept, and found again by the next start. Embedded: "" is memory
+	Dir      string            // data, which the next start finds again. Embedded: "" is memory
 	Port     int               // on 127.0.0.1; 0 takes a free one
 	Progress func(line string) // called before slow first steps; may be nil
-	Secure   *Secure           // of Apache Kafka only: a second listener; may be nil
+	Secure   *Secure           // Apache Kafka only: a second listener; may be nil
 }
 
-// Secure is a listener that speaks TLS and SASL (PLAIN and both SCRAMs), and asks for a client's certificate.
+// Secure is a listener with TLS and SASL (PLAIN and both SCRAMs) that requires a client certificate.
 type Secure struct {
 	Port           int    // on 127.0.0.1; 0 takes a free one
 	Keystore       string // PEM file of its key and its certificate
-	ClientCA       string // PEM file of whom it trusts
+	ClientCA       string // PEM file of the CA of client certificates
 	User, Password string // letters, digits and blanks
 }
 
-// Server is one running broker.
+// Server is a running broker.
 type Server struct {
 	address string
 	secure  string
 	stop    func() error
 }
 
-// Brokers is the bootstrap list.
+// Brokers returns the bootstrap list.
 func (s *Server) Brokers() []string { return []string{s.address} }
 
-// SecureBrokers is the bootstrap list of the listener of Config.Secure.
+// SecureBrokers returns the bootstrap list of the listener of Config.Secure.
 func (s *Server) SecureBrokers() []string { return []string{s.secure} }
 
-// Stop ends the broker cleanly; its data stays in Dir.
+// Stop stops the broker cleanly; its data stays in Dir.
 func (s *Server) Stop() error { return s.stop() }
 
-// StartEmbedded runs a broker that speaks Kafka's protocol within this process. With a Dir its data
-// survives any end of the process, though not one of the machine. Of a topic that groups read it keeps
-// what one of them has still to read, and some thousand records before that.
+// StartEmbedded runs a broker with Kafka's protocol within this process. With a Dir its data survives any end of the
+// process, but not of the machine. Of a topic that groups read it keeps the records that a group has not read, and
+// some thousands before them.
 func StartEmbedded(cfg Config) (*Server, error) {
 	options := []kfake.Opt{
 		kfake.Ports(cfg.Port),
@@ -94,7 +94,7 @@ func takeFolder(dir string) (*folderlock.Lock, error) {
 	return folderlock.Take(dir)
 }
 
-// errorsOnly: the broker's warnings are about its clients, which say so themselves.
+// errorsOnly drops the broker's warnings: they are about its clients, which report them themselves.
 type errorsOnly struct{}
 
 func (errorsOnly) Logf(level kfake.LogLevel, format string, args ...any) {

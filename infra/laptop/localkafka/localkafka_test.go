@@ -96,7 +96,7 @@ func TestATakenPortIsAnError(t *testing.T) {
 	}
 }
 
-// serveKilled gives use a broker in another process on dir, and kills that process.
+// serveKilled calls use with a broker in another process on dir, and kills that process.
 func serveKilled(t *testing.T, dir string, use func(brokers []string)) {
 	t.Helper()
 	owner := exec.Command(os.Args[0])

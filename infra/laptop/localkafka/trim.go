@@ -14,15 +14,15 @@ import (
 
 const (
 	trimEvery = 10 * time.Second
-	// lookBack is how many of a partition's records stay for a look back, although all groups have read them.
+	// lookBack is how many records of a partition are kept after all groups have read them.
 	lookBack = 10_000
-	// trimAtLeast keeps a quiet partition from being trimmed a record at a time.
+	// trimAtLeast prevents trimming a quiet partition one record at a time.
 	trimAtLeast = 1_000
 )
 
-// trimmer deletes what all consumer groups of a topic have read. The embedded broker keeps an entry in memory for
-// each batch that it has, and reads a compacted topic as a whole to compact it: what a week's retention is for a
-// cluster would be gigabytes of memory here, in a busy installation.
+// trimmer deletes the records that all consumer groups of a topic have read. The embedded broker keeps an entry in
+// memory for each batch that it has, and reads a compacted topic as a whole to compact it: a week's retention,
+// harmless on a cluster, would be gigabytes of memory here, in a busy installation.
 type trimmer struct {
 	cluster  *kfake.Cluster
 	lookBack int64
@@ -88,7 +88,7 @@ func (t *trimmer) pass() error {
 	return failed
 }
 
-// readByAll is the offset before which every group that has to do with a topic has read a partition.
+// readByAll returns the offset before which every group of a topic has read a partition.
 func readByAll(groups []*kfake.GroupInfo, topic string, p *kfake.PartitionInfo) int64 {
 	to := p.HighWatermark
 	for _, g := range groups {
@@ -97,7 +97,7 @@ func readByAll(groups []*kfake.GroupInfo, topic string, p *kfake.PartitionInfo) 
 		case isKnown:
 			to = min(to, commit.Offset)
 		case concerns(g, topic):
-			return p.LogStartOffset // it has not begun
+			return p.LogStartOffset // the group has not begun
 		}
 	}
 	return to
@@ -112,7 +112,7 @@ func concerns(g *kfake.GroupInfo, topic string) bool {
 	})
 }
 
-// groupNames asks over the wire: the broker itself gives only the names of its groups.
+// groupNames asks over the wire: the broker's own API returns only the names of groups.
 func groupNames(address []string) (names []string, err error) {
 	b := sarama.NewBroker(address[0])
 	cfg := sarama.NewConfig()

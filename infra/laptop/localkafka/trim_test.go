@@ -35,12 +35,12 @@ func TestWhatAllGroupsHaveReadIsTrimmed(t *testing.T) {
 	trim(4500, 0) // of which there are only 500 more
 	trim(0, 1500)
 	commitOf(t, brokers, "slow", 2400)
-	trim(0, 1500) // not worth it yet
+	trim(0, 1500) // too few records
 	commitOf(t, brokers, "slow", 4500)
 	trim(0, 3000)
 	commit(t, brokers, 5000)
 	joinOnly(t, brokers, "newcomer")
-	trim(0, 3000) // it has read nothing yet
+	trim(0, 3000) // the group has read nothing yet
 	consumeFrom(t, brokers, 3000, 5000)
 }
 

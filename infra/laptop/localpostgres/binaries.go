@@ -15,8 +15,8 @@ import (
 
 const version = embeddedpostgres.V18
 
-// binaries gives the folder of initdb and postgres, fetched from Maven Central at the first use on
-// this machine. Processes that do so at once do the work twice; the first to rename wins.
+// binaries returns the folder of initdb and postgres, which are downloaded from Maven Central at the first use on
+// this machine. Concurrent processes do the work twice; the first to rename wins.
 func binaries(ctx context.Context, who identity, progress func(string)) (string, error) {
 	cache, err := cacheDir(who)
 	if err != nil {
@@ -43,14 +43,14 @@ func binaries(ctx context.Context, who identity, progress func(string)) (string,
 	select {
 	case err := <-fetched:
 		return filepath.Join(ready, "bin"), err
-	case <-ctx.Done(): // the library cannot be interrupted; what it fetches is ready for the next start
+	case <-ctx.Done(): // the library cannot be interrupted; its download is ready for the next start
 		return "", ctx.Err()
 	}
 }
 
-// fetch lets the library download, check and unpack. It offers these only as the first steps of
-// Start, which then runs the server in ways that do not suit us (never as root, and outliving us).
-// So it gets a data folder with nothing in it but a version, on which no server starts.
+// fetch lets the library download, verify and unpack. The library does this only as the first steps of Start, which
+// then would run the server in unsuitable ways: never as root, and surviving this process. So it gets a data folder
+// with nothing in it but a version, on which no server starts.
 func fetch(half, ready string) error {
 	data, unpacked := filepath.Join(half, "data"), filepath.Join(half, "unpacked")
 	if err := os.Mkdir(data, 0o700); err != nil {
@@ -65,16 +65,16 @@ func fetch(half, ready string) error {
 		RuntimePath(filepath.Join(half, "run")).
 		BinariesPath(unpacked)
 	startErr := fetching(config)
-	http.DefaultClient.CloseIdleConnections() // or its goroutines stay
+	http.DefaultClient.CloseIdleConnections() // otherwise its goroutines stay
 	if _, err := os.Stat(filepath.Join(unpacked, "bin", "postgres")); err != nil {
 		return fmt.Errorf("fetch PostgreSQL (or set DATABASE_URL to a server of yours): %w", startErr)
 	}
 	return keep(unpacked, ready)
 }
 
-// fetching shows a bar on a terminal.
+// fetching shows a progress bar on a terminal.
 func fetching(config embeddedpostgres.Config) error {
-	if !term.IsTerminal(int(os.Stderr.Fd())) { //nolint:gosec // a file's number
+	if !term.IsTerminal(int(os.Stderr.Fd())) { //nolint:gosec // a file descriptor
 		return embeddedpostgres.NewDatabase(config).Start()
 	}
 	m, err := startMirror(repository, os.Stderr)
@@ -102,7 +102,7 @@ func keep(unpacked, ready string) error {
 	return nil
 }
 
-// cacheDir is the user's cache folder, or the machine's when another user must run what root fetches.
+// cacheDir returns the user's cache folder, or the machine's if another user must run what root downloads.
 func cacheDir(who identity) (string, error) {
 	if who.uid != os.Geteuid() && who.attr != nil {
 		return "/var/cache/jobweaver", nil
@@ -111,7 +111,7 @@ func cacheDir(who identity) (string, error) {
 	return filepath.Join(dir, "jobweaver"), err
 }
 
-// clearAbandoned removes what a fetch that was killed has left.
+// clearAbandoned removes the files of killed downloads.
 func clearAbandoned(cache string) {
 	abandoned, _ := filepath.Glob(filepath.Join(cache, "fetching-*"))
 	for _, dir := range abandoned {

@@ -10,8 +10,8 @@ import (
 // logTail is how much of the log's end DiskFull reads.
 const logTail = 64 << 10
 
-// DiskFull reports whether the server has met a full disk since it was launched. Clients do not always learn it: a
-// server that cannot write its log of transactions ends all connections, and the error is an unexpected EOF.
+// DiskFull reports whether the server has met a full disk since it was launched. Clients do not always see that: a
+// server that cannot write its WAL ends all connections, and the error is an unexpected EOF.
 func (s *Server) DiskFull() bool {
 	log, err := os.Open(filepath.Join(s.cfg.Dir, logName))
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"syscall"
 )
 
-// identity is whom PostgreSQL's processes run as: it refuses root, which is what we are in most
-// containers.
+// identity is the user as whom PostgreSQL's processes run: PostgreSQL refuses root, the user of most containers.
 type identity struct {
-	attr     *syscall.SysProcAttr // nil: as we are
+	attr     *syscall.SysProcAttr // nil: this process's user
 	uid, gid int                  // owner of the files, as seen from outside
 }
 
-// chooseIdentity: initdb wants a user who has a name and is not root. For any other user it prefers a
-// user namespace, in which our files belong to "nobody": that works below any folder. Where
-// namespaces are refused root becomes "nobody", who has to be able to enter the folder.
+// chooseIdentity chooses the user: initdb needs one that has a name and is not root. For any other user it prefers a
+// user namespace, in which the files belong to "nobody": that works below any folder. Where namespaces are refused
+// root becomes "nobody", who must be able to enter the folder.
 func chooseIdentity() identity {
 	_, err := user.LookupId(strconv.Itoa(os.Geteuid()))
 	if os.Geteuid() != 0 && err == nil {
@@ -57,7 +56,7 @@ func unprivileged() (uid, gid int) {
 	return 65534, 65534
 }
 
-// apply makes cmd run as this user, with nothing of our environment that PostgreSQL would read.
+// apply makes cmd run as this user, without environment variables that PostgreSQL would read.
 func (i identity) apply(cmd *exec.Cmd) {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.Dir = "/"

@@ -14,7 +14,7 @@ import (
 
 const superuser = "postgres"
 
-// initialize makes the data folder if there is none yet and reads the password.
+// initialize makes the data folder if there is none, and reads the password.
 func (s *Server) initialize(ctx context.Context) error {
 	if _, err := os.Stat(s.dataDir()); errors.Is(err, fs.ErrNotExist) {
 		if err := s.initdb(ctx); err != nil {
@@ -33,8 +33,8 @@ func (s *Server) initialize(ctx context.Context) error {
 
 func (s *Server) passwordFile() string { return filepath.Join(s.cfg.Dir, "password") }
 
-// initdb works beside the data folder and renames at the end: killed half-way, it starts over. Each
-// try has a name of its own, as the one of a killed process may still run.
+// initdb works beside the data folder and renames at the end: if it is killed half-way, the next try starts over.
+// Each try has a name of its own, since that of a killed process may still run.
 func (s *Server) initdb(ctx context.Context) error {
 	s.cfg.Progress("creating a PostgreSQL database in " + s.cfg.Dir)
 	left, _ := filepath.Glob(s.dataDir() + ".new-*")
@@ -66,7 +66,7 @@ func (s *Server) initdb(ctx context.Context) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setpgid = true // Ctrl-C is for us: it ends ctx, and that ends initdb
+	cmd.SysProcAttr.Setpgid = true // Ctrl-C reaches only this process: it ends ctx, and that ends initdb
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil || interrupted(err) {
 			return fmt.Errorf("initialize PostgreSQL: %w", context.Canceled)
@@ -79,8 +79,8 @@ func (s *Server) initdb(ctx context.Context) error {
 	return nil
 }
 
-// interrupted reports whether a child died of a terminal's Ctrl-C. It can do so before it has a process group of its
-// own, and be known to be dead before the signal has ended our context.
+// interrupted reports whether a child died of a terminal's Ctrl-C. That can happen before it has a process group of
+// its own, and be noticed before the signal has ended this process's context.
 func interrupted(err error) bool {
 	died := (*exec.ExitError)(nil)
 	if !errors.As(err, &died) {

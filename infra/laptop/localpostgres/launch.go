@@ -21,11 +21,11 @@ import (
 
 const logName = "postgres.log" // in the server's folder
 
-// launchPatience is how long a start is tried again while what a killed server held is let go.
+// launchPatience is how long a start is retried while the resources of a killed server are released.
 const launchPatience = 15 * time.Second
 
-// launch starts postgres and waits until it answers. Right after a kill the old processes may still
-// hold the shared memory, and a free port may be taken between asking and using it: both pass.
+// launch starts postgres and waits until it answers. Right after a kill the old processes may still hold the shared
+// memory, and a free port may be taken before the server uses it: both pass.
 func (s *Server) launch(ctx context.Context) error {
 	anyPort := s.port == 0
 	passing := []string{"still in use", "already exists"}
@@ -69,7 +69,7 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	s.who.apply(cmd)
 	cmd.Env = append(cmd.Env, s.cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// SIGQUIT: down at once, as after a crash. The next start must not wait for a checkpoint.
+	// SIGQUIT stops the server at once, as in a crash. The next start must not wait for a checkpoint.
 	ended, err := childproc.Start(cmd, syscall.SIGQUIT)
 	if err != nil {
 		return fmt.Errorf("start postgres: %w", err)
@@ -81,7 +81,7 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	return nil
 }
 
-// awaitAnswer waits for the first answered query: crash recovery may come before it.
+// awaitAnswer waits for the first answered query, which may come only after a crash recovery.
 func (s *Server) awaitAnswer(ctx context.Context) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -107,13 +107,13 @@ func (s *Server) arguments() []string {
 	settings := map[string]string{
 		"port":                    strconv.Itoa(s.port),
 		"listen_addresses":        "127.0.0.1",
-		"unix_socket_directories": "", // their paths may not be longer than 107 bytes, ours may
+		"unix_socket_directories": "", // their paths are limited to 107 bytes, and ours may be longer
 		"max_connections":         "200",
 		"shared_buffers":          "256MB",
 		"TimeZone":                "UTC",
 		"log_timezone":            "UTC",
 		"log_checkpoints":         "off",
-		"jit":                     "off", // short statements only: compiling them costs more than it saves
+		"jit":                     "off", // statements are short: compiling them costs more than it saves
 	}
 	if s.cfg.NoSync {
 		settings["fsync"] = "off"
@@ -130,7 +130,7 @@ func (s *Server) arguments() []string {
 	return args
 }
 
-// logFrom gives what was logged since offset, at most its last 2,000 bytes.
+// logFrom returns the log since offset, at most its last 2,000 bytes.
 func logFrom(log *os.File, offset int64) string {
 	info, err := log.Stat()
 	if err != nil || info.Size() <= offset {

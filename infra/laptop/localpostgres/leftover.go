@@ -15,9 +15,9 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/folderlock"
 )
 
-// stopLeftover ends the server that a killed process left on the data folder, whose lock we hold: it
-// runs with that process's settings and ends with no process of ours. A pid that now belongs to something
-// else is forgotten, or PostgreSQL would take it for a living server.
+// stopLeftover ends the server that a killed process left on the data folder, whose lock this process holds: it runs
+// with that process's settings and would survive this one. The pid file of a reused pid is deleted, otherwise
+// PostgreSQL would take that process for a living server.
 func stopLeftover(ctx context.Context, data string) error {
 	file := filepath.Join(data, "postmaster.pid")
 	text, err := os.ReadFile(file)
@@ -33,7 +33,7 @@ func stopLeftover(ctx context.Context, data string) error {
 		if err == nil && alive(pid) {
 			return os.Remove(file)
 		}
-		return nil // PostgreSQL clears it itself, after a look for living backends
+		return nil // PostgreSQL deletes the file itself, after a check for living backends
 	}
 	_ = syscall.Kill(pid, syscall.SIGQUIT) // an error means that it has just ended
 	for deadline := time.Now().Add(launchPatience); serves(pid, data); {
@@ -49,8 +49,7 @@ func stopLeftover(ctx context.Context, data string) error {
 
 func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// RemoveAbandoned removes an abandoned server's folder, unless a living process uses
-// it or has just made it.
+// RemoveAbandoned removes an abandoned server's folder, unless a living process uses it or has just made it.
 func RemoveAbandoned(ctx context.Context, dir string) error {
 	info, err := os.Stat(filepath.Join(dir, folderlock.Name))
 	if err != nil || time.Since(info.ModTime()) < time.Minute {

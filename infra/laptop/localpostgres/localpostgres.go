@@ -1,5 +1,5 @@
-// Package localpostgres runs a real PostgreSQL on this machine, for development and for tests. The
-// server is our direct child, listens on loopback only, and works for root too.
+// Package localpostgres runs a real PostgreSQL on this machine, for development and for tests. The server is a direct
+// child of this process, listens on loopback only, and also works for root.
 package localpostgres
 
 import (
@@ -19,35 +19,34 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/folderlock"
 )
 
-// Config has a server's data folder and how it is reached.
+// Config describes a server's data folder and how it is reached.
 type Config struct {
-	Dir      string            // data, password and log; kept, and found again by the next Start
+	Dir      string            // data, password and log, which the next Start finds again
 	Port     int               // on 127.0.0.1; 0 takes a free one
 	NoSync   bool              // commits need not survive a crash of the machine: for tests only
-	Settings map[string]string // further server settings, over ours
+	Settings map[string]string // further server settings, which override the defaults
 	Env      []string          // further environment of the server
 	Progress func(line string) // called before slow first steps; may be nil
 }
 
-// Server is one running PostgreSQL.
+// Server is a running PostgreSQL.
 type Server struct {
 	cfg      Config
 	bin      string // folder of initdb and postgres
 	who      identity
-	password string // this and port are set by the first start, and never again
+	password string // like port, set by the first start only
 	port     int
 
 	mu    sync.Mutex
-	lock  *folderlock.Lock // held while we own Dir
+	lock  *folderlock.Lock // held while this process owns Dir
 	cmd   *exec.Cmd
 	ended <-chan struct{}
 
 	logged int64 // bytes of the log at the launch
 }
 
-// Start brings up the server of cfg.Dir, initialized at its first start. The context bounds the
-// start only. A server that a killed process left on Dir is stopped first; a Dir that a living
-// process uses is an error.
+// Start starts the server of cfg.Dir, and initializes it at its first start. The context bounds only the start. A
+// server that a killed process left on Dir is stopped first; a Dir that a living process uses is an error.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -76,20 +75,20 @@ func start(ctx context.Context, cfg Config, bin string, who identity) (*Server, 
 	return s, nil
 }
 
-// Password returns a password for a role of this server that has none from elsewhere. It is derived from the
-// superuser's, so it stays the same over starts and is kept nowhere.
+// Password returns a password for a role of this server that has no other. It is derived from the superuser's, so it
+// stays the same over restarts and is not stored.
 func (s *Server) Password(role string) string {
 	mac := hmac.New(sha256.New, []byte(s.password))
 	mac.Write([]byte(role))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// URL names the database "postgres" as its superuser. It stays the same over Restart.
+// URL returns the address of the database "postgres" as its superuser. It stays the same over Restart.
 func (s *Server) URL() string {
 	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, s.password, s.port)
 }
 
-// Stop ends the server cleanly: sessions are cut, data is flushed, the folder is free again.
+// Stop stops the server cleanly: it ends sessions, writes all data, and releases the folder.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +109,7 @@ func (s *Server) Kill() error {
 	}
 	pid := s.cmd.Process.Pid
 	workers := children(pid)
-	// The postmaster goes first, or it would start the others anew.
+	// The postmaster is killed first, otherwise it would restart the others.
 	if err := s.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("kill PostgreSQL: %w", err)
 	}
@@ -121,7 +120,7 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Restart brings the server up again on the same port and data, stopping it first if it runs.
+// Restart starts the server again on the same port and data, after stopping it if it runs.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +166,7 @@ func (s *Server) running() bool {
 	}
 }
 
-// halt asks for ever ruder shutdowns: fast, immediate, none.
+// halt tries harder and harder shutdowns: fast, immediate, SIGKILL.
 func (s *Server) halt() error {
 	if !s.running() {
 		return nil

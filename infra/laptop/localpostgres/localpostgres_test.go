@@ -146,7 +146,7 @@ func TestRootCanRunTheServerAsAnotherUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir: its parent is closed to others.
+	// Not t.TempDir: other users cannot enter its parent.
 	open, err := os.MkdirTemp("", "localpostgres-")
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestRootCanRunTheServerAsAnotherUser(t *testing.T) {
 	}
 	stopAtEnd(t, s)
 	run(t, s, "create table kept (n int)")
-	// The namespace of a later day takes the same folder over.
+	// A later namespace takes over the same folder.
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}

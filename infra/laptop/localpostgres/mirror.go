@@ -16,11 +16,11 @@ import (
 
 const repository = "https://repo1.maven.org/maven2"
 
-// barFrom is the size from which a file is worth a bar.
+// barFrom is the size from which a file has a progress bar.
 const barFrom = 1 << 20
 
-// mirror passes on a repository of files on a port of this machine, and shows how far each large one is: the
-// library that fetches PostgreSQL reports nothing.
+// mirror serves a repository of files on a port of this machine, and shows the progress of each large one: the
+// library that downloads PostgreSQL reports nothing.
 type mirror struct {
 	server http.Server
 	at     string // its URL
@@ -72,7 +72,7 @@ func (m *mirror) failed(w http.ResponseWriter, _ *http.Request, err error) {
 	w.WriteHeader(http.StatusBadGateway)
 }
 
-// stop closes the port, and returns why the repository did not answer, if so.
+// stop closes the port, and returns the repository's error, if it did not answer.
 func (m *mirror) stop() error {
 	_ = m.server.Close()
 	m.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// namespace makes a child see us as the user uid of group gid.
+// namespace makes this process appear to a child as the user uid of group gid.
 func namespace(uid, gid int) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -27,7 +27,7 @@ func children(pid int) []int {
 		if err != nil {
 			continue // it has just ended
 		}
-		// "pid (command) state ppid …": the command may hold anything, parentheses too.
+		// "pid (command) state ppid …": the command may contain anything, also parentheses.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
 			continue
@@ -39,7 +39,7 @@ func children(pid int) []int {
 	return found
 }
 
-// serves reports whether process pid is a server on the data folder: a postmaster lives in it.
+// serves reports whether process pid is a postmaster on the data folder.
 func serves(pid int, data string) bool {
 	cwd, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

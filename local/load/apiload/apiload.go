@@ -1,4 +1,4 @@
-// Package apiload puts load on JobWeaver through its public API and sees by it what became of the jobs.
+// Package apiload puts load on JobWeaver through its public API, and reads the results through it.
 package apiload
 
 import (
@@ -17,11 +17,11 @@ import (
 // lookEvery is the pause between two reads of the API.
 const lookEvery = 20 * time.Millisecond
 
-// ErrRefused is a 503 or a 429: the gateway has no room or no database for the moment, or the client sends too many
+// ErrRefused is a 503 or a 429: the gateway has no room or no database at the moment, or the client sends too many
 // requests.
 var ErrRefused = errors.New("refused for the moment")
 
-// API is one gateway, with connections that are kept.
+// API is a client of one gateway, with persistent connections.
 type API struct {
 	base string
 	http *http.Client
@@ -32,16 +32,16 @@ func New(base string) *API {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 1024,
-		MaxConnsPerHost:     1024, // beyond them requests wait here, and their time counts all the same
+		MaxConnsPerHost:     1024, // beyond them requests wait here, and this time counts, too
 		DisableCompression:  true,
 	}
 	return &API{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: transport, Timeout: 2 * time.Minute}}
 }
 
-// Close lets go of the connections.
+// Close closes the connections.
 func (a *API) Close() { a.http.CloseIdleConnections() }
 
-// call sends a request and gives the body of the answer wanted.
+// call sends a request and returns the body of the expected answer.
 func (a *API) call(ctx context.Context, method, path string, body []byte, want int) ([]byte, error) {
 	status, answer, err := a.send(ctx, method, path, body)
 	if err == nil && status != want {
@@ -50,7 +50,7 @@ func (a *API) call(ctx context.Context, method, path string, body []byte, want i
 	return answer, err
 }
 
-// send gives whatever answer there is.
+// send returns any answer.
 func (a *API) send(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *API) Submit(ctx context.Context, request []byte) (string, error) {
 	return id, nil
 }
 
-// Batch is a body for POST /api/jobs/batch: n times the same request.
+// Batch returns a body for POST /api/jobs/batch: n times the same request.
 func Batch(request string, n int) []byte {
 	return []byte(`{"jobs":[` + strings.TrimSuffix(strings.Repeat(request+",", n), ",") + `]}`)
 }
@@ -121,7 +121,7 @@ func firstID(answer []byte) (string, bool) {
 	return string(id), found
 }
 
-// Job is as much of a job as the bench looks at.
+// Job is the part of a job that the bench reads.
 type Job struct {
 	JobID     string     `json:"jobId"`
 	Status    string     `json:"status"`
@@ -129,7 +129,7 @@ type Job struct {
 	StartedAt *time.Time `json:"startedAt"`
 }
 
-// Get reads a job. With wait above zero the answer is held until the job has ended, at most that long.
+// Get reads a job. With wait above zero the gateway delays the answer until the job has ended, at most that long.
 func (a *API) Get(ctx context.Context, id string, wait time.Duration) (Job, error) {
 	path := "/api/jobs/" + id
 	if wait > 0 {

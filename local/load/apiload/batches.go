@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sampled is how many jobs of a run are looked at one by one at its end.
+// sampled is how many jobs of a run are checked one by one at its end.
 const sampled = 100
 
 // Throughput is how long a number of jobs took.
@@ -19,8 +19,7 @@ type Throughput struct {
 	Completed time.Duration // until the API showed no job that had not ended
 }
 
-// Throughput submits jobs by batches from so many clients and waits until the API shows all of them
-// COMPLETED.
+// Throughput submits jobs in batches from clients connections and waits until the API shows all of them COMPLETED.
 func (a *API) Throughput(ctx context.Context, request string, jobs, clients, batch int) (Throughput, error) {
 	begin := time.Now()
 	last, err := a.Fill(ctx, request, jobs, clients, batch)
@@ -45,7 +44,7 @@ func (a *API) Throughput(ctx context.Context, request string, jobs, clients, bat
 	return result, err
 }
 
-// Fill submits jobs by batches from so many clients. It returns the id of each batch's last job.
+// Fill submits jobs in batches from concurrent clients. It returns the id of each batch's last job.
 func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int) (last []string, err error) {
 	body := Batch(request, batch)
 	var mu sync.Mutex
@@ -71,7 +70,7 @@ func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int
 	return last, err
 }
 
-// insist submits a batch again while the installation has no room for it: the time counts.
+// insist repeats a batch while the installation has no room for it: that time counts.
 func (a *API) insist(ctx context.Context, body []byte, n int) (last string, err error) {
 	for {
 		last, err = a.SubmitBatch(ctx, body, n)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// open are the states of a job that has not ended, in the order in which it goes through them. A job that
-// does nothing never goes back, so once the lists have been empty one after the other all jobs have ended.
+// open are the states of a job that has not ended, in the order of its transitions. A job that does nothing never
+// goes back, so once the lists have been empty one after the other all jobs have ended.
 var open = []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"}
 
 // Drained returns once the API lists no job that has not ended.
@@ -55,7 +55,7 @@ func (a *API) Completed(ctx context.Context, id string) (Job, error) {
 	}
 }
 
-// Pending is how many jobs the API counts that have not begun, up to a bound of its own.
+// Pending returns how many jobs have not begun, as the API counts them, up to a bound of its own.
 func (a *API) Pending(ctx context.Context) (int, error) {
 	answer, err := a.call(ctx, http.MethodGet, "/api/health", nil, http.StatusOK)
 	if err != nil {

@@ -17,16 +17,16 @@ type Puller struct {
 	Slots         int
 	Wait          time.Duration // of a claim
 	FirstWait     time.Duration // of its first one; 0: as the others
-	Starts        *Starts       // where it notes when its handlers began; nil: nowhere
+	Starts        *Starts       // where it records the starts of its handlers; nil: nowhere
 }
 
-// Starts are instants at which attempts came to pull workers, by job.
+// Starts holds the instants at which attempts reached pull workers, by job.
 type Starts struct {
 	mu sync.Mutex
 	at map[string]time.Time
 }
 
-// At is when a job's attempt came; zero: it has not.
+// At returns when a job's attempt arrived; zero: it has not.
 func (s *Starts) At(id string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,13 +45,13 @@ func (s *Starts) note(attempts []handed) {
 	}
 }
 
-// handed is as much of an attempt as is looked at.
+// handed is the part of an attempt that is read.
 type handed struct {
 	JobID string `json:"jobId"`
 	Token string `json:"token"`
 }
 
-// Pull claims attempts and settles all that came with one answer as COMPLETED, until ctx ends.
+// Pull claims attempts and settles all of one answer as COMPLETED, until ctx ends.
 func (a *API) Pull(ctx context.Context, p Puller) error {
 	wait := p.FirstWait
 	if wait == 0 {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// pageSize is the most that a list takes.
+// pageSize is the maximum page of a list.
 const pageSize = 200
 
 // Steady describes a load of single jobs.
@@ -18,16 +18,16 @@ type Steady struct {
 	Request string
 	Rate    int // a second
 	For     time.Duration
-	Follow  int // a second, at most so many are followed to their end; 0: none
+	Follow  int // jobs a second that are followed to their end, at most; 0: none
 
-	Submit func(context.Context) (id string, err error) // another way than a POST; nil: none
-	Came   func(context.Context) error                  // returns when the API has the jobs submitted that way; may be nil
+	Submit func(context.Context) (id string, err error) // in place of a POST; nil: a POST
+	Came   func(context.Context) error                  // returns when the API has the jobs of Submit; may be nil
 
-	Started func(id string) time.Time // of a job that has ended; nil: as the API shows it
+	Started func(id string) time.Time // of an ended job; nil: as the API shows it
 }
 
-// Latencies are counted from the instant at which a job was to be submitted, whenever it was: a slow
-// installation cannot improve its own figures by slowing the load down.
+// Latencies are counted from the instant at which a job was due to be submitted, whenever it was: a slow installation
+// cannot improve its own figures by slowing the load down.
 type Latencies struct {
 	Post      []time.Duration // until the POST was answered
 	Start     []time.Duration // until the handler ran
@@ -35,14 +35,13 @@ type Latencies struct {
 	Refused   int             // POSTs that were answered with 503 or 429
 }
 
-// posted is one job that was taken.
+// posted is an accepted job.
 type posted struct {
 	due time.Time
 	id  string
 }
 
-// Latency submits single jobs at a steady rate, whether or not the answers keep up. It returns when all
-// have ended.
+// Latency submits single jobs at a steady rate, whether or not the answers keep up. It returns when all have ended.
 func (a *API) Latency(ctx context.Context, s Steady) (Latencies, error) {
 	p := &posting{api: a, Steady: s}
 	if err := p.run(ctx); err != nil {
@@ -67,7 +66,7 @@ func (a *API) Latency(ctx context.Context, s Steady) (Latencies, error) {
 	return p.seen, err
 }
 
-// Posts is Latency for an installation that never drains: it shows only the starts of jobs that are followed.
+// Posts is Latency for an installation that never drains: it has only the starts of followed jobs.
 func (a *API) Posts(ctx context.Context, s Steady) (Latencies, error) {
 	p := &posting{api: a, Steady: s}
 	err := p.run(ctx)
@@ -85,7 +84,7 @@ type posting struct {
 }
 
 func (p *posting) run(ctx context.Context) error {
-	every := 0 // so many jobs until the next one that is followed
+	every := 0 // jobs until the next followed one
 	if p.Follow > 0 {
 		every = max((p.Rate+p.Follow-1)/p.Follow, 1)
 	}
@@ -108,7 +107,7 @@ func (p *posting) run(ctx context.Context) error {
 	return errors.Join(all.Wait(), ctx.Err())
 }
 
-// post submits one job. The id is empty where it was refused.
+// post submits one job. The id is empty if it was refused.
 func (p *posting) post(ctx context.Context, request []byte, due time.Time) (string, error) {
 	var id string
 	var err error
@@ -147,7 +146,7 @@ func (p *posting) follow(ctx context.Context, id string, due time.Time) error {
 	return nil
 }
 
-// until waits for an instant; false when ctx ended before it.
+// until waits for an instant; false if ctx ended first.
 func until(ctx context.Context, at time.Time) bool {
 	left := time.Until(at)
 	if left <= 0 {
@@ -161,7 +160,8 @@ func until(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// starts reads from the list when each job's handler started. It is the same machine and the same clock.
+// starts reads from the list when each job's handler started. Both are on the same machine, so the same clock
+// applies.
 func (a *API) starts(ctx context.Context, jobs []posted) ([]time.Duration, error) {
 	due := make(map[string]time.Time, len(jobs))
 	for _, job := range jobs {

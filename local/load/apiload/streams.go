@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 )
 
-// Streams are open event streams that are read.
+// Streams are open event streams, which are read all the time.
 type Streams struct {
 	end  context.CancelFunc
 	open sync.WaitGroup
 	read atomic.Int64
 }
 
-// OpenStreams opens as many streams of all jobs, and reads them until they are closed.
+// OpenStreams opens n streams of all jobs, and reads them until they are closed.
 func (a *API) OpenStreams(ctx context.Context, streams int) (*Streams, error) {
 	ctx, end := context.WithCancel(ctx)
 	s := &Streams{end: end}
@@ -45,7 +45,7 @@ func (a *API) OpenStreams(ctx context.Context, streams int) (*Streams, error) {
 	return s, nil
 }
 
-// Close closes them, and returns how many bytes all of them had.
+// Close closes the streams, and returns how many bytes they had together.
 func (s *Streams) Close() int64 {
 	s.end()
 	s.open.Wait()

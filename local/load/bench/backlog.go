@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// few is the backlog that every other one is held against.
+// few is the backlog with which the others are compared.
 const few = 5_000
 
 // settling is how long a rate may take to become steady.
@@ -45,9 +45,9 @@ func (b *bench) backlogCases() []backlogCase {
 	return cases
 }
 
-// backlog is part 3: the rate of a worker of its own while so much waits. What it does is replaced, so
-// that a small backlog lasts as long as a large one, and all pay for the POSTs. Each case has the one that
-// it is held against before and after it: the machine is another one ten minutes later.
+// backlog is part 3: the rate of a worker of its own with a given backlog. Completed jobs are replaced, so that a
+// small backlog lasts as long as a large one, and all pay for the POSTs. Each case has the case that it is compared
+// with before and after it, because the speed of the machine changes within ten minutes.
 func (b *bench) backlog(ctx context.Context) error {
 	measure := func(c backlogCase) (figures.Backlog, error) {
 		result, err := b.backlogOf(ctx, c)
@@ -113,7 +113,7 @@ func (b *bench) feeder(sys *system, jobType string, waiting int) *feeder {
 	}
 }
 
-// dispatched starts the worker and counts what it does.
+// dispatched starts the worker and counts its completed jobs.
 func (b *bench) dispatched(
 	ctx context.Context, sys *system, f *feeder, c backlogCase, result *figures.Backlog,
 ) error {

@@ -1,5 +1,5 @@
-// Package bench measures JobWeaver part by part, beside River, on this machine. It starts what it needs,
-// and drives JobWeaver only through its public API.
+// Package bench measures JobWeaver part by part, beside River, on this machine. It starts what it needs, and drives
+// JobWeaver only through its public API.
 package bench
 
 import (
@@ -27,7 +27,7 @@ const (
 	SleepFor  = 50 * time.Millisecond
 )
 
-// Contestants are those beside figures.Yardstick.
+// Contestants are the contestants besides figures.Yardstick.
 var Contestants = []string{embedded, apache}
 
 const (
@@ -38,7 +38,7 @@ const (
 // request is a JobRequest as small as River's.
 func request(jobType, queue string) string { return padded(jobType, queue, 0) }
 
-// padded is a request with a payload of so many bytes more.
+// padded returns a request with a payload that is larger by this many bytes.
 func padded(jobType, queue string, bytes int) string {
 	pad := ""
 	if bytes > 0 {
@@ -47,22 +47,22 @@ func padded(jobType, queue string, bytes int) string {
 	return fmt.Sprintf(`{"jobType":%q,"queue":%q,"payload":{"num":1%s}}`, jobType, queue, pad)
 }
 
-// Parts is every part, in the order in which they are measured.
+// Parts names every part, in the order of measurement.
 var Parts = []string{
 	"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "payload", "http",
 	"peers",
 }
 
-// Options select what is measured, and how much.
+// Options select what is measured, and for how long.
 type Options struct {
 	Parts       []string
 	Contestants []string
-	Dir         string // where the folder of all data is made; it is removed at the end
-	JSON        string // file of results; parts that it has from other runs stay. Empty: none
+	Dir         string // where the folder for all data is made; it is removed at the end
+	JSON        string // file of results, in which parts of other runs are kept; empty: none
 	Settings    figures.Settings
 
 	Rates       []int         // of the latency part
-	LatencyFor  time.Duration // each of them
+	LatencyFor  time.Duration // for each rate
 	Window      time.Duration // over which a rate is measured in backlog and scale
 	Hold        time.Duration // of the open transaction
 	BacklogMost int           // caps every backlog
@@ -77,15 +77,15 @@ type bench struct {
 	Options
 	server  *rig.Server
 	river   *rig.River
-	apache  *rig.Broker // once it is needed
+	apache  *rig.Broker // started when first needed
 	results figures.Results
 	systems int    // started so far
 	pulls   bool   // installations have the function pull
-	noop    string // the job that most parts are measured with
+	noop    string // the job with which most parts are measured
 	pad     int    // bytes by which its payload, and that of River's, is larger
 }
 
-// Run measures the parts asked for and prints what came out.
+// Run measures the selected parts and prints the results.
 func Run(ctx context.Context, o Options) (err error) {
 	b := &bench{Options: o, noop: request(NoopType, jobevent.DefaultQueue)}
 	if err := errors.Join(known("part", o.Parts, Parts), known("contestant", o.Contestants, Contestants)); err != nil {
@@ -119,7 +119,7 @@ func known(what string, asked, all []string) error {
 	return nil
 }
 
-// makeDir makes the folder of all data on a disk, or nothing that is measured would be true.
+// makeDir makes the folder of all data on a disk, because in memory the figures would be wrong.
 func (b *bench) makeDir() (string, error) {
 	dir, err := os.MkdirTemp(b.Dir, "jobweaver-bench-")
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bench) print(line string) { fmt.Fprintln(b.Out, line) }
 
 func (b *bench) printf(format string, args ...any) { b.print(fmt.Sprintf("  "+format, args...)) }
 
-// contestants are those that are asked for and that this machine can run.
+// contestants returns the selected contestants that this machine can run.
 func (b *bench) contestants() []string {
 	return slices.DeleteFunc(slices.Clone(b.Contestants), func(name string) bool {
 		if name != apache {
@@ -186,7 +186,7 @@ func (b *bench) contestants() []string {
 	})
 }
 
-// broker is the one of a contestant: none, or Apache Kafka, which stays warm between rounds.
+// broker returns a contestant's broker: none, or Apache Kafka, which stays warm between rounds.
 func (b *bench) broker(ctx context.Context, contestant string) (_ *rig.Broker, err error) {
 	if contestant != apache {
 		return nil, nil
@@ -206,7 +206,7 @@ func (b *bench) stopApache() error {
 	return broker.Stop()
 }
 
-// folder returns a new one for an installation and what is beside it.
+// folder returns a new folder for an installation and what belongs to it.
 func (b *bench) folder() string {
 	b.systems++
 	return filepath.Join(b.Dir, "functions"+strconv.Itoa(b.systems))

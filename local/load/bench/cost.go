@@ -15,8 +15,8 @@ import (
 
 const mib = 1 << 20
 
-// cost is part 5. Processor time and memory are measured on the server that all parts share, with the
-// broker in a process of its own; what PostgreSQL counts, on a second server that counts statements too.
+// cost is part 5. Processor time and memory are measured on the server that all parts share, with the broker in a
+// process of its own; PostgreSQL's counters are read on a second server, which also counts statements.
 func (b *bench) cost(ctx context.Context) error {
 	result := &figures.Cost{CPU: map[string]map[string]float64{}}
 	for _, kind := range b.contestants() {
@@ -34,7 +34,7 @@ func (b *bench) cost(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(b.stopApache(), b.server.Stop()); err != nil { // two servers would share the machine
+	if err := errors.Join(b.stopApache(), b.server.Stop()); err != nil { // otherwise two servers would share the machine
 		return err
 	}
 	if err := b.counted(ctx, result); err != nil {
@@ -59,7 +59,7 @@ func (b *bench) costRound(ctx context.Context, sys *system) (figures.Round, []fi
 	both, running := errgroup.WithContext(ctx)
 	watching, enough := context.WithCancel(running)
 	both.Go(func() error {
-		look := time.NewTicker(time.Second) // reading what a hundred processes share costs the kernel something
+		look := time.NewTicker(time.Second) // reading the shared memory of a hundred processes costs the kernel some time
 		defer look.Stop()
 		for {
 			for i := range memory {
@@ -81,7 +81,7 @@ func (b *bench) costRound(ctx context.Context, sys *system) (figures.Round, []fi
 	return round, memory, both.Wait()
 }
 
-// counted runs jobs on a server that counts statements, from empty tables on.
+// counted runs jobs on a server that counts statements, starting with empty tables.
 func (b *bench) counted(ctx context.Context, result *figures.Cost) (err error) {
 	counting := map[string]string{"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.max": "10000"}
 	server, err := rig.StartServer(ctx, filepath.Join(b.Dir, "counting"), counting, b.print)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	topStatements  = 12 // of the dearest statements are kept
+	topStatements  = 12 // number of the most expensive statements in the results
 	statementBytes = 110
 )
 
@@ -26,7 +26,7 @@ func (b *bench) countedJobs(ctx context.Context, url string) error {
 	return err
 }
 
-// fillCost divides what was counted by the jobs.
+// fillCost divides the counters by the number of jobs.
 func fillCost(c *figures.Cost, counts rig.Counts, tables []rig.Table) {
 	jobs := float64(c.Jobs)
 	c.WALBytes, c.Transactions = float64(counts.WALBytes)/jobs, float64(counts.Transactions)/jobs
@@ -53,7 +53,7 @@ func fillCost(c *figures.Cost, counts rig.Counts, tables []rig.Table) {
 
 var writes = regexp.MustCompile(`(?i)\b(insert into|update|delete from) \w+`)
 
-// recognizable is what people know a statement by: what it writes, and its first words.
+// recognizable returns a short form of a statement: the table that it writes, and its first words.
 func recognizable(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, at := range writes.FindAllStringIndex(text, -1) {

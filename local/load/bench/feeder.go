@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// workers are those that serve rig.Queue, all that were ever started.
+// workers are all workers that were started for rig.Queue.
 type workers struct {
 	mu  sync.Mutex
 	all []*rig.Worker
@@ -32,7 +32,7 @@ func (w *workers) add(worker *rig.Worker) {
 	w.all = append(w.all, worker)
 }
 
-// done is how many handlers have ended.
+// done returns how many handlers have ended.
 func (w *workers) done() int {
 	n := 0
 	for _, worker := range w.list() {
@@ -41,7 +41,7 @@ func (w *workers) done() int {
 	return n
 }
 
-// instants are those at which handlers have ended.
+// instants returns when handlers ended.
 func (w *workers) instants() (all []time.Time, err error) {
 	for _, worker := range w.list() {
 		instants, err := worker.Instants()
@@ -53,7 +53,7 @@ func (w *workers) instants() (all []time.Time, err error) {
 	return all, nil
 }
 
-// begin starts a worker, and returns once it has done something.
+// begin starts a worker, and returns once it has completed a job.
 func (w *workers) begin(ctx context.Context, sys *system, name string, slots, queue int) (*rig.Worker, error) {
 	worker, err := rig.StartWorker(rig.WorkerConfig{
 		Dir: sys.dir, Name: name, Server: sys.server, Broker: sys.broker, Slots: slots, SlotQueue: queue,
@@ -70,7 +70,7 @@ func (w *workers) begin(ctx context.Context, sys *system, name string, slots, qu
 	return worker, nil
 }
 
-// until looks again and again.
+// until repeats a check until it holds.
 func until(ctx context.Context, true func() bool) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
@@ -84,7 +84,7 @@ func until(ctx context.Context, true func() bool) error {
 	return nil
 }
 
-// pass lets time go by: what is measured goes on meanwhile.
+// pass waits while the measurement continues.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -94,7 +94,7 @@ func pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// feeder keeps so many jobs waiting in rig.Queue: what is done is replaced.
+// feeder keeps a fixed number of jobs waiting in rig.Queue by replacing completed ones.
 type feeder struct {
 	api     *apiload.API
 	server  *rig.Server
@@ -106,7 +106,7 @@ type feeder struct {
 	handedIn atomic.Int64
 }
 
-// fill submits n jobs and returns once the scheduler has them all.
+// fill submits n jobs and returns once the scheduler has all of them.
 func (f *feeder) fill(ctx context.Context, request string, n int) error {
 	last, err := f.api.Fill(ctx, request, n, f.clients, f.batch)
 	if err != nil {

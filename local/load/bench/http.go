@@ -13,11 +13,11 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// httpRate is that of the latency, in jobs a second.
+// httpRate is the rate of the latency, in jobs a second.
 const httpRate = 100
 
-// overHTTP compares functions that get events over HTTP, through a broker like Knative's, with the same processes on
-// Kafka, in turn.
+// overHTTP compares functions that receive events over HTTP, through a broker like Knative's, with the same processes
+// on Kafka, in turn.
 func (b *bench) overHTTP(ctx context.Context) (err error) {
 	programs := filepath.Join(b.Dir, "functions")
 	if err := rig.BuildFunctions(ctx, programs); err != nil {

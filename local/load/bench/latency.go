@@ -12,14 +12,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// followed is how many jobs a second are followed to their end by GET ?wait=; more would be a load.
+// followed is how many jobs a second are followed to their end by GET ?wait=; more would be a load of its own.
 const followed = 100
 
 // payloadRate is the rate at which latency is measured with larger payloads.
 const payloadRate = 100
 
-// latency is part 2: single POSTs at steady rates. Where only one rate is asked for, as in the quick
-// run, only the first contestant is measured.
+// latency is part 2: single POSTs at steady rates. With only one rate, as in the quick run, only the first contestant
+// is measured.
 func (b *bench) latency(ctx context.Context) error {
 	names := b.contestants()
 	if len(b.Rates) == 1 {
@@ -118,7 +118,7 @@ func (b *bench) latencyAt(ctx context.Context, sys *system, rate int) (figures.L
 	return measured, err
 }
 
-// padBytes is by how much the payload of the part payload is larger.
+// padBytes is how much larger the payload is in the part payload.
 const padBytes = 1024
 
 // payload measures throughput and latency again with larger payloads.

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/figures"
 )
 
-// machine describes where we are.
+// machine describes this machine.
 func machine(ctx context.Context, postgres, river string) figures.Machine {
 	m := figures.Machine{
 		At: time.Now().UTC().Truncate(time.Second), CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),

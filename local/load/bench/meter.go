@@ -10,13 +10,13 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// meter reads what processes and their PostgreSQL have used so far.
+// meter reads how much processes and their PostgreSQL have used so far.
 type meter struct {
 	server *rig.Server
 	pids   map[string]int // beside PostgreSQL's
 }
 
-// reading is what was used until an instant.
+// reading is the use until an instant.
 type reading struct {
 	cpu      map[string]time.Duration
 	database map[string]time.Duration
@@ -37,7 +37,7 @@ func (m meter) read(ctx context.Context) (reading, error) {
 	return r, err
 }
 
-// since is what each of so many jobs used after an earlier reading.
+// since returns the use per job after an earlier reading.
 func (r reading) since(before reading, jobs int) figures.Latency {
 	uses := map[string]figures.Use{}
 	for name := range r.cpu {

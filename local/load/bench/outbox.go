@@ -15,11 +15,10 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// outboxRate is that of the latencies, in jobs a second.
+// outboxRate is the rate of the latencies, in jobs a second.
 const outboxRate = 100
 
-// outbox compares jobs that a transaction enqueues with those of a POST, and measures a relay that has much to do, and
-// one that has nothing.
+// outbox compares jobs that a transaction enqueues with jobs of a POST, and measures a busy relay and an idle one.
 func (b *bench) outbox(ctx context.Context) error {
 	url, err := b.server.MakeOutbox(ctx)
 	if err != nil {
@@ -65,7 +64,7 @@ func (m *outboxRun) enqueue(ctx context.Context) (id string, err error) {
 	return id, err
 }
 
-// empty returns when the outbox is.
+// empty returns when the outbox is empty.
 func (m *outboxRun) empty(ctx context.Context) error {
 	for {
 		var waiting bool

@@ -15,10 +15,10 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// peerRate is that of the latency, in jobs a second.
+// peerRate is the rate of the latency, in jobs a second.
 const peerRate = 100
 
-// peers runs the same jobs on other systems that take work over the network, in turn with JobWeaver and River.
+// peers runs the same jobs on other systems that accept work over the network, in turn with JobWeaver and River.
 func (b *bench) peers(ctx context.Context) error {
 	for _, program := range []string{"redis-server", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {

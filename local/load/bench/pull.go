@@ -23,8 +23,8 @@ const (
 	idleWait    = 30 * time.Second // the default wait of a claim
 )
 
-// pull compares jobs that pull workers run with those of the function runjob, and measures pull workers that have much
-// to do, and many that have nothing.
+// pull compares jobs that pull workers run with jobs of the function runjob, and measures busy pull workers, and many
+// idle ones.
 func (b *bench) pull(ctx context.Context) error {
 	b.pulls = true
 	defer func() { b.pulls = false }()
@@ -57,7 +57,7 @@ func (m *pullRun) with(ctx context.Context, n int, puller apiload.Puller, use fu
 	for i := range n {
 		one := puller
 		one.Name, one.JobType = fmt.Sprintf("puller-%d", i), NoopType
-		if n == idlePullers { // they have not all begun at once
+		if n == idlePullers { // they have not all begun together
 			one.FirstWait = time.Second + rand.N(idleWait-time.Second)
 		}
 		all.Go(func() error { return m.sys.api.Pull(pulling, one) })

@@ -45,7 +45,7 @@ func (b *bench) scale(ctx context.Context) error {
 	return err
 }
 
-// scaleStep measures n workers, which come for it and go after it.
+// scaleStep measures n workers, which are started for it and stopped after it.
 func (b *bench) scaleStep(ctx context.Context, sys *system, all *workers, n int) (step figures.ScaleStep, err error) {
 	var team []*rig.Worker
 	defer func() { err = errors.Join(err, stopAll(team)) }()
@@ -71,7 +71,7 @@ func (b *bench) scaleStep(ctx context.Context, sys *system, all *workers, n int)
 	return step, err
 }
 
-// pauses looks for the longest time without a completion while a third worker joins, and leaves.
+// pauses measures the longest time without a completion while a third worker joins and leaves.
 func (b *bench) pauses(ctx context.Context, sys *system, all *workers) (pauses []figures.ScalePause, err error) {
 	var team []*rig.Worker
 	defer func() { err = errors.Join(err, stopAll(team)) }()

@@ -20,7 +20,7 @@ const (
 	soakBusy   = 64 // POSTs on their way at most
 )
 
-// soak is part 6: most of what an installation can do, for long.
+// soak is part 6: most of an installation's capacity, for a long time.
 func (b *bench) soak(ctx context.Context) error {
 	return b.withSystem(ctx, b.server, nil, func(sys *system) error {
 		rate, err := b.soakRate(ctx, sys)

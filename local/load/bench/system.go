@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// system is a running installation with all that belongs to it.
+// system is a running installation with its broker and client.
 type system struct {
 	*rig.System
 	api    *apiload.API
@@ -42,7 +42,7 @@ func (b *bench) withSystem(
 	return use(sys)
 }
 
-// tidy leaves the server and the broker as they were found, but warm.
+// tidy leaves the server and the broker as they were, but warm.
 func (b *bench) tidy(ctx context.Context, sys *system) error {
 	err := errors.Join(sys.server.Clear(ctx), os.RemoveAll(sys.dir))
 	if sys.broker != nil && sys.broker == b.apache {
@@ -80,7 +80,7 @@ func (b *bench) warm(ctx context.Context, sys *system) error {
 	return sys.server.Settle(ctx)
 }
 
-// cpu is the processor time used so far, by process.
+// cpu returns the processor time used so far, by process.
 func (sys *system) cpu() map[string]time.Duration {
 	used := map[string]time.Duration{
 		"functions": proctree.CPU(sys.Pid()), "postgres": proctree.CPU(sys.server.Pid()), "load": proctree.OwnCPU(),
@@ -91,7 +91,7 @@ func (sys *system) cpu() map[string]time.Duration {
 	return used
 }
 
-// perJob is what was used between two readings, in microseconds a job.
+// perJob returns the use between two readings, in microseconds a job.
 func perJob(before, after map[string]time.Duration, jobs int) map[string]float64 {
 	micros := map[string]float64{}
 	for process, used := range after {

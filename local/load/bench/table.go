@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/figures"
 )
 
-// table prints the parts that were measured, a line a figure.
+// table prints the measured parts, one line for each figure.
 func table(out io.Writer, r figures.Results, parts []string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(what, format string, args ...any) { fmt.Fprintf(w, what+"\t"+format+"\n", args...) }
@@ -151,7 +151,7 @@ func tableLatency(line liner, l figures.Latency) {
 	}
 }
 
-// usesOf is what each process uses for a job: processor time, and switches of its threads.
+// usesOf returns the use of each process per job: processor time, and switches of its threads.
 func usesOf(l figures.Latency) string {
 	var text strings.Builder
 	for _, process := range slices.Sorted(maps.Keys(l.Uses)) {
@@ -181,7 +181,7 @@ func tableCost(line liner, c *figures.Cost) {
 	}
 }
 
-// guard is the one line that a build is held against.
+// guard prints the one line with which a build is compared.
 func guard(out io.Writer, r figures.Results) {
 	ratio := func(name string) string {
 		if r.Throughput == nil || r.Throughput.Ratios[name].Median == 0 {

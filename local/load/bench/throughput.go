@@ -60,7 +60,7 @@ func (b *bench) round(ctx context.Context, name string) (round figures.Round, er
 	return round, err
 }
 
-// timed is one timed run on an installation.
+// timed makes one timed run on an installation.
 func (b *bench) timed(ctx context.Context, sys *system, jobs int) (figures.Round, error) {
 	before, databases := sys.cpu(), proctree.Databases(sys.server.Pid())
 	took, err := sys.api.Throughput(ctx, b.noop, jobs, b.Settings.Clients, b.Settings.Batch)
@@ -92,14 +92,14 @@ func (b *bench) riverRound(ctx context.Context) (figures.Round, error) {
 	return round, errors.Join(err, b.server.Clear(context.WithoutCancel(ctx)))
 }
 
-// watchOthers begins to count what processes that are not ours use, in cores.
+// watchOthers begins to count how many cores processes outside of the bench use.
 func watchOthers() func() float64 {
 	others := func() time.Duration { return proctree.Machine() - proctree.CPU(os.Getpid()) }
 	from, before := time.Now(), others()
 	return func() float64 { return max(0, (others()-before).Seconds()/time.Since(from).Seconds()) }
 }
 
-// disturbed warns of a figure that was measured beside something else.
+// disturbed warns of a figure that was measured while other processes were busy.
 func disturbed(cores float64) string {
 	if cores < .2 { // the kernel itself takes less
 		return ""
