@@ -1,5 +1,6 @@
-// Package functions_test checks that a new function is named in all the places that must name it:
-// docs/operations.md, "Adding a function", goes through them.
+// Package functions_test checks that a new function is named in all the places that must name it, and prints what to add
+// where it is not: docs/operations.md, "Adding a function", goes through them. The list of functions is that of the
+// folders here, and go generate ./local/functionrules writes what follows from it alone.
 package functions_test
 
 import (
@@ -20,30 +21,44 @@ type place struct {
 	files string // below the root; ** is any folders. One of them has to have it
 	text  string // a regular expression; empty: the file must exist
 	why   string
-	role  bool // only of one that has a role in a database
+	role  bool   // only of one that has a role in a database
+	add   string // what to add there; empty: what is particular to the function
 }
 
+const generate = "go generate ./local/functionrules"
+
+// service is a function's service in docker-compose.yml; DATABASE is its database's name.
+const service = `
+  NAME:
+    <<: *function
+    image: jobweaver/NAME:${VERSION:-dev}
+    build: {<<: *build, args: {FUNCTION: NAME, VERSION: "${VERSION:-dev}"}}
+    environment:
+      <<: *settings
+      DATABASE_URL: postgres://jobweaver_NAME@postgres:5432/DATABASE?sslmode=disable&pool_max_conns=4&passfile=/run/secrets/roles/pgpass
+`
+
 var places = []place{
-	{"functions/NAME/*.go", `(?m)^const Name = "NAME"$`, "the package, and the name that events and consumer groups go by", false},
-	{"functions/NAME/cmd/main.go", `func main\(\)`, "its process", false},
-	{"functions/NAME/*_test.go", `func Test`, "its tests", false},
-	{".golangci.yml", `files: \["\*\*/functions/NAME/\*\*"\]`, "what it may import", false},
-	{".golangci.yml", `- "!\*\*/functions/NAME/\*\*"`, "that it has such a rule", false},
-	{"migrations/migrations.go", `set\(.*"NAME"`, "which database it works on: by it jobweaver migrate --roles makes its role", true},
-	{"migrations/roles/*.sql", `\bjobweaver_NAME\b`, "what it may do there", true},
-	{"local/dev/functions.go", `functions/NAME"`, "its place in make run and make demo", false},
-	{"local/suites/kill/build_test.go", `"NAME"`, "that it is killed, too", false},
-	{"knative/**/NAME.yaml", `app\.kubernetes\.io/component: NAME\b`, "its manifest", false},
-	{"knative/**/kustomization.yaml", `(?m)^ *- (.*/)?NAME\.yaml$`, "that its manifest is applied", false},
-	{"knative/components/images/kustomization.yaml", `name: jobweaver/NAME\b`, "its image", false},
-	{"knative/common/accounts.yaml", `name: NAME\b`, "its service account", false},
-	{"knative/common/jobs.yaml", `jobweaver-database-NAME\b`, "the password that the job of the migrations gives its role", true},
-	{"infra/kubernetes/postgres/roles.yaml", `jobweaver-database-NAME\b`, "its role's password in the database cluster", true},
-	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code", false},
-	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container", false},
-	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b|names: \[NAME\]`, "where its metrics are scraped", false},
-	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it consumes, publishes and does", false},
-	{"README.md", `\bNAME\b`, "its part in the life of a job", false},
+	{"functions/NAME/*.go", `(?m)^const Name = "NAME"$`, "the package, and the name that events and consumer groups go by", false, ""},
+	{"functions/NAME/cmd/main.go", `func main\(\)`, "its process", false, ""},
+	{"functions/NAME/*_test.go", `func Test`, "its tests", false, ""},
+	{".golangci.yml", `files: \["\*\*/functions/NAME/\*\*"\]`, "what it may import", false, generate},
+	{".golangci.yml", `- "!\*\*/functions/NAME/\*\*"`, "that it has such a rule", false, generate},
+	{"migrations/migrations.go", `set\(.*"NAME"`, "which database it works on: by it jobweaver migrate --roles makes its role", true, `"NAME" in the set of its database`},
+	{"migrations/roles/*.sql", `\bjobweaver_NAME\b`, "what it may do there", true, ""},
+	{"local/dev/functions.go", `functions/NAME"`, "its place in make run and make demo", false, ""},
+	{"knative/**/NAME.yaml", `app\.kubernetes\.io/component: NAME\b`, "its manifest", false, ""},
+	{"knative/**/kustomization.yaml", `(?m)^ *- (.*/)?NAME\.yaml$`, "that its manifest is applied", false, "  - NAME.yaml"},
+	{"knative/components/images/kustomization.yaml", `name: jobweaver/NAME\b`, "its image", false, generate},
+	{"knative/common/accounts.yaml", `name: NAME\b`, "its service account", false, generate},
+	{"knative/common/jobs.yaml", `jobweaver-database-NAME\b`, "the password that the job of the migrations gives its role", true, generate},
+	{"infra/kubernetes/postgres/roles.yaml", `jobweaver-database-NAME\b`, "its role in the database cluster", true, generate},
+	{"knative/components/cloudnativepg/kustomization.yaml", `jobweaver-database-NAME\b`, "its address and certificate", true, generate},
+	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code", false, "{NAME.New(nil).Host(), nil},"},
+	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container", false, service},
+	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b|names: \[NAME\]`, "where its metrics are scraped", false, "          - NAME:8080"},
+	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it consumes, publishes and does", false, "| `NAME` | … |"},
+	{"README.md", `\bNAME\b`, "its part in the life of a job", false, ""},
 }
 
 // TestEachFunctionIsNamedWhereverItMustBe finds what was forgotten for a new folder in functions/.
@@ -119,7 +134,11 @@ func (p place) lacks(t *testing.T, name string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("function %s: %s lacks it: %s (docs/operations.md, Adding a function)", name, p.files, p.why)
+	add := ""
+	if p.add != "" {
+		add = "\n" + strings.ReplaceAll(p.add, "NAME", name)
+	}
+	return fmt.Sprintf("function %s: %s lacks it: %s (docs/operations.md, Adding a function)%s", name, p.files, p.why, add)
 }
 
 // read gives the files of a pattern below the root, by their paths.
