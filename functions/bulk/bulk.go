@@ -1,4 +1,4 @@
-// Package bulk does operations: one command for many jobs, a page of them at a time.
+// Package bulk executes operations: one command for many jobs, a page of jobs at a time.
 package bulk
 
 import (
@@ -23,11 +23,11 @@ const (
 	every = time.Second
 	// atOnce is how many operations share a pass.
 	atOnce = 100
-	// most is about how many commands a pass stores. It publishes them at its end.
+	// most bounds roughly how many commands a pass stores. It publishes them at its end.
 	most = 2_000
 	// keep is how long an operation that has ended is kept.
 	keep = 30 * 24 * time.Hour
-	// forgetEvery is how often older ones are looked for.
+	// forgetEvery is how often older operations are deleted.
 	forgetEvery = time.Hour
 )
 
@@ -35,11 +35,11 @@ const (
 type Function struct {
 	store  stores
 	wake   chan struct{}
-	last   uuid.UUID // the operation that it has done a piece of last
-	forget time.Time // when it looks for old operations next
+	last   uuid.UUID // the operation of the last step
+	forget time.Time // when it deletes old operations next
 }
 
-// New makes the function on the API's database.
+// New returns the function on the API's database.
 func New(db *apidb.Store) *Function {
 	return &Function{store: newStores(db), wake: make(chan struct{}, 1)}
 }
@@ -51,9 +51,8 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Tick does a piece of each unfinished operation, beginning after the last one of the pass before, so that a few
-// large ones do not have all passes to themselves. It publishes the commands that it has stored. If they get
-// lost, reconcile publishes them.
+// Tick takes a step of each unfinished operation, beginning after the last one of the pass before, so that a few large
+// operations do not use up all passes. It publishes the commands that it has stored; reconcile republishes lost ones.
 func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	ids, err := f.store.operations.UnfinishedOperations(ctx, f.last, atOnce)
 	if err != nil {
@@ -82,14 +81,14 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 			return say, 0, nil
 		}
 	}
-	if len(failed) > 0 && len(say) == 0 { // with something to say, the next pass meets what is still wrong
+	if len(failed) > 0 && len(say) == 0 { // with events to publish: the next pass meets the error again
 		return nil, 0, errors.Join(failed...)
 	}
 	f.forgetOld(ctx)
 	return say, next, nil
 }
 
-// forgetOld holds up nothing when it fails.
+// forgetOld deletes old operations. Its failure does not hold up the pass.
 func (f *Function) forgetOld(ctx context.Context) {
 	if time.Now().Before(f.forget) {
 		return
@@ -100,7 +99,7 @@ func (f *Function) forgetOld(ctx context.Context) {
 	}
 }
 
-// listen has the database shorten the sleep; without it the clock still ticks.
+// listen lets the database wake the clock, which ticks without it too.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, f.wake, f.store.operations.ListenOperations)
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 )
 
-// stores are what bulk uses of the API's database.
+// stores has the parts of the API's database that bulk uses.
 type stores struct {
 	*apidb.Store
 	operations *operationstore.Store

@@ -1,4 +1,4 @@
-// Package command applies the numbered commands that the API keeps, answers its reports, and has controls hold.
+// Package command applies the numbered commands of the API, answers its reports, and puts controls into force.
 package command
 
 import (
@@ -22,7 +22,7 @@ import (
 const Name = "command"
 
 const (
-	// young is the age up to which a job may not have arrived yet though its command has: they come on two topics.
+	// young is the age up to which a job may arrive after its command: they are on different topics.
 	young     = 5 * time.Second
 	arrival   = 300 * time.Millisecond
 	lookEvery = 20 * time.Millisecond
@@ -37,7 +37,7 @@ type Function struct {
 	store *schedulerdb.Store
 }
 
-// New makes the function on the scheduler's database.
+// New returns the function on the scheduler's database.
 func New(store *schedulerdb.Store) *Function { return &Function{Arrival: arrival, store: store} }
 
 // Host is how the function is hosted.
@@ -74,7 +74,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	return effects.Events(Name)
 }
 
-// awaitJobs waits until the young jobs among those of the commands are known, but not for long.
+// awaitJobs waits a short time until ingest has stored the young jobs of the commands.
 func (f *Function) awaitJobs(ctx context.Context, commands []jobevent.Command) error {
 	ids := youngJobs(commands, time.Now())
 	for until := time.Now().Add(f.Arrival); len(ids) > 0 && time.Now().Before(until); {

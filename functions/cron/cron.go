@@ -1,4 +1,4 @@
-// Package cron is the clock of schedules: it makes a job of each tick that is due, or records why not.
+// Package cron is the clock of schedules: it creates a job for each due tick, or records why it did not.
 package cron
 
 import (
@@ -29,7 +29,7 @@ const (
 	idle = 10 * time.Second
 	// tidyEvery is how often old ticks are dropped, and schedules that a former key has sealed are sealed anew.
 	tidyEvery = 10 * time.Minute
-	// sayTry is the one try to say what has become a job.
+	// sayTry bounds the only attempt to publish a created job.
 	sayTry = 5 * time.Second
 	// pending bounds the passes that wait to be published, and pendingBytes their data.
 	pending      = 100
@@ -38,7 +38,7 @@ const (
 	maxRate = 1e9
 )
 
-// Config is what an installation allows, as the gateway has it, and what the host knows.
+// Config has the limits of the installation, as in the gateway, and settings of the host.
 type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
@@ -61,8 +61,8 @@ type Function struct {
 	say   chan []jobevent.Item
 
 	mu    sync.Mutex
-	ended bool // Run has, and takes nothing more to say
-	bytes int  // of what waits to be published, or is about to be
+	ended bool // Run has ended, and publishes no further events
+	bytes int  // of the events that wait to be published or are being published
 
 	entering, handing, publishing telemetry.Trouble
 
@@ -70,7 +70,7 @@ type Function struct {
 	tidied uuid.UUID
 }
 
-// New makes the function on the API's database. An error begins with the setting that is wrong.
+// New returns the function on the API's database. An error begins with the setting's name.
 func New(cfg Config, db *apidb.Store) (*Function, error) {
 	rules := jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}
 	if err := rules.Check(); err != nil {
@@ -105,8 +105,8 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Tick is one pass of the clock. While Run publishes, it publishes nothing itself: a broker that is away must not stop
-// the clock. What Run cannot say, projection does.
+// Tick is one pass of the clock. While Run publishes, Tick does not publish itself: an unavailable broker must not stop
+// the clock. Projection republishes events that Run cannot publish.
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	rules := f.rules
 	rules.KeepTrace = telemetry.TracingOf(ctx).KeepsNew
@@ -131,8 +131,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	return events, max(0, next-time.Since(looked)), nil
 }
 
-// handOver gives Run events to say, and back what Run is no longer there for: a ping that comes in the drain ticks
-// all the same.
+// handOver passes events to Run, and returns them if Run has ended: a ping during the drain ticks all the same.
 func (f *Function) handOver(ctx context.Context, events []jobevent.Item) []jobevent.Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +180,7 @@ func eventsOf(ctx context.Context, fired schedulestore.Fired) ([]jobevent.Item, 
 	return events, nil
 }
 
-// tidy drops old ticks, and seals what the key in use has not, of some schedules at a time.
+// tidy deletes old ticks, and seals some schedules at a time anew that a former key has sealed.
 func (f *Function) tidy(ctx context.Context) error {
 	if time.Now().Before(f.tidyAt) {
 		return nil
@@ -228,7 +227,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	}
 }
 
-// end takes what is left to say; from now on ticks say it themselves.
+// end returns the events that are left to publish; from now on ticks publish themselves.
 func (f *Function) end() (left []jobevent.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

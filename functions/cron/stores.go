@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
-// stores are what cron uses of the API's database.
+// stores has the parts of the API's database that cron uses.
 type stores struct {
 	*apidb.Store
 	jobs      *jobstore.Store

@@ -1,5 +1,5 @@
-// Package dispatch is the scheduler's clock: it makes ready what has become due and sends out what
-// the others left.
+// Package dispatch is the scheduler's clock: it makes due jobs ready, and dispatches jobs that other functions have
+// left.
 package dispatch
 
 import (
@@ -23,7 +23,7 @@ type Function struct {
 	wake  chan struct{}
 }
 
-// New makes the function on the scheduler's database.
+// New returns the function on the scheduler's database.
 func New(store *schedulerdb.Store) *Function {
 	return &Function{store: store, wake: make(chan struct{}, 1)}
 }
@@ -45,7 +45,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	return events, next, err
 }
 
-// listen has the database shorten the sleep; without it the clock still ticks.
+// listen lets the database wake the clock, which ticks without it too.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, f.wake, f.store.Listen)
 	return nil

@@ -1,4 +1,5 @@
-// Package ingest takes accepted jobs into the scheduler, and sends out at once those that find room.
+// Package ingest stores accepted jobs in the scheduler's database, and dispatches those for which there is room at
+// once.
 package ingest
 
 import (
@@ -23,7 +24,7 @@ type Function struct {
 	store *schedulerdb.Store
 }
 
-// New makes the function on the scheduler's database.
+// New returns the function on the scheduler's database.
 func New(store *schedulerdb.Store) *Function { return &Function{store} }
 
 // Host is how the function is hosted.
@@ -33,8 +34,8 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Handle takes job-created events. A job that was accepted and yet cannot be used is stored as failed: otherwise the
-// API would publish it for ever.
+// Handle handles job-created events. An accepted job that cannot be used is stored as failed: otherwise the API would
+// republish it for ever.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	effects, err := f.ingest(ctx, batch)
 	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {
@@ -50,10 +51,10 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	return effects.Events(Name)
 }
 
-// placeOf reads the job's place in an order, and nothing else of it that may be what makes it unusable.
+// placeOf reads the job's ordering key and predecessor, and no other field: another one may make the job unusable.
 func placeOf(it jobevent.Item) jobevent.Created {
 	var place struct{ OwnerID, OrderingKey, OrderAfter string }
-	_ = json.Unmarshal(it.Data(), &place) // what it cannot read stays empty
+	_ = json.Unmarshal(it.Data(), &place) // an unreadable field stays empty
 	job := jobevent.Created{JobID: it.JobID(), TraceID: it.TraceID()}
 	if after, err := uuid.Parse(place.OrderAfter); err == nil {
 		job.OwnerID, job.OrderingKey, job.OrderAfter = place.OwnerID, place.OrderingKey, &after

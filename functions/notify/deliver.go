@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// maxAnswer is how much of an answer is read, so that its connection can be used again. Nothing of it is kept.
+	// maxAnswer is how much of an answer is read, so that its connection can be reused. The answer is not stored.
 	maxAnswer = 64 << 10
 	// maxRetryAfter is the longest Retry-After that counts.
 	maxRetryAfter = 24 * time.Hour
-	// maxError is how much of an error is kept.
+	// maxError is how much of an error is stored.
 	maxError = 300
-	// settleTry is the time for one try to say what came of a delivery.
+	// settleTry is the time for one attempt to store the result of a delivery.
 	settleTry = 5 * time.Second
 )
 
-// delays are those of Standard Webhooks, between one try and the next. A little is left to chance, so that what failed
-// together does not come back together.
+// delays are the pauses of Standard Webhooks between two tries. A small part is random, so that deliveries that failed
+// together are not retried together.
 var delays = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour,
 	20 * time.Hour, 24 * time.Hour,
@@ -47,7 +47,7 @@ var (
 	errSealed = errors.New("what it would say is sealed, and cannot be opened here")
 )
 
-// deliver makes one try and writes what came of it.
+// deliver makes one try and stores the result.
 func (f *Function) deliver(ctx context.Context, c deliverystore.Claimed) {
 	ctx, span := telemetry.TracingOf(ctx).OfJob(ctx, c.Job.TraceID, c.JobID, "deliver "+jobevent.TopicStatus)
 	began := time.Now()
@@ -79,7 +79,7 @@ func outcomeOf(came deliverystore.Tried) string {
 	return telemetry.DeliveryRetried
 }
 
-// shown is what a try has shown of its host.
+// shown is what a try shows about its host.
 func shown(came deliverystore.Tried, err error, took time.Duration) kind {
 	switch {
 	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, errSealed),
@@ -101,7 +101,7 @@ func throttles(status int) bool {
 	return false
 }
 
-// settle writes what came of a try, for as long as the delivery is ours.
+// settle stores the result of a try, while this process has the lease of the delivery.
 func (f *Function) settle(ctx context.Context, c deliverystore.Claimed, came deliverystore.Tried) {
 	if came.Status == deliverystore.Failed {
 		telemetry.Logger(ctx).WarnContext(ctx, "a delivery has failed for good", telemetry.FieldJobID, c.JobID,
@@ -126,7 +126,7 @@ func (f *Function) settle(ctx context.Context, c deliverystore.Claimed, came del
 }
 
 func (f *Function) release(ctx context.Context, c deliverystore.Claimed) {
-	// Where it cannot be given back, it is due after its lease.
+	// If it cannot be given back, it is due after its lease.
 	release := func(ctx context.Context) error { return f.store.deliveries.Release(ctx, c) }
 	f.writing.Note(ctx, withPatience(ctx, release))
 }
@@ -137,7 +137,7 @@ func withPatience(ctx context.Context, do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// try posts a delivery once. An error is why there was no answer.
+// try posts a delivery once. It returns an error if there was no answer.
 func (f *Function) try(ctx context.Context, c deliverystore.Claimed) (deliverystore.Tried, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -146,7 +146,7 @@ func (f *Function) try(ctx context.Context, c deliverystore.Claimed) (deliveryst
 	uncut := context.AfterFunc(f.cut, func() { cancel(errCut) })
 	defer uncut()
 	request, err := f.request(ctx, c)
-	if errors.Is(err, errSealed) { // the key may be on its way here
+	if errors.Is(err, errSealed) { // this process may get the key later
 		return f.decide(c.Tries, nil, err), err
 	}
 	if err != nil {
@@ -157,7 +157,7 @@ func (f *Function) try(ctx context.Context, c deliverystore.Claimed) (deliveryst
 	return f.decide(c.Tries, answer, err), err
 }
 
-// decide returns what becomes of a delivery after its n-th try.
+// decide returns the next state of a delivery after its n-th try.
 func (f *Function) decide(n int, answer *outbound.Answer, err error) deliverystore.Tried {
 	came := deliverystore.Tried{Status: deliverystore.Pending}
 	switch {
@@ -190,19 +190,19 @@ func (f *Function) decide(n int, answer *outbound.Answer, err error) deliverysto
 	return came
 }
 
-// short is an error as a column takes it.
+// short returns an error's text, cut to the size of its column.
 func short(err error) string {
 	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")
 	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
 }
 
-// ended is the body. Headers are not signed, so the type stands in it, beside the owner that every Summary has.
+// ended is the body. It has the type, because headers are not signed, and the owner, as every Summary does.
 type ended struct {
 	Type string `json:"type"`
 	jobview.Summary
 }
 
-// request is the job as it ended, as a CloudEvent, signed for this try.
+// request returns the ended job as a CloudEvent, signed for this try.
 func (f *Function) request(ctx context.Context, c deliverystore.Claimed) (*http.Request, error) {
 	if c.Broken != nil {
 		return nil, c.Broken

@@ -9,19 +9,19 @@ import (
 const (
 	// atOnce is how many tries are under way at once.
 	atOnce = 256
-	// atSlow is how many of them are to slow hosts, and atNotGood how many to slow and new ones together: what is to
-	// others always finds room.
+	// atSlow is how many of them are to slow hosts, and atNotGood how many to slow and new ones together: tries to other
+	// hosts always find room.
 	atSlow, atNotGood = atOnce / 2, atOnce * 3 / 4
 	// atHost is how many of them are to one host, and atNewHost to a new one.
 	atHost, atNewHost = 8, 2
-	// ofRest is the part of what other owners leave of atSlow and atNotGood that one owner may have: whatever its hosts
-	// do, the new hosts of others find room at once.
+	// ofRest is the part of the room that other owners leave of atSlow and atNotGood which one owner may use: whatever its
+	// hosts do, new hosts of other owners find room at once.
 	ofRest = 0.75
 	// inTime is how soon a host has to answer not to be a slow one.
 	inTime = 5 * time.Second
-	// slowRest is the time between two looks at what is due to a slow host: one that refuses at once costs little.
+	// slowRest is the time between two looks for deliveries to a slow host.
 	slowRest = time.Second
-	// remembered is how many hosts are.
+	// remembered is how many hosts this process remembers.
 	remembered = 10_000
 )
 
@@ -35,19 +35,19 @@ const (
 	kinds
 )
 
-// hosts is what this process knows of the hosts that it delivers to.
+// hosts has what this process knows about the hosts to which it delivers.
 type hosts struct {
 	of     map[string]*host
 	busy   map[deliverystore.Place]int // tries under way, where there are any
 	trying counts
 }
 
-// counts are of tries under way, by what is known of their hosts.
+// counts has the numbers of tries under way, by the kinds of their hosts.
 type counts [kinds]int
 
 func (c *counts) all() int { return c[fresh] + c[good] + c[slow] }
 
-// room is for another try of an owner to a host of that kind.
+// room reports whether there is room for another try of an owner to a host of this kind.
 func (c *counts) room(k kind, own counts) int {
 	room := atOnce - c.all()
 	if k != good {
@@ -59,7 +59,7 @@ func (c *counts) room(k kind, own counts) int {
 	return max(room, 0)
 }
 
-// ofOwner is how many more of most an owner may have, where all owners have so many and it has own of them.
+// ofOwner returns how many more of most an owner may have, if all owners together have all and it has own of them.
 func ofOwner(most, all, own int) int { return int(ofRest*float64(most-(all-own))) - own }
 
 type host struct {
@@ -139,7 +139,7 @@ func (h *hosts) begin(place deliverystore.Place, now time.Time) {
 	}
 }
 
-// end takes what a try has shown of its host.
+// end uncounts a try, and records what it has shown about its host.
 func (h *hosts) end(place deliverystore.Place, shown kind) {
 	if h.busy[place]--; h.busy[place] == 0 {
 		delete(h.busy, place)
@@ -151,7 +151,7 @@ func (h *hosts) end(place deliverystore.Place, shown kind) {
 	h.trying[known.kind] += known.trying
 }
 
-// add forgets the others when they are too many: they are new again.
+// add adds a host. If there are too many, it forgets all others, which are new hosts again.
 func (h *hosts) add(name string) *host {
 	if h.of == nil {
 		h.of = map[string]*host{}

@@ -1,5 +1,5 @@
-// Package notify delivers the ends of jobs to the URLs that the jobs named, each at least once. A receiver that is slow
-// or away delays no other.
+// Package notify delivers the ends of jobs to the jobs' callback URLs, each at least once. A slow or unavailable
+// receiver does not delay others.
 package notify
 
 import (
@@ -23,21 +23,21 @@ import (
 const Name = "notify"
 
 const (
-	// every is how often it looks for what is due while something is, without a notification, and idle is how often while
-	// nothing is.
+	// every is how often it looks for due deliveries without a notification while there are some, and idle how often while
+	// there are none.
 	every = time.Second
 	idle  = 10 * time.Second
 	// breath is the least time between two looks: each try that ends wakes it.
 	breath = 10 * time.Millisecond
 	// tryMost is how long a receiver may take to answer.
 	tryMost = 30 * time.Second
-	// lease is how long a delivery is one process's, a try and the time to say what came of it. If that one is killed, the
-	// delivery is due again.
+	// lease is how long one process has a delivery: a try and the time to store its result. If the process is killed, the
+	// delivery is due again after its lease.
 	lease = 90 * time.Second
-	// forgetEvery is how often old deliveries are looked for, and forgetMost how many go at a time.
+	// forgetEvery is how often old deliveries are deleted, and forgetMost how many at a time.
 	forgetEvery = 10 * time.Minute
 	forgetMost  = 1_000
-	// lastWord is the part of the grace in which what came of the last tries is written.
+	// lastWord is the part of the grace period in which the results of the last tries are stored.
 	lastWord = 5 * time.Second
 )
 
@@ -67,20 +67,20 @@ type Function struct {
 	delays []time.Duration // between tries
 	tryFor time.Duration
 
-	looked time.Time // when it last looked for what is due
+	looked time.Time // when it last looked for due deliveries
 	lap    lap
-	forget time.Time // when it looks for old deliveries next
+	forget time.Time // when it deletes old deliveries next
 
 	mu      sync.Mutex
 	stopped bool
 	hosts   hosts
 	writing telemetry.Trouble
 	trying  sync.WaitGroup
-	cut     context.Context // ends when the tries under way are to
+	cut     context.Context // ends when the tries under way must end
 	cutOff  func()
 }
 
-// New makes the function on the API's database. An error begins with the setting that is wrong.
+// New returns the function on the API's database. An error begins with the setting's name.
 func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if cfg.Retain < 0 {
 		return nil, fmt.Errorf("RETAIN_DELIVERIES: %s is negative", cfg.Retain)
@@ -115,8 +115,8 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Run has the database shorten the sleep. At the stop it lets the tries under way end; those that have not when the
-// grace is nearly over are due again at once.
+// Run lets the database wake the clock. At the stop it waits for the tries under way; those that have not ended when
+// the grace period is nearly over are due again at once.
 func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, f.wake, f.store.deliveries.Listen)
 	f.mu.Lock()
@@ -158,7 +158,7 @@ func (f *Function) Tick(ctx context.Context) (_ []jobevent.Item, next time.Durat
 	return nil, next, err
 }
 
-// untilDue is how long it may sleep when nothing is due: what is new wakes it.
+// untilDue returns how long it may sleep if nothing is due; a new delivery wakes it.
 func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
 	wait, ok, err := f.store.deliveries.Next(ctx)
 	if !ok || err != nil {
@@ -198,7 +198,7 @@ func (f *Function) start(ctx context.Context, claimed []deliverystore.Claimed) {
 	}
 }
 
-// breathe waits so that a pass finds more than the one place that has woken it.
+// breathe waits a moment, so that a pass finds more than the one delivery that has woken it.
 func (f *Function) breathe(ctx context.Context) {
 	select {
 	case <-time.After(breath - time.Since(f.looked)):
@@ -207,7 +207,7 @@ func (f *Function) breathe(ctx context.Context) {
 	f.looked = time.Now()
 }
 
-// forgetOld holds up nothing when it fails.
+// forgetOld deletes old deliveries. Its failure does not hold up the pass.
 func (f *Function) forgetOld(ctx context.Context) {
 	if f.keep == 0 || time.Now().Before(f.forget) {
 		return

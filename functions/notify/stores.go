@@ -5,7 +5,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 )
 
-// stores are what notify uses of the API's database.
+// stores has the parts of the API's database that notify uses.
 type stores struct {
 	*apidb.Store
 	deliveries *deliverystore.Store

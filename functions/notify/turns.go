@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// pageOwners is how many owners it looks at in one pass, and page about how many of their hosts.
+	// pageOwners is how many owners one pass visits, and page about how many of their hosts.
 	pageOwners, page = 100, 1_000
-	// leastHosts is how many hosts of each owner a pass looks at, however many owners there are.
+	// leastHosts is how many hosts of each owner a pass visits at least, however many owners there are.
 	leastHosts = page / pageOwners
 )
 
@@ -28,14 +28,14 @@ type lap struct {
 
 func newLap() lap { return lap{after: map[string]string{}, met: map[string]bool{}, each: leastHosts} }
 
-// begin gives the next page.
+// begin returns the next page.
 func (l *lap) begin() deliverystore.Page {
 	l.whole = l.whole || l.from == "" && len(l.after) == 0
 	return deliverystore.Page{FromOwner: l.from, After: l.after, MaxOwners: pageOwners, MaxHosts: l.each}
 }
 
-// end takes what a page had, its turns and how many of them there was room for. It reports whether the lap is over and
-// has left nothing out.
+// end records the turns of a page, and for how many of them there was room. It reports whether the lap has ended and
+// left out nothing.
 func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) (whole bool) {
 	hosts, last, unseen := map[string]int{}, map[string]string{}, map[string]bool{}
 	for _, f := range found {
@@ -68,8 +68,8 @@ func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) 
 	return whole
 }
 
-// inTurn puts first the first host of each owner, then the second ones. Who is first among the owners is left to
-// chance: where they share a host that has little room, each has some of it in the end.
+// inTurn sorts the first host of each owner before the second ones. The order of the owners is random, so that owners
+// that share a host with little room all get some of it in the end.
 func inTurn(found []deliverystore.DuePlace) (turns []deliverystore.DuePlace) {
 	of := map[string][]deliverystore.DuePlace{}
 	for _, f := range found {

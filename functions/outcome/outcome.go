@@ -1,5 +1,5 @@
-// Package outcome applies what workers say became of attempts: the end of the job, its next attempt,
-// or its dead letter.
+// Package outcome applies the outcomes of attempts that workers report: the job ends, gets its next attempt, or becomes
+// a dead letter.
 package outcome
 
 import (
@@ -24,7 +24,7 @@ type Function struct {
 	store *schedulerdb.Store
 }
 
-// New makes the function on the scheduler's database.
+// New returns the function on the scheduler's database.
 func New(store *schedulerdb.Store) *Function { return &Function{store} }
 
 // Host is how the function is hosted.
@@ -99,7 +99,7 @@ func readFailed(d jobevent.Failed) (schedulerdb.Outcome, error) {
 	}, nil
 }
 
-// millis is a delay that a worker asks for: a year at most, as a retry policy's.
+// millis converts a delay that a worker requests: at most a year, as in a retry policy.
 func millis(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), retrypolicy.MaxDelayMs)) * time.Millisecond
 }

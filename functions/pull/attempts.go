@@ -18,8 +18,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// inHand is a claimed attempt, from the call of its handler until its outcome is in the store. Guarded by the
-// function's mutex, but for what never changes.
+// inHand is a claimed attempt, from the call of its handler until its outcome is in the store. The function's mutex
+// guards it, except fields that never change.
 type inHand struct {
 	attempt  *handlers.Attempt
 	deadline time.Time
@@ -30,10 +30,10 @@ type inHand struct {
 	token     string // empty: it has not been given to a claim
 	caller    pullwire.Caller
 	by        *pullWorker
-	leaseAt   time.Time // without a beat by then it is lost, or given back where no pull worker has it
+	leaseAt   time.Time // without a heartbeat by then it is lost, or given back if no pull worker has it
 	result    *apibody.WorkResult
 	cancelled bool
-	keptBack  bool          // the worker was not fresh when a claim could have had it
+	keptBack  bool          // held back because the worker was not fresh
 	over      bool          // its handler has ended without a result
 	outcome   jobevent.Kind // once stored
 }
@@ -67,7 +67,7 @@ func (c *openClaim) give(h *inHand) bool {
 	return true
 }
 
-// run is the handler of every job type: it has a pull worker run the attempt.
+// run is the handler of every job type: it lets a pull worker run the attempt.
 func (f *Function) run(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	h := &inHand{
 		attempt: a, deadline: time.Now().Add(a.Timeout), changed: make(chan struct{}, 1), stored: make(chan struct{}),
@@ -132,10 +132,10 @@ func (f *Function) takeBack(got []*inHand) {
 	}
 }
 
-// hand gives attempts their tokens: from now on they are their pull worker's, which starts them. So it keeps to the
-// same rules as a pool that starts attempts (package pool): none starts while the worker is silent, nor after its
-// context ended. The order of the two questions counts. The first heartbeats after a silence end the contexts of
-// attempts that others have settled, and only then is the worker fresh again.
+// hand gives attempts their tokens, with which their pull worker starts them. So it follows the same rules as a pool
+// that starts attempts (package pool): none starts while the worker is silent, or after its context has ended. The
+// order of the two checks matters. The first heartbeats after a silence end the contexts of attempts that others have
+// settled, and only then is the worker fresh again.
 func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	answer := pullwire.Attempts{Attempts: make([]pullwire.Attempt, 0, len(got))}
 	if !f.fresh() {
@@ -170,7 +170,7 @@ func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	return answer
 }
 
-// await waits for what becomes of an attempt.
+// await waits for the outcome of an attempt.
 func (f *Function) await(ctx context.Context, h *inHand) (handlers.Result, error) {
 	timer := time.NewTimer(f.timing.unasked)
 	defer timer.Stop()
@@ -194,7 +194,8 @@ func (f *Function) await(ctx context.Context, h *inHand) (handlers.Result, error
 	}
 }
 
-// cancel has the next beat report to a pull worker that its attempt is cancelled, and gives it time to settle it.
+// cancel lets the answer to the next heartbeat report the cancel to the pull worker, and gives it time to settle the
+// attempt.
 func (f *Function) cancel(ctx context.Context, h *inHand) {
 	if !errors.Is(context.Cause(ctx), handlers.ErrCancelled) {
 		return
@@ -207,7 +208,7 @@ func (f *Function) cancel(ctx context.Context, h *inHand) {
 	}
 }
 
-// look returns what the attempt's handler is to return, or how long it is to wait.
+// look returns what the attempt's handler must return, or how long it must wait.
 func (f *Function) look(ctx context.Context, h *inHand) (*apibody.WorkResult, time.Duration, error) {
 	fresh := f.fresh()
 	f.mu.Lock()
@@ -274,7 +275,7 @@ func (f *Function) stored(h *inHand, kind jobevent.Kind) {
 		f.turned = now
 	}
 	if h.result != nil {
-		h.attempt, h.result.Output = nil, nil // the memory is not needed for an answer
+		h.attempt, h.result.Output = nil, nil // the memory of settled attempts is not needed for an answer
 		f.ended[0][h.token] = h
 	}
 }
@@ -294,7 +295,7 @@ func accepted(sent apibody.WorkStatus, kind jobevent.Kind) bool {
 	return false
 }
 
-// beat renews the leases of a pull worker's attempts.
+// beat handles a heartbeat: it renews the leases of a pull worker's attempts.
 func (f *Function) beat(b pullwire.Beat) pullwire.Beaten {
 	answer := pullwire.Beaten{Cancelled: []string{}, Lost: []string{}}
 	for _, one := range b.Attempts {
@@ -342,7 +343,7 @@ func (f *Function) renew(caller pullwire.Caller, token string) (*handlers.Attemp
 	return h.attempt, isRunning
 }
 
-// settle takes what became of attempts, and answers when the store has it.
+// settle handles results of attempts, and answers when the store has them.
 func (f *Function) settle(ctx context.Context, s pullwire.Settle) pullwire.Settled {
 	ctx, cancel := context.WithTimeout(ctx, f.timing.settle)
 	defer cancel()

@@ -16,14 +16,14 @@ import (
 // maxAnswerBytes bounds the payloads in one answer. The first may be larger.
 const maxAnswerBytes = 4 << 20
 
-// openClaim is a request for attempts that is held. Guarded by the function's mutex.
+// openClaim is a request for attempts that has no answer yet. The function's mutex guards it.
 type openClaim struct {
 	pullwire.Claim
 	by     *pullWorker
 	kept   int       // places of attempts that are being claimed
 	got    []*inHand // attempts to answer with
 	bytes  int       // of the payloads of both
-	ready  bool      // of a peek: there is something
+	ready  bool      // of a peek: there is an attempt
 	closed bool
 	places map[string]*list.Element // in the lists of its types; empty: it has no room, or is closed
 	wake   chan struct{}
@@ -42,14 +42,14 @@ type workerKey struct {
 	name string
 }
 
-// pullWorker is a program that asks for attempts. Guarded by the function's mutex.
+// pullWorker is a program that claims attempts. The function's mutex guards it.
 type pullWorker struct {
 	key      workerKey
 	types    []string // of its last claim
 	queues   []string
 	open     int // slots of its open claims
 	claims   int
-	running  int // attempts in its hands
+	running  int // attempts that it runs
 	capacity int // attempts that it runs at once, by its last claim
 	seenAt   time.Time
 }
@@ -60,7 +60,7 @@ type place struct {
 	bytes int // of its payload
 }
 
-// takes reports whether attempts of a kind may go to a caller that asks for those types and queues.
+// takes reports whether attempts of a kind match a claim's types and queues.
 func takes(caller pullwire.Caller, types, queues []string, kind runjob.Kind) bool {
 	return (caller.Everyone || caller.Owner == kind.OwnerID) && slices.Contains(types, kind.JobType) &&
 		(len(queues) == 0 || slices.Contains(queues, kind.Queue))
@@ -72,13 +72,13 @@ func (w *pullWorker) takes(kind runjob.Kind) bool {
 	return takes(w.key.Caller, w.types, w.queues, kind)
 }
 
-// hasRoom reports whether an attempt with a payload of so many bytes fits in.
+// hasRoom reports whether an attempt with a payload of this size fits into the answer.
 func (c *openClaim) hasRoom(bytes int) bool {
 	taken := c.kept + len(c.got)
 	return !c.closed && taken < c.Slots && (taken == 0 || c.bytes+bytes <= maxAnswerBytes)
 }
 
-// open begins a claim. What waits already is handed to it at once.
+// open begins a claim. Attempts that wait already are given to it at once.
 func (f *Function) open(asked pullwire.Claim) *openClaim {
 	fresh := f.fresh()
 	f.mu.Lock()
@@ -105,7 +105,7 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 		c.rouse()
 	}
 	changed := false
-	if !there || w.capacity != had { // or of a thousand pull workers each claim would count all
+	if !there || w.capacity != had { // otherwise each claim of a thousand pull workers would count all
 		slots := f.capacity(now)
 		changed = slots != f.announced
 		f.announced = slots
@@ -181,10 +181,10 @@ func (f *Function) peeked(kind runjob.Kind) {
 	}
 }
 
-// wants reports to the worker whether to claim an attempt, and keeps a place for it.
+// wants reports whether the worker shall claim an attempt, and keeps a place for it.
 func (f *Function) wants(kind runjob.Kind, key workerdb.Key, bytes int) bool {
 	if !f.fresh() {
-		return false // the next heartbeat that gets through has the worker ask again
+		return false // after the next heartbeat that gets through the worker asks again
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +214,7 @@ func (f *Function) forget(key workerdb.Key) {
 	}
 }
 
-// free takes an attempt's place away. The claim may have room again.
+// free removes an attempt's place. The claim may have room again.
 func (f *Function) free(key workerdb.Key, p *place) {
 	delete(f.places, key)
 	p.claim.kept--
@@ -225,12 +225,12 @@ func (f *Function) free(key workerdb.Key, p *place) {
 	p.claim.rouse()
 }
 
-// isThere reports whether a pull worker has a claim open, or had one not long ago.
+// isThere reports whether a pull worker has an open claim, or had one a short time ago.
 func (w *pullWorker) isThere(now time.Time, present time.Duration) bool {
 	return w.claims > 0 || now.Sub(w.seenAt) < present
 }
 
-// capacity is how many attempts the pull workers that are there run at once.
+// capacity returns how many attempts the connected pull workers run at once.
 func (f *Function) capacity(now time.Time) int {
 	capacity := 0
 	for key, w := range f.workers {
@@ -246,8 +246,8 @@ func (f *Function) capacity(now time.Time) int {
 	return capacity
 }
 
-// slots is what the worker's heartbeat reports. Attempts for which no pull worker is there come on top: they must not
-// take the room of the others in the queue.
+// slots returns the slots that the worker's heartbeat reports. Attempts that no connected pull worker takes are added:
+// they must not use up the room of the others in the queue.
 func (f *Function) slots() int {
 	waiting := f.worker.Unclaimed() // before the mutex, which the worker takes while it holds its own
 	now := time.Now()
@@ -255,7 +255,7 @@ func (f *Function) slots() int {
 	defer f.mu.Unlock()
 	slots := f.capacity(now)
 	if slots == 0 {
-		return 0 // then the scheduler sends out no more than wakes a scaler
+		return 0 // then the scheduler dispatches only enough to wake a scaler
 	}
 	for kind, n := range waiting {
 		if !f.served(kind) {
@@ -275,7 +275,7 @@ func (f *Function) served(kind runjob.Kind) bool {
 	return false
 }
 
-// unserved counts the attempts of a queue that wait in memory and that no pull worker asks for.
+// unserved returns the number of a queue's attempts that wait in memory and that no pull worker takes.
 func (f *Function) unserved(queue string) (n int) {
 	waiting := f.worker.Unclaimed()
 	f.mu.Lock()
@@ -288,7 +288,7 @@ func (f *Function) unserved(queue string) (n int) {
 	return n
 }
 
-// jobTypes is what the worker's heartbeat lists.
+// jobTypes returns the job types that the worker's heartbeat lists.
 func (f *Function) jobTypes() []jobevent.JobType {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 // Name is the function's name.
 const Name = "pull"
 
-// Config is what an operator may set, and what the host knows.
+// Config has the settings of an operator and of the host.
 type Config struct {
 	Slots       int           `envconfig:"PULL_SLOTS" default:"1000" desc:"attempts that the pull workers of one pull function may have at once"`
 	Grace       time.Duration `envconfig:"GRACE" default:"25s" desc:"how long pull workers may go on settling when the function stops"`
@@ -44,7 +44,7 @@ type Config struct {
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any { return []any{c, &c.Pull, &c.Callbacks, &c.Sealing} }
 
-// timing holds periods that are no settings; tests set others.
+// timing has periods that are not settings, for tests to change.
 type timing struct {
 	lease    time.Duration // without a beat: the attempt is lost
 	unasked  time.Duration // for a pull worker to ask again for an attempt that was claimed for another one
@@ -71,7 +71,7 @@ type Function struct {
 	keys    *webhook.CallbackKeys
 	metrics *metrics
 
-	stopping chan struct{} // closed: it hands out nothing more
+	stopping chan struct{} // closed: it hands out no further attempts
 
 	mu        sync.Mutex
 	claims    map[string]*list.List // open claims that have room, by job type, the oldest first
@@ -84,7 +84,7 @@ type Function struct {
 	announced int // slots for which the worker was last woken
 }
 
-// New makes an instance on the worker's database. Metrics go to registerer.
+// New returns an instance on the worker's database. Metrics go to registerer.
 func New(cfg Config, store *workerdb.Store, registerer prometheus.Registerer) (*Function, error) {
 	if cfg.Slots < 1 || cfg.Slots > 10_000 {
 		return nil, fmt.Errorf("PULL_SLOTS: %d is not within 1 and 10000", cfg.Slots)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are those beside the worker's own.
+// metrics has the metrics of pull in addition to the worker's.
 type metrics struct {
 	claims, handed, lost, refused prometheus.Counter
 	settled                       *prometheus.CounterVec

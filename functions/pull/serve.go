@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
-// maxBody is more than a gateway sends: results are a little longer when they are written again.
+// maxBody is more than a gateway receives: results are a little longer when they are encoded again.
 const maxBody = 2*apibody.MaxSettleBytes + 1<<20
 
 func (f *Function) handler() http.Handler {
@@ -25,7 +25,7 @@ func (f *Function) handler() http.Handler {
 	return mux
 }
 
-// fromGateway lets in who has the secret that gateways have.
+// fromGateway refuses clients without the gateways' secret.
 func (f *Function) fromGateway(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !pullwire.IsSecret(f.keys, r.Header.Get(pullwire.SecretHeader)) {
@@ -113,7 +113,7 @@ func (f *Function) waitFor(ctx context.Context, c *openClaim) {
 	}
 }
 
-// filled is how many attempts a claim has, a peek that is ready one, and for how many it keeps places.
+// filled returns how many attempts a claim has (a ready peek has one), and for how many it keeps places.
 func (f *Function) filled(c *openClaim) (got, kept int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lane is the rows of an outbox with an orderingKey, or those without.
+// lane has the rows of an outbox with an orderingKey, or those without.
 type lane struct {
 	ordered bool
 	passes  int           // at once
@@ -54,9 +54,9 @@ func (l *lane) tick(ctx context.Context, look func(context.Context, *lane) bool)
 	}
 }
 
-// from is the position at which a pass begins. Where order counts it is always the first: a transaction with an
-// earlier position may have committed after a later one of another key was taken, and then enqueued once more. To
-// begin behind what was taken would submit its second job before its first.
+// from returns the position at which a pass begins. In the lane with order it is always the first: a transaction with
+// an earlier position may commit after a later row of another key was taken, and then enqueue again. A pass that began
+// behind the taken rows would submit its second job before its first.
 func (l *lane) from(now time.Time) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *lane) from(now time.Time) int64 {
 	return l.behind
 }
 
-// looked takes that a look found rows up to a position.
+// looked records that a look found rows up to a position.
 func (l *lane) looked(from, last int64, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *lane) busy() {
 	put(l.active)
 }
 
-// foundNothing takes that a look found no row. Those before its beginning are looked at when the time has come.
+// foundNothing records that a look found no row. The rows before its beginning are visited later.
 func (l *lane) foundNothing(from int64, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *lane) swept(from int64, took time.Duration) {
 	}
 }
 
-// skip has the next passes begin behind a row, for a while; where order counts they do not.
+// skip makes the next passes begin behind a row for a while, except in the lane with order.
 func (l *lane) skip(position int64) {
 	if l.ordered {
 		l.again()
@@ -108,7 +108,7 @@ func (l *lane) skip(position int64) {
 	l.behind, l.sweepCost, l.sweepAt = position+1, quick, time.Now().Add(poll)
 }
 
-// again has the next pass begin at the first row: some have come back.
+// again makes the next pass begin at the first row, because rows were given back.
 func (l *lane) again() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,13 +38,13 @@ type Config struct {
 	APIKey        secret.Text  `envconfig:"GATEWAY_API_KEY" desc:"the API key with which jobs are submitted, with the role submit: its owner is the jobs' owner"`
 }
 
-// Function submits what it finds in outboxes.
+// Function submits the jobs of outboxes.
 type Function struct {
 	sources []*source
 	plain   []string
 }
 
-// New makes the function. It reaches for no database yet. An error begins with the setting that is wrong.
+// New returns the function. It does not connect to a database yet. An error begins with the setting's name.
 func New(ctx context.Context, cfg Config) (*Function, error) {
 	urls, err := cfg.databases()
 	if err != nil {
@@ -66,7 +66,7 @@ func New(ctx context.Context, cfg Config) (*Function, error) {
 	gateway := client.New(cfg.GatewayURL, cfg.APIKey.Reveal(), client.WithRetries(0), client.WithTimeout(submitMost),
 		client.WithTransport(trust.Transport(func(t *http.Transport) {
 			t.MaxIdleConnsPerHost = 100
-			t.DisableCompression = true // answers are short lists of ids that are known
+			t.DisableCompression = true // answers are short lists of known ids
 		})))
 	for i, url := range urls {
 		outbox, err := outboxdb.Open(ctx, url)
@@ -104,7 +104,7 @@ func (c *Config) databases() (urls []string, err error) {
 	return urls, nil
 }
 
-// Plain names the settings by which it talks in plain text.
+// Plain names the settings with which it sends plain text.
 func (f *Function) Plain() []string { return f.plain }
 
 // Close closes the connections to databases.
@@ -114,12 +114,12 @@ func (f *Function) Close() {
 	}
 }
 
-// Host is how the function is hosted. A database that is away does not make it unready: the others go on.
+// Host is how the function is hosted. An unavailable database does not make it unready: the other outboxes go on.
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{Name: Name, Run: f.Run, Silent: true}
 }
 
-// Run submits until ctx ends. What is under way then still has its time.
+// Run submits until ctx ends. A pass that is under way then may end within its time.
 func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range f.sources {

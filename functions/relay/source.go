@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	// plainPasses is how many passes over rows without an orderingKey one relay makes at once, each with a connection. A
-	// row that comes while one waits for the gateway need not wait for it. Of rows with a key there is one pass at a
-	// time.
+	// plainPasses is how many passes over rows without an orderingKey one relay makes at once, each with a connection: a
+	// new row need not wait for a pass that waits for the gateway. Rows with a key have one pass at a time.
 	plainPasses = 3
 	// soon and poll are when a lane looks again by itself: soon after it was busy, for rows whose transaction saw that
 	// and commits later, and then after twice as long each time, up to poll.
@@ -27,7 +26,7 @@ const (
 	poll = time.Second
 	// passMost is how long a pass may take, the gateway's answer included.
 	passMost = submitMost + 5*time.Second
-	// A pass that fails is made again after firstPause, and after twice as long each time, up to longestPause.
+	// A failed pass is repeated after firstPause, and after twice as long each time, up to longestPause.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 	// quick is a look from the first row on that may be made each time. A slower one meets dead rows that vacuum cannot
@@ -60,7 +59,7 @@ func newSource(outbox *outboxdb.Outbox, gateway *client.Client) *source {
 	}
 }
 
-// begin starts all that a source needs; it ends with ctx.
+// begin starts the goroutines of a source, which end with ctx.
 func (s *source) begin(ctx context.Context, all *errgroup.Group) {
 	wake := make(chan struct{}, 1)
 	all.Go(func() error { funchost.Listen(ctx, wake, s.outbox.Listen); return nil })
@@ -98,8 +97,8 @@ func (s *source) work(ctx context.Context, l *lane) {
 	}
 }
 
-// look reports whether a pass has anything to do. It costs one round trip, where a pass without rows has three or
-// four, so a relay that has nothing to do looks before it makes one.
+// look reports whether there is a row for a pass. It takes one round trip, and a pass without rows takes three or four:
+// so an idle relay looks before each pass.
 func (s *source) look(ctx context.Context, l *lane) bool {
 	ctx, cancel := context.WithTimeout(ctx, passMost)
 	defer cancel()
@@ -154,7 +153,7 @@ func (s *source) pass(ctx context.Context, l *lane) (more bool) {
 	return err != nil || taken.Rows >= outboxdb.ManyRows
 }
 
-// note draws the consequences of a pass for those that follow.
+// note applies the result of a pass to the next ones.
 func (s *source) note(ctx context.Context, taken outboxdb.Taken, err error, submitted bool) {
 	// A verdict that could not be written is the database's fault, and any other error after submit the gateway's.
 	atGateway := err != nil && submitted && !errors.Is(err, outboxdb.ErrDatabase)
@@ -208,7 +207,7 @@ func (s *source) rest(ctx context.Context) bool {
 	}
 }
 
-// count has the metrics say how the outbox does.
+// count updates the metrics of the outbox.
 func (s *source) count(ctx context.Context) {
 	for {
 		began := time.Now()

@@ -11,8 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
 )
 
-// submit hands rows to the gateway in one batch. What is wrong with single jobs stands in the verdict; the error is
-// about the gateway, or the batch as a whole, and then nothing is known of the rows that the verdict does not name.
+// submit submits rows to the gateway in one batch. The verdict has the errors of single jobs. The error concerns the
+// gateway or the whole batch: then the result of the rows that the verdict does not name is unknown.
 func (s *source) submit(ctx context.Context, rows []outboxdb.Row) (v outboxdb.Verdict, err error) {
 	var answer struct {
 		Results []struct {
@@ -65,18 +65,19 @@ func (s *source) divide(ctx context.Context, rows []outboxdb.Row, why *client.Er
 	return v, err
 }
 
-// isAboutTheBody: the head of a request names the submitter, its body the jobs.
+// isAboutTheBody reports whether an error is due to the jobs, which are in the body, and not to the submitter, which
+// the headers name.
 func isAboutTheBody(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
 		status == http.StatusUnprocessableEntity
 }
 
-// isForNow: the same job can be accepted later.
+// isForNow reports whether the same job may be accepted later.
 func isForNow(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 }
 
-// batch is the body for rows. Their payloads and options are JSON as PostgreSQL writes it.
+// batch returns the body for rows. Their payloads and options are JSON as PostgreSQL writes it.
 func batch(rows []outboxdb.Row) []byte {
 	size := 16
 	for i := range rows {

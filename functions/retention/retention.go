@@ -1,5 +1,4 @@
-// Package retention deletes the scheduler's jobs that ended long ago. Its events have the API forget
-// them too.
+// Package retention deletes the scheduler's jobs that ended long ago. Its events make the API delete them too.
 package retention
 
 import (
@@ -19,30 +18,30 @@ import (
 const Name = "retention"
 
 const (
-	// page is how many jobs one transaction looks at.
+	// page is how many jobs one transaction visits.
 	page = 1000
-	// share is which part of the time may go into it.
+	// share bounds the time of the walks: at most 1 / share of all time.
 	share = 10
-	// pauseMost bounds the pause after a page that took long: who stops does not wait for it.
+	// pauseMost bounds the pause after a page that took long.
 	pauseMost = 5 * time.Second
 	// rest is the time between two walks.
 	rest = time.Hour
 )
 
-// Function walks over the jobs in the order of their ids, which is that of their age. Where it is it keeps in memory
-// only: another walk finds what this one has left.
+// Function walks over the jobs in the order of their ids, which is that of their age. Its position is in memory only:
+// another walk finds the jobs that this one has left.
 type Function struct {
 	store *schedulerdb.Store
 	keep  schedulerdb.Retention
 
 	mu     sync.Mutex
-	after  uuid.UUID     // the walk has come so far
+	after  uuid.UUID     // the last id of the walk
 	pause  time.Duration // before the next page
 	begins time.Time     // the next walk
 	gone   int           // jobs in this walk
 }
 
-// New makes the function on the scheduler's database. An error begins with the setting's name.
+// New returns the function on the scheduler's database. An error begins with the setting's name.
 func New(keep schedulerdb.Retention, store *schedulerdb.Store) (*Function, error) {
 	if err := keep.Check(); err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Tick does one page of the walk, after the pause that the page before has earned: so a ping does as much as the
+// Tick handles one page of the walk, after the pause that follows the page before: so pings do as much as the
 // function's own clock. Between two walks it does nothing.
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	f.mu.Lock()

@@ -1,5 +1,5 @@
-// Package watchdog consumes the workers' heartbeats, and asks again about attempts that no worker lists. It settles
-// nothing: only the worker's database knows what became of an attempt.
+// Package watchdog consumes the workers' heartbeats, and asks about attempts that no worker lists. It settles no
+// attempt: only the workers' database decides an outcome.
 package watchdog
 
 import (
@@ -20,10 +20,10 @@ const Name = "watchdog"
 const (
 	// every is how often it looks for expired leases.
 	every = 2 * time.Second
-	// slowest is how often it does at least, if looking takes long: a transaction that stays open keeps the
-	// dead entries of an index, and counting walks over them.
+	// slowest is how often it looks at least if looking takes long: an open transaction keeps dead index entries, and
+	// counting scans them.
 	slowest = 10 * time.Second
-	// share is which part of the time may go into looking.
+	// share bounds the time of looking: at most 1 / share of all time.
 	share = 20
 )
 
@@ -32,12 +32,12 @@ type Function struct {
 	store *schedulerdb.Store
 
 	mu   sync.Mutex
-	last time.Time // of the last look; zero: none yet
+	last time.Time // when it looked last; zero: not yet
 
-	counted atomic.Pointer[telemetry.QueueFigures] // by the last look
+	counted atomic.Pointer[telemetry.QueueFigures] // at the last look
 }
 
-// New makes the function on the scheduler's database.
+// New returns the function on the scheduler's database.
 func New(store *schedulerdb.Store) *Function { return &Function{store: store} }
 
 // Host is how the function is hosted.

@@ -31,7 +31,7 @@ const (
 	CallbackProgress  CallbackStatus = "PROGRESS"
 )
 
-// Callback is the report of an outside system about an attempt that was handed to it.
+// Callback is the report of an outside system about an attempt that it continues.
 type Callback struct {
 	JobID   uuid.UUID
 	Attempt int

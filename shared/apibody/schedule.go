@@ -30,7 +30,7 @@ const (
 	MissedAll  = "all"
 )
 
-// Schedule is a job that is asked for again and again, with its defaults filled in.
+// Schedule is a job request that is repeated, with its defaults filled in.
 type Schedule struct {
 	Name     string // empty: the path has it
 	Cron     string
@@ -82,7 +82,7 @@ func (s *Schedule) Belong(owner string) error {
 	return nil
 }
 
-// Spec is when the schedule fires. The error is a sentence without a subject.
+// Spec returns when the schedule fires. The error is a sentence without a subject.
 func (s *Schedule) Spec(anchor time.Time) (cronspec.Spec, error) {
 	zone, err := cronspec.Zone(s.TimeZone)
 	if err != nil {
@@ -194,7 +194,7 @@ func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems
 // OfJob moves what is wrong with a schedule's job to where the job stands in the schedule.
 func OfJob(err error) error { return ofJob(err).Err("job request") }
 
-// ofJob is what is wrong with a schedule's job, by its path in the schedule.
+// ofJob returns an error in a schedule's job, by its path in the schedule.
 func ofJob(err error) strictjson.Problems {
 	var refused *apierror.Error
 	if err == nil || !errors.As(err, &refused) {

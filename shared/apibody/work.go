@@ -81,7 +81,7 @@ type WorkBeat struct {
 	Attempts []WorkAttempt `json:"attempts"`
 }
 
-// WorkAttempt is one of a WorkBeat.
+// WorkAttempt is an attempt of a WorkBeat.
 type WorkAttempt struct {
 	Token    string             `json:"token"`
 	Progress *jobevent.Progress `json:"progress,omitempty"` // nil: as before
@@ -155,7 +155,7 @@ func (r reader) workLine() (line WorkLine) {
 	return line
 }
 
-// WorkStatus is what became of an attempt by its pull worker.
+// WorkStatus is the status of a result.
 type WorkStatus string
 
 // The statuses of a WorkResult.
@@ -166,13 +166,13 @@ const (
 	WorkWaiting   WorkStatus = "WAITING"
 )
 
-// WorkSettle is what became of attempts.
+// WorkSettle has the results of attempts.
 type WorkSettle struct {
 	Worker  string       `json:"worker"`
 	Results []WorkResult `json:"results"`
 }
 
-// WorkResult is what became of one attempt.
+// WorkResult is the result of one attempt.
 type WorkResult struct {
 	Token  string     `json:"token"`
 	Status WorkStatus `json:"status"`

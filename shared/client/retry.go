@@ -22,7 +22,7 @@ const (
 	longestPause   = 5 * time.Second
 	patience       = 30 * time.Second // for which a limit is waited for, in all
 	maxLimited     = 10               // tries that a limit refuses
-	longestAsk     = time.Hour        // that is believed of a Retry-After
+	longestAsk     = time.Hour        // the longest Retry-After that is followed
 )
 
 // do sends a request, and sends it again where that may help.
@@ -97,7 +97,7 @@ func jitter(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// asked is how long a 502, 503 or 504 asks to wait.
+// asked returns how long a 502, 503 or 504 asks to wait.
 func asked(err error) time.Duration {
 	var refused *Error
 	if errors.As(err, &refused) {

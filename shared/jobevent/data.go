@@ -46,7 +46,7 @@ type Run struct {
 	OwnerID   string          `json:"ownerId,omitempty"`   // one of a scheduler of the release before has none
 }
 
-// Completed is the good end of an attempt.
+// Completed is the outcome of a completed attempt.
 type Completed struct {
 	JobID      uuid.UUID       `json:"jobId"`
 	Attempt    int             `json:"attempt"`
@@ -173,7 +173,7 @@ type Move struct {
 	Message    string     `json:"message,omitempty"`
 }
 
-// Error is the last thing that went wrong with a job.
+// Error is the last error of a job.
 type Error struct {
 	ErrorCode string `json:"errorCode"`
 	Message   string `json:"message"`
@@ -221,7 +221,7 @@ type RawStatus struct {
 	LastCommand *CommandResult  `json:"lastCommand,omitempty"`
 }
 
-// WithoutHistory is the rest of it.
+// WithoutHistory returns the status without its history.
 func (s *RawStatus) WithoutHistory() Status {
 	status := s.Status
 	status.LastCommand = s.LastCommand
@@ -256,7 +256,7 @@ type Command struct {
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
 }
 
-// Change is what else is to hold for a job that has not started. What is absent stays as it is.
+// Change has new values for a job that has not started. Absent ones stay as they are.
 type Change struct {
 	Queue         string              `json:"queue,omitempty"`
 	Payload       json.RawMessage     `json:"payload,omitempty"`
@@ -278,7 +278,7 @@ type ReportJob struct {
 // MaxReportJobs bounds one report.
 const MaxReportJobs = 1000
 
-// ControlKind is what a Control is about.
+// ControlKind is the kind of a Control's subject.
 type ControlKind string
 
 // The kinds of a Control.
@@ -311,7 +311,7 @@ type ControlApplied struct {
 	Version int64       `json:"version"`
 }
 
-// AttemptCancel asks whichever worker has it to end an attempt.
+// AttemptCancel asks the worker of an attempt to end it.
 type AttemptCancel struct {
 	JobID   uuid.UUID `json:"jobId"`
 	Attempt int       `json:"attempt"`
@@ -332,7 +332,7 @@ type AttemptLog struct {
 	Lines     []LogLine `json:"lines"`
 }
 
-// Heartbeat is one worker's word about itself.
+// Heartbeat is a worker's report of its slots and attempts.
 type Heartbeat struct {
 	WorkerID   string             `json:"workerId"`
 	Version    string             `json:"version"`
@@ -345,7 +345,7 @@ type Heartbeat struct {
 	Attempts   []HeldAttempt      `json:"attempts"`
 	Left       []HeldAttempt      `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
 	Part       int                `json:"part,omitempty"`     // above 0: it lists further attempts of the beat before it
-	Stopping   bool               `json:"stopping,omitempty"` // it takes nothing more
+	Stopping   bool               `json:"stopping,omitempty"` // it claims no further attempts
 }
 
 // JobType is a job type that a worker can run, with the JSON Schema of its payload where it has one.
@@ -362,7 +362,7 @@ type HeldAttempt struct {
 	Progress  *Progress  `json:"progress,omitempty"`
 }
 
-// Progress is how far a handler reports to have come.
+// Progress is the progress that a handler has reported.
 type Progress struct {
 	Percent int    `json:"percent"`
 	Message string `json:"message,omitempty"`

@@ -19,7 +19,7 @@ const (
 	extErrorOf = "joberrorcode" // absent: none
 )
 
-// End is how a job ended.
+// End is the end of a job.
 type End struct {
 	Status    string
 	At        time.Time
@@ -37,7 +37,7 @@ func SetEnd(it *Item, end End) {
 	}
 }
 
-// EndOf is how the job of a deleted event had ended; nil: the event does not have it. Its errors wrap ErrInvalid.
+// EndOf returns the end of the job of a deleted event; nil: the event does not have it. Its errors wrap ErrInvalid.
 func EndOf(e Item) (*End, error) {
 	end := End{Status: e.more[extEndedAs], ErrorCode: e.more[extErrorOf]}
 	if end.Status == "" {
@@ -67,7 +67,7 @@ func EndOf(e Item) (*End, error) {
 // ExtVersion is the version of the job that a deleted event is about, in decimal: the event has no data for it.
 const ExtVersion = "jobversion"
 
-// NewDeleted makes the event that from this version on nothing of a job can be seen. Its id is made from both.
+// NewDeleted returns the event that a job is deleted as of this version. Its id is made from both.
 func NewDeleted(m Meta, version int64) (Item, error) {
 	m.ID = DeletedID(m.JobID, version)
 	e, err := New(TypeDeleted, m, nil)
@@ -78,7 +78,7 @@ func NewDeleted(m Meta, version int64) (Item, error) {
 	return e, nil
 }
 
-// DeletedVersion is the version that a deleted event carries. Its errors wrap ErrInvalid.
+// DeletedVersion returns the version of a deleted event. Its errors wrap ErrInvalid.
 func DeletedVersion(e Item) (int64, error) {
 	if e.Type() != TypeDeleted {
 		return 0, fmt.Errorf("take event of type %q as %s: %w", e.Type(), TypeDeleted, ErrInvalid)

@@ -19,7 +19,7 @@ const (
 	ExtSignature     = "jwsig" // of the type, id, subject and data, by a key of EVENT_KEYS_FILE
 )
 
-// Extension is the text of an event's extension; empty when it has none of that name.
+// Extension returns the text of an event's extension; empty if the event has none of this name.
 func Extension(e event.Event, name string) string {
 	text, _ := extensionsOf(e)[name].(string)
 	return text
@@ -33,7 +33,7 @@ func extensionsOf(e event.Event) map[string]any {
 	return e.Extensions()
 }
 
-// TraceIDOf is the trace an event belongs to; zero when it names none.
+// TraceIDOf returns the id of the event's trace; zero if it names none.
 func TraceIDOf(e event.Event) uuid.UUID {
 	id, err := uuid.Parse(Extension(e, ExtCorrelationID))
 	if err != nil {
@@ -52,11 +52,11 @@ func SpanID(name string) [8]byte {
 	return id
 }
 
-// JobSpanID is the id of the span of the first event about a job. All that is later done about the job,
-// and whose origin is unknown, stands below it.
+// JobSpanID returns the id of the span of the first event about a job. It is the parent of later spans about the job
+// whose origin is unknown.
 func JobSpanID(jobID uuid.UUID) [8]byte { return [8]byte(jobID[8:]) } // random, and of a UUID never all zeros
 
-// TraceParent is the W3C form of a trace id, with the span id of a name. sampled means that the trace is kept.
+// TraceParent returns the W3C form of a trace id, with the span id of a name. sampled means that the trace is kept.
 func TraceParent(traceID uuid.UUID, spanOf string, sampled bool) string {
 	span := SpanID(spanOf)
 	text := make([]byte, 0, len("00-")+32+len("-")+16+len("-01"))

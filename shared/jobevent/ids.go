@@ -25,7 +25,7 @@ func CreatedID(jobID uuid.UUID) string { return jobID.String() + ".created" }
 // RunID names the one order to run an attempt.
 func RunID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".run" }
 
-// OutcomeID names what became of an attempt: kind is completed, failed, lost, interrupted …
+// OutcomeID returns the id of an attempt's outcome: kind is completed, failed, lost, interrupted …
 func OutcomeID(jobID uuid.UUID, attempt int, kind string) string {
 	return attemptID(jobID, attempt) + "." + kind
 }
@@ -66,7 +66,7 @@ func ControlID(kind ControlKind, name string, version int64) string {
 	return "control." + string(kind) + ":" + name + ".v" + strconv.FormatInt(version, 10)
 }
 
-// AttemptToken is what a handler may fence its own side effects with: <jobId>.<attempt>.
+// AttemptToken returns the token with which a handler can fence its own side effects: <jobId>.<attempt>.
 func AttemptToken(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) }
 
 func attemptID(jobID uuid.UUID, attempt int) string {

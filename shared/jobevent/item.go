@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Item is what functions publish and handle: one fact, as a rule about one job. It travels as an event of version 1, or
-// as one of the items of an event of version 2; those who make it and those who read it see no difference.
+// Item is what functions publish and handle: one fact, as a rule about one job. It is transported as an event of
+// version 1, or as one of the items of an event of version 2; publishers and handlers see no difference.
 type Item struct {
 	Err error // of a received item: why it cannot be read; it wraps ErrInvalid, and nothing else is set then
 
@@ -34,18 +34,18 @@ type Item struct {
 	number int          // its place there, from 0 on
 }
 
-// Meta is what an item has beside its data.
+// Meta has the attributes of an item.
 type Meta struct {
 	Function string    // that publishes it: source /jobweaver/<function>
 	ID       string    // the same for a repeated event
-	JobID    uuid.UUID // subject; zero for what is about no job
+	JobID    uuid.UUID // subject; zero for an item about no job
 	Key      string    // record key; empty: the job id
 	TraceID  uuid.UUID // correlationid and traceparent; zero: none
 	Queue    string    // run events only
 	Cause    string    // causationid; empty: the host of a function sets it where an event was handled
 }
 
-// New makes an item with data, or without any when data is nil.
+// New returns an item with data, or without if data is nil.
 func New(typ string, m Meta, data any) (Item, error) {
 	it := Item{
 		typ: typ, id: m.ID, source: sourcePrefix + m.Function, jobID: m.JobID, at: time.Now().UTC(),
@@ -65,10 +65,10 @@ func New(typ string, m Meta, data any) (Item, error) {
 
 const sourcePrefix = "/jobweaver/"
 
-// Type is the type of version 1, whatever the item travels as.
+// Type returns the event type of version 1, whatever version transports the item.
 func (it Item) Type() string { return it.typ }
 
-// ID is the same for a repeated item.
+// ID returns the id, which is the same for a repeated item.
 func (it Item) ID() string { return it.id }
 
 // Source is /jobweaver/<function>.
@@ -79,7 +79,7 @@ func (it Item) String() string { return it.typ + " " + it.id }
 // JobID is zero for an item that is about no job.
 func (it Item) JobID() uuid.UUID { return it.jobID }
 
-// Subject is the job's id as a text; empty: it is about no job.
+// Subject returns the job's id as text; empty: the item is about no job.
 func (it Item) Subject() string {
 	if it.jobID == uuid.Nil {
 		return it.subject
@@ -96,10 +96,10 @@ func (it Item) TraceID() uuid.UUID { return it.traceID }
 // TraceParent is the W3C form of where it came from; empty: it belongs to no trace.
 func (it Item) TraceParent() string { return it.traceParent }
 
-// Cause is the id of the item that was handled when it was made; empty: none was.
+// Cause returns the id of the handled item from which this one follows; empty: there was none.
 func (it Item) Cause() string { return it.cause }
 
-// Key is the record key; empty: there is none.
+// Key returns the record key; empty: there is none.
 func (it Item) Key() string {
 	if it.key == "" && it.jobID != uuid.Nil {
 		return it.jobID.String()
@@ -107,10 +107,10 @@ func (it Item) Key() string {
 	return it.key
 }
 
-// Queue is that of an order to run an attempt.
+// Queue returns the queue of a run order.
 func (it Item) Queue() string { return it.queue }
 
-// Data is the item's JSON; nil: it has none.
+// Data returns the item's JSON; nil: it has none.
 func (it Item) Data() []byte {
 	if it.data == nil && it.packed != nil {
 		return rawItem(*it.packed, it.number)
@@ -206,7 +206,7 @@ func (it Item) Shared() bool { return it.packed != nil }
 // Number is the place of a received item in its event, from 0 on.
 func (it Item) Number() int { return it.number }
 
-// Alone is the event in which it was received with nothing but this item, without a signature.
+// Alone returns the received event with only this item, without a signature.
 func (it Item) Alone() event.Event {
 	if it.packed == nil {
 		return it.Event()

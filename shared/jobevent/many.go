@@ -117,7 +117,7 @@ func pack(items []Item, runs map[packing]int) (events []event.Event, of [][]int)
 	return events, of
 }
 
-// packing is what the items of one event have in common.
+// packing has the common attributes of the items of one event.
 type packing struct{ typ, source, queue, key string }
 
 // packing is false for an item that has no place in an event of version 2.
@@ -155,7 +155,7 @@ func appendField(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
 	}
-	b, _ = jsontext.AppendQuote(append(b, name...), text) // what is no UTF-8 becomes U+FFFD
+	b, _ = jsontext.AppendQuote(append(b, name...), text) // invalid UTF-8 becomes U+FFFD
 	return append(b, ',')
 }
 
@@ -182,7 +182,8 @@ func (p *envelope) add(i int, item []byte) {
 	p.of, p.data = append(p.of, i), append(p.data, item...)
 }
 
-// event has the id of its first item and a hash of all ids: the same items make the same event.
+// event returns the event of the items. Its id has that of the first item and a hash of all ids: the same items give
+// the same event.
 func (p *envelope) event(items []Item) event.Event {
 	ids := sha256.New()
 	for _, i := range p.of {
@@ -292,7 +293,7 @@ func unpackApart[T any](e event.Event, dataOf func(*T, Kind) (uuid.UUID, any)) (
 	return items, nil
 }
 
-// itemAs is an item as the decoder reads it: its meta and its data side by side.
+// itemAs is an item as the decoder reads it: its attributes and its data side by side.
 type itemAs[T any] struct {
 	itemMeta
 	Data T `json:",embed"`
@@ -363,7 +364,7 @@ var (
 	errItemID  = errors.New("eventId is not that of an event")
 )
 
-// rawItems are the items of an event as they stand there.
+// rawItems returns the items of an event unchanged.
 func rawItems(e event.Event) ([]jsontext.Value, error) {
 	var data struct {
 		Items []jsontext.Value `json:"items"`
@@ -392,7 +393,7 @@ func isItemID(id string) bool {
 		!strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })
 }
 
-// traceOf is the trace id of a traceparent as a UUID; zero for a text that is none.
+// traceOf returns the trace id of a traceparent as a UUID; zero if the text is not one.
 func traceOf(traceparent string) uuid.UUID {
 	if len(traceparent) != len("00-")+32+len("-")+16+len("-01") || !strings.HasPrefix(traceparent, "00-") ||
 		traceparent[35] != '-' || traceparent[52] != '-' {

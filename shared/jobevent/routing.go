@@ -6,7 +6,7 @@ import "strconv"
 // puts the record where dispatch wanted it.
 var routingKeys = findRoutingKeys()
 
-// RoutingKey is a record key that lands on the given partition of a run-job topic.
+// RoutingKey returns a record key that Kafka maps to the given partition of a run-job topic.
 func RoutingKey(partition int32) string {
 	return routingKeys[uint32(partition)%RunPartitions]
 }
@@ -24,7 +24,7 @@ func findRoutingKeys() [RunPartitions]string {
 	return keys
 }
 
-// PartitionOf is where Kafka's default partitioner puts a key: murmur2, sign bit cleared, modulo.
+// PartitionOf returns the partition that Kafka's default partitioner gives a key: murmur2, sign bit cleared, modulo.
 func PartitionOf(key string, partitions int32) int32 {
 	return int32(murmur2([]byte(key))&0x7fffffff) % partitions
 }

@@ -16,7 +16,7 @@ func IsSealed(text string) bool { return strings.HasPrefix(text, SealedPrefix) }
 // sealedMore is by how many bytes the cipher makes a value longer: its key's name, a nonce and a tag.
 const sealedMore = 5 + 24 + 16
 
-// SealedSize is the length of a value of n bytes when it is sealed.
+// SealedSize returns the length of a sealed value of n bytes.
 func SealedSize(n int) int {
 	return len(SealedPrefix) + base64.RawURLEncoding.EncodedLen(n+sealedMore)
 }

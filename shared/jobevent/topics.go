@@ -37,7 +37,7 @@ const (
 	heartbeatRetention = time.Hour
 )
 
-// Topic is what has to be known to create one.
+// Topic has the settings of a topic.
 type Topic struct {
 	Name       string
 	Partitions int32
@@ -53,7 +53,7 @@ func RunTopic(queue string) string {
 	return TopicRun + "." + queue
 }
 
-// Topics is the one list of all topics, with a run-job topic for each queue.
+// Topics returns all topics, with a run-job topic for each queue.
 func Topics(queues []string) []Topic {
 	topics := []Topic{
 		{Name: TopicCreated, Partitions: 3, Retention: MaxRetention},

@@ -1,4 +1,4 @@
-// Package jobstate has the states of a job and its transitions: what an outcome or a command makes of a job. It needs
+// Package jobstate has the states of a job and its transitions: how outcomes and commands change a job. It needs
 // no database, so the model can check it.
 package jobstate
 

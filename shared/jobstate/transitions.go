@@ -2,7 +2,7 @@ package jobstate
 
 import "fmt"
 
-// Job has what decides the next state of a job.
+// Job has the values that decide the next state of a job.
 type Job struct {
 	Status          Status
 	Attempt         int // rises by one at each dispatch
@@ -28,7 +28,7 @@ const (
 	KindSnoozed     Kind = "snoozed"
 )
 
-// Outcome is what became of an attempt, as a worker or an outside system has reported it.
+// Outcome is the outcome of an attempt, as a worker or an outside system has reported it.
 type Outcome struct {
 	Attempt   int
 	Kind      Kind

@@ -12,14 +12,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// maxBatchBytes is about how much one batch weighs at most: some thousands of jobs, where an event has many.
+// maxBatchBytes bounds roughly the size of one batch: some thousands of jobs if an event has many.
 const maxBatchBytes = 2 << 20
 
-// BatchConsumer hands the records of all its partitions to one handler, one batch at a time: whatever
-// is there now, up to a maximum, in order within each partition. While what a batch has left to do is
-// finished, the next one is handled.
+// BatchConsumer passes the records of all its partitions to one handler, one batch at a time: all records that have
+// arrived, up to a maximum, in order within each partition. While one batch is finished, the next one is handled.
 type BatchConsumer struct {
-	// Grace is how long a handler may go on after Run's context has ended before its own does.
+	// Grace is how long a handler may go on after Run's context has ended before the handler's context ends.
 	Grace time.Duration
 
 	group *GroupConsumer
@@ -33,13 +32,13 @@ type BatchConsumer struct {
 	inFlight map[*Partition]int // batches that hold records of it
 }
 
-// BatchHandler takes a batch. When it returns an error the batch comes again after a while, without the
-// records of partitions that were lost since. Else the records are done once finish, which may be nil,
-// has returned nil; it is called while the next batch is handled, and those of all batches one after
-// another. Both may block for as long as they must. A finish that fails ends Run.
+// BatchHandler handles a batch. If it returns an error, the batch comes again after a while, without the records of
+// partitions that were lost since. Otherwise the records are done once finish, which may be nil, has returned nil.
+// finish is called while the next batch is handled, for one batch after another. Both may block for as long as they
+// must. A finish that fails ends Run.
 type BatchHandler func(ctx context.Context, batch []*sarama.ConsumerMessage) (finish func() error, err error)
 
-// handled is a batch on its way to being done.
+// handled is a batch that was handled and is not finished.
 type handled struct {
 	batch  []Records
 	finish func() error
@@ -60,12 +59,12 @@ func NewBatchConsumer(cfg Config, group string, topics []string, limit int) (*Ba
 	return b, nil
 }
 
-// Group is the membership beneath: Joined, Partitions and their lag.
+// Group returns the group membership, with Joined, Partitions and their lag.
 func (b *BatchConsumer) Group() *GroupConsumer { return b.group }
 
-// Run consumes until ctx ends; then it takes no more, waits for the batches in flight, marks, commits
-// and leaves the group. A rebalance waits for a batch in flight only where it holds records of a
-// partition that goes. It is called once.
+// Run consumes until ctx ends. Then it takes no more records, waits for the batches in flight, marks, commits and
+// leaves the group. A rebalance waits for a batch in flight only if the batch has records of a revoked partition. Run
+// must be called only once.
 func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,8 +99,8 @@ func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
 	}
 }
 
-// finishAll finishes what was handled, in order. After one that failed nothing is marked any more: a
-// mark means that everything before it is done too.
+// finishAll finishes handled batches, in order. After one that failed it marks no further ones: a mark means that all
+// records before it are done too.
 func (b *BatchConsumer) finishAll(stop func()) {
 	var failed error
 	for h := range b.finishing {
@@ -118,8 +117,8 @@ func (b *BatchConsumer) finishAll(stop func()) {
 	}
 }
 
-// deliver has the batch handled, again and again if need be, until it is on its way to being finished,
-// nothing of it is left to us, or ctx ends.
+// deliver calls the handler with the batch until it succeeds, no record of the batch belongs to this member any more,
+// or ctx ends.
 func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, handle BatchHandler) {
 	wait := retry.Backoff(retryAtLeast, retryAtMost)
 	for {
@@ -141,7 +140,7 @@ func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, hand
 	}
 }
 
-// take and again are one step with the note of what is in flight, so that waitFor misses nothing.
+// take and again also note which batch is in flight, under the same lock, so that waitFor misses none.
 func (b *BatchConsumer) take() []Records {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +149,7 @@ func (b *BatchConsumer) take() []Records {
 	return batch
 }
 
-// again keeps what is still ours of a batch that failed.
+// again keeps the records of a failed batch whose partitions this member still has.
 func (b *BatchConsumer) again(batch []Records) []Records {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -201,7 +200,7 @@ func flatten(batch []Records) []*sarama.ConsumerMessage {
 	return all
 }
 
-// graceful is a context that ends a while after ctx does.
+// graceful returns a context that ends a while after ctx.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

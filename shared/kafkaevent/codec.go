@@ -21,8 +21,8 @@ const typeHeader = "ce_type"
 
 var errTombstone = errors.New("record without a value")
 
-// Encode makes the record of an event: binary mode, keyed by its partitionkey, on the topic of its
-// type. An event without data becomes a tombstone of its key. Its errors wrap jobevent.ErrInvalid.
+// Encode returns the record of an event: in binary mode, keyed by its partitionkey, on the topic of its type. An event
+// without data becomes a tombstone of its key. Its errors wrap jobevent.ErrInvalid.
 func Encode(e event.Event) (*sarama.ProducerMessage, error) {
 	topic, err := jobevent.TopicOf(e)
 	if err != nil {
@@ -38,8 +38,8 @@ func Encode(e event.Event) (*sarama.ProducerMessage, error) {
 	return m, nil
 }
 
-// Consumed is a record that Encode has made as a consumer would get it, though from no partition: both that and its
-// offset are -1.
+// Consumed returns a record of Encode as a consumer would receive it, but without a partition: its partition and offset
+// are -1.
 func Consumed(m *sarama.ProducerMessage) *sarama.ConsumerMessage {
 	read := &sarama.ConsumerMessage{
 		Topic: m.Topic, Partition: -1, Offset: -1, Key: bytesOf(m.Key), Value: bytesOf(m.Value), Timestamp: m.Timestamp,
@@ -66,8 +66,8 @@ func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 	return *e, nil
 }
 
-// readPlain reads what functions write as the SDK does, in a third of its time: see docs/decisions.md. Anything else is
-// left to the SDK.
+// readPlain reads the events that functions write, in a third of the SDK's time: see docs/decisions.md. It leaves all
+// others to the SDK.
 func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
 	if len(m.Value) == 0 && EventType(m) != jobevent.TypeDeleted {
 		return event.Event{}, false
@@ -115,8 +115,8 @@ func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
 	return e, version == event.CloudEventsVersionV1 && ctx.ID != "" && ctx.Type != "" && ctx.Source.Path != ""
 }
 
-// locations are extensions by which the SDK notes where it read the event. Published again, the event would carry
-// them along.
+// locations are the extensions in which the SDK stores where it read an event. Without their removal a republished
+// event would have them.
 var locations = []string{"kafkaoffset", "kafkapartition", "kafkatopic"}
 
 func decodeBySDK(m *sarama.ConsumerMessage) (*event.Event, error) {
@@ -133,7 +133,7 @@ func decodeBySDK(m *sarama.ConsumerMessage) (*event.Event, error) {
 	return e, e.Validate()
 }
 
-// EventType is the event type of a binary record, read from its header alone. Empty when it has none.
+// EventType returns the event type of a binary record, read from its header only; empty if it has none.
 func EventType(m *sarama.ConsumerMessage) string {
 	for _, h := range m.Headers {
 		if strings.EqualFold(string(h.Key), typeHeader) {
@@ -143,7 +143,7 @@ func EventType(m *sarama.ConsumerMessage) string {
 	return ""
 }
 
-// bytesOf reads what is bytes already.
+// bytesOf returns the bytes of an encoder that has them already.
 func bytesOf(e sarama.Encoder) []byte {
 	if e == nil {
 		return nil

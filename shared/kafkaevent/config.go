@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// MessageLimit is what one record may weigh.
+// MessageLimit is the most bytes of one record.
 const MessageLimit = 2 << 20
 
 const (
@@ -54,7 +54,7 @@ type Config struct {
 	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"password of that user"`
 	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file with that password"`
 
-	// Keys are those with which the records must be signed that a function reads by itself; nil: all pass.
+	// Keys verify the signatures of records that a function reads by itself; nil: all are accepted.
 	Keys *eventkeys.Keys `ignored:"true"`
 
 	wire *tlsfiles.Client // of a Config that is in use; nil: not opened, or plain text
@@ -64,8 +64,7 @@ type Config struct {
 // The switch is the process's, so it is thrown once, before the first client.
 var withoutMetrics = sync.OnceFunc(func() { metrics.UseNilMetrics = true })
 
-// Sarama is the configuration that all clients share. Its balance strategy is stateful: ask anew for
-// each client.
+// Sarama returns the configuration of a client. Its balance strategy is stateful: call Sarama for each client.
 func (c Config) Sarama() (*sarama.Config, error) {
 	if len(c.addrs()) == 0 {
 		return nil, errors.New("KAFKA_BROKERS: no broker named")
@@ -83,7 +82,7 @@ func (c Config) Sarama() (*sarama.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, dialer{c.wire} // sarama's name for a dialer of one's own
+	s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, dialer{c.wire} // sarama's option for a custom dialer
 	if err := c.setSASL(s); err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (c Config) Sarama() (*sarama.Config, error) {
 	return s, nil
 }
 
-// addrs are the brokers without the blanks of "a:9092, b:9092".
+// addrs returns the brokers, without blanks as in "a:9092, b:9092".
 func (c Config) addrs() []string {
 	var addrs []string
 	for _, b := range c.Brokers {
@@ -134,10 +133,10 @@ func setConsumer(s *sarama.Config) {
 	group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyCooperativeSticky()}
 }
 
-// setProducer is for tests that make a producer of sarama's own; Producer sends by itself.
+// setProducer is for tests that use a producer of sarama; Producer does not.
 func setProducer(s *sarama.Config) {
 	s.Producer.RequiredAcks = sarama.WaitForAll
-	s.Producer.Partitioner = sarama.NewMurmur2Partitioner // as Java's, and so Knative's, producers choose
+	s.Producer.Partitioner = sarama.NewMurmur2Partitioner // like the producers of Java, and so of Knative
 	s.Producer.MaxMessageBytes = producerLimit
 	s.Producer.Return.Successes = true
 	s.Producer.Retry.Max = 5

@@ -8,15 +8,15 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// connection is one client of the brokers; the last one out closes it.
+// connection is one client of the brokers; its last user closes it.
 type connection struct {
 	client sarama.Client
 	users  sync.WaitGroup
 
 	mu      sync.Mutex
-	known   map[string]bool         // topics that were there
+	known   map[string]bool         // topics that exist
 	senders map[int32]*brokerSender // by broker
-	retired bool                    // nothing more is sent
+	retired bool                    // no further messages are sent
 }
 
 func openConnection(cfg Config, lines *lines) (*connection, error) {
@@ -68,7 +68,7 @@ func (c *connection) to(leader *sarama.Broker) *brokerSender {
 	return w
 }
 
-// retire fails all that still waits: a record must not be on its topic before an earlier one that failed.
+// retire fails all waiting messages: a record must not be on its topic before an earlier one that failed.
 func (c *connection) retire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package kafkaevent carries CloudEvents in and out of Kafka: a Producer, a BatchConsumer for
-// handlers that take batches, the GroupConsumer beneath it for a worker that keeps its own offsets,
-// a Tailer, and the creation of topics.
+// Package kafkaevent publishes CloudEvents to Kafka and consumes them: it has a Producer, a BatchConsumer for handlers
+// of batches, the GroupConsumer that it uses, for a worker with an offset tracker of its own, a Tailer, and the
+// creation of topics.
 //
-// Kafka is transport, never truth. Everything here outlives a broker that goes away, comes back, or
-// comes back empty: topics are created again, offsets of a topic that is not the same one any more
-// are forgotten.
+// Kafka only transports events; the databases have the state. Everything here survives a broker that becomes
+// unavailable, returns, or returns empty: topics are created again, and offsets of a topic that was replaced are
+// dropped.
 package kafkaevent

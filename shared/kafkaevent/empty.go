@@ -15,11 +15,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
-// groupsOf is how the names of our consumer groups begin.
+// groupsOf is the prefix of the names of JobWeaver's consumer groups.
 const groupsOf = "jobweaver-"
 
-// EmptyTopics deletes the topics, and those of further queues, with the offsets of their groups, and creates them
-// anew. It refuses while a function reads: what that publishes would come onto the new ones.
+// EmptyTopics deletes the topics, and those of further queues, with the offsets of their groups, and creates them anew.
+// It refuses while a function consumes: the function would publish to the new topics.
 func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
 	err := bounded(ctx, func() error {
 		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
@@ -46,7 +46,7 @@ func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error
 	return CreateTopics(ctx, cfg, topics)
 }
 
-// forgetGroups deletes our groups, unless one of them has members.
+// forgetGroups deletes JobWeaver's groups, unless one of them has members.
 func forgetGroups(admin sarama.ClusterAdmin) error {
 	groups, err := admin.ListConsumerGroups()
 	if err != nil {

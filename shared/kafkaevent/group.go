@@ -16,21 +16,22 @@ import (
 )
 
 const (
-	// What a consumer holds fetched but not taken. A fetch under way comes on top (Fetch.MaxBytes).
+	// The bounds of the records that a consumer has fetched and not returned yet. A fetch under way comes on top
+	// (Fetch.MaxBytes).
 	maxPendingRecords = 10_000
 	maxPendingBytes   = 16 << 20
 
-	// leaveTimeout is how long Run may take after its context has ended: a rebalance may stall on
-	// another member, a broker may be away.
+	// leaveTimeout is how long Run may take after its context has ended: a rebalance may wait for another member, and a
+	// broker may be unavailable.
 	leaveTimeout = 5 * time.Second
 
 	retryAtLeast = 200 * time.Millisecond
 	retryAtMost  = 2 * time.Second
 )
 
-// GroupConsumer holds partitions of its topics as a member of a consumer group. Its user takes records
-// when there is room for them (Take), marks what is done (Partition.Mark), and has functions that are
-// called as partitions come and go (Hooks). Marks are committed a moment later and when a partition goes.
+// GroupConsumer holds partitions of its topics as a member of a consumer group. Its user takes records when there is
+// room for them (Take), marks done ones (Partition.Mark), and has functions that are called when partitions are
+// assigned and revoked (Hooks). Marks are committed a moment later, and when a partition is revoked.
 //
 //	for {
 //		got := c.Take(room, bytes)
@@ -44,9 +45,9 @@ const (
 //		…
 //	}
 //
-// Records that are not taken stay in Kafka beyond a bounded number. Heartbeats go on whatever the
-// user does. To drain: stop taking, finish, mark, and only then end Run's context; it commits and
-// leaves the group within some seconds.
+// Except for a bounded number, records that are not taken stay in Kafka. Heartbeats go on whatever the user does. To
+// drain: stop taking, finish, mark, and only then end Run's context; it commits and leaves the group within some
+// seconds.
 type GroupConsumer struct {
 	Watch Watch // set before Run
 
@@ -68,20 +69,19 @@ type GroupConsumer struct {
 	trouble telemetry.Trouble
 }
 
-// Watch has functions for metrics; those that are nil are not called.
+// Watch has functions for metrics; nil ones are not called.
 type Watch struct {
 	Committed    func(took time.Duration)
 	Disconnected func()
 }
 
-// Hooks are called as partitions come and go. Those of one partition are called one after another,
-// those of different partitions at the same time.
+// Hooks are called when partitions are assigned and revoked: one after another for the same partition, concurrently for
+// different ones.
 type Hooks struct {
 	// Assigned is called before a partition's first record can be taken.
 	Assigned func(*Partition)
-	// Revoked is called when nothing more of a partition can be taken; what is marked when it
-	// returns is committed. Other members wait for it, at most a minute, after which this member
-	// loses all its partitions.
+	// Revoked is called when no further record of a partition can be taken. Marks made before it returns are committed.
+	// Other members wait for it at most a minute, after which this member loses all its partitions.
 	Revoked func(*Partition)
 }
 
@@ -100,8 +100,8 @@ func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer
 	}, nil
 }
 
-// Run keeps the membership until ctx ends, then commits and leaves. It connects and creates missing
-// topics as often as it takes; a call that fails is logged and made again.
+// Run keeps the membership until ctx ends, then commits and leaves. It reconnects and creates missing topics as often
+// as needed; a failed call is logged and repeated.
 func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
 	wait := retry.Backoff(retryAtLeast, retryAtMost)
 	for ctx.Err() == nil {
@@ -161,7 +161,7 @@ func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {
 			return err
 		}
 		if time.Since(began) < retryAtMost {
-			retry.Pause(ctx, retryAtLeast) // what ended it so soon may do so again
+			retry.Pause(ctx, retryAtLeast) // the next session may end as soon, for the same reason
 		}
 	}
 	return nil
@@ -195,8 +195,8 @@ func (c *GroupConsumer) session(
 // Ready is signalled when there may be something to take.
 func (c *GroupConsumer) Ready() <-chan struct{} { return c.ready }
 
-// Take gives what has arrived, up to limit records and about maxBytes, without waiting. Partitions
-// take turns at being first.
+// Take returns the records that have arrived, up to limit and about maxBytes, without waiting. Partitions take turns at
+// being first.
 func (c *GroupConsumer) Take(limit, maxBytes int) []Records {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,14 +229,14 @@ func (c *GroupConsumer) Joined() bool {
 	return c.joined
 }
 
-// Partitions are the partitions held now.
+// Partitions returns the partitions that this member has now.
 func (c *GroupConsumer) Partitions() []*Partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.parts)
 }
 
-// Figures are the partitions held now, with the lag of each.
+// Figures returns the partitions that this member has now, with the lag of each.
 func (c *GroupConsumer) Figures() []telemetry.Partition {
 	parts := c.Partitions()
 	figures := make([]telemetry.Partition, len(parts))
@@ -246,7 +246,7 @@ func (c *GroupConsumer) Figures() []telemetry.Partition {
 	return figures
 }
 
-// commit commits what is marked.
+// commit commits the marks.
 func (c *GroupConsumer) commit(s sarama.ConsumerGroupSession) {
 	began := time.Now()
 	s.Commit()
@@ -255,7 +255,7 @@ func (c *GroupConsumer) commit(s sarama.ConsumerGroupSession) {
 	}
 }
 
-// held keeps what is of partitions that are still held.
+// held returns the records of partitions that this member still has.
 func (c *GroupConsumer) held(batch []Records) []Records {
 	c.mu.Lock()
 	defer c.mu.Unlock()

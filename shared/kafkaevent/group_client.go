@@ -52,7 +52,7 @@ func openClient(cfg Config, change func(*sarama.Config)) (sarama.Client, error) 
 	return client, nil
 }
 
-// unreached adds what may be behind a broker that only hangs up, as some do at a wrong password.
+// unreached adds the possible cause if a broker only closes the connection, as some do after a wrong password.
 func (c Config) unreached(err error) error {
 	at := strings.Join(c.addrs(), ",")
 	switch {
@@ -80,8 +80,8 @@ func (c *groupClient) close() {
 	_ = c.coordination.Close()
 }
 
-// lines are a client's connections. To cut them is the only way out of a call that sarama makes
-// without a context; its own Close waits for that call.
+// lines has a client's connections. Closing them is the only way to end a call that sarama makes without a context:
+// sarama's Close waits for that call.
 type lines struct {
 	dialer dialer
 
@@ -127,7 +127,7 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
-// cut ends all calls under way and all to come.
+// cut ends all calls, those under way and later ones.
 func (l *lines) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 // the next member, which finds them done. Apache Kafka writes each commit into a log.
 const commitInterval = time.Second
 
-// groupHandler is what sarama calls during one session. On a cooperative rebalance the session's
-// context is not done and Setup does not run again: a claim whose Messages() closes is the only sign.
+// groupHandler has the methods that sarama calls during one session. On a cooperative rebalance the session's context
+// does not end and Setup does not run again: only the closed Messages() of a claim shows it.
 type groupHandler struct {
 	consumer *GroupConsumer
 	hooks    Hooks
-	marked   chan struct{} // something to commit
+	marked   chan struct{} // there are marks to commit
 	done     chan struct{}
 	commits  sync.WaitGroup
 }
@@ -38,8 +38,8 @@ func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
 	return nil
 }
 
-// ConsumeClaim holds one partition until it is revoked or the session ends. It always reads what
-// sarama has, or it would not see Messages() close; fetching is paused instead.
+// ConsumeClaim has one partition until it is revoked or the session ends. It always reads the messages of sarama, or it
+// would not notice that Messages() is closed; instead, it pauses fetching.
 func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	p := h.consumer.open(h, s, claim)
 	if h.hooks.Assigned != nil {
@@ -51,7 +51,7 @@ func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.
 		h.hooks.Revoked(p)
 	}
 	h.consumer.bury(p)
-	h.consumer.commit(s) // nothing else does when a partition goes
+	h.consumer.commit(s) // no other code does so when a partition is revoked
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (h *groupHandler) feed(s sarama.ConsumerGroupSession, p *Partition) {
 	}
 }
 
-// drain adds what is there now, so that one lock serves many records.
+// drain adds all records that have arrived under one lock.
 func drain(batch []*sarama.ConsumerMessage, from <-chan *sarama.ConsumerMessage) []*sarama.ConsumerMessage {
 	for len(batch) < 256 {
 		select {
@@ -138,7 +138,7 @@ func (c *GroupConsumer) open(
 	return p
 }
 
-// close drops what was not taken; the next member that holds the partition gets it.
+// close drops the records that were not taken; the partition's next member receives them.
 func (c *GroupConsumer) close(p *Partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *GroupConsumer) close(p *Partition) {
 	c.resumeFetching()
 }
 
-// bury makes late marks do nothing: the partition may come back within the session, at another place.
+// bury makes late marks ineffective: the partition may be assigned again within the session, at another offset.
 func (c *GroupConsumer) bury(p *Partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +171,8 @@ func (c *GroupConsumer) put(p *Partition, batch []*sarama.ConsumerMessage) {
 	signal(c.ready)
 }
 
-// pauseFetching stops fetching when enough is pending: of all partitions, for a full one alone would
-// be fetched again only when the long poll for the others, which may be empty, has ended.
+// pauseFetching stops fetching from all partitions when enough records are pending. If it paused only a full partition,
+// that would be fetched again only when the long poll for the others, which may be empty, has ended.
 func (c *GroupConsumer) pauseFetching() {
 	full := c.pending.records >= maxPendingRecords || c.pending.bytes >= maxPendingBytes
 	if full && !c.paused && c.current != nil {
@@ -181,7 +181,7 @@ func (c *GroupConsumer) pauseFetching() {
 	}
 }
 
-// resumeFetching goes on once half of what was pending is taken.
+// resumeFetching continues fetching once half of the pending records are taken.
 func (c *GroupConsumer) resumeFetching() {
 	enough := c.pending.records > maxPendingRecords/2 || c.pending.bytes > maxPendingBytes/2
 	if !enough && c.paused && c.current != nil {

@@ -25,7 +25,7 @@ type Keeping struct {
 // Forever stands for no limit.
 const Forever = time.Duration(math.MaxInt64)
 
-// Gone is the age at which a record has been deleted, or Forever.
+// Gone returns the age by which a record has been deleted, or Forever.
 func (k Keeping) Gone() time.Duration {
 	if !strings.Contains(k.Policy, "delete") || k.Retention > Forever-jobevent.BrokerLooks-k.Segment {
 		return Forever
@@ -36,7 +36,7 @@ func (k Keeping) Gone() time.Duration {
 // Keepings asks the brokers once how long they keep the records of topics. It needs the right DescribeConfigs on them.
 func Keepings(ctx context.Context, cfg Config, topics []string) (keepings []Keeping, err error) {
 	err = bounded(ctx, func() error {
-		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true }) // it knows no broker otherwise
+		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true }) // otherwise it has no brokers
 		if err != nil {
 			return err
 		}

@@ -14,13 +14,13 @@ import (
 
 // Lag is how many records of a topic a function has not yet committed.
 type Lag struct {
-	Function string // the consumer group without the prefix of all our groups
+	Function string // the name of the consumer group without the common prefix
 	Topic    string
-	Records  int64 // of a compacted topic at most so many: compaction leaves gaps between offsets
+	Records  int64 // of a compacted topic an upper bound: compaction leaves gaps between offsets
 	Members  int   // of the group, whatever topics they are assigned
 }
 
-// Lags reads the lag of our consumer groups. It connects at the first read, and anew after an error.
+// Lags reads the lag of JobWeaver's consumer groups. It connects with the first read, and again after an error.
 type Lags struct {
 	cfg Config
 
@@ -114,7 +114,7 @@ func (l *Lags) read() ([]Lag, error) {
 	return lags, nil
 }
 
-// groupOffsets is how far a group has committed, by topic and partition.
+// groupOffsets has the committed offsets of a group, by topic and partition.
 type groupOffsets struct {
 	name      string
 	members   int
@@ -158,7 +158,7 @@ func readGroups(admin sarama.ClusterAdmin) ([]groupOffsets, error) {
 	return groups, nil
 }
 
-// subscribed is the topics that members read, of which nothing may be committed yet.
+// subscribed returns the topics that members consume, also without committed offsets.
 func subscribed(group *sarama.GroupDescription) map[string]map[int32]int64 {
 	topics := map[string]map[int32]int64{}
 	for _, member := range group.Members {
@@ -173,7 +173,7 @@ func subscribed(group *sarama.GroupDescription) map[string]map[int32]int64 {
 	return topics
 }
 
-// ends are the first offset and the one after the last of each partition of the groups' topics.
+// ends returns the first offset and the one after the last of each partition of the groups' topics.
 func ends(admin sarama.ClusterAdmin, groups []groupOffsets) (oldest, newest map[string]map[int32]int64, err error) {
 	seen := map[string]bool{}
 	for _, group := range groups {
@@ -199,7 +199,7 @@ func ends(admin sarama.ClusterAdmin, groups []groupOffsets) (oldest, newest map[
 	return oldest, newest, err
 }
 
-// offsets leaves out topics that are gone, and partitions without a leader.
+// offsets leaves out deleted topics, and partitions without a leader.
 func offsets(admin sarama.ClusterAdmin, topics []*sarama.TopicMetadata, at int64) (map[string]map[int32]int64, error) {
 	ask, found := map[string]map[int32]int64{}, map[string]map[int32]int64{}
 	for _, topic := range topics {

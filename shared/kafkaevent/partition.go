@@ -6,8 +6,8 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Partition is one partition for as long as this member holds it. The same partition, lost and
-// assigned again, is another Partition.
+// Partition is a partition while this member has it. The same partition, revoked and assigned again, is another
+// Partition.
 type Partition struct {
 	Topic string
 	ID    int32
@@ -20,26 +20,25 @@ type Partition struct {
 	// Guarded by the consumer's mutex.
 	pending []*sarama.ConsumerMessage // fetched, not yet taken
 	bytes   int
-	dead    bool // given up, or its topic is another one now: marks mean nothing
+	dead    bool // revoked, or its topic was replaced: marks have no effect
 }
 
-// Mark notes that all records below next are done (next = offset + 1 of the last of them). It is
-// committed soon, at the latest when the partition is given up. A mark of a lost partition does
-// nothing.
+// Mark notes that all records below next are done (next = offset + 1 of the last of them). The mark is committed soon,
+// at the latest when the partition is revoked. A mark of a lost partition has no effect.
 func (p *Partition) Mark(next int64) { p.mark(next) }
 
-// Lag is how many offsets lie between what is marked and the partition's end.
+// Lag returns how many offsets lie between the mark and the end of the partition.
 func (p *Partition) Lag() int64 {
 	return max(p.claim.HighWaterMarkOffset()-p.marked.Load(), 0)
 }
 
-// Records is what Take gives of one partition, in order.
+// Records has the records of one partition that Take returned, in order.
 type Records struct {
 	Partition *Partition
 	Messages  []*sarama.ConsumerMessage
 }
 
-// take gives up to n records and about maxBytes, and always one if there is one.
+// take returns up to n records and about maxBytes, but at least one if there is one.
 func (p *Partition) take(n, maxBytes int) (taken []*sarama.ConsumerMessage, bytes int) {
 	i := 0
 	for i < len(p.pending) && i < n && (i == 0 || bytes < maxBytes) {
@@ -54,7 +53,7 @@ func (p *Partition) take(n, maxBytes int) (taken []*sarama.ConsumerMessage, byte
 	return taken, bytes
 }
 
-// weight is about what a record takes in memory.
+// weight returns about how many bytes of memory a record takes.
 func weight(m *sarama.ConsumerMessage) int {
 	const frame = 256
 	n := frame + len(m.Key) + len(m.Value)

@@ -24,8 +24,8 @@ const (
 	publishPause     = 50 * time.Millisecond // before the second try; then twice as long each time
 	publishPauseMost = 1600 * time.Millisecond
 	recordVersion    = 2 // of Kafka's record format, to know a record's size
-	// maxPublishing bounds what hangs in sarama while a broker does not answer: further callers wait
-	// for a place as long as their context allows.
+	// maxPublishing bounds the calls that hang in sarama while a broker does not answer: further callers wait as long as
+	// their context allows.
 	maxPublishing = 64
 )
 
@@ -55,11 +55,10 @@ func NewProducer(cfg Config) (*Producer, error) {
 	return &Producer{cfg: cfg, places: make(chan struct{}, maxPublishing), lines: newLines(cfg)}, nil
 }
 
-// Publish returns nil once the broker has acknowledged every event. After an error any of them may
-// or may not be there; publish them again. Events with one key on one topic keep their order, others
-// may overtake each other: who needs one topic's event to be there first calls Publish twice. It
-// returns when ctx ends, or after half a minute, whatever the broker does. An error wraps
-// jobevent.ErrInvalid when an event can never be published.
+// Publish returns nil once the broker has acknowledged every event. After an error any of them may or may not have been
+// published; publish them again. Events with one key on one topic keep their order, others may overtake each other: to
+// publish an event of one topic before one of another, call Publish twice. It returns when ctx ends, or after half a
+// minute, whatever the broker does. An error wraps jobevent.ErrInvalid if an event can never be published.
 func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -79,7 +78,7 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	return p.publish(ctx, messages)
 }
 
-// PublishRecord publishes one record as it is, with its timestamp if it has one. The errors are those of Publish.
+// PublishRecord publishes one record unchanged, with its timestamp if it has one. Its errors are those of Publish.
 func (p *Producer) PublishRecord(ctx context.Context, m *sarama.ProducerMessage) error {
 	if size := m.ByteSize(recordVersion); size > producerLimit {
 		return fmt.Errorf("publish a record of %d bytes to %s: %w: %w",
@@ -107,7 +106,7 @@ func (p *Producer) publish(ctx context.Context, messages []*sarama.ProducerMessa
 	return nil
 }
 
-// send sends, and sends what failed again where another try can help.
+// send sends messages, and retries those that failed if another try can help.
 func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage) error {
 	limit, began, wait := producerLimit, time.Now(), retry.Backoff(publishPause, publishPauseMost)
 	for {
@@ -128,7 +127,7 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 	}
 }
 
-// try returns what failed, and why.
+// try returns the messages that failed, and the reason.
 func (p *Producer) try(
 	ctx context.Context, messages []*sarama.ProducerMessage, limit int,
 ) ([]*sarama.ProducerMessage, error) {
@@ -155,7 +154,7 @@ func sizeOf(messages []*sarama.ProducerMessage) (bytes int) {
 	return bytes
 }
 
-// connect gives the current connection, to be let go with users.Done.
+// connect returns the current connection; the caller releases it with users.Done.
 func (p *Producer) connect(ctx context.Context) (*connection, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +191,7 @@ func (p *Producer) drop(conn *connection) {
 	p.closing.Go(conn.close)
 }
 
-// Close waits for what is being published, for some seconds.
+// Close waits some seconds for publications that are under way.
 func (p *Producer) Close() {
 	defer time.AfterFunc(leaveTimeout, p.lines.cut).Stop()
 	p.mu.Lock()
@@ -205,8 +204,8 @@ func (p *Producer) Close() {
 	p.closing.Wait()
 }
 
-// curable reports whether another connection, or some time, may be all that is missing. Every network error is, for
-// the connection may be the broker's old one.
+// curable reports whether another connection, or some time, may help. It does after every network error: the connection
+// may lead to an earlier instance of the broker.
 func curable(err error) bool {
 	var refused sarama.KError
 	var unwritable sarama.PacketEncodingError
@@ -215,13 +214,13 @@ func curable(err error) bool {
 	}
 	return !errors.As(err, &refused) || slices.ContainsFunc([]error{
 		sarama.ErrUnknownTopicOrPartition,
-		sarama.ErrLeaderNotAvailable, // so it looks while a topic is created again
+		sarama.ErrLeaderNotAvailable, // the error while a topic is created again
 		sarama.ErrNotLeaderForPartition,
 		sarama.ErrReplicaNotAvailable,
 		sarama.ErrBrokerNotAvailable,
 		sarama.ErrNotController,
 		sarama.ErrNetworkException,
-		sarama.ErrInvalidMessage, // damaged on its way
+		sarama.ErrInvalidMessage, // damaged in transit
 		sarama.ErrKafkaStorageError,
 		sarama.ErrRequestTimedOut,
 		sarama.ErrNotEnoughReplicas,

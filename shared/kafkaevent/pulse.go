@@ -9,8 +9,8 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Pulse asks whether a broker answers, over a connection of its own that it keeps: that one accepts a connection proves
-// little, for a frozen process the kernel does it.
+// Pulse checks whether a broker answers, over a connection of its own that it keeps. An accepted connection proves
+// little: the kernel accepts connections for a frozen process.
 type Pulse struct {
 	cfg Config
 
@@ -31,7 +31,7 @@ func NewPulse(cfg Config) (*Pulse, error) {
 	return &Pulse{cfg: cfg}, nil
 }
 
-// Answers asks once, as a Pulse does.
+// Answers checks once, as a Pulse does.
 func Answers(ctx context.Context, cfg Config) error {
 	p, err := NewPulse(cfg)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *Pulse) askOne(ctx context.Context, addr string) error {
 			return err
 		}
 	}
-	defer context.AfterFunc(ctx, p.lines.cut)() // or sarama waits for its own, longer timeouts
+	defer context.AfterFunc(ctx, p.lines.cut)() // otherwise sarama waits for its own, longer timeouts
 	if _, err := p.heart.ApiVersions(&sarama.ApiVersionsRequest{}); err != nil {
 		return p.cfg.unreached(err)
 	}

@@ -55,7 +55,7 @@ func (c Config) saslPassword() (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// scramClient is one conversation, in the form in which sarama wants it.
+// scramClient is one SCRAM conversation. It implements sarama's interface.
 type scramClient struct {
 	hash scram.HashGeneratorFcn
 	*scram.ClientConversation

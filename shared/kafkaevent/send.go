@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Sarama's own producers lead every message through some seven channels, which costs more than all that is done with
-// it. Here a batch of messages stays one: it is split by partition, and each broker gets what there is for it in one
-// request. One request a broker is on its way at a time, so that what comes later is there later; and once something
-// has failed, what waits on the connection fails too.
+// Sarama's own producers pass every message through some seven channels, which costs more than the rest of sending it.
+// Here a batch of messages stays together: it is split by partition, and each broker receives its part in one request.
+// One request at a time is under way to each broker, which keeps the order. Once a request has failed, the messages
+// that wait on the connection fail too.
 
 const (
 	produceVersion = 8 // of the request: Kafka 2.4 and later
@@ -26,7 +26,7 @@ const (
 
 var (
 	errRetired = errors.New("the connection has failed with something else")
-	// errCrowded: a batch is too large for its topic, which was not made by JobWeaver, and not for one of its messages.
+	// errCrowded: a batch is too large for its topic, which JobWeaver did not create, although none of its messages is.
 	errCrowded = errors.New("a batch is too large for its topic")
 )
 
@@ -36,7 +36,7 @@ type topicPartition struct {
 	id    int32
 }
 
-// chunk is what one call sends to one partition in one batch of records.
+// chunk has the messages that one call sends to one partition in one batch of records.
 type chunk struct {
 	topicPartition
 	messages []*sarama.ProducerMessage
@@ -51,9 +51,9 @@ func (p *chunk) answer(err error) {
 	p.answered.Done()
 }
 
-// send returns the messages that the broker has not acknowledged, in their order, and why. No batch is
-// larger than limit, unless one message is. Nothing more is sent once ctx has ended: the caller may be about to send
-// what comes after it.
+// send returns the messages that the broker has not acknowledged, in their order, and why. No batch is larger than
+// limit, unless one message is. It sends no further message once ctx has ended: the caller may be about to send later
+// messages.
 func (c *connection) send(
 	ctx context.Context, messages []*sarama.ProducerMessage, limit int,
 ) (failed []*sarama.ProducerMessage, err error) {
@@ -72,8 +72,8 @@ func (c *connection) send(
 	return nil, nil
 }
 
-// sendFirst sends the first chunk for each partition. The next ones have to wait for its answer, for they must not be
-// there without it.
+// sendFirst sends the first chunk for each partition. The next chunks wait for its answer: they must not be stored
+// without it.
 func (c *connection) sendFirst(chunks []*chunk) (rest []*chunk, err error) {
 	var answered sync.WaitGroup
 	first, loads := map[topicPartition]*chunk{}, map[*brokerSender][]*chunk{}
@@ -106,7 +106,7 @@ func (c *connection) sendFirst(chunks []*chunk) (rest []*chunk, err error) {
 	return rest, errors.Join(causes...)
 }
 
-// undelivered are the messages of chunks that were not sent, or failed.
+// undelivered returns the messages of chunks that were not sent or failed.
 func undelivered(chunks []*chunk, messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage) {
 	there := map[*sarama.ProducerMessage]bool{}
 	for _, p := range chunks {
@@ -122,7 +122,7 @@ func undelivered(chunks []*chunk, messages []*sarama.ProducerMessage) (failed []
 	return failed
 }
 
-// pack splits messages by partition, and where they are more than a batch may weigh.
+// pack splits messages by partition, and at the limit of a batch's size.
 func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*chunk, error) {
 	var chunks []*chunk
 	known, open := map[string]int32{}, map[topicPartition]*chunk{}
@@ -161,7 +161,7 @@ func (c *connection) partitions(topic string) (int32, error) {
 	return int32(len(all)), err
 }
 
-// brokerSender sends to one broker. While a request is under way, the next chunks wait, and go together.
+// brokerSender sends to one broker. While a request is under way, the next chunks wait, and are then sent together.
 type brokerSender struct {
 	c      *connection
 	leader *sarama.Broker
@@ -181,7 +181,7 @@ func (w *brokerSender) take(chunks []*chunk) {
 	}
 }
 
-// run sends until nothing waits.
+// run sends until no chunk waits.
 func (w *brokerSender) run() {
 	for {
 		batches := w.load()
@@ -192,8 +192,8 @@ func (w *brokerSender) run() {
 	}
 }
 
-// load takes what fits into one request, which has one batch a partition: chunks for the same one go into the same
-// batch, or in their order into the next requests.
+// load takes the chunks that fit into one request, which has one batch for each partition: chunks for the same
+// partition go into the same batch, or in their order into the next requests.
 func (w *brokerSender) load() map[topicPartition][]*chunk {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -268,7 +268,7 @@ func (w *brokerSender) call(request *sarama.ProduceRequest) (answer *sarama.Prod
 		err = sent
 	}
 	if err != nil {
-		_ = w.leader.Close() // what is half written or half read would be taken for the next one's
+		_ = w.leader.Close() // half of a request or answer could be read as part of the next one
 	}
 	return answer, err
 }
@@ -289,13 +289,13 @@ func verdict(block *sarama.ProduceResponseBlock, chunks []*chunk) error {
 	}
 }
 
-// isTooLarge: the broker would take something else.
+// isTooLarge reports whether the broker would accept a smaller batch.
 func isTooLarge(err error) bool {
 	return errors.Is(err, errCrowded) || errors.Is(err, sarama.ErrMessageSizeTooLarge)
 }
 
 func batchOf(chunks []*chunk) *sarama.RecordBatch {
-	now := time.Now().Truncate(time.Millisecond) // as exact as a record has it
+	now := time.Now().Truncate(time.Millisecond) // with the precision of a record's timestamp
 	batch := &sarama.RecordBatch{
 		Version: recordVersion, FirstTimestamp: now,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, // nothing is sent again as the same batch

@@ -13,8 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Tailer reads a topic without a group, from where it ended when Run began: every Tailer gets every
-// record.
+// Tailer reads a topic without a group, from the end that it had when Run began: every Tailer receives every record.
 type Tailer struct {
 	cfg   Config
 	topic string
@@ -38,12 +37,13 @@ func NewTailer(cfg Config, topic string) (*Tailer, error) {
 		trouble: telemetry.Trouble{What: "tail"}}, nil
 }
 
-// Started is closed once the Tailer has its place: what is published from then on reaches it.
+// Started returns a channel that is closed once the Tailer has its position: it receives all records that are published
+// afterwards.
 func (t *Tailer) Started() <-chan struct{} { return t.started }
 
-// Run hands over records, one at a time, until ctx ends. It connects as often as it takes. When the
-// topic was wiped it reads the new one from its beginning, or goes on at its old place if the new one
-// has grown so far before that is noticed.
+// Run passes on records, one at a time, until ctx ends. It reconnects as often as needed. If the topic was wiped, it
+// reads the new one from its beginning, or continues at its old position if the new topic has grown so far before that
+// is noticed.
 func (t *Tailer) Run(ctx context.Context, handle func(*sarama.ConsumerMessage)) error {
 	for ctx.Err() == nil {
 		err := t.connect(ctx, handle)
@@ -142,7 +142,7 @@ func (t *Tailer) read(
 	}
 }
 
-// watch creates the topic again when it is gone. Everything else sarama tries again by itself.
+// watch creates the topic again when it is gone. Sarama retries everything else by itself.
 func (t *Tailer) watch(ctx context.Context, errs <-chan *sarama.ConsumerError) error {
 	for err := range errs {
 		if !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {

@@ -10,8 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// opened is c with its certificates read, once for all connections that are made by it. They are read again when they
-// change.
+// opened returns c with its certificates read, once for all its connections. They are read again when they change.
 func (c Config) opened() (Config, error) {
 	files := []tlsfiles.File{
 		{Setting: "KAFKA_TLS_CA_FILE", Path: c.TLSCAFile},
@@ -34,7 +33,7 @@ func (c Config) opened() (Config, error) {
 	return c, err
 }
 
-// checked is c opened, if it can be used.
+// checked returns c opened, or why it cannot be used.
 func (c Config) checked() (Config, error) {
 	c, err := c.opened()
 	if err != nil {
@@ -44,7 +43,7 @@ func (c Config) checked() (Config, error) {
 	return c, err
 }
 
-// Secure reports whether what is sent to the brokers is encrypted, or does not leave this machine.
+// Secure reports whether connections to the brokers are encrypted or do not leave this machine.
 func (c Config) Secure() bool {
 	for _, addr := range c.addrs() {
 		host, _, err := net.SplitHostPort(addr)
@@ -55,7 +54,7 @@ func (c Config) Secure() bool {
 	return true
 }
 
-// dialer connects to brokers. It does TLS itself: sarama would keep the certificates that it was made with.
+// dialer connects to brokers, with TLS of its own: sarama would keep the certificates with which it was created.
 type dialer struct{ wire *tlsfiles.Client }
 
 // Dial implements sarama's Dialer.

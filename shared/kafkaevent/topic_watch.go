@@ -17,9 +17,8 @@ const watchInterval = 5 * time.Second
 
 var errRecreated = errors.New("topic was created again")
 
-// topicWatch looks after a consumer's topics: one that is missing is created, one that was created
-// again since is read from its beginning. Without it a consumer at offset 50 would go on at 50 in
-// the new topic if that has grown so far by then.
+// topicWatch checks a consumer's topics. It creates missing ones, and a topic that was created again is read from its
+// beginning. Without it a consumer at offset 50 would continue at 50 in the new topic if that has grown so far by then.
 type topicWatch struct {
 	consumer *GroupConsumer
 	client   sarama.Client
@@ -79,14 +78,14 @@ func (w *topicWatch) check(ctx context.Context) error {
 func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, error) {
 	var found []*sarama.TopicMetadata
 	err := bounded(ctx, func() error {
-		// It is open. To open it here, too, would leave a connection that nothing closes if the client ends meanwhile.
+		// It is open. If it were opened here too, no code would close the connection if the client ends meanwhile.
 		broker := w.client.LeastLoadedBroker()
 		if broker == nil {
 			return fmt.Errorf("describe topics: %w", sarama.ErrOutOfBrokers)
 		}
 		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, w.consumer.topics))
 		if err != nil {
-			_ = broker.Close() // or the dead connection would be the least loaded one again
+			_ = broker.Close() // otherwise the dead connection would be the least loaded one again
 			return fmt.Errorf("describe topics: %w", err)
 		}
 		found = answer.Topics

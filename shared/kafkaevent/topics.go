@@ -90,14 +90,14 @@ func (c Config) topicDetail(t jobevent.Topic) *sarama.TopicDetail {
 	} else {
 		detail.ConfigEntries["cleanup.policy"] = entry("delete")
 		detail.ConfigEntries["retention.ms"] = entry(strconv.FormatInt(t.Retention.Milliseconds(), 10))
-		// A record goes with its segment: what fences old records off must outlive both.
+		// A record is deleted with its segment: rows that fence old records must outlive both.
 		segment := min(t.Retention, jobevent.SegmentAge)
 		detail.ConfigEntries["segment.ms"] = entry(strconv.FormatInt(segment.Milliseconds(), 10))
 	}
 	return detail
 }
 
-// ourTopics are those of the named topics that we know how to create.
+// ourTopics returns those of the named topics that JobWeaver can create.
 func ourTopics(names []string) []jobevent.Topic {
 	var queues []string
 	for _, name := range names {

@@ -19,7 +19,7 @@ var listSQL string
 //go:embed retry.sql
 var retrySQL string
 
-// Entry is a row as people are shown it.
+// Entry is a row as the CLI shows it.
 type Entry struct {
 	JobID      uuid.UUID       `json:"jobId"`
 	JobType    string          `json:"jobType"`
@@ -32,7 +32,7 @@ type Entry struct {
 	Error      *string         `json:"error"`
 }
 
-// List gives the newest rejected rows, then the oldest rows that wait, most of each.
+// List returns the newest rejected rows, then the oldest waiting rows, at most most of each.
 func List(ctx context.Context, url string, rejectedOnly bool, most int) ([]Entry, error) {
 	return with(ctx, url, func(conn *pgx.Conn) ([]Entry, error) {
 		rows, err := conn.Query(ctx, listSQL, rejectedOnly, most)

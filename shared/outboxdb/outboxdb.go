@@ -19,12 +19,12 @@ import (
 const (
 	// MaxRows and MaxBytes bound a batch, below the gateway's own limits of 1,000 jobs and 16 MiB.
 	MaxRows = 500
-	// MaxBytes is of the payloads and options as JSON, and what stands around them.
+	// MaxBytes bounds the payloads and options of a batch as JSON, including what encloses them.
 	MaxBytes = 8 << 20
 	// ManyRows is from how many rows of a batch on commits wake no relay until it is submitted: who takes so many has to
 	// look again by itself, at once and for some time after.
 	ManyRows = 100
-	// Connections is how many a relay has at most to one database: for its passes, and one that listens.
+	// Connections is the most connections of a relay to one database: for its passes, and one that listens.
 	Connections = 5
 	// idleMost is how long a transaction may wait for the gateway's answer. If the relay freezes then, the server ends
 	// its session, and others get its rows.
@@ -44,10 +44,10 @@ const (
 	lockOrdered = "select pg_try_advisory_xact_lock(1785164650, 2)"
 )
 
-// ErrNotInstalled is that the database has no outbox.
+// ErrNotInstalled is the error of a database without an outbox.
 var ErrNotInstalled = errors.New("there is no outbox in this database: run jobweaver outbox install")
 
-// ErrDatabase is what every error of Take is that is not submit's.
+// ErrDatabase is wrapped by every error of Take that is not an error of submit.
 var ErrDatabase = errors.New("database")
 
 // Outbox is the outbox of one database.
@@ -75,7 +75,7 @@ func Open(ctx context.Context, url string) (*Outbox, error) {
 	return &Outbox{pool: pool, name: name}, nil
 }
 
-// Name is the database as host:port/database, for logs and metrics.
+// Name returns the database as host:port/database, for logs and metrics.
 func (o *Outbox) Name() string { return o.name }
 
 // Close closes the connections.
@@ -102,7 +102,7 @@ type Rejection struct {
 	Message string
 }
 
-// Verdict is what became of the rows of a batch. Those that it does not name stay.
+// Verdict is the result of a batch. Rows that it does not name stay.
 type Verdict struct {
 	Accepted []int64 // positions
 	Rejected map[int64]Rejection
@@ -116,7 +116,7 @@ func (v *Verdict) Reject(position int64, why Rejection) {
 	v.Rejected[position] = why
 }
 
-// Taken is what a pass did.
+// Taken is the result of a pass.
 type Taken struct {
 	Rows     int   // that it found
 	Last     int64 // the position of the last of them
@@ -228,7 +228,7 @@ func explained(err error) error {
 	return err
 }
 
-// Figures are how the outbox does. Rows are counted no further than CountMost.
+// Figures has the numbers of an outbox. Rows are counted up to CountMost.
 type Figures struct {
 	Waiting, Rejected int
 	Oldest            time.Duration // how long ago the first row that waits was inserted; 0: none waits

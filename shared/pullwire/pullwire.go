@@ -1,4 +1,4 @@
-// Package pullwire is what the gateway and the function pull say to each other about pull workers. Only the gateway
+// Package pullwire has the messages between the gateway and the function pull about pull workers. Only the gateway
 // calls pull; clients call the gateway.
 package pullwire
 
@@ -20,7 +20,8 @@ const (
 	SettlePath = "/pull/settle"
 )
 
-// SecretHeader carries what a gateway is known by. It is derived from CALLBACK_SECRETS, which both functions have.
+// SecretHeader has the secret that authenticates a gateway. It is derived from CALLBACK_SECRETS, which both functions
+// have.
 const SecretHeader = "X-Pull-Secret"
 
 // secretOf is no jobevent.AttemptToken, so no attempt's secret is the same.
@@ -66,7 +67,7 @@ type Attempts struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-// Attempt is one that a pull worker has to run.
+// Attempt is an attempt for a pull worker to run.
 type Attempt struct {
 	JobID    uuid.UUID       `json:"jobId"`
 	Attempt  int             `json:"attempt"`
@@ -87,7 +88,7 @@ type Callback struct {
 	Secret string `json:"secret"`
 }
 
-// Beaten is the public answer to a beat.
+// Beaten is the public answer to a heartbeat.
 type Beaten struct {
 	Cancelled []string `json:"cancelled"`
 	Lost      []string `json:"lost"`
@@ -98,7 +99,7 @@ type Settled struct {
 	Results []Answer `json:"results"`
 }
 
-// Answer is what became of one result: 200, or a status with its error.
+// Answer is the answer to one result: 200, or a status with its error.
 type Answer struct {
 	Token  string `json:"token"`
 	Status int    `json:"status"`
@@ -121,7 +122,7 @@ func Refused(token string, err *apierror.Error) Answer {
 	return Answer{token, err.Status(), &Error{err.Code, err.Message, details}}
 }
 
-// Over is the Answer for a token whose attempt is over, or is not known.
+// Over returns the Answer for a token whose attempt has ended, or is not known.
 func Over(token, why string) Answer {
 	return Refused(token, apierror.New(apierror.AttemptOver, "%s", why))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Effects are what follows from a transaction: attempts that go out, and jobs whose whole state is to be published.
+// Effects has what a transaction's caller must publish: attempts that are dispatched, and jobs whose whole state has
+// changed.
 type Effects struct {
 	Runs     []RunOrder
 	Jobs     []Snapshot
@@ -19,7 +20,7 @@ type Effects struct {
 	Controls []jobevent.ControlApplied // versions of controls that are in force
 }
 
-// RunOrder is an attempt that goes out, or goes out again.
+// RunOrder is an attempt that is dispatched, or about which the watchdog asks.
 type RunOrder struct {
 	JobID             uuid.UUID
 	TraceID           uuid.UUID
