@@ -106,7 +106,7 @@ func TestAnEventThatNamesNoJobIsRejected(t *testing.T) {
 	}
 }
 
-// protocol #13
+// Later jobs of the ordering key must wait for the jobs before the unusable one.
 func TestAJobThatCannotBeUsedKeepsItsPlaceInAnOrder(t *testing.T) {
 	t.Parallel()
 	f := newFunction(t)

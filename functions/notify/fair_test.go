@@ -37,8 +37,8 @@ func (h *fixture) backlog(n, hosts int, url string) {
 	h.exec("delete from deliveries where job_id = $1", id)
 }
 
-// However many deliveries are due to hosts that hang or refuse, those to other hosts go out at once: also to a new host,
-// and while the dead hosts have all the places that they may have.
+// However many deliveries are due to hosts that hang or refuse, those to other hosts go out at once: also to a new
+// host, and while the dead hosts have all the places that they may have.
 func TestADeadReceiverDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -91,7 +91,7 @@ func (h *fixture) ahead(id uuid.UUID, since time.Time) (n int) {
 	return n
 }
 
-// check: what the function counts is so.
+// check compares the function's counts with the tries under way.
 func (h *fixture) check(f *Function) {
 	h.t.Helper()
 	f.mu.Lock()

@@ -139,7 +139,7 @@ func (h *fixture) report(id uuid.UUID, version int64, status jobstate.Status, at
 	}
 }
 
-// ended is a job that has.
+// ended inserts an ended job.
 func (h *fixture) ended(url string) uuid.UUID {
 	h.t.Helper()
 	id := h.job(url)
@@ -174,7 +174,7 @@ func (h *fixture) untilStatus(id uuid.UUID, status deliverystore.Status) deliver
 	return h.until(id, "is "+string(status), func(d deliverystore.Delivery) bool { return d.Status == status })
 }
 
-// receiver is an outside system; it keeps what it gets.
+// receiver is an outside system that keeps the requests that it receives.
 type receiver struct {
 	*httptest.Server
 	t   *testing.T

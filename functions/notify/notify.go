@@ -27,7 +27,7 @@ const (
 	// there are none.
 	every = time.Second
 	idle  = 10 * time.Second
-	// breath is the least time between two looks: each try that ends wakes it.
+	// breath is the least time between two passes: each try that ends wakes the function.
 	breath = 10 * time.Millisecond
 	// tryMost is how long a receiver may take to answer.
 	tryMost = 30 * time.Second

@@ -51,10 +51,10 @@ func (h byRank) Len() int           { return len(h) }
 func (h byRank) Less(i, j int) bool { return h[i].run.Rank.Before(h[j].run.Rank) }
 func (h byRank) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (h *byRank) Push(x any) { *h = append(*h, x.(*ordered)) }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (h *byRank) Pop() any {
 	last := len(*h) - 1
 	o := (*h)[last]

@@ -44,7 +44,7 @@ type Callback struct {
 	Progress  jobevent.Progress // of CallbackProgress
 }
 
-// callbackMembers are those that go with one status only.
+// callbackMembers has the members that are allowed with one status only.
 var callbackMembers = map[string]CallbackStatus{
 	"output": CallbackCompleted, "errorCode": CallbackFailed, "message": CallbackFailed, "retryable": CallbackFailed,
 	"progress": CallbackProgress,

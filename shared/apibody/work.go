@@ -188,7 +188,7 @@ type WorkResult struct {
 	Wrong error `json:"-"` // an *apierror.Error: this result cannot be used
 }
 
-// workMembers are those that go with one status only.
+// workMembers has the members that are allowed with one status only.
 var workMembers = map[string]WorkStatus{
 	"output": WorkCompleted, "errorCode": WorkFailed, "message": WorkFailed, "retryable": WorkFailed,
 	"retryAfterMs": WorkFailed, "delayMs": WorkSnoozed, "callbackTimeoutMs": WorkWaiting,

@@ -105,7 +105,7 @@ func (c *Client) json(ctx context.Context, r request, in, out any) (json.RawMess
 	return c.do(ctx, r, out)
 }
 
-// prepare makes the request of net/http, with all but what Accept is to be.
+// prepare returns the request of net/http, except for its Accept header.
 func (c *Client) prepare(ctx context.Context, r request) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
 	if err != nil {

@@ -53,7 +53,7 @@ func FollowThrough(ctx context.Context, c *Client, id string, seen func(*Job), l
 type follower struct {
 	c    *Client
 	id   string
-	last string // what was seen of it
+	last string // the last version that was passed to seen
 	seen func(*Job)
 	lost func(error)
 }

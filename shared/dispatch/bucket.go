@@ -11,10 +11,10 @@ type bucket struct {
 	At     time.Time `json:"at"` // when it held them
 }
 
-// longestWait bounds the wait under a rate of nearly nothing.
+// longestWait bounds the wait under a very low rate.
 const longestWait = 24 * time.Hour
 
-// depthOf is how many attempts may start at once under a limit of so many a second.
+// depthOf returns how many attempts may start at once under a limit of starts a second.
 func depthOf(perSecond float64) float64 { return max(1, perSecond/20) }
 
 // refillOf is how many tokens a second are added. With it no second has more starts than the limit, even if the bucket

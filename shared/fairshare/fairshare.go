@@ -23,7 +23,7 @@ type share struct {
 	users  int // calls of Acquire that have a place or wait for one
 }
 
-// New makes all places, of which each caller may have each at once.
+// New returns Shares of all places, of which one caller may have at most each at once.
 func New(all, each int) *Shares {
 	return &Shares{all: semaphore.NewWeighted(int64(all)), each: int64(each), by: map[string]*share{}}
 }

@@ -22,7 +22,7 @@ func Sampled(jobID uuid.UUID) bool { return jobID[15]&1 == 1 }
 // CreatedID names the event that a job was accepted.
 func CreatedID(jobID uuid.UUID) string { return jobID.String() + ".created" }
 
-// RunID names the one order to run an attempt.
+// RunID returns the id of an attempt's run order.
 func RunID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".run" }
 
 // OutcomeID returns the id of an attempt's outcome: kind is completed, failed, lost, interrupted …

@@ -139,7 +139,7 @@ func (it *Item) setMore(name, text string) {
 // jsonType is what the content type of every event with data points to.
 var jsonType = event.ApplicationJSON
 
-// Event is the item as an event of version 1. Its extensions are the caller's own.
+// Event returns the item as an event of version 1. The caller may change its extensions.
 func (it Item) Event() event.Event {
 	ctx := &event.EventContextV1{
 		ID: it.id, Type: it.typ, Time: &types.Timestamp{Time: it.at}, Extensions: make(map[string]any, 6),

@@ -62,7 +62,7 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	}
 }
 
-// protocol #7
+// The event may arrive before the status with the end, or without it.
 func TestADeletedEventHasTheEndOfTheJob(t *testing.T) {
 	t.Parallel()
 	e, err := NewDeleted(Meta{Function: "test", JobID: uuid.New()}, 7)

@@ -359,8 +359,8 @@ func TestATraceparentThatIsNoneIsLeftOut(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: whatever comes, an item is an event that can be handled and sent on, or has an error, and is the same item
-// alone.
+// FuzzUnpack: whatever comes, an item is an event that can be handled and sent on, or has an error, and is the same
+// item alone.
 func FuzzUnpack(f *testing.F) {
 	packed, _ := Pack(everySort(f))
 	for i, e := range packed {
@@ -457,7 +457,7 @@ func benchItems(b *testing.B) []Item {
 	return items
 }
 
-// BenchmarkPack makes items and packs them: a job's share.
+// BenchmarkPack creates and packs items, and reports the time for a job.
 func BenchmarkPack(b *testing.B) {
 	b.ReportAllocs()
 	for range b.N / MaxRunItems {

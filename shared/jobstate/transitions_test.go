@@ -73,7 +73,7 @@ func TestMovesStayOnTheDiagram(t *testing.T) {
 	}
 }
 
-// protocol #5
+// Otherwise the next attempt could run beside the handler.
 func TestAFailedCallbackChangesNothingWhileTheHandlerMayRun(t *testing.T) {
 	t.Parallel()
 	everyJob(func(j Job) {
@@ -91,7 +91,7 @@ func TestAFailedCallbackChangesNothingWhileTheHandlerMayRun(t *testing.T) {
 	})
 }
 
-// protocol #2
+// Attempts that end otherwise show that the job does not kill its worker.
 func TestOnlyLossesInARowMakeASuspect(t *testing.T) {
 	t.Parallel()
 	lose := func(j Job) Job {

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// delivered is the record that a consumer gets of what a producer sends.
+// delivered returns a producer's message as a consumer receives it.
 func delivered(t interface{ Fatal(...any) }, m *sarama.ProducerMessage) *sarama.ConsumerMessage {
 	got := &sarama.ConsumerMessage{Topic: m.Topic, Partition: 2, Offset: 41}
 	for _, h := range m.Headers {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// chaos F3: while brokers are away each partition reports every 350 ms, each time with another local port.
+// While brokers are unavailable each partition reports an error every 350 ms, each time with another local port.
 func TestAnOutageOfBrokersIsLoggedOnceAMinuteAndNotByEachPartition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Whatever is allowed, our own sink and services are not called, by no name.
+// The installation's own sink and services are not called by any name, whatever OUTBOUND_ALLOW contains.
 func TestOurOwnServicesAreNotCalledWhateverIsAllowed(t *testing.T) {
 	t.Parallel()
 	came := make(chan string, 10)

@@ -72,7 +72,7 @@ func (h *fixture) enqueue(options string) (id uuid.UUID) {
 	return id
 }
 
-// waiting are the ids of all rows, in the order in which they were inserted.
+// waiting returns the ids of all rows, in the order in which they were inserted.
 func (h *fixture) waiting() (ids []uuid.UUID) {
 	h.t.Helper()
 	rows, err := h.owner.Query(h.t.Context(), "select id from jobweaver.outbox order by position")
@@ -99,7 +99,7 @@ func (h *fixture) take(outbox *outboxdb.Outbox, ordered bool) (ids []uuid.UUID) 
 	return ids
 }
 
-// accepting is a gateway that takes everything.
+// accepting is a gateway that accepts all jobs.
 func accepting(see func([]outboxdb.Row)) func(context.Context, []outboxdb.Row) (outboxdb.Verdict, error) {
 	return func(_ context.Context, rows []outboxdb.Row) (v outboxdb.Verdict, err error) {
 		see(rows)

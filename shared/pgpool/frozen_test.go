@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// protocol #1
+// Other transactions wait for these locks.
 func TestASessionThatFreezesInATransactionLosesItsLocks(t *testing.T) {
 	t.Parallel()
 	const within = 8 * time.Second

@@ -23,7 +23,7 @@ func (spans) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, end pgx.TraceQueryE
 	queried(ctx, end.Err)
 }
 
-// TraceBatchStart is pgx.BatchTracer's. A batch has one span.
+// TraceBatchStart implements pgx.BatchTracer. A batch has one span.
 func (s spans) TraceBatchStart(ctx context.Context, _ *pgx.Conn, start pgx.TraceBatchStartData) context.Context {
 	texts := make([]string, len(start.Batch.QueuedQueries))
 	for i, query := range start.Batch.QueuedQueries {

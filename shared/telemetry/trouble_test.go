@@ -27,7 +27,7 @@ func logged(t *testing.T) (context.Context, func() []string) {
 	}
 }
 
-// chaos F2
+// An outage must not fill the log.
 func TestAnOutageIsLoggedWhenItBeginsOnceAMinuteAndWhenItEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAnOutageIsLoggedWhenItBeginsOnceAMinuteAndWhenItEnds(t *testing.T) {
 	})
 }
 
-// chaos F3: an error now and then among successes is one outage.
+// Occasional errors among successes are one outage.
 func TestAnOutageEndsOnlyAfterItsQuiet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

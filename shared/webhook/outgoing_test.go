@@ -30,7 +30,7 @@ func verifies(t *testing.T, with string, h http.Header, body string) bool {
 	return hook.Verify([]byte(body), h) == nil
 }
 
-// security H1
+// A client chooses the body of a FUNCTION's request: its signature must not verify as that of a delivery.
 func TestAKeyVerifiesOnePurposeOfOneOwner(t *testing.T) {
 	t.Parallel()
 	signers := map[webhook.Purpose]*webhook.Outgoing{

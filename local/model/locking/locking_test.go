@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// now are the timeouts of shared/pgpool.
+// now has the timeouts of shared/pgpool.
 var now = Limits{Processes: 3, Frozen: 1, Lock: 3, Idle: 3, Sending: 5}
 
 func with(change func(*Limits)) Limits {

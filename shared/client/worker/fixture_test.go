@@ -226,7 +226,7 @@ func after(d time.Duration) {
 	synctest.Wait()
 }
 
-// resultIn is the first result of a settle, as it is sent.
+// resultIn returns the first result of a settle, as it was sent.
 func resultIn(r *http.Request) string {
 	var s struct{ Results []json.RawMessage }
 	if err := json.NewDecoder(r.Body).Decode(&s); err != nil || len(s.Results) == 0 {
