@@ -33,7 +33,7 @@ type Kind struct{ Queue, JobType, OwnerID string }
 const (
 	maxUnclaimed      = 2_000 // attempts that were read and not claimed; with more, records stay in Kafka
 	maxUnclaimedBytes = 32 << 20
-	unclaimedEvery    = time.Second // how often it looks for unclaimed attempts that have expired or that another worker has claimed
+	unclaimedEvery    = time.Second // between checks for expired attempts and those that others have claimed
 )
 
 // unclaimed has the attempts that were read and not claimed, by kind.
