@@ -101,8 +101,8 @@ type timing struct {
 	beatAtLeast    time.Duration // between heartbeats when nothing changes
 	beatAtMost     time.Duration // between heartbeats when something does
 	beatAgain      time.Duration // after a heartbeat that failed
-	silence        time.Duration // without a heartbeat, after which no attempt starts; with all heartbeats, after which the worker reaps
-	heldAtMost     time.Duration // in a queue for a slot, before an attempt is handed back while other workers have free slots
+	silence        time.Duration // without a heartbeat: start nothing; with all heartbeats: reap
+	heldAtMost     time.Duration // waiting for a slot, before other workers with free slots get the attempt
 	cancelPatience time.Duration // after a cancel, before the attempt is settled even if its handler has not returned
 	stopPatience   time.Duration // the same when the worker stops
 	flushAtMost    time.Duration // for settling and publishing, after the grace period

@@ -111,7 +111,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	for _, a := range attempts {
 		beat.Held = append(beat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
 	}
-	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // otherwise it could hang while others settle our attempts
+	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it could hang while others settle our attempts
 	defer cancel()
 	changed, err := f.store.Heartbeat(tryCtx, beat)
 	if err != nil {

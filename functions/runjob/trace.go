@@ -31,7 +31,7 @@ func endTraced(ctx context.Context, span *telemetry.Span, o workerdb.Outcome) {
 	if span == nil {
 		return
 	}
-	if errors.Is(context.Cause(ctx), handlers.ErrTimeout) { // the timeout decided the outcome, whatever the handler returned
+	if errors.Is(context.Cause(ctx), handlers.ErrTimeout) { // the timeout decided the outcome
 		o = workerdb.Outcome{Kind: jobevent.KindFailed, ErrorCode: string(apierror.Timeout)}
 	}
 	kind := o.ErrorCode

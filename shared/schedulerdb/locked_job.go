@@ -307,7 +307,7 @@ func deleteJobs(
 func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	was := jobstate.Status(j.row.Status)
 	for _, m := range j.moves {
-		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock makes most transitions to PENDING, and counts none
+		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock makes most of these, and counts none
 			delta.NoteTransition(j.row.JobType, jobstate.Status(m.To), 1)
 		}
 	}
