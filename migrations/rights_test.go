@@ -143,7 +143,7 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 func (r *reader) add(table, kind, bits string, needed rights) {
 	columns := r.columns[table]
 	if columns == nil {
-		return // of the server's own
+		return // one of the server's own tables
 	}
 	right := kind + " " + columns[""]
 	if kind == "INSERT" || kind == "UPDATE" {

@@ -56,10 +56,10 @@ func Workloads(objects []Object) ([]Workload, error) {
 	return found, nil
 }
 
-// Function is the one whose image it runs, jobweaver for the command line; empty: none of ours.
+// Function returns the function whose image it runs, jobweaver for the command line; empty: not one of JobWeaver's.
 func (w Workload) Function() string { return imageName(w.Pod.Containers[0].Image) }
 
-// Env is the plain text of its environment, without what Kubernetes finds elsewhere.
+// Env returns the environment variables with literal values, without those from ConfigMaps and Secrets.
 func (w Workload) Env() map[string]string {
 	env := map[string]string{}
 	for name, value := range w.config {
@@ -98,7 +98,7 @@ func (w Workload) Scale() (fewest, most int, err error) {
 	return fewest, most, err
 }
 
-// config is what a container takes from ConfigMaps as they are.
+// config returns the settings that a container takes from whole ConfigMaps.
 func config(objects []Object, container corev1.Container) (map[string]string, error) {
 	settings := map[string]string{}
 	for _, from := range container.EnvFrom {

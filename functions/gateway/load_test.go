@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // announce begins a request whose body is announced with a size. It sends only the beginning, once the gateway reads.
@@ -44,18 +45,6 @@ func (c *client) announce(path string, size int, beginning string, headers ...st
 	return conn
 }
 
-// eventually repeats a request until its status is the wanted one.
-func eventually(t *testing.T, ask func() int, want int) {
-	t.Helper()
-	var last int
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
-		if last = ask(); last == want {
-			return
-		}
-	}
-	t.Fatalf("answered %d in the end, want %d", last, want)
-}
-
 // One owner with many large bodies must not take all the memory.
 func TestBodiesOfAnOwnerGetHalfOfTheFreeMemory(t *testing.T) {
 	t.Parallel()
@@ -80,7 +69,7 @@ func TestBodiesOfAnOwnerGetHalfOfTheFreeMemory(t *testing.T) {
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
-	eventually(t, func() int { return batch(greedy, large).status }, http.StatusOK)
+	testwait.Until(t, "a 200", func() bool { return batch(greedy, large).status == http.StatusOK })
 }
 
 func TestBodyWithoutALengthIsCountedAsItArrives(t *testing.T) {
@@ -108,7 +97,7 @@ func TestBodyWithoutALengthIsCountedAsItArrives(t *testing.T) {
 		t.Errorf("answered %d", got)
 	}
 	_ = conn.Close()
-	eventually(t, chunked, http.StatusBadRequest) // it has no jobs
+	testwait.Until(t, "a 400 for a body without jobs", func() bool { return chunked() == http.StatusBadRequest })
 }
 
 // A client with a valid secret is served even if other clients of its address send wrong ones.

@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestHTTPUsesTheCurrentCertificate(t *testing.T) {
@@ -44,7 +45,7 @@ func TestHTTPUsesTheCurrentCertificate(t *testing.T) {
 
 	renewed := certtest.New(t)
 	files.Put(t, nil, renewed.Issue(t, "127.0.0.1"))
-	eventually(t, "the new certificate", func() bool { _, err := s.secure(renewed, nil, probe.LivenessPath); return err == nil })
+	testwait.Until(t, "the new certificate", func() bool { _, err := s.secure(renewed, nil, probe.LivenessPath); return err == nil })
 	files.Put(t, nil, certtest.Pair{Cert: []byte("no PEM")})
 	for began := time.Now(); time.Since(began) < 1100*time.Millisecond; {
 		if _, err := s.secure(renewed, nil, probe.LivenessPath); err != nil {
@@ -79,7 +80,7 @@ func TestOnlyClientsWithACertificateAreServed(t *testing.T) {
 		}
 	}
 	files.Put(t, other, certtest.Pair{})
-	eventually(t, "the new CA", func() bool { res, _ := s.secure(ca, &theirs, "/metrics"); return status(res) == 200 })
+	testwait.Until(t, "the new CA", func() bool { res, _ := s.secure(ca, &theirs, "/metrics"); return status(res) == 200 })
 	if res, err := s.secure(ca, &ours, probe.LivenessPath); err == nil {
 		t.Errorf("the old CA's: answered %d", res.StatusCode)
 	}
@@ -127,7 +128,7 @@ func TestASinkWithAnotherCAReceivesNothing(t *testing.T) {
 		t.Errorf("published with %v", err)
 	}
 	files.Put(t, sink, certtest.Pair{})
-	eventually(t, "the new CA", func() bool { return say() == nil })
+	testwait.Until(t, "the new CA", func() bool { return say() == nil })
 }
 
 // sinkOver returns a sink over TLS; with a CA it accepts events only from clients with a certificate of that CA.
@@ -252,22 +253,10 @@ func pool(ca *certtest.CA) *x509.CertPool {
 	return p
 }
 
-// eventually waits for a condition: files are checked once a second.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for ctx := within(t, time.Minute); !is(); <-tick.C {
-		if ctx.Err() != nil {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // awaitReady waits until a function is ready, which it is after it has reached its sink once.
 func (s *site) awaitReady(by *certtest.CA) {
 	s.t.Helper()
-	eventually(s.t, "readiness", func() bool {
+	testwait.Until(s.t, "readiness", func() bool {
 		res, err := s.secure(by, nil, probe.ReadinessPath)
 		return err == nil && res.StatusCode == http.StatusOK
 	})

@@ -2,31 +2,13 @@ package sealing_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
-
-// eventually waits for what another file's time brings.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for !ok() {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatal("it does not come")
-		}
-	}
-}
 
 // FuzzOpen: whatever is done to a sealed value, it opens as what was sealed or not at all; what begins as a sealed
 // value is never passed on as if it had not been one.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // newKeys makes a file of keys.
@@ -209,7 +210,7 @@ func TestAChangedFileIsSeenAndABrokenOneIsNot(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"primaryKeyId":1,"key":[]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { _, err := sealing.OpenKeyset(path); return err != nil })
+	testwait.Until(t, "the invalid file", func() bool { _, err := sealing.OpenKeyset(path); return err != nil })
 	if _, err := s.Open(at, old); err != nil {
 		t.Fatalf("with a broken file: %v", err)
 	}
@@ -217,7 +218,7 @@ func TestAChangedFileIsSeenAndABrokenOneIsNot(t *testing.T) {
 	if err != nil || keys.Promote(id) != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return s.Stale(old) })
+	testwait.Until(t, "the new keyset", func() bool { return s.Stale(old) })
 	if _, err := s.Open(at, old); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 const topic, group = "kept", "readers"
@@ -72,7 +74,7 @@ func consumeFrom(t *testing.T, brokers []string, first, last int) {
 	}
 	defer func() { _ = consumer.Close() }()
 	var partition sarama.PartitionConsumer
-	eventually(t, func() error {
+	testwait.Retry(t, func() error {
 		partition, err = consumer.ConsumePartition(topic, 0, sarama.OffsetOldest)
 		return err
 	})
@@ -100,7 +102,7 @@ func commitOf(t *testing.T, brokers []string, group string, offset int64) {
 		Version: 2, ConsumerGroup: group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
 	}
 	request.AddBlock(topic, 0, offset, 0, "")
-	eventually(t, func() error {
+	testwait.Retry(t, func() error {
 		answer, err := coordinator(t, brokers, group).CommitOffset(request)
 		if err != nil {
 			return err
@@ -113,7 +115,7 @@ func committed(t *testing.T, brokers []string) (offset int64) {
 	t.Helper()
 	request := &sarama.OffsetFetchRequest{Version: 1, ConsumerGroup: group}
 	request.AddPartition(topic, 0)
-	eventually(t, func() error {
+	testwait.Retry(t, func() error {
 		answer, err := coordinator(t, brokers, group).FetchOffset(request)
 		if err != nil {
 			return err
@@ -129,20 +131,6 @@ func failure(code sarama.KError) error {
 		return nil
 	}
 	return code
-}
-
-// eventually retries, because right after its start Apache Kafka still loads the partitions and the offsets.
-func eventually(t *testing.T, try func() error) {
-	t.Helper()
-	deadline, again := time.After(20*time.Second), time.NewTicker(50*time.Millisecond)
-	defer again.Stop()
-	for err := try(); err != nil; err = try() {
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatal(err)
-		}
-	}
 }
 
 func coordinator(t *testing.T, brokers []string, group string) *sarama.Broker {

@@ -46,8 +46,8 @@ func (b *bench) backlogCases() []backlogCase {
 }
 
 // backlog is part 3: the rate of a worker of its own with a given backlog. Completed jobs are replaced, so that a
-// small backlog lasts as long as a large one, and all pay for the POSTs. Each case has the case that it is compared
-// with before and after it, because the speed of the machine changes within ten minutes.
+// small backlog lasts as long as a large one, and all pay for the POSTs. The case with which another is
+// compared runs before and after that one, because the speed of the machine changes within ten minutes.
 func (b *bench) backlog(ctx context.Context) error {
 	measure := func(c backlogCase) (figures.Backlog, error) {
 		result, err := b.backlogOf(ctx, c)

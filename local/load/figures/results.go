@@ -108,7 +108,7 @@ type Scale struct {
 	Pauses  []ScalePause `json:"pauses"`
 }
 
-// ScaleStep is a number of workers and what they did of the ideal.
+// ScaleStep is a number of workers, their throughput, and its fraction of the ideal.
 type ScaleStep struct {
 	Workers  int     `json:"workers"`
 	JobsPerS float64 `json:"jobs_per_s"`

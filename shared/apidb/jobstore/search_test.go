@@ -25,7 +25,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// failed has a job of an owner fail with a message, under a key and a tag.
+// failed accepts a job of an owner with a key and a tag, and fails it with a message.
 func failed(t *testing.T, s *fixture, owner, key, tag, code, message string) uuid.UUID {
 	t.Helper()
 	job := apidbtest.NewJob()
