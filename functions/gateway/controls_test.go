@@ -20,6 +20,7 @@ type controlBody struct {
 	Kind, Name      string
 	Paused, Applied bool
 	MaxRunning      *int
+	Weight          *int
 	StartsPerSecond *float64
 	Version         int64
 	UpdatedAt       *time.Time

@@ -180,6 +180,7 @@ func TestTheContractAndTheDecoderAgree(t *testing.T) {
 		`"retryPolicy": {"type": "exponential", "baseMs": 31536000001}`, `"callbackUrl": "https://example.org/"`, `"callbackUrl": ""`,
 		`"callbackUrl": null`, `"callbackUrl": "https://example.org/` + strings.Repeat("x", 1980) + `"`, `"callbackUrl": "https://example.org/` + strings.Repeat("x", 1981) + `"`,
 		`"orderingKey": "x"`, `"orderingKey": ""`, `"orderingKey": "` + long + `"`, `"orderingKey": "` + long + `x"`,
+		`"fairnessKey": "x"`, `"fairnessKey": ""`, `"fairnessKey": "` + long + `"`, `"fairnessKey": "` + long + `x"`, `"fairnessKey": null`,
 		`"orderingKey": null`, `"expiresAt": "2026-11-22T08:00:00Z"`, `"expiresAt": "2026-11-22"`, `"expiresAt": 5`,
 		`"after": []`, `"after": null`, `"after": [null]`, `"after": ["x"]`, `"after": [` + someID + `]`,
 		`"after": [` + strings.ToUpper(someID) + `]`, `"after": [` + someID + `, ` + someID + `]`, `"after": ` + someID,
@@ -239,7 +240,8 @@ func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
 		`{"maxRunning": 0}`, `{"maxRunning": 1000000}`, `{"maxRunning": 1000001}`, `{"maxRunning": -1}`, `{"maxRunning": 1.5}`,
 		`{"maxRunning": "1"}`, `{"startsPerSecond": 0.1}`, `{"startsPerSecond": 0}`, `{"startsPerSecond": -1}`,
 		`{"startsPerSecond": 0.00001}`, `{"startsPerSecond": 0.000009}`, `{"startsPerSecond": 100000}`,
-		`{"startsPerSecond": 100000.5}`, `{"startsPerSecond": true}`, `{"x": 1}`,
+		`{"startsPerSecond": 100000.5}`, `{"startsPerSecond": true}`, `{"weight": null}`, `{"weight": 1}`, `{"weight": 100}`,
+		`{"weight": 0}`, `{"weight": 101}`, `{"weight": 1.5}`, `{"weight": "1"}`, `{"x": 1}`,
 	} {
 		_, err := apibody.DecodeControl([]byte(body))
 		agreeWith(t, schema, body, err)
@@ -304,7 +306,7 @@ func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
 		"updatedAt": "2026-11-22T08:00:00.5Z", "runAt": null, "nextRunAt": null, "startedAt": null, "finishedAt": null,
 		"progress": null, "output": null, "lastError": {"errorCode": "A", "message": "b"}, "traceId": ` + id + `,
 		"tags": [], "blockedBy": [{"kind": "order", "id": "k"}], "version": 0, "callbackDeadlineAt": null,
-		"cancelRequestedAt": null, "expiresAt": null, "orderingKey": "k"`
+		"cancelRequestedAt": null, "expiresAt": null, "orderingKey": "k", "fairnessKey": "f"`
 	full := summary + `, "payload": null, "callbackUrl": null, "runAgainOf": null, "runAgainAs": ` + id + `, "schedule": {"name": "a", "at": "2026-11-22T08:00:00Z"}, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
 		"history": [{"at": "2026-11-22T08:00:00Z", "from": null, "to": "PENDING", "attempt": 0, "by": "ingest", "reason": null}],
 		"attempts": [{"attempt": 1, "workerId": null, "startedAt": null, "finishedAt": null, "outcome": null,

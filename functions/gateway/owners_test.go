@@ -120,7 +120,7 @@ func asksOf(t *testing.T, path, method string, op *openapi3.Operation, params op
 	}
 	kinds := []string{""}
 	if strings.Contains(path, "{kind}") {
-		kinds = []string{"owner", "type"}
+		kinds = []string{"owner", "type", "fairnessKey"}
 	}
 	for _, kind := range kinds {
 		filled, alike := fill(t, path, kind, x)
@@ -161,7 +161,7 @@ func fill(t *testing.T, path, kind string, x things) (filled string, about bool)
 	t.Helper()
 	name := x.schedule
 	switch kind {
-	case "owner":
+	case "owner", "fairnessKey":
 		name = x.owner
 	case "type":
 		name = x.jobType
@@ -181,7 +181,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"status": {"FAILED", "COMPLETED", "PENDING"}, "queue": {"default"}, "since": {"2020-01-01T00:00:00Z"},
 		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
 		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
-		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "ownerId": {x.owner}, "after": {x.job},
+		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job},
 		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil,
@@ -193,7 +193,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 	for _, value := range values {
 		asked := a
 		asked.path += "?" + name + "=" + url.QueryEscape(value)
-		if slices.Contains([]string{"type", "tag", "orderingKey", "idempotencyKey", "ownerId", "after", "jobId", "actor", "q"}, name) {
+		if slices.Contains([]string{"type", "tag", "orderingKey", "fairnessKey", "idempotencyKey", "ownerId", "after", "jobId", "actor", "q"}, name) {
 			asked.alike = true
 		}
 		if bodies != nil {

@@ -10,7 +10,8 @@ GRANT EXECUTE ON FUNCTION api_keys_forget TO jobweaver_gateway;
 GRANT UPDATE (expires_at, revoked_at, last_used_at) ON api_keys TO jobweaver_gateway;
 GRANT SELECT, INSERT ON controls TO jobweaver_gateway;
 GRANT UPDATE (
-    version, paused, max_running, starts_per_second, updated_at, updated_by, least_paused, most_running, most_starts_per_second
+    version, paused, max_running, starts_per_second, weight, updated_at, updated_by,
+    least_paused, most_running, most_starts_per_second
 ) ON controls TO jobweaver_gateway;
 GRANT SELECT, INSERT ON operations TO jobweaver_gateway;
 GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;

@@ -15,13 +15,15 @@ const (
 	MaxMaxRunning      = 1_000_000
 	MinStartsPerSecond = 0.00001
 	MaxStartsPerSecond = 100_000
+	MaxWeight          = 100
 )
 
-// Control pauses or limits all jobs of a queue, a job type or an owner.
+// Control pauses or limits all jobs of a queue, a job type, an owner or a fairness key.
 type Control struct {
 	Paused          bool
 	MaxRunning      *int     // 0: nothing runs; nil: any number
 	StartsPerSecond *float64 // nil: any number
+	Weight          int      // of a fairness key; 0: none is named
 }
 
 // DecodeControl reads a whole control: a pause or limit that the body does not name does not hold. It returns all that
@@ -46,6 +48,10 @@ func DecodeControl(body []byte) (Control, error) {
 				rate := r.rate()
 				control.StartsPerSecond = &rate
 			}
+		case "weight":
+			if !r.Null() {
+				control.Weight = int(r.Integer(1, MaxWeight))
+			}
 		default:
 			r.Unknown()
 		}
@@ -68,7 +74,7 @@ func CheckQueue(name string) error { return checkName(jobspec.WrongQueue(name)) 
 // CheckJobType refuses a control of a name that no job type can have.
 func CheckJobType(name string) error { return checkName(jobspec.WrongJobType(name)) }
 
-// CheckOwner refuses a control of a name that no owner can have.
+// CheckOwner refuses a control of a name that no owner and no fairness key can have.
 func CheckOwner(name string) error {
 	switch {
 	case !utf8.ValidString(name):

@@ -58,8 +58,9 @@ type Job struct {
 	Tags        []string        `json:"tags"`
 	BlockedBy   []Block         `json:"blockedBy"`
 	OrderingKey string          `json:"orderingKey"`
-	Version     int64           `json:"version"` // rises with each change
-	Sealed      []string        `json:"sealed"`  // members that cannot be shown
+	FairnessKey string          `json:"fairnessKey"` // the one that was asked for, or the owner
+	Version     int64           `json:"version"`     // rises with each change
+	Sealed      []string        `json:"sealed"`      // members that cannot be shown
 
 	Payload             json.RawMessage `json:"payload"`
 	Schedule            *Tick           `json:"schedule"`

@@ -27,6 +27,7 @@ type JobRequest struct {
 	IdempotencyKey      string   `json:"idempotencyKey,omitempty"` // the same key again is the same job
 	JobID               string   `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
 	OrderingKey         string   `json:"orderingKey,omitempty"`    // jobs of one key run one after another
+	FairnessKey         string   `json:"fairnessKey,omitempty"`    // shares its queue with other keys; empty: the owner
 	After               []string `json:"after,omitempty"`          // ids of jobs that have to complete first
 	OnDependencyFailure string   `json:"onDependencyFailure,omitempty"`
 

@@ -29,6 +29,7 @@ type canonical struct {
 	OwnerID       string              `json:"ownerId,omitempty"`
 	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
 	OrderingKey   string              `json:"orderingKey,omitempty"`
+	FairnessKey   string              `json:"fairnessKey,omitempty"`
 	After         []uuid.UUID         `json:"after,omitempty"`
 	OnFailure     string              `json:"onDependencyFailure,omitempty"`
 	CallbackURL   string              `json:"callbackUrl,omitempty"`
@@ -46,7 +47,7 @@ func Canonical(req Request) ([]byte, error) {
 	c := canonical{
 		JobType: req.JobType, Payload: payload, Priority: req.Priority, RunAt: req.RunAt,
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
-		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey,
+		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, FairnessKey: req.OwnFairnessKey(),
 		After: slices.SortedFunc(slices.Values(req.After), compareIDs), CallbackURL: req.CallbackURL,
 	}
 	if req.RunAnyway {

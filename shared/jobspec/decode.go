@@ -136,6 +136,8 @@ func (r reader) request() (req Request, complete bool) {
 			req.ExpiresAt = r.Instant()
 		case "orderingKey":
 			req.OrderingKey = r.Label(MaxKey)
+		case "fairnessKey":
+			req.FairnessKey = r.Label(MaxKey)
 		case "after":
 			hasAfter = true
 			req.After = r.after()

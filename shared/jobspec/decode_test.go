@@ -26,7 +26,7 @@ const full = `{"jobType": "SIMULATION",
  "maxRetryCount": 5, "retryPolicy": {"type": "exponential", "baseMs": 1000, "capMs": 300000, "jitter": 0.5},
  "queue": "default", "priority": 4, "runAt": "2026-11-22T09:00:00.1234567+01:00", "timeoutMs": 1000,
  "idempotencyKey": "order-17", "tags": ["billing", "ü\n"], "ownerId": "acme",
- "expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "customer-9", "onDependencyFailure": "run",
+ "expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "customer-9", "fairnessKey": "eu", "onDependencyFailure": "run",
  "callbackUrl": "https://example.org/done",
  "after": ["01936f3e-5f3e-7cc0-8000-000000000002", "01936f3e-5f3e-7cc0-8000-000000000001"]}`
 
@@ -55,7 +55,7 @@ func TestDecodeAFullRequest(t *testing.T) {
 		RetryPolicy: &retrypolicy.Policy{Type: "exponential", BaseMs: 1000, CapMs: 300000, Jitter: 0.5},
 		RunAt:       &runAt, Timeout: time.Second, IdempotencyKey: "order-17",
 		Tags: []string{"billing", "ü-😀"}, OwnerID: "acme",
-		ExpiresAt: &expiresAt, OrderingKey: "customer-9", RunAnyway: true, CallbackURL: "https://example.org/done",
+		ExpiresAt: &expiresAt, OrderingKey: "customer-9", FairnessKey: "eu", RunAnyway: true, CallbackURL: "https://example.org/done",
 		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -92,6 +92,7 @@ func TestDecodeTakes(t *testing.T) {
 		"delayMs":                                 job(`"delayMs": 315360000000`),
 		"runAt in the past":                       job(`"runAt": "1970-01-01T00:00:00Z"`),
 		"the longest key, in characters":          job(`"idempotencyKey": "` + strings.Repeat("ü", 255) + `"`),
+		"the longest fairness key":                job(`"fairnessKey": "` + strings.Repeat("ü", 255) + `"`),
 		"the longest ordering key":                job(`"orderingKey": "` + strings.Repeat("ü", 255) + `"`),
 		"10,000 jobs to come after":               job(`"after": [` + ids(10_000) + `]`),
 		"no job to come after":                    job(`"after": []`),
@@ -171,8 +172,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 		"fields of the wrong kind": {`{"jobType": 1, "payload": 1, "maxRetryCount": "3", "retryPolicy": [], "queue": null,
 			"priority": true, "runAt": 5, "timeoutMs": {}, "idempotencyKey": 7, "jobId": 7, "tags": "x", "ownerId": [],
-			"expiresAt": 5, "orderingKey": null, "after": {}, "onDependencyFailure": true}`,
-			"after expiresAt idempotencyKey jobId jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
+			"expiresAt": 5, "orderingKey": null, "fairnessKey": 5, "after": {}, "onDependencyFailure": true}`,
+			"after expiresAt fairnessKey idempotencyKey jobId jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
 				"retryPolicy runAt tags timeoutMs"},
 		"fractions for integers": {job(`"maxRetryCount": 1.5, "priority": 1e0, "timeoutMs": 0.5`),
 			"maxRetryCount priority timeoutMs"},
@@ -199,6 +200,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"empty keys":                {job(`"idempotencyKey": "", "ownerId": ""`), "idempotencyKey ownerId"},
 		"a key too long":            {job(`"idempotencyKey": "` + strings.Repeat("ü", 256) + `"`), "idempotencyKey"},
 		"a line break in a key":     {job(`"idempotencyKey": "a\nb"`), "idempotencyKey"},
+		"an empty fairness key":     {job(`"fairnessKey": ""`), "fairnessKey"},
+		"a fairness key too long":   {job(`"fairnessKey": "` + strings.Repeat("ü", 256) + `"`), "fairnessKey"},
+		"a NUL in a fairness key":   {job(`"fairnessKey": "a\u0000"`), "fairnessKey"},
 		"an empty ordering key":     {job(`"orderingKey": ""`), "orderingKey"},
 		"an ordering key too long":  {job(`"orderingKey": "` + strings.Repeat("ü", 256) + `"`), "orderingKey"},
 		"a NUL in an ordering key":  {job(`"orderingKey": "a\u0000"`), "orderingKey"},

@@ -22,7 +22,7 @@ const (
 	MaxBatchJobs   = 1_000
 	MaxJobType     = 100
 	MaxQueue       = 63
-	MaxKey         = 255 // idempotencyKey, orderingKey, ownerId
+	MaxKey         = 255 // idempotencyKey, orderingKey, fairnessKey, ownerId
 	MaxAfter       = 10_000
 	MaxTags        = 16
 	MaxTag         = 64
@@ -61,6 +61,7 @@ type Request struct {
 	OwnerID        string      // empty: none
 	ExpiresAt      *time.Time  // as RunAt; not started by then: cancelled
 	OrderingKey    string      // of its owner's jobs with this key one runs after another; empty: none
+	FairnessKey    string      // shares its queue with other keys; empty: its owner is the key
 	After          []uuid.UUID // jobs of its owner that have to end first, each once
 	RunAnyway      bool        // also when one of After does not complete
 	CallbackURL    string      // where its end is delivered to; empty: nowhere
@@ -77,6 +78,15 @@ type Silent struct {
 func (r *Request) IsPlain() bool {
 	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
 		r.RunAgainOf == uuid.Nil
+}
+
+// OwnFairnessKey is the fairness key that the request names in place of the default, which is the owner; empty: the
+// default holds.
+func (r *Request) OwnFairnessKey() string {
+	if r.FairnessKey == r.OwnerID {
+		return ""
+	}
+	return r.FairnessKey
 }
 
 // DueAt is when a job that is accepted now may run: now, unless it asked for a later time.

@@ -31,7 +31,8 @@ type patchMember struct {
 // requestFields are the members of a request, by their names in JSON.
 var requestFields = []string{
 	"jobType", "payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs",
-	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "after", "onDependencyFailure", "callbackUrl",
+	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "after", "onDependencyFailure",
+	"callbackUrl",
 }
 
 // mergedRoom is how much longer than MaxJobBytes a merged request may be: the defaults that its client did not write.
@@ -262,6 +263,7 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	optional(fields, "tags", r.Tags, len(r.Tags) > 0)
 	optional(fields, "ownerId", r.OwnerID, r.OwnerID != "")
 	optional(fields, "orderingKey", r.OrderingKey, r.OrderingKey != "")
+	optional(fields, "fairnessKey", r.FairnessKey, r.FairnessKey != "")
 	optional(fields, "callbackUrl", r.CallbackURL, r.CallbackURL != "")
 	optional(fields, "after", r.After, len(r.After) > 0)
 	optional(fields, "onDependencyFailure", OnDependencyFailureRun, r.RunAnyway)

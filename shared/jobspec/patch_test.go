@@ -53,7 +53,7 @@ func TestARequestIsPatchedAndCheckedAsAWhole(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	old := Request{
 		JobType: "MAIL", Payload: []byte(`{"to": "a@example.org", "parts": {"html": "<b>", "n": 1.50}}`), Queue: "mail", Priority: 3,
-		MaxRetryCount: 7, Timeout: time.Minute, Tags: []string{"x"}, OwnerID: "acme", OrderingKey: "k",
+		MaxRetryCount: 7, Timeout: time.Minute, Tags: []string{"x"}, OwnerID: "acme", OrderingKey: "k", FairnessKey: "f",
 		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed}, CallbackURL: "https://example.org/", IdempotencyKey: "once",
 		RunAt: &at, ExpiresAt: &at, After: []uuid.UUID{uuid.New()}, RunAnyway: true,
 	}
@@ -71,7 +71,7 @@ func TestARequestIsPatchedAndCheckedAsAWhole(t *testing.T) {
 	}
 	same := patched(`{}`)
 	if string(same.Payload) != string(old.Payload) || same.Queue != "mail" || same.Priority != 3 || same.MaxRetryCount != 7 ||
-		same.Timeout != time.Minute || !slices.Equal(same.Tags, old.Tags) || same.OwnerID != "acme" || same.OrderingKey != "k" ||
+		same.Timeout != time.Minute || !slices.Equal(same.Tags, old.Tags) || same.OwnerID != "acme" || same.OrderingKey != "k" || same.FairnessKey != "f" ||
 		!same.RetryPolicy.Equal(old.RetryPolicy) || same.CallbackURL != old.CallbackURL || same.Silent != (Silent{}) {
 		t.Errorf("as it was it is %+v", same)
 	}
@@ -86,9 +86,9 @@ func TestARequestIsPatchedAndCheckedAsAWhole(t *testing.T) {
 		t.Errorf("the payload is %s", got.Payload)
 	}
 	defaults := patched(`{"queue": null, "priority": null, "maxRetryCount": null, "timeoutMs": null, "retryPolicy": null, "tags": null,
-		"orderingKey": null, "callbackUrl": null}`)
+		"orderingKey": null, "fairnessKey": null, "callbackUrl": null}`)
 	if defaults.Queue != DefaultQueue || defaults.Priority != 0 || defaults.MaxRetryCount != DefaultMaxRetryCount || defaults.Tags != nil ||
-		defaults.RetryPolicy != nil || !defaults.IsPlain() || defaults.Silent != (Silent{true, true, true}) {
+		defaults.RetryPolicy != nil || !defaults.IsPlain() || defaults.FairnessKey != "" || defaults.Silent != (Silent{true, true, true}) {
 		t.Errorf("the defaults are %+v", defaults)
 	}
 	if got := patched(`{"retryPolicy": {"delayMs": 5}}`); got.RetryPolicy.DelayMs != 5 || got.RetryPolicy.Type != retrypolicy.Fixed {

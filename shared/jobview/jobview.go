@@ -40,6 +40,7 @@ type Summary struct {
 	Version            int64            `json:"version"`
 	ExpiresAt          *time.Time       `json:"expiresAt"`
 	OrderingKey        *string          `json:"orderingKey"`
+	FairnessKey        *string          `json:"fairnessKey"`
 	Sealed             []string         `json:"sealed,omitempty"` // members that cannot be shown
 }
 
@@ -64,7 +65,8 @@ func New(job jobstore.Job) Summary {
 		CallbackDeadlineAt: UTC(snap.CallbackDeadlineAt), CancelRequestedAt: UTC(job.CancelRequestedAt),
 		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
 		Tags: List(job.Tags), BlockedBy: List(job.BlockedBy), Version: job.Version,
-		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey), Sealed: job.Sealed,
+		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey),
+		FairnessKey: Given(job.FairnessKey), Sealed: job.Sealed,
 	}
 }
 

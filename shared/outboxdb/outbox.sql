@@ -51,13 +51,30 @@ create table if not exists jobweaver.outbox (
     constraint options_are_members_of_a_job_request check (
         jsonb_typeof(options) = 'object'
         and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount', 'retryPolicy',
-            'orderingKey', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl'] = '{}'),
+            'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl'] = '{}'),
     constraint a_job_has_at_most_512_kib check (octet_length(payload::text) + octet_length(options::text) <= 523000)
 ) with (
     -- All rows go soon: their number means nothing, so vacuum comes by the number of those that are dead.
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 5000
 );
+
+-- An outbox of before there were fairness keys refuses them.
+do $$
+begin
+    if not exists (
+        select from pg_constraint where conrelid = 'jobweaver.outbox'::regclass
+            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%fairnessKey%'
+    ) then
+        alter table jobweaver.outbox
+            drop constraint options_are_members_of_a_job_request,
+            add constraint options_are_members_of_a_job_request check (
+                jsonb_typeof(options) = 'object'
+                and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount',
+                    'retryPolicy', 'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId',
+                    'callbackUrl'] = '{}');
+    end if;
+end $$;
 
 -- What the gateway refused for good, with its answer: it stays until an operator has it tried again, or discards it.
 create table if not exists jobweaver.outbox_rejected (

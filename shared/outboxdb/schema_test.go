@@ -97,6 +97,22 @@ func TestInstallRunsAgainWhileTheOutboxIsInUse(t *testing.T) {
 	}
 }
 
+func TestInstallLetsAnOldOutboxTakeFairnessKeys(t *testing.T) {
+	t.Parallel()
+	h := open(t, outboxdb.Roles{})
+	const fair = `{"fairnessKey": "f"}`
+	h.enqueue(fair)
+	h.exec(`truncate jobweaver.outbox; alter table jobweaver.outbox drop constraint options_are_members_of_a_job_request,
+		add constraint options_are_members_of_a_job_request check (options - array['queue'] = '{}')`)
+	if err := outboxdb.Install(t.Context(), h.url, outboxdb.Roles{}); err != nil {
+		t.Fatal(err)
+	}
+	h.enqueue(fair)
+	if _, err := h.owner.Exec(t.Context(), `select jobweaver.enqueue('OWN', '1', '{"priorty": 1}')`); err == nil {
+		t.Error("it takes what is no member")
+	}
+}
+
 func TestInstallRefusesASchemaOfAnotherRoleOrANewerOne(t *testing.T) {
 	t.Parallel()
 	other := role(t)

@@ -1,4 +1,4 @@
-// Package controls serves the pauses and limits of queues, job types and owners.
+// Package controls serves the pauses and limits of queues, job types, owners and fairness keys, and the weights of keys.
 package controls
 
 import (
@@ -38,6 +38,7 @@ type body struct {
 	Paused          bool                 `json:"paused"`
 	MaxRunning      *int                 `json:"maxRunning"`
 	StartsPerSecond *float64             `json:"startsPerSecond"`
+	Weight          *int                 `json:"weight"` // null: not of a fairness key
 	Version         int64                `json:"version"`
 	Applied         bool                 `json:"applied"`
 	UpdatedAt       *time.Time           `json:"updatedAt"`
@@ -48,6 +49,10 @@ func newBody(c controlstore.Control, applied bool) body {
 	b := body{
 		Kind: c.Kind, Name: c.Name, Paused: c.Paused, MaxRunning: c.MaxRunning, StartsPerSecond: c.StartsPerSecond,
 		Version: c.Version, Applied: applied, UpdatedBy: jobview.Given(c.UpdatedBy),
+	}
+	if weighs(c.Kind, c.Name) {
+		weight := max(c.Weight, 1)
+		b.Weight = &weight
 	}
 	if c.Version > 0 {
 		b.UpdatedAt = jobview.UTC(&c.UpdatedAt)
@@ -115,20 +120,33 @@ func (a *API) Put(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	kind, name := jobevent.ControlKind(c.Param("kind")), c.Param("name")
+	switch {
+	case asked.Weight != 0 && !weighs(kind, name):
+		return edge.Invalid("weight", "is only of one fairness key")
+	case asked.Paused && isEachKey(kind, name):
+		return edge.Invalid("paused", stopsEachKey)
+	case asked.MaxRunning != nil && *asked.MaxRunning == 0 && isEachKey(kind, name):
+		return edge.Invalid("maxRunning", stopsEachKey)
+	}
 	return a.holding(c, entry, func(control *jobevent.Control) {
 		control.Paused, control.MaxRunning, control.StartsPerSecond = asked.Paused, asked.MaxRunning, asked.StartsPerSecond
+		control.Weight = asked.Weight
 	})
 }
 
 // Delete is DELETE /api/controls/{kind}/{name}: it removes the pause and the limits.
 func (a *API) Delete(c *gin.Context) error {
 	return a.change(c, audit.Entry(c), func(control *jobevent.Control) {
-		control.Paused, control.MaxRunning, control.StartsPerSecond = false, nil, nil
+		control.Paused, control.MaxRunning, control.StartsPerSecond, control.Weight = false, nil, nil, 0
 	})
 }
 
 // Pause is POST /api/controls/{kind}/{name}/pause.
 func (a *API) Pause(c *gin.Context) error {
+	if isEachKey(jobevent.ControlKind(c.Param("kind")), c.Param("name")) {
+		return edge.Invalid("name", stopsEachKey)
+	}
 	return a.holding(c, audit.Entry(c), func(control *jobevent.Control) { control.Paused = true })
 }
 
@@ -137,10 +155,24 @@ func (a *API) Resume(c *gin.Context) error {
 	return a.change(c, audit.Entry(c), func(control *jobevent.Control) { control.Paused = false })
 }
 
+// weighs reports whether a control has a weight.
+func weighs(kind jobevent.ControlKind, name string) bool {
+	return kind == jobevent.ControlKey && name != jobevent.AnyName
+}
+
+// isEachKey reports whether a control applies to each fairness key that has no control of its own.
+func isEachKey(kind jobevent.ControlKind, name string) bool {
+	return kind == jobevent.ControlKey && name == jobevent.AnyName
+}
+
+// stopsEachKey is the reason why no control stops every key: the scheduler would look through all of them for nothing.
+const stopsEachKey = "must not stop every fairness key: pause queue/* instead"
+
 // holding is change for a pause or limit, whose queue must be one of this installation. The control of a former queue
 // can still be removed.
 func (a *API) holding(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
-	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(a.Queues, c.Param("name")) {
+	kind, name := jobevent.ControlKind(c.Param("kind")), c.Param("name")
+	if kind == jobevent.ControlQueue && name != jobevent.AnyName && !slices.Contains(a.Queues, name) {
 		queues := strings.Join(a.Queues, ", ")
 		return edge.Invalid("name", "is not one of the queues of this installation, which are "+queues)
 	}
@@ -200,18 +232,26 @@ func (a *API) applied(ctx context.Context, owner apidb.Owner, asked controlstore
 // 403 for them and not a 404, because their existence is no secret.
 func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error) {
 	kind, name = jobevent.ControlKind(c.Param("kind")), c.Param("name")
-	switch kind {
-	case jobevent.ControlQueue:
-		err = apibody.CheckQueue(name)
-	case jobevent.ControlType:
-		err = apibody.CheckJobType(name)
-	case jobevent.ControlOwner:
-		err = apibody.CheckOwner(name)
-	default:
-		err = edge.Invalid("kind", "must be queue, type or owner")
+	check := map[jobevent.ControlKind]func(string) error{
+		jobevent.ControlQueue: apibody.CheckQueue, jobevent.ControlType: apibody.CheckJobType,
+		jobevent.ControlOwner: apibody.CheckOwner, jobevent.ControlKey: apibody.CheckOwner,
+	}[kind]
+	switch {
+	case check == nil:
+		err = edge.Invalid("kind", "must be queue, type, owner or fairnessKey")
+	case name != jobevent.AnyName:
+		err = check(name)
+	case kind == jobevent.ControlOwner:
+		err = edge.Invalid("name", "must be one owner; fairnessKey/* limits each: an owner is the key of its jobs")
 	}
-	if err == nil && kind != jobevent.ControlOwner && !edge.IsInstallation(c) {
-		err = apierror.New(apierror.Forbidden, "only an admin of the installation controls queues and job types")
+	if err == nil && kind != jobevent.ControlOwner && !edge.IsInstallation(c) && !seesKey(c, kind, name) {
+		err = apierror.New(apierror.Forbidden,
+			"only an admin of the installation controls queues, job types and fairness keys")
 	}
 	return kind, name, err
+}
+
+// seesKey reports whether a request only sees the control of its owner's fairness key.
+func seesKey(c *gin.Context, kind jobevent.ControlKind, name string) bool {
+	return c.Request.Method == http.MethodGet && kind == jobevent.ControlKey && name == edge.OwnerOf(c).ID()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // IsInstallation reports whether the request may act for the whole installation: it is from an admin without an owner,
@@ -28,4 +29,13 @@ func OwnerOf(c *gin.Context) apidb.Owner {
 		return apidb.Everyone
 	}
 	return apidb.OwnerOf(p.Owner)
+}
+
+// CheckFairnessKey refuses a fairness key that an owner may not name for its jobs. With keys of its choice, an owner
+// would get as many shares as it likes.
+func CheckFairnessKey(owner apidb.Owner, key string) error {
+	if id := owner.ID(); id == "" || key == "" || key == id {
+		return nil
+	}
+	return apierror.New(apierror.Forbidden, "only a key of the installation names a fairnessKey other than its ownerId")
 }

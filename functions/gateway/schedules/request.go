@@ -28,7 +28,11 @@ func (a *API) read(c *gin.Context) (apibody.Schedule, error) {
 	if err := asked.Validate(a.Rules); err != nil {
 		return asked, err
 	}
-	if err := asked.Belong(edge.OwnerOf(c).Names(asked.Job.OwnerID)); err != nil { // sealed values are bound to the owner
+	owner := edge.OwnerOf(c)
+	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil { // sealed values are bound to the owner
+		return asked, err
+	}
+	if err := edge.CheckFairnessKey(owner, asked.Job.FairnessKey); err != nil {
 		return asked, err
 	}
 	return asked, apibody.OfJob(a.Payloads.Check(c.Request.Context())(&asked.Job))

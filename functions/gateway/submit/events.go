@@ -101,7 +101,9 @@ func (a *API) jobOf(ctx context.Context, e event.Event, params url.Values, by Re
 	if err != nil {
 		return jobstore.NewJob{}, err
 	}
-	req.OwnerID = by.Owner.Names(req.OwnerID)
+	if err := by.belong(&req); err != nil {
+		return jobstore.NewJob{}, err
+	}
 	late, err := a.Validate(&req, true, by.check)
 	if err != nil {
 		return jobstore.NewJob{}, err

@@ -46,6 +46,8 @@ type Requester struct {
 
 	sampled bool   // whether the trace is sampled
 	key     string // from the header Idempotency-Key; empty: none
+
+	keptFairnessKey string // of the job to run again, which its owner may repeat
 }
 
 // Requester reads them from a request.
@@ -70,7 +72,9 @@ func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 	if err := edge.MergeKey(&req.IdempotencyKey, by.key); err != nil {
 		return jobstore.NewJob{}, err
 	}
-	req.OwnerID = by.Owner.Names(req.OwnerID)
+	if err := by.belong(&req); err != nil {
+		return jobstore.NewJob{}, err
+	}
 	late, err := a.Validate(&req, req.IdempotencyKey != "", by.check)
 	if err != nil {
 		return jobstore.NewJob{}, err
@@ -78,6 +82,15 @@ func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 	job, err := a.newJob(req, by)
 	job.Late = late
 	return job, err
+}
+
+// belong gives the request to the sender's owner, and checks its fairness key.
+func (by Requester) belong(req *jobspec.Request) error {
+	req.OwnerID = by.Owner.Names(req.OwnerID)
+	if req.FairnessKey == by.keptFairnessKey {
+		return nil
+	}
+	return edge.CheckFairnessKey(by.Owner, req.FairnessKey)
 }
 
 // Validate checks a request. An error that need not refuse a repeated request is returned as late: the request came too

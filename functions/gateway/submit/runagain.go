@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
@@ -33,10 +32,15 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.again(c, id, patch)
+	old, _, err := a.Jobs.Request(c, id)
+	if err != nil {
+		return edge.OfJob(id, err)
+	}
+	req, err := patch.Apply(old.Again())
 	if err != nil {
 		return err
 	}
+	req.RunAgainOf, by.keptFairnessKey = id, old.FairnessKey
 	asked, err := a.make(req, by)
 	if err != nil {
 		return err
@@ -71,15 +75,4 @@ func readPatch(c *gin.Context) (jobspec.Patch, error) {
 		return jobspec.Patch{}, err
 	}
 	return jobspec.DecodePatch(body)
-}
-
-// again returns the request of a job, changed by a patch, for a new job.
-func (a *API) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (jobspec.Request, error) {
-	old, _, err := a.Jobs.Request(c, id)
-	if err != nil {
-		return old, edge.OfJob(id, err)
-	}
-	req, err := patch.Apply(old.Again())
-	req.RunAgainOf = id
-	return req, err
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Control is a pause or limit of all jobs of a queue, a job type or an owner, with the version that the scheduler has
-// applied. At version 0 there is none.
+// Control is a pause or limit of all jobs of a queue, a job type, an owner or a fairness key, with the version that the
+// scheduler has applied. At version 0 there is none.
 type Control struct {
 	jobevent.Control
 	Least          jobevent.Control // the administrator's part: the owner may only tighten it
@@ -38,8 +39,14 @@ func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.Star
 // ErrNoControl is returned for a control that the owner must not see.
 var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
-// mayControl reports whether an owner may see a control: only the one of its own jobs.
-func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
+// maySee reports whether an owner may see a control: only those of its own jobs, and of its own fairness key.
+func maySee(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
+	return owner.IsEveryone() ||
+		(kind == jobevent.ControlOwner || kind == jobevent.ControlKey) && name == owner.ID()
+}
+
+// mayChange reports whether an owner may change a control: a fairness key is the installation's.
+func mayChange(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
 	return owner.IsEveryone() || kind == jobevent.ControlOwner && name == owner.ID()
 }
 
@@ -47,7 +54,7 @@ func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool 
 func (s *Store) Control(
 	ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name string,
 ) (Control, error) {
-	if !mayControl(owner, kind, name) {
+	if !maySee(owner, kind, name) {
 		return Control{}, ErrNoControl
 	}
 	control, err := controlByName(ctx, s.q, kind, name)
@@ -66,11 +73,17 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 // until the scheduler has applied that.
 func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, error) {
 	if !owner.IsEveryone() {
-		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.ID())
-		if err != nil || own.Version == 0 {
-			return nil, err
+		var seen []Control
+		for _, kind := range []jobevent.ControlKind{jobevent.ControlKey, jobevent.ControlOwner} {
+			own, err := s.Control(ctx, owner, kind, owner.ID())
+			if err != nil {
+				return nil, err
+			}
+			if own.Version > 0 {
+				seen = append(seen, own)
+			}
 		}
-		return []Control{own}, nil
+		return seen, nil
 	}
 	rows, err := s.q.ControlsAll(ctx)
 	return newControls(rows), apidb.Classify("list controls", err)
@@ -88,7 +101,7 @@ func (s *Store) ChangeControl(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, kind jobevent.ControlKind, name, by string,
 	change func(*jobevent.Control),
 ) (control Control, err error) {
-	if !mayControl(owner, kind, name) {
+	if !mayChange(owner, kind, name) {
 		return control, ErrNoControl
 	}
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
@@ -118,7 +131,7 @@ func (s *Store) ChangeControl(
 		row, err := q.ControlPut(ctx, gen.ControlPutParams{
 			Kind: string(kind), Name: name, UpdatedBy: by,
 			Paused: asked.Paused, MaxRunning: number[int32](asked.MaxRunning), StartsPerSecond: asked.StartsPerSecond,
-			LeastPaused: least.Paused, MostRunning: number[int32](least.MaxRunning),
+			Weight: storedWeight(asked.Weight), LeastPaused: least.Paused, MostRunning: number[int32](least.MaxRunning),
 			MostStartsPerSecond: least.StartsPerSecond,
 		})
 		control = newControl(row)
@@ -144,7 +157,17 @@ func lower[T cmp.Ordered](a, b *T) *T {
 }
 
 func same(a, b jobevent.Control) bool {
-	return a.Paused == b.Paused && equal(a.MaxRunning, b.MaxRunning) && equal(a.StartsPerSecond, b.StartsPerSecond)
+	return a.Paused == b.Paused && equal(a.MaxRunning, b.MaxRunning) && equal(a.StartsPerSecond, b.StartsPerSecond) &&
+		max(a.Weight, 1) == max(b.Weight, 1)
+}
+
+// storedWeight is a weight as the row has it; null: 1.
+func storedWeight(weight int) *int16 {
+	if weight <= 1 {
+		return nil
+	}
+	stored := int16(weight)
+	return &stored
 }
 
 func equal[T comparable](a, b *T) bool {
@@ -193,9 +216,9 @@ const controlsAge = time.Second
 // heldControls are the controls that hold something.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
-// Holding returns the controls that affect the jobs of a queue, a type and an owner, as they were at most a second
-// ago. Changes by this process show at once.
-func (s *Store) Holding(ctx context.Context, queue, jobType, owner string) ([]Control, error) {
+// Holding returns the controls that affect the jobs of a queue, a type, an owner and a fairness key, as they were at most
+// a second ago. Changes by this process show at once. The control of AnyName applies where a name has no control.
+func (s *Store) Holding(ctx context.Context, queue, jobType, owner, key string) ([]Control, error) {
 	held, err := s.held.Get(ctx, controlsAge, s.readControls)
 	if err != nil {
 		return nil, err
@@ -203,9 +226,13 @@ func (s *Store) Holding(ctx context.Context, queue, jobType, owner string) ([]Co
 	var controls []Control
 	for _, subject := range []jobevent.Control{
 		{Kind: jobevent.ControlQueue, Name: queue}, {Kind: jobevent.ControlType, Name: jobType},
-		{Kind: jobevent.ControlOwner, Name: owner},
+		{Kind: jobevent.ControlOwner, Name: owner}, {Kind: jobevent.ControlKey, Name: key},
 	} {
-		if control, there := held[subject.Kind][subject.Name]; there {
+		control, there := held[subject.Kind][subject.Name]
+		if !there && subject.Name != "" && subject.Kind != jobevent.ControlOwner {
+			control, there = held[subject.Kind][jobevent.AnyName]
+		}
+		if there {
 			controls = append(controls, control)
 		}
 	}
@@ -242,6 +269,7 @@ func newControl(row gen.Control) Control {
 		Control: jobevent.Control{
 			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
 			MaxRunning: number[int](row.MaxRunning), StartsPerSecond: row.StartsPerSecond,
+			Weight: int(nullable.Value(row.Weight)),
 		},
 		Least: jobevent.Control{
 			Paused: row.LeastPaused, MaxRunning: number[int](row.MostRunning), StartsPerSecond: row.MostStartsPerSecond,

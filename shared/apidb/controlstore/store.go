@@ -1,4 +1,5 @@
-// Package controlstore keeps pauses and limits for all jobs of a queue, a job type or an owner.
+// Package controlstore keeps pauses and limits for all jobs of a queue, a job type, an owner or a fairness key, and the
+// weights of fairness keys.
 package controlstore
 
 import (

@@ -64,8 +64,8 @@ func (a Accepted) Status() jobstate.Status {
 func (a Accepted) Created(job NewJob) jobevent.Created {
 	req := &job.Request
 	return jobevent.Created{
-		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
-		Payload: req.Payload, Priority: req.Priority, MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
+		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, FairnessKey: req.OwnFairnessKey(),
+		JobType: req.JobType, Queue: req.Queue, Payload: req.Payload, Priority: req.Priority, MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
 		After: req.After, RunAnyway: req.RunAnyway,
@@ -299,6 +299,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.EventOwners = append(p.EventOwners, job.Whose.ID())
 		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
 		p.OrderingKeys = append(p.OrderingKeys, req.OrderingKey)
+		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
 		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
 		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
 		p.Afters = append(p.Afters, idsLiteral(req.After))

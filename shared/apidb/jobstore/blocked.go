@@ -34,7 +34,7 @@ func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) err
 	}
 	for i := range jobs {
 		if job := &jobs[i]; job.Status == jobstate.Pending {
-			controls, err := s.controls.Holding(ctx, job.Queue, job.JobType, job.OwnerID)
+			controls, err := s.controls.Holding(ctx, job.Queue, job.JobType, job.OwnerID, job.FairnessKey)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package jobstore_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,6 +86,7 @@ func TestRareFieldsAreStoredAndRepublished(t *testing.T) {
 	asks := map[string]func(*jobstore.NewJob){
 		"to expire":            func(j *jobstore.NewJob) { j.Request.ExpiresAt = &expiresAt },
 		"an order":             func(j *jobstore.NewJob) { j.Request.OrderingKey = "k" },
+		"a fairness key":       func(j *jobstore.NewJob) { j.Request.OwnerID, j.Request.FairnessKey = "acme", "f" },
 		"to come after others": func(j *jobstore.NewJob) { j.Request.After = []uuid.UUID{second, first} },
 		"all": func(j *jobstore.NewJob) {
 			j.Request.ExpiresAt, j.Request.OrderingKey, j.Request.Delay = &expiresAt, "k", time.Minute
@@ -97,7 +99,7 @@ func TestRareFieldsAreStoredAndRepublished(t *testing.T) {
 			ask(&job)
 			accepted := h.Accept(t, job)
 			got, req := h.ReadJob(t, job.JobID), job.Request
-			if got.OrderingKey != req.OrderingKey || !slices.Equal(got.After, req.After) || got.RunAnyway != req.RunAnyway ||
+			if got.FairnessKey != cmp.Or(req.FairnessKey, req.OwnerID) || got.OrderingKey != req.OrderingKey || !slices.Equal(got.After, req.After) || got.RunAnyway != req.RunAnyway ||
 				(got.ExpiresAt == nil) != (req.ExpiresAt == nil) || req.ExpiresAt != nil && !got.ExpiresAt.Equal(*req.ExpiresAt) ||
 				got.HasAfter != (len(req.After) > 0) || fmt.Sprint(got.Tags) != fmt.Sprint(req.Tags) || got.Status != accepted.Status() {
 				t.Errorf("%s, %s: got %+v", name, kind, got)

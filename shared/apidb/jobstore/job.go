@@ -1,6 +1,7 @@
 package jobstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,6 +43,7 @@ type Job struct {
 	Progress          *jobevent.Progress
 	ExpiresAt         *time.Time
 	OrderingKey       string
+	FairnessKey       string // the one that its request named, or its owner; empty: it has neither
 	IdempotencyKey    string
 	HasAfter          bool        // it has dependencies
 	After             []uuid.UUID // nil in a list; see Changed
@@ -67,7 +69,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
 		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
 		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
-		IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
+		FairnessKey: row.FairnessKey, IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
 	})
 	if err != nil {
 		return Job{}, err
@@ -178,6 +180,7 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
 		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
+		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter,
 	}
 	if row.Progress != nil {

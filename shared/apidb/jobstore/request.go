@@ -34,7 +34,8 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
 		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
-		OrderingKey: nullable.Value(row.OrderingKey), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
+		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
+		After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
 		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
 	}
 	if row.RetryPolicy == nil {

@@ -23,7 +23,8 @@ func TestWhatAJobAskedForIsReadAsItWas(t *testing.T) {
 	all.RequestHash = []byte("hash")
 	all.Request = jobspec.Request{
 		JobType: "MAIL", Payload: json.RawMessage(`{"b": 1.50, "a": [ ]}`), MaxRetryCount: 0, Queue: "mail", Priority: 9, RunAt: &later,
-		Timeout: time.Second, IdempotencyKey: "k", Tags: []string{"x", "a,b"}, OwnerID: "acme", ExpiresAt: &later, OrderingKey: "o",
+		Timeout: time.Second, IdempotencyKey: "k", Tags: []string{"x", "a,b"}, OwnerID: "acme", ExpiresAt: &later,
+		OrderingKey: "o", FairnessKey: "f",
 		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{0, 5}, Jitter: 0.5}, RunAnyway: true,
 		CallbackURL: "https://example.org/", RunAgainOf: uuid.New(),
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 )
 
 // isUniform reports whether the jobs differ in id and payload only, and cannot conflict with another job.
@@ -25,7 +26,8 @@ func isUniform(jobs []NewJob) bool {
 
 func sameButPayload(job, other *NewJob) bool {
 	a, b := &job.Request, &other.Request
-	return a.OwnerID == b.OwnerID && a.JobType == b.JobType && a.Queue == b.Queue &&
+	return a.OwnerID == b.OwnerID && a.OwnFairnessKey() == b.OwnFairnessKey() &&
+		a.JobType == b.JobType && a.Queue == b.Queue &&
 		a.Priority == b.Priority && a.MaxRetryCount == b.MaxRetryCount && a.RetryPolicy.Equal(b.RetryPolicy) &&
 		a.Timeout == b.Timeout && a.Delay == b.Delay && slices.Equal(a.Tags, b.Tags) &&
 		(a.RunAt == b.RunAt || a.RunAt != nil && b.RunAt != nil && a.RunAt.Equal(*b.RunAt))
@@ -39,6 +41,7 @@ func insertUniform(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accept
 		Payloads: make([]json.RawMessage, len(jobs)), OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
 		Priority: int32(req.Priority), MaxRetryCount: int32(req.MaxRetryCount), RetryPolicy: policyJSON(req),
 		TimeoutMs: int32(req.Timeout.Milliseconds()), Tags: append([]string{}, req.Tags...), RunAt: req.RunAt,
+		FairnessKey: nullable.Text(req.OwnFairnessKey()),
 	}
 	if req.Delay > 0 {
 		ms := req.Delay.Milliseconds()

@@ -117,7 +117,7 @@ func controlsAgree(
 		applied.Kinds, applied.Names = append(applied.Kinds, string(c.Kind)), append(applied.Names, c.Name)
 		applied.Versions = append(applied.Versions, c.Version)
 		var n int64
-		switch holds := c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil; {
+		switch holds := c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil || c.Weight > 1; {
 		case c.Version > last:
 			p := gen.RestoredControlTakeParams{
 				Kind: string(c.Kind), Name: c.Name, Version: c.Version, Paused: c.Paused, StartsPerSecond: c.StartsPerSecond,
@@ -125,6 +125,10 @@ func controlsAgree(
 			if c.MaxRunning != nil {
 				most := int32(*c.MaxRunning)
 				p.MaxRunning = &most
+			}
+			if c.Weight > 1 {
+				weight := int16(c.Weight)
+				p.Weight = &weight
 			}
 			n, err = q.RestoredControlTake(ctx, p)
 		case holds: // if the API still has it, this changes nothing

@@ -4,12 +4,12 @@
 with inserted as (
     insert into jobs (
         job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
-        timeout_ms, tags, run_at, status
+        timeout_ms, tags, fairness_key, run_at, status
     )
     select
         unnest(@job_ids::uuid[]), unnest(@payloads::json[]), unnest(@trace_ids::uuid[]), @owner_id::text, @job_type::text,
         @queue::text, @priority::int, @max_retry_count::int, sqlc.narg('retry_policy')::json,
-        @timeout_ms::int, @tags::text[], due.run_at,
+        @timeout_ms::int, @tags::text[], sqlc.narg('fairness_key')::text, due.run_at,
         case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
     from (
         select coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint) as run_at
@@ -43,6 +43,7 @@ with input as (
         unnest(@event_owners::text[])                                 as event_owner,
         nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z')    as expires_at,
         nullif(unnest(@ordering_keys::text[]), '')                    as ordering_key,
+        nullif(unnest(@fairness_keys::text[]), '')                    as fairness_key,
         nullif(unnest(@order_numbers::bigint[]), 0)                   as order_number,
         nullif(unnest(@order_afters::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
         nullif(unnest(@afters::text[]), '{}')::uuid[]                 as after_ids,
@@ -53,7 +54,7 @@ with input as (
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
+    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -61,7 +62,7 @@ select
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
+    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;
@@ -171,7 +172,8 @@ with input as (
                 'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'priority', jobs.priority,
                 'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
-                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
+                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
+                'fairnessKey', jobs.fairness_key) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
     select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times,
@@ -325,7 +327,7 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key
 from page
 where bytes_before <= @max_bytes::bigint
 order by job_id;

@@ -161,7 +161,7 @@ select
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, idempotency_key, (after_ids is not null)::boolean as has_after,
+    expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
         then snapshot end, '')::text as snapshot
 from jobs

@@ -21,7 +21,7 @@ where job_id = any (@job_ids::uuid[]) and version > 0;
 -- name: RestoredAccepted :many
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id;
@@ -30,16 +30,17 @@ order by job_id;
 -- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq,
+    created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset(@jobs::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
     retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
-    ordering_key text, order_number bigint, command_seq int)
+    ordering_key text, order_number bigint, command_seq int,
+    fairness_key text)
 on conflict do nothing;
 
 -- Removes the stored statuses of these jobs: reconcile asks the scheduler for them.
@@ -81,15 +82,17 @@ where applied_version > coalesce((
 -- Takes a control of which the scheduler has the newer version.
 -- name: RestoredControlTake :execrows
 insert into controls (
-    kind, name, version, applied_version, paused, max_running, starts_per_second, updated_by,
+    kind, name, version, applied_version, paused, max_running, starts_per_second, weight, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
-    @kind, @name, @version, @version, @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'), 'after-restore',
+    @kind, @name, @version, @version, @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'),
+    sqlc.narg('weight'), 'after-restore',
     @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second')
 )
 on conflict (kind, name) do update set
     version = excluded.version, applied_version = excluded.applied_version, paused = excluded.paused,
-    max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, updated_by = excluded.updated_by
+    max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, weight = excluded.weight,
+    updated_by = excluded.updated_by
 where controls.version < excluded.version;
 
 -- Restores a removed control that the scheduler still applies, as one that holds nothing, to be published again.

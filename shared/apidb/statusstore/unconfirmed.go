@@ -39,7 +39,7 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 			TimeoutMs: int64(row.TimeoutMs), RunAt: row.RunAt, CreatedAt: row.CreatedAt,
 			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
 			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber),
-			RunAnyway: nullable.Value(row.RunsAnyway),
+			RunAnyway: nullable.Value(row.RunsAnyway), FairnessKey: nullable.Value(row.FairnessKey),
 		}
 		if row.RetryPolicy == nil {
 			continue

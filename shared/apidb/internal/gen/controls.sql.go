@@ -11,7 +11,7 @@ import (
 )
 
 const ControlByName = `-- name: ControlByName :one
-select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second from controls where kind = $1 and name = $2
+select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight from controls where kind = $1 and name = $2
 `
 
 type ControlByNameParams struct {
@@ -35,6 +35,7 @@ func (q *Queries) ControlByName(ctx context.Context, arg ControlByNameParams) (C
 		&i.LeastPaused,
 		&i.MostRunning,
 		&i.MostStartsPerSecond,
+		&i.Weight,
 	)
 	return i, err
 }
@@ -57,23 +58,25 @@ func (q *Queries) ControlLock(ctx context.Context, arg ControlLockParams) error 
 
 const ControlPut = `-- name: ControlPut :one
 insert into controls (
-    kind, name, version, paused, max_running, starts_per_second, updated_by,
+    kind, name, version, paused, max_running, starts_per_second, weight, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
-    $1, $2, nextval('control_versions'), $3, $4, $5, $6,
-    $7, $8, $9
+    $1, $2, nextval('control_versions'), $3, $4, $5,
+    $6, $7,
+    $8, $9, $10
 )
 on conflict (kind, name) do update set
     version                = excluded.version,
     paused                 = excluded.paused,
     max_running            = excluded.max_running,
     starts_per_second      = excluded.starts_per_second,
+    weight                 = excluded.weight,
     updated_at             = now(),
     updated_by             = excluded.updated_by,
     least_paused           = excluded.least_paused,
     most_running           = excluded.most_running,
     most_starts_per_second = excluded.most_starts_per_second
-returning kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second
+returning kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight
 `
 
 type ControlPutParams struct {
@@ -82,6 +85,7 @@ type ControlPutParams struct {
 	Paused              bool
 	MaxRunning          *int32
 	StartsPerSecond     *float64
+	Weight              *int16
 	UpdatedBy           string
 	LeastPaused         bool
 	MostRunning         *int32
@@ -95,6 +99,7 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 		arg.Paused,
 		arg.MaxRunning,
 		arg.StartsPerSecond,
+		arg.Weight,
 		arg.UpdatedBy,
 		arg.LeastPaused,
 		arg.MostRunning,
@@ -114,12 +119,13 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 		&i.LeastPaused,
 		&i.MostRunning,
 		&i.MostStartsPerSecond,
+		&i.Weight,
 	)
 	return i, err
 }
 
 const ControlsAll = `-- name: ControlsAll :many
-select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second from controls order by kind, name
+select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight from controls order by kind, name
 `
 
 func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
@@ -144,6 +150,7 @@ func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
 			&i.LeastPaused,
 			&i.MostRunning,
 			&i.MostStartsPerSecond,
+			&i.Weight,
 		); err != nil {
 			return nil, err
 		}
@@ -164,12 +171,13 @@ with input as (
 ), gone as (
     delete from controls using input
     where controls.kind = input.kind and controls.name = input.name and controls.version <= input.version
-        and not paused and max_running is null and starts_per_second is null
+        and not paused and max_running is null and starts_per_second is null and weight is null
 )
 update controls set applied_version = input.version
 from input
 where controls.kind = input.kind and controls.name = input.name and controls.applied_version < input.version
-    and not (controls.version <= input.version and not paused and max_running is null and starts_per_second is null)
+    and not (controls.version <= input.version
+        and not paused and max_running is null and starts_per_second is null and weight is null)
 `
 
 type ControlsAppliedParams struct {
@@ -200,7 +208,7 @@ const ControlsUnconfirmed = `-- name: ControlsUnconfirmed :many
 with pass as (
     select $1::timestamptz as since, $2::timestamptz as until
 )
-select controls.kind, controls.name, controls.version, controls.paused, controls.max_running, controls.starts_per_second, controls.applied_version, controls.updated_at, controls.updated_by, controls.least_paused, controls.most_running, controls.most_starts_per_second
+select controls.kind, controls.name, controls.version, controls.paused, controls.max_running, controls.starts_per_second, controls.applied_version, controls.updated_at, controls.updated_by, controls.least_paused, controls.most_running, controls.most_starts_per_second, controls.weight
 from pass cross join controls
 where applied_version < version
     and updated_at <= pass.until - interval '10 s'
@@ -236,6 +244,7 @@ func (q *Queries) ControlsUnconfirmed(ctx context.Context, arg ControlsUnconfirm
 			&i.LeastPaused,
 			&i.MostRunning,
 			&i.MostStartsPerSecond,
+			&i.Weight,
 		); err != nil {
 			return nil, err
 		}

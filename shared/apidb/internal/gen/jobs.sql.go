@@ -63,7 +63,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 
 const JobByID = `-- name: JobByID :one
 select
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key,
     coalesce((
         select newer.job_id from jobs as newer
         where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
@@ -126,6 +126,7 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.EventOwner,
 		&i.Job.ErrorCode,
 		&i.Job.RunAgainOf,
+		&i.Job.FairnessKey,
 		&i.RunAgainAs,
 	)
 	return i, err
@@ -181,17 +182,18 @@ with input as (
         unnest($18::text[])                                 as event_owner,
         nullif(unnest($19::timestamptz[]), '0001-01-01Z')    as expires_at,
         nullif(unnest($20::text[]), '')                    as ordering_key,
-        nullif(unnest($21::bigint[]), 0)                   as order_number,
-        nullif(unnest($22::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
-        nullif(unnest($23::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest($24::boolean[]), false)               as runs_anyway,
-        nullif(unnest($25::text[]), '')                    as callback_url,
-        nullif(unnest($26::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of
+        nullif(unnest($21::text[]), '')                    as fairness_key,
+        nullif(unnest($22::bigint[]), 0)                   as order_number,
+        nullif(unnest($23::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
+        nullif(unnest($24::text[]), '{}')::uuid[]                 as after_ids,
+        nullif(unnest($25::boolean[]), false)               as runs_anyway,
+        nullif(unnest($26::text[]), '')                    as callback_url,
+        nullif(unnest($27::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
+    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -199,7 +201,7 @@ select
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
+    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 from input
 on conflict do nothing
 returning job_id, run_at, created_at
@@ -226,6 +228,7 @@ type JobInsertManyParams struct {
 	EventOwners     []string
 	ExpiresAts      []time.Time
 	OrderingKeys    []string
+	FairnessKeys    []string
 	OrderNumbers    []int64
 	OrderAfters     []uuid.UUID
 	Afters          []string
@@ -265,6 +268,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.EventOwners,
 		arg.ExpiresAts,
 		arg.OrderingKeys,
+		arg.FairnessKeys,
 		arg.OrderNumbers,
 		arg.OrderAfters,
 		arg.Afters,
@@ -294,15 +298,15 @@ const JobInsertUniform = `-- name: JobInsertUniform :one
 with inserted as (
     insert into jobs (
         job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
-        timeout_ms, tags, run_at, status
+        timeout_ms, tags, fairness_key, run_at, status
     )
     select
         unnest($1::uuid[]), unnest($2::json[]), unnest($3::uuid[]), $4::text, $5::text,
         $6::text, $7::int, $8::int, $9::json,
-        $10::int, $11::text[], due.run_at,
+        $10::int, $11::text[], $12::text, due.run_at,
         case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
     from (
-        select coalesce($12::timestamptz, now() + interval '1 ms' * $13::bigint) as run_at
+        select coalesce($13::timestamptz, now() + interval '1 ms' * $14::bigint) as run_at
     ) as due
 )
 select now()::timestamptz as created_at
@@ -320,6 +324,7 @@ type JobInsertUniformParams struct {
 	RetryPolicy   json.RawMessage
 	TimeoutMs     int32
 	Tags          []string
+	FairnessKey   *string
 	RunAt         *time.Time
 	DelayMs       *int64
 }
@@ -339,6 +344,7 @@ func (q *Queries) JobInsertUniform(ctx context.Context, arg JobInsertUniformPara
 		arg.RetryPolicy,
 		arg.TimeoutMs,
 		arg.Tags,
+		arg.FairnessKey,
 		arg.RunAt,
 		arg.DelayMs,
 	)
@@ -387,7 +393,8 @@ with input as (
                 'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'priority', jobs.priority,
                 'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
-                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
+                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
+                'fairnessKey', jobs.fairness_key) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
     select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times,
@@ -798,11 +805,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due((pass.until - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
@@ -815,7 +822,7 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key
 from page
 where bytes_before <= $1::bigint
 order by job_id
@@ -848,6 +855,7 @@ type JobsUnconfirmedRow struct {
 	OrderAfter    *uuid.UUID
 	AfterIDs      []uuid.UUID
 	RunsAnyway    *bool
+	FairnessKey   *string
 }
 
 // The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
@@ -889,6 +897,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.OrderAfter,
 			&i.AfterIDs,
 			&i.RunsAnyway,
+			&i.FairnessKey,
 		); err != nil {
 			return nil, err
 		}

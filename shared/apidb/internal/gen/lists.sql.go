@@ -17,7 +17,7 @@ const JobsListed = `-- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, idempotency_key, (after_ids is not null)::boolean as has_after,
+    expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
         then snapshot end, '')::text as snapshot
 from jobs
@@ -52,6 +52,7 @@ type JobsListedRow struct {
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
+	FairnessKey       *string
 	IdempotencyKey    *string
 	HasAfter          bool
 	Snapshot          string
@@ -88,6 +89,7 @@ func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsL
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
+			&i.FairnessKey,
 			&i.IdempotencyKey,
 			&i.HasAfter,
 			&i.Snapshot,
@@ -222,7 +224,7 @@ with seen as materialized (
         (
             select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from (
-                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of from jobs
+                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key from jobs
                 where $32::text is not null and idempotency_key = $32
                 offset 0 -- else the planner may walk by id until it has found enough
             ) as keyed

@@ -53,6 +53,7 @@ type Control struct {
 	LeastPaused         bool
 	MostRunning         *int32
 	MostStartsPerSecond *float64
+	Weight              *int16
 }
 
 type Job struct {
@@ -93,6 +94,7 @@ type Job struct {
 	EventOwner        string
 	ErrorCode         *string
 	RunAgainOf        *uuid.UUID
+	FairnessKey       *string
 }
 
 type RejectedRecord struct {

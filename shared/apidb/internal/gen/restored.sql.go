@@ -16,7 +16,7 @@ import (
 const RestoredAccepted = `-- name: RestoredAccepted :many
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -41,6 +41,7 @@ type RestoredAcceptedRow struct {
 	OrderAfter    *uuid.UUID
 	AfterIDs      []uuid.UUID
 	RunsAnyway    *bool
+	FairnessKey   *string
 }
 
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]RestoredAcceptedRow, error) {
@@ -71,6 +72,7 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]R
 			&i.OrderAfter,
 			&i.AfterIDs,
 			&i.RunsAnyway,
+			&i.FairnessKey,
 		); err != nil {
 			return nil, err
 		}
@@ -104,15 +106,17 @@ func (q *Queries) RestoredControlLift(ctx context.Context, arg RestoredControlLi
 
 const RestoredControlTake = `-- name: RestoredControlTake :execrows
 insert into controls (
-    kind, name, version, applied_version, paused, max_running, starts_per_second, updated_by,
+    kind, name, version, applied_version, paused, max_running, starts_per_second, weight, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
-    $1, $2, $3, $3, $4, $5, $6, 'after-restore',
+    $1, $2, $3, $3, $4, $5, $6,
+    $7, 'after-restore',
     $4, $5, $6
 )
 on conflict (kind, name) do update set
     version = excluded.version, applied_version = excluded.applied_version, paused = excluded.paused,
-    max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, updated_by = excluded.updated_by
+    max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, weight = excluded.weight,
+    updated_by = excluded.updated_by
 where controls.version < excluded.version
 `
 
@@ -123,6 +127,7 @@ type RestoredControlTakeParams struct {
 	Paused          bool
 	MaxRunning      *int32
 	StartsPerSecond *float64
+	Weight          *int16
 }
 
 // Takes a control of which the scheduler has the newer version.
@@ -134,6 +139,7 @@ func (q *Queries) RestoredControlTake(ctx context.Context, arg RestoredControlTa
 		arg.Paused,
 		arg.MaxRunning,
 		arg.StartsPerSecond,
+		arg.Weight,
 	)
 	if err != nil {
 		return 0, err
@@ -200,16 +206,17 @@ func (q *Queries) RestoredForgetStatuses(ctx context.Context, jobIds []uuid.UUID
 const RestoredInsert = `-- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq,
+    created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset($1::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
     retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
-    ordering_key text, order_number bigint, command_seq int)
+    ordering_key text, order_number bigint, command_seq int,
+    fairness_key text)
 on conflict do nothing
 `
 
