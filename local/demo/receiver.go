@@ -119,7 +119,8 @@ func (r *receiver) outside(w http.ResponseWriter, _ *http.Request, body []byte) 
 		}
 		callback := fmt.Sprintf(`{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {"order": "shipped"}}`,
 			order.JobID, order.Attempt)
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the context of the order's own request ends here
+		// Not the context of the order: its request has ended.
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, order.Callback.URL, strings.NewReader(callback))
 		if err != nil {

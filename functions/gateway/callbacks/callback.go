@@ -118,7 +118,8 @@ func (a *API) seal(callback apibody.Callback) apibody.Callback {
 		return callback
 	}
 	callback.Output = a.Sealer.Seal(sealing.OfAttempt(callback.JobID, callback.Attempt, sealing.Output), callback.Output)
-	callback.Message = a.Sealer.SealText(sealing.OfJob(callback.JobID, sealing.Message), jobevent.CleanMessage(callback.Message))
+	message := jobevent.CleanMessage(callback.Message)
+	callback.Message = a.Sealer.SealText(sealing.OfJob(callback.JobID, sealing.Message), message)
 	callback.Progress.Message = a.Sealer.SealText(
 		sealing.OfAttempt(callback.JobID, callback.Attempt, sealing.Progress), callback.Progress.Message)
 	return callback

@@ -154,7 +154,7 @@ func newKeysBootstrap() *cobra.Command {
 			if at == "" {
 				return cli.Usage("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
 			}
-			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration is under way that would create the table
+			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration will create the table
 			defer cancel()
 			store, err := apidb.Open(opening, at)
 			if err != nil {
