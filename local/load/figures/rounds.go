@@ -51,7 +51,7 @@ func Ratios(rounds []Round, contestant string) []float64 {
 	return ratios
 }
 
-// nearest is the yardstick's round nearest to i in a direction; -1 where there is none.
+// nearest returns the yardstick's round that is nearest to round i in a direction; -1 if there is none.
 func nearest(rounds []Round, i, step int) int {
 	for at := i + step; at >= 0 && at < len(rounds); at += step {
 		if rounds[at].Contestant == Yardstick {

@@ -39,8 +39,8 @@ func ended(t *testing.T, s *fixture, as jobstate.Status, ids ...uuid.UUID) {
 	}
 }
 
-// Those that come after a job are found among many others, whatever their state, by a look at the owner's jobs that come
-// after any.
+// Jobs that depend on a job are found among many others, whatever their state, by reading only the owner's jobs with
+// dependencies.
 func TestJobsThatComeAfterOneAreFound(t *testing.T) {
 	t.Parallel()
 	s, plans := watched(t)
