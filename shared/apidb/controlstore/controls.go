@@ -216,8 +216,9 @@ const controlsAge = time.Second
 // heldControls are the controls that hold something.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
-// Holding returns the controls that affect the jobs of a queue, a type, an owner and a fairness key, as they were at most
-// a second ago. Changes by this process show at once. The control of AnyName applies where a name has no control.
+// Holding returns the controls that affect the jobs of a queue, a type, an owner and a fairness key, as they were
+// at most a second ago. Changes by this process show at once. The control of AnyName applies where a name has no
+// control.
 func (s *Store) Holding(ctx context.Context, queue, jobType, owner, key string) ([]Control, error) {
 	held, err := s.held.Get(ctx, controlsAge, s.readControls)
 	if err != nil {

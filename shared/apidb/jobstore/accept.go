@@ -65,7 +65,8 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 	req := &job.Request
 	return jobevent.Created{
 		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, FairnessKey: req.OwnFairnessKey(),
-		JobType: req.JobType, Queue: req.Queue, Payload: req.Payload, Priority: req.Priority, MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
+		JobType: req.JobType, Queue: req.Queue, Payload: req.Payload, Priority: req.Priority,
+		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
 		After: req.After, RunAnyway: req.RunAnyway,
