@@ -1,6 +1,10 @@
 package dispatch
 
-import "time"
+import (
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
 
 const (
 	// MaxStep bounds the attempts of one queue that one step sends out.
@@ -67,6 +71,11 @@ func (l *Ledger) nextOpening() (soonest time.Time) {
 	for queue := range l.floors {
 		consider(queueSubject(queue))
 	}
+	for s := range l.buckets { // which fairness keys have jobs that wait is unknown
+		if s.Kind == jobevent.ControlKey {
+			consider(s)
+		}
+	}
 	for queue, lanes := range l.lanes {
 		for lane := range lanes {
 			consider(append(subjectsOf(lane), queueSubject(queue))...)
@@ -78,7 +87,7 @@ func (l *Ledger) nextOpening() (soonest time.Time) {
 // opensAfter returns when a subject lets an attempt start; zero: it does now. byTime is false if time alone will not
 // do.
 func (l *Ledger) opensAfter(s Subject) (at time.Time, byTime bool) {
-	c, some := l.controls.bySubject[s]
+	c, some := l.controls.of(s)
 	if !some {
 		return at, true
 	}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,13 +11,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Subject is a queue, a job type or an owner for which a control may be set.
+// Subject is a queue, a job type, an owner or a fairness key for which a control may be set.
 type Subject struct {
 	Kind jobevent.ControlKind
 	Name string
 }
 
 func queueSubject(queue string) Subject { return Subject{jobevent.ControlQueue, queue} }
+
+func keySubject(key string) Subject { return Subject{jobevent.ControlKey, key} }
 
 // MarshalText writes the subject as a key of the ledger: type:EMAIL.
 func (s Subject) MarshalText() ([]byte, error) { return []byte(string(s.Kind) + ":" + s.Name), nil }
@@ -34,10 +37,25 @@ func (s *Subject) UnmarshalText(text []byte) error {
 // Controls are the pauses and limits of one revision. The ledger names the revision that is in force.
 type Controls struct {
 	revision     int64
-	bySubject    map[Subject]control // without those that hold nothing back
-	byJob        bool                // some are about a job type or an owner
-	limitsStarts bool                // some limit the starts a second
+	bySubject    map[Subject]control              // without those that hold nothing back
+	anyOf        map[jobevent.ControlKind]control // of each one without a control of its own
+	weights      map[string]int                   // of fairness keys; missing: 1
+	byJob        bool                             // some are about a job type or an owner
+	byKey        bool                             // some are about a fairness key, and hold back
+	limitsStarts bool                             // some limit the starts a second
 }
+
+// Class is what controls distinguish jobs of a queue by.
+type Class struct {
+	JobType     string
+	OwnerID     string // empty: none
+	FairnessKey string // empty: none
+}
+
+// FairnessKeyOf returns the key with which a new job shares its queue: the one that its request named, or its owner.
+func FairnessKeyOf(job *jobevent.Created) string { return cmp.Or(job.FairnessKey, job.OwnerID) }
+
+func classOf(job *jobevent.Created) Class { return Class{job.JobType, job.OwnerID, FairnessKeyOf(job)} }
 
 // control is a pause, a limit or both.
 type control struct {
@@ -53,8 +71,14 @@ var NoControls = &Controls{}
 
 // NewControls makes the set of a revision.
 func NewControls(revision int64, kept []jobevent.Control) *Controls {
-	set := &Controls{revision: revision, bySubject: map[Subject]control{}}
+	set := &Controls{
+		revision: revision, bySubject: map[Subject]control{}, anyOf: map[jobevent.ControlKind]control{},
+		weights: map[string]int{},
+	}
 	for _, k := range kept {
+		if k.Kind == jobevent.ControlKey && k.Name != jobevent.AnyName && k.Weight > 1 {
+			set.weights[k.Name] = k.Weight
+		}
 		c := control{paused: k.Paused, maxRunning: unlimited}
 		if k.MaxRunning != nil {
 			c.maxRunning = *k.MaxRunning
@@ -65,8 +89,13 @@ func NewControls(revision int64, kept []jobevent.Control) *Controls {
 		if c == (control{maxRunning: unlimited}) {
 			continue
 		}
-		set.bySubject[Subject{k.Kind, k.Name}] = c
-		set.byJob = set.byJob || k.Kind != jobevent.ControlQueue
+		if k.Name == jobevent.AnyName {
+			set.anyOf[k.Kind] = c
+		} else {
+			set.bySubject[Subject{k.Kind, k.Name}] = c
+		}
+		set.byJob = set.byJob || k.Kind == jobevent.ControlType || k.Kind == jobevent.ControlOwner
+		set.byKey = set.byKey || k.Kind == jobevent.ControlKey
 		set.limitsStarts = set.limitsStarts || c.startsPerSecond > 0
 	}
 	return set
@@ -75,8 +104,24 @@ func NewControls(revision int64, kept []jobevent.Control) *Controls {
 // Revision returns the number that the ledger has for the set.
 func (c *Controls) Revision() int64 { return c.revision }
 
-// ByJob reports whether some controls are about a job type or an owner.
-func (c *Controls) ByJob() bool { return c.byJob }
+// CountsRunning reports whether some controls are about a job type, an owner or a fairness key, so that the ledger
+// counts the attempts of these.
+func (c *Controls) CountsRunning() bool { return c.byJob || c.byKey }
+
+// of returns the control that holds for a subject: its own, or that of each one of its kind.
+func (c *Controls) of(s Subject) (control, bool) {
+	if own, some := c.bySubject[s]; some {
+		return own, true
+	}
+	each, some := c.anyOf[s.Kind]
+	return each, some && s.Name != ""
+}
+
+// none reports whether nothing is held back.
+func (c *Controls) none() bool { return len(c.bySubject) == 0 && len(c.anyOf) == 0 }
+
+// weightOf returns how many starts a fairness key has in each round.
+func (c *Controls) weightOf(key string) int { return max(1, c.weights[key]) }
 
 // LimitStarts reports whether some controls limit the starts a second, so that the ledger needs the time.
 func (c *Controls) LimitStarts() bool { return c.limitsStarts }
@@ -88,14 +133,25 @@ func (c *Controls) touching(jobType, owner string) []Subject {
 	}
 	both := []Subject{{jobevent.ControlType, jobType}, {jobevent.ControlOwner, owner}}
 	return slices.DeleteFunc(both, func(s Subject) bool {
-		_, some := c.bySubject[s]
+		_, some := c.of(s)
 		return !some || s.Name == ""
 	})
 }
 
-// CountRunning adds n attempts of a job type and an owner to the counts of the controls to which they are subject.
-func (c *Controls) CountRunning(running map[Subject]int, jobType, owner string, n int) {
-	for _, s := range c.touching(jobType, owner) {
+// holding returns the controls by job type, owner and fairness key to which jobs of a class are subject.
+func (c *Controls) holding(class Class) []Subject {
+	subjects := c.touching(class.JobType, class.OwnerID)
+	if key := keySubject(class.FairnessKey); c.byKey && key.Name != "" {
+		if _, some := c.of(key); some {
+			subjects = append(subjects, key)
+		}
+	}
+	return subjects
+}
+
+// CountRunning adds n attempts of a class to the counts of the controls to which they are subject.
+func (c *Controls) CountRunning(running map[Subject]int, class Class, n int) {
+	for _, s := range c.holding(class) {
 		running[s] += n
 	}
 }

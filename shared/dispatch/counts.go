@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,8 +17,9 @@ type counts struct {
 	out    attempts
 	floors map[string]time.Time            // by queue: no job of a lower rank waits; none: no job waits
 	lanes  map[string]map[string]time.Time // by queue and lane, like floors
+	keys   map[string][]string             // by queue: fairness keys of the jobs that wait; two stand for several
 	due    time.Time                       // nothing is due before; zero: nothing will be
-	// running counts the attempts that are out by job type and by owner. The ledger keeps those under a control.
+	// running counts the attempts that are out by job type, owner and fairness key. The ledger keeps those under a control.
 	running map[Subject]int
 }
 
@@ -93,8 +95,28 @@ func (c *counts) NoteHolder(queue string, partition int16, from, to string) {
 	}
 }
 
-// NoteWaiting notes that a job of that rank waits, in a lane or, if that is empty, in none.
-func (c *counts) NoteWaiting(queue, lane string, rank time.Time) {
+// NoteWaiting notes that a job of that fairness key and rank waits, in a lane or, if that is empty, in none.
+func (c *counts) NoteWaiting(queue, lane, key string, rank time.Time) {
+	c.NoteKey(queue, key)
+	c.NoteFloor(queue, lane, rank)
+}
+
+// NoteKey notes that a job of a fairness key waits in a queue.
+func (c *counts) NoteKey(queue, key string) {
+	if known := c.keys[queue]; len(known) < several && !slices.Contains(known, key) {
+		if c.keys == nil {
+			c.keys = map[string][]string{}
+		}
+		c.keys[queue] = append(known, key)
+	}
+}
+
+// several is how many fairness keys of a queue are remembered: with two, jobs no longer go out in the order of their
+// ranks alone.
+const several = 2
+
+// NoteFloor notes that a job of that rank waits, in a lane or, if that is empty, in none.
+func (c *counts) NoteFloor(queue, lane string, rank time.Time) {
 	rank = rank.Truncate(time.Microsecond) // as the database stores it
 	floors, key := c.floors, queue
 	if lane != "" {
@@ -123,14 +145,17 @@ func (c *counts) NoteDue(at time.Time) {
 	}
 }
 
-// NoteRunning notes that n more attempts of a job type and an owner are out, or fewer if n is negative.
-func (c *counts) NoteRunning(jobType, owner string, n int) {
+// NoteRunning notes that n more attempts of a class are out, or fewer if n is negative.
+func (c *counts) NoteRunning(class Class, n int) {
 	if c.running == nil {
 		c.running = map[Subject]int{}
 	}
-	c.running[Subject{jobevent.ControlType, jobType}] += n
-	if owner != "" {
-		c.running[Subject{jobevent.ControlOwner, owner}] += n
+	c.running[Subject{jobevent.ControlType, class.JobType}] += n
+	if class.OwnerID != "" {
+		c.running[Subject{jobevent.ControlOwner, class.OwnerID}] += n
+	}
+	if class.FairnessKey != "" {
+		c.running[keySubject(class.FairnessKey)] += n
 	}
 }
 
@@ -152,11 +177,16 @@ func tidyRunning(running map[Subject]int) int {
 func (c *counts) add(other counts) {
 	c.out.addAll(other.out, 1)
 	for queue, rank := range other.floors {
-		c.NoteWaiting(queue, "", rank)
+		c.NoteFloor(queue, "", rank)
 	}
 	for queue, lanes := range other.lanes {
 		for lane, rank := range lanes {
-			c.NoteWaiting(queue, lane, rank)
+			c.NoteFloor(queue, lane, rank)
+		}
+	}
+	for queue, keys := range other.keys {
+		for _, key := range keys {
+			c.NoteKey(queue, key)
 		}
 	}
 	c.addRunning(other.running, 1)
@@ -173,13 +203,20 @@ func (c *counts) missing(counted counts) counts {
 	drift.out.addAll(c.out, -1)
 	for queue, rank := range counted.floors {
 		if floor, some := c.floors[queue]; !some || rank.Before(floor) {
-			drift.NoteWaiting(queue, "", rank)
+			drift.NoteFloor(queue, "", rank)
 		}
 	}
 	for queue, lanes := range counted.lanes {
 		for lane, rank := range lanes {
 			if floor, some := c.lanes[queue][lane]; !some || rank.Before(floor) {
-				drift.NoteWaiting(queue, lane, rank)
+				drift.NoteFloor(queue, lane, rank)
+			}
+		}
+	}
+	for queue, keys := range counted.keys {
+		for _, key := range keys {
+			if known := c.keys[queue]; len(known) < several && !slices.Contains(known, key) {
+				drift.NoteKey(queue, key)
 			}
 		}
 	}
@@ -209,7 +246,7 @@ func (c *counts) DueFloor() time.Time { return c.due }
 // followUps are what a transaction still has to do for the jobs that it changed. None of it is kept in the row.
 type followUps struct {
 	ended       []uuid.UUID       // jobs that have ended, on which others may wait
-	keys        map[OrderKey]bool // ordering keys whose next job may have the turn
+	turns       map[OrderKey]bool // ordering keys whose next job may have the turn
 	transitions []Transition      // for the metrics, once they are committed
 }
 
@@ -230,10 +267,10 @@ func (f *followUps) NoteEnded(id uuid.UUID, orderingKey, ownerID *string) {
 
 // NoteTurn notes that the next job of an ordering key may have the turn.
 func (f *followUps) NoteTurn(key OrderKey) {
-	if f.keys == nil {
-		f.keys = map[OrderKey]bool{}
+	if f.turns == nil {
+		f.turns = map[OrderKey]bool{}
 	}
-	f.keys[key] = true
+	f.turns[key] = true
 }
 
 // NoteTransition notes that n jobs came into a state. A batch has few types and states, so a linear search is enough.
@@ -255,11 +292,11 @@ func (f *followUps) add(other followUps) {
 	for _, t := range other.transitions {
 		f.NoteTransition(t.JobType, t.To, t.Jobs)
 	}
-	for key := range other.keys {
+	for key := range other.turns {
 		f.NoteTurn(key)
 	}
 }
 
 func (f *followUps) none() bool {
-	return len(f.ended) == 0 && len(f.keys) == 0 && len(f.transitions) == 0
+	return len(f.ended) == 0 && len(f.turns) == 0 && len(f.transitions) == 0
 }

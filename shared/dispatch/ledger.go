@@ -25,10 +25,11 @@ type Ledger struct {
 	revision         int64 // rises with each change
 	controlsRevision int64 // of the set of controls; 0: there never was a control
 	buckets          map[Subject]bucket
-	opensAt          time.Time   // when a limit on starts a second lets out the next job; zero: none holds any back
-	unreleased       []uuid.UUID // jobs that have ended, of which not all dependents are released
-	dependents       int64       // rows of dependencies
-	driftRevision    int64       // of the ledger into which the watchdog's last drift was entered
+	opensAt          time.Time        // when a limit on starts a second lets out the next job; zero: none holds any back
+	unreleased       []uuid.UUID      // jobs that have ended, of which not all dependents are released
+	dependents       int64            // rows of dependencies
+	driftRevision    int64            // of the ledger into which the watchdog's last drift was entered
+	rounds           map[string]round // by queue
 
 	controls *Controls
 	now      time.Time // by which starts a second are counted
@@ -62,6 +63,9 @@ type extra struct {
 	Dependents int64       `json:"dependents,omitempty"`
 
 	Entered int64 `json:"entered,omitempty"`
+
+	Keys   map[string][]string `json:"keys,omitempty"`
+	Rounds map[string]round    `json:"rounds,omitempty"`
 }
 
 // noExtra is the text of an empty extra. It is neither encoded nor decoded: most ledgers have none.
@@ -80,6 +84,7 @@ func ReadLedger(row Row) (*Ledger, error) {
 		return nil, fmt.Errorf("read floors of the queues: %w", err)
 	}
 	if string(row.More) == noExtra {
+		l.fillKeys()
 		return l, nil
 	}
 	var e extra
@@ -89,18 +94,49 @@ func ReadLedger(row Row) (*Ledger, error) {
 	l.controlsRevision, l.running, l.buckets, l.lanes, l.opensAt = e.Controls, e.Running, e.Buckets, e.Lanes, e.OpensAt
 	l.unreleased, l.dependents, l.driftRevision = e.Ended, e.Dependents, e.Entered
 	l.hadUnreleased = len(e.Ended) > 0
+	l.keys, l.rounds = e.Keys, e.Rounds
+	l.fillKeys()
 	return l, nil
+}
+
+// fillKeys adds what extra leaves out: the queues in which only jobs without a fairness key wait.
+func (l *Ledger) fillKeys() {
+	for queue := range l.floors {
+		if l.keys[queue] == nil {
+			l.NoteKey(queue, "")
+		}
+	}
+	for queue := range l.lanes {
+		if l.keys[queue] == nil {
+			l.NoteKey(queue, "")
+		}
+	}
+}
+
+// namedKeys returns the keys without the queues in which only jobs without a fairness key wait.
+func (l *Ledger) namedKeys() map[string][]string {
+	var named map[string][]string
+	for queue, keys := range l.keys {
+		if len(keys) > 1 || keys[0] != "" {
+			if named == nil {
+				named = map[string][]string{}
+			}
+			named[queue] = keys
+		}
+	}
+	return named
 }
 
 // extra returns the JSON for the column more.
 func (l *Ledger) extra() json.RawMessage {
+	keys := l.namedKeys()
 	if l.controlsRevision == 0 && len(l.lanes) == 0 && l.opensAt.IsZero() && len(l.unreleased) == 0 &&
-		l.dependents == 0 && l.driftRevision == 0 {
+		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 {
 		return json.RawMessage(noExtra)
 	}
 	return mustJSON(extra{
 		Controls: l.controlsRevision, Running: l.running, Buckets: l.buckets, Lanes: l.lanes, OpensAt: l.opensAt,
-		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision,
+		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision, Keys: keys, Rounds: l.rounds,
 	})
 }
 
@@ -167,6 +203,7 @@ func (l *Ledger) Close() (write, wakeClock bool) {
 	}
 	l.out.tidy()
 	l.tidyControls()
+	l.tidyKeys()
 	if len(l.unreleased) > 0 && !l.hadUnreleased { // the function dispatch goes on where this step stops
 		l.wakeClock = true
 	}
@@ -191,7 +228,7 @@ func (l *Ledger) ReadyQueues() []string {
 			queues = append(queues, queue)
 		}
 	}
-	if len(l.controls.bySubject) > 0 {
+	if !l.controls.none() {
 		queues = slices.DeleteFunc(queues, func(queue string) bool { return l.RoomOfQueue(queue) == 0 })
 	}
 	shuffle(queues)

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,20 +33,23 @@ func TestALedgerIsReadAsItWasWritten(t *testing.T) {
 	rank, due := l.At.Add(-time.Minute), l.At.Add(time.Hour)
 	delta := NewDelta()
 	delta.NoteOut("default", "w", 3, 2)
-	delta.NoteRunning("A", "acme", 2)
-	delta.NoteWaiting("default", "", rank)
-	delta.NoteWaiting("default", `type:"A"`, rank.Add(time.Second))
+	delta.NoteRunning(Class{JobType: "A", OwnerID: "acme"}, 2)
+	delta.NoteWaiting("default", "", "", rank)
+	delta.NoteWaiting("default", `type:"A"`, "", rank.Add(time.Second))
 	delta.NoteDue(due)
 	delta.NoteEnded(uuid.New(), nil, nil)
 	l.Enter(delta)
 	l.NoteDependencies(5)
 	l.NoteReleased(1, []uuid.UUID{{7}})
-	l.noteStart("B", "acme")
+	l.noteStart(Class{JobType: "B", OwnerID: "acme"})
+	l.NoteReady("default", "", "acme", rank)
+	l.rounds = map[string]round{"default": {"acme", 2}}
 	next := reread(t, l)
 	if next.Revision() != 2 || next.ControlsRevision() != 1 || !next.due.Equal(due) || !next.floors["default"].Equal(rank) ||
 		!next.lanes["default"][`type:"A"`].Equal(rank.Add(time.Second)) || next.out.ofQueue("default") != 2 ||
 		next.running[Subject{"type", "A"}] != 2 || next.running[Subject{"owner", "acme"}] != 3 ||
-		len(next.buckets) != 1 || next.dependents != 5 || next.unreleased[0] != (uuid.UUID{7}) || len(next.ended) > 0 {
+		len(next.buckets) != 1 || next.dependents != 5 || next.unreleased[0] != (uuid.UUID{7}) || len(next.ended) > 0 ||
+		!slices.Equal(next.keys["default"], []string{"", "acme"}) || next.rounds["default"] != (round{"acme", 2}) {
 		t.Errorf("read %+v", next)
 	}
 }
@@ -101,7 +105,7 @@ func TestADriftIsEnteredOnce(t *testing.T) {
 	l := newLedger(t)
 	counted := NewDelta()
 	counted.NoteOut("default", "", 0, 1)
-	counted.NoteWaiting("default", "", l.At)
+	counted.NoteWaiting("default", "", "", l.At)
 	drift, revision := l.Drift(counted), l.Revision()
 	for range 2 {
 		delta := NewDelta()
@@ -122,9 +126,9 @@ func TestAFloorThatIsTooLowIsNoDrift(t *testing.T) {
 	t.Parallel()
 	l, counted := newLedger(t), NewDelta()
 	delta := NewDelta()
-	delta.NoteWaiting("default", "", l.At.Add(-time.Hour))
+	delta.NoteWaiting("default", "", "", l.At.Add(-time.Hour))
 	l.Enter(delta)
-	counted.NoteWaiting("default", "", l.At)
+	counted.NoteWaiting("default", "", "", l.At)
 	if drift := l.Drift(counted); !drift.Empty() {
 		t.Errorf("drift %+v", drift)
 	}
@@ -163,9 +167,9 @@ func TestAQueueThatAControlClosesIsNotReady(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t, pause("queue", "closed"), pause("type", "A"))
 	delta := NewDelta()
-	delta.NoteWaiting("closed", "", l.At)
-	delta.NoteWaiting("open", "", l.At)
-	delta.NoteWaiting("lanes", `type:"A"`, l.At)
+	delta.NoteWaiting("closed", "", "", l.At)
+	delta.NoteWaiting("open", "", "", l.At)
+	delta.NoteWaiting("lanes", `type:"A"`, "", l.At)
 	l.Enter(delta)
 	if ready := l.ReadyQueues(); len(ready) != 1 || ready[0] != "open" {
 		t.Errorf("ready %v", ready)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -26,7 +27,7 @@ func (l *Ledger) ChangeControls(kept []jobevent.Control) *Controls {
 	return NewControls(l.controlsRevision, kept)
 }
 
-// SetRunning sets how many attempts are out of each job type and owner under a control. Under earlier controls the
+// SetRunning sets how many attempts are out of each subject under a control. Under earlier controls the
 // ledger did not have to count them.
 func (l *Ledger) SetRunning(running map[Subject]int) { l.running = running }
 
@@ -47,7 +48,7 @@ func (l *Ledger) refillFrom(now time.Time) {
 
 // roomOf returns how many more attempts of a subject may start now.
 func (l *Ledger) roomOf(s Subject) int {
-	c, some := l.controls.bySubject[s]
+	c, some := l.controls.of(s)
 	switch {
 	case !some:
 		return unlimited
@@ -92,19 +93,14 @@ func (l *Ledger) bucketOf(s Subject, c control) bucket {
 	return bucket{Tokens: depthOf(c.startsPerSecond), At: l.now}
 }
 
-// allows reports whether the controls of a job's type and owner leave room for it.
-func (l *Ledger) allows(jobType, owner string) bool {
-	for _, s := range l.controls.touching(jobType, owner) {
-		if l.roomOf(s) == 0 {
-			return false
-		}
-	}
-	return true
+// allows reports whether the controls of a class leave room for one more attempt.
+func (l *Ledger) allows(class Class) bool {
+	return !slices.ContainsFunc(l.controls.holding(class), func(s Subject) bool { return l.roomOf(s) == 0 })
 }
 
-// noteStart notes for the controls of its type and owner that an attempt starts.
-func (l *Ledger) noteStart(jobType, owner string) {
-	for _, s := range l.controls.touching(jobType, owner) {
+// noteStart notes for the controls of its class that an attempt starts.
+func (l *Ledger) noteStart(class Class) {
+	for _, s := range l.controls.holding(class) {
 		if l.running == nil {
 			l.running = map[Subject]int{}
 		}
@@ -118,7 +114,7 @@ func (l *Ledger) NoteStarts(queue string, n int) { l.spend(queueSubject(queue), 
 
 // spend takes n tokens from the bucket of a subject, if its starts are limited.
 func (l *Ledger) spend(s Subject, n int) {
-	c := l.controls.bySubject[s]
+	c, _ := l.controls.of(s)
 	if c.startsPerSecond == 0 || n == 0 {
 		return
 	}
@@ -134,11 +130,11 @@ func (l *Ledger) spend(s Subject, n int) {
 // tidyControls removes counts that no control needs, and buckets that are full again.
 func (l *Ledger) tidyControls() {
 	maps.DeleteFunc(l.running, func(s Subject, n int) bool {
-		_, some := l.controls.bySubject[s]
+		_, some := l.controls.of(s)
 		return !some || n == 0
 	})
 	maps.DeleteFunc(l.buckets, func(s Subject, b bucket) bool {
-		c := l.controls.bySubject[s]
+		c, _ := l.controls.of(s)
 		return c.startsPerSecond == 0 || b.now(l.now, c.startsPerSecond).Tokens >= depthOf(c.startsPerSecond)
 	})
 	maps.DeleteFunc(l.lanes, func(_ string, lanes map[string]time.Time) bool { return len(lanes) == 0 })

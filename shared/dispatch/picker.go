@@ -31,7 +31,7 @@ type Picker struct {
 	most    int // attempts that may go out
 	looks   int // jobs that may still be looked at
 	sources []*Source
-	ranks   []time.Time // of the moved
+	moved   []Candidate
 }
 
 // Picked are jobs, each with the lane in which it is to stand.
@@ -47,7 +47,10 @@ type Candidate struct {
 	OwnerID string
 	Rank    time.Time
 	Lane    string
+	Key     string // its fairness key
 }
+
+func (c *Candidate) class() Class { return Class{c.JobType, c.OwnerID, c.Key} }
 
 // Source is one lane, or the jobs outside of all lanes.
 type Source struct {
@@ -126,15 +129,15 @@ func (p *Picker) decide(s *Source) {
 	job := s.shown[0]
 	s.shown = s.shown[1:]
 	lane := p.l.controls.laneOf(job.JobType, job.OwnerID)
-	if p.l.allows(job.JobType, job.OwnerID) {
-		p.l.noteStart(job.JobType, job.OwnerID)
+	if class := job.class(); p.l.allows(class) {
+		p.l.noteStart(class)
 		p.Chosen.JobIDs = append(p.Chosen.JobIDs, job.JobID)
 		p.Chosen.Lanes = append(p.Chosen.Lanes, lane)
 		return
 	}
 	p.Moved.JobIDs = append(p.Moved.JobIDs, job.JobID)
 	p.Moved.Lanes = append(p.Moved.Lanes, lane)
-	p.ranks = append(p.ranks, job.Rank)
+	p.moved = append(p.moved, job)
 }
 
 // ask returns the open sources of which no job is shown, and how much to show of each.
@@ -197,6 +200,6 @@ func (p *Picker) Finish() {
 		p.l.changed = true
 	}
 	for i, lane := range p.Moved.Lanes {
-		p.l.NoteWaiting(p.queue, lane, p.ranks[i])
+		p.l.NoteWaiting(p.queue, lane, p.moved[i].Key, p.moved[i].Rank)
 	}
 }

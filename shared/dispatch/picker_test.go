@@ -82,7 +82,7 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 			}
 			c.Lane = l.controls.laneOf(c.JobType, c.OwnerID)
 			jobs[c.JobID] = c
-			delta.NoteWaiting("default", c.Lane, c.Rank)
+			delta.NoteWaiting("default", c.Lane, "", c.Rank)
 		}
 		l.Enter(delta)
 		for step := range 3 {
@@ -131,7 +131,7 @@ func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
 	for i := range maxLooks + 10 {
 		c := &Candidate{JobID: uuid.UUID{13: 1, 14: byte(i / 256), 15: byte(i)}, JobType: "A", Rank: l.At.Add(time.Duration(i) * time.Second)}
 		jobs[c.JobID] = c
-		delta.NoteWaiting("default", "", c.Rank)
+		delta.NoteWaiting("default", "", "", c.Rank)
 	}
 	l.Enter(delta)
 	l.UseControls(l.ChangeControls([]jobevent.Control{pause("type", "A")}), l.At)

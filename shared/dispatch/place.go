@@ -69,15 +69,15 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 			job.Status = jobstate.Scheduled
 			delta.NoteDue(*job.RunAt)
 		case b.By(job.JobID) != "":
-		case len(to) > 0 && l.allows(job.JobType, job.OwnerID):
+		case len(to) > 0 && l.allows(classOf(job.Created)):
 			targets[job.Queue] = to[1:]
 			job.Status, job.Partition = jobstate.Queued, &to[0].Partition
 			delta.NoteOut(job.Queue, "", to[0].Partition, 1)
-			l.noteStart(job.JobType, job.OwnerID)
+			l.noteStart(classOf(job.Created))
 			l.NoteStarts(job.Queue, 1)
 			continue
 		default:
-			delta.NoteWaiting(job.Queue, job.Lane, job.Rank)
+			delta.NoteWaiting(job.Queue, job.Lane, FairnessKeyOf(job.Created), job.Rank)
 		}
 		if job.ExpiresAt != nil {
 			delta.NoteDue(*job.ExpiresAt)

@@ -43,29 +43,30 @@ func (l *Ledger) NoteDependencies(n int64) {
 
 // NextTurns returns the ordering keys whose next job may have the turn: none when all have been returned.
 func (l *Ledger) NextTurns() map[OrderKey]bool {
-	keys := l.keys
-	l.keys = nil
-	return keys
+	turns := l.turns
+	l.turns = nil
+	return turns
 }
 
 // NoteReady notes that a job which was blocked waits for room now.
-func (l *Ledger) NoteReady(queue, lane string, rank time.Time) {
-	l.NoteWaiting(queue, lane, rank)
+func (l *Ledger) NoteReady(queue, lane, key string, rank time.Time) {
+	l.NoteWaiting(queue, lane, key, rank)
 	l.changed = true
 }
 
 // Dependent is a job that runs after another one, which has ended.
 type Dependent struct {
-	AfterID    uuid.UUID
-	JobID      uuid.UUID
-	EndedAs    string
-	Status     string
-	BlockedBy  *string
-	WaitsFor   *int32 // how many jobs it waits for; nil: it has ended, or it runs although one of them failed
-	RunsAnyway *bool
-	Queue      string
-	Rank       time.Time
-	Lane       *string
+	AfterID     uuid.UUID
+	JobID       uuid.UUID
+	EndedAs     string
+	Status      string
+	BlockedBy   *string
+	WaitsFor    *int32 // how many jobs it waits for; nil: it has ended, or it runs although one of them failed
+	RunsAnyway  *bool
+	Queue       string
+	Rank        time.Time
+	Lane        *string
+	FairnessKey string
 }
 
 // Releases sorts out what becomes of dependents.

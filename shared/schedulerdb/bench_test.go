@@ -60,17 +60,21 @@ func benchmarkJobs(b *testing.B, batch int) {
 }
 
 // BenchmarkDispatchingABacklog ingests a hundred jobs, settles a hundred and dispatches the next, while the given
-// number waits. The server has no statistics about them. With -v it prints the plan that finds them.
+// number waits, of that number of fairness keys. The server has no statistics about them. With -v it prints the plan
+// that finds them.
 func BenchmarkDispatchingABacklog(b *testing.B) {
 	for _, waiting := range []int{5_000, 5_000_000} {
-		b.Run(strconv.Itoa(waiting), func(b *testing.B) { benchmarkBacklog(b, waiting) })
+		b.Run(strconv.Itoa(waiting), func(b *testing.B) { benchmarkBacklog(b, waiting, 0) })
+	}
+	for _, keys := range []int{0, 1, 2, 100, 10_000} {
+		b.Run(fmt.Sprintf("100000,keys=%d", keys), func(b *testing.B) { benchmarkBacklog(b, 100_000, keys) })
 	}
 }
 
 // backlogPart is how many rows one statement can insert within its timeout.
 const backlogPart = 500_000
 
-func benchmarkBacklog(b *testing.B, waiting int) {
+func benchmarkBacklog(b *testing.B, waiting, keys int) {
 	const batch = 100
 	plans := &pgtest.Plans{}
 	url := pgtest.Database(b, migrations.Scheduler) + "&pool_max_conns=1" // so that one backend has all of the time
@@ -83,10 +87,11 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	for from := 0; from < waiting; from += backlogPart {
 		h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
-				rank, history, created_at)
+				rank, history, created_at, fairness_key)
 			SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'PENDING', now() - interval '1 h' + n * interval '0.5 ms',
-				'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now()
-			FROM generate_series($1::int, $2::int) n`, from+1, min(from+backlogPart, waiting))
+				'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now(),
+				CASE WHEN $3 = 0 THEN '' ELSE 'key-' || n % $3 END
+			FROM generate_series($1::int, $2::int) n`, from+1, min(from+backlogPart, waiting), keys)
 	}
 	h.exec("CHECKPOINT")
 	out := h.must(h.Heartbeat(b.Context(), []jobevent.Heartbeat{{
@@ -108,7 +113,13 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 		for i, run := range out {
 			outcomes[i] = completed(jobevent.Created{JobID: run.JobID}, int(run.Attempt))
 		}
-		if effects := h.must(h.Ingest(b.Context(), newJobs(batch))); len(effects.Runs) > 0 {
+		jobs := newJobs(batch)
+		for i := range jobs {
+			if keys > 0 {
+				jobs[i].FairnessKey = "key-" + strconv.Itoa((n*batch+i)%keys)
+			}
+		}
+		if effects := h.must(h.Ingest(b.Context(), jobs)); len(effects.Runs) > 0 {
 			b.Fatalf("%d new jobs went before those that waited", len(effects.Runs))
 		}
 		out = h.must(h.Settle(b.Context(), outcomes)).Runs
@@ -117,8 +128,11 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 	backend, wal := h.spent()
 	b.ReportMetric((backend-backendBefore).Seconds()*1e6/float64(b.N*batch), "backend-µs/job")
 	b.ReportMetric(float64(wal-walBefore)/float64(b.N*batch), "WAL-B/job")
-	seen := plans.Seen()["JobsDispatch"]
-	b.Logf("with %d waiting:\n%s", waiting, planText(seen[len(seen)-1], ""))
+	for _, statement := range []string{"JobsDispatch", "KeysBest"} {
+		if seen := plans.Seen()[statement]; len(seen) > 0 {
+			b.Logf("%s with %d waiting:\n%s", statement, waiting, planText(seen[len(seen)-1], ""))
+		}
+	}
 }
 
 func planText(n pgtest.Node, indent string) string {

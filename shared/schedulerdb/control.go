@@ -79,13 +79,14 @@ func controlsParams(controls []jobevent.Control) gen.ControlsSaveParams {
 		p.Pauses = append(p.Pauses, c.Paused)
 		p.MaxRunning = append(p.MaxRunning, running)
 		p.StartsPerSecond = append(p.StartsPerSecond, perSecond)
+		p.Weights = append(p.Weights, int16Of(c.Weight))
 	}
 	return p
 }
 
 // countRunning counts the attempts that are out for each job type and owner under a control.
 func countRunning(ctx context.Context, q *gen.Queries, set *dispatch.Controls) (map[dispatch.Subject]int, error) {
-	if !set.ByJob() {
+	if !set.CountsRunning() {
 		return nil, nil
 	}
 	rows, err := q.RunningByJob(ctx)
@@ -94,7 +95,9 @@ func countRunning(ctx context.Context, q *gen.Queries, set *dispatch.Controls) (
 	}
 	running := map[dispatch.Subject]int{}
 	for _, row := range rows {
-		set.CountRunning(running, row.JobType, row.OwnerID, int(row.Attempts))
+		set.CountRunning(running, dispatch.Class{
+			JobType: row.JobType, OwnerID: row.OwnerID, FairnessKey: row.FairnessKey,
+		}, int(row.Attempts))
 	}
 	return running, nil
 }
@@ -103,8 +106,13 @@ func checkControl(c jobevent.Control) error {
 	ok := c.Name != "" && c.Name == jobevent.CleanText(c.Name, nameMost) && c.Version > 0
 	switch c.Kind {
 	case jobevent.ControlQueue:
-		ok = ok && namesTopic(c.Name)
+		ok = ok && c.Weight == 0 && (namesTopic(c.Name) || c.Name == jobevent.AnyName)
 	case jobevent.ControlType, jobevent.ControlOwner:
+		ok = ok && c.Weight == 0
+	case jobevent.ControlKey:
+		// A pause of each key would have dispatching look at all of them in vain.
+		holdsAll := c.Paused || c.MaxRunning != nil && *c.MaxRunning == 0
+		ok = ok && c.Weight >= 0 && c.Weight <= 100 && !(c.Name == jobevent.AnyName && holdsAll)
 	default:
 		ok = false
 	}

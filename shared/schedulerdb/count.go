@@ -69,7 +69,15 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		return c, fmt.Errorf("find waiting queues: %w", err)
 	}
 	for _, row := range waiting {
-		counted.NoteWaiting(row.Queue, "", row.Rank)
+		counted.NoteFloor(row.Queue, "", row.Rank)
+	}
+	keys, err := q.KeysPending(ctx)
+	if err != nil {
+		return c, fmt.Errorf("find waiting fairness keys: %w", err)
+	}
+	for _, row := range keys {
+		counted.NoteKey(row.Queue, row.FirstKey)
+		counted.NoteKey(row.Queue, row.LastKey)
 	}
 	due, err := q.NextDue(ctx, time.Time{})
 	if err != nil {
@@ -118,7 +126,7 @@ func (s *Store) countControlled(ctx context.Context, q *gen.Queries, revision in
 		return fmt.Errorf("find waiting lanes: %w", err)
 	}
 	for _, row := range waiting {
-		counted.NoteWaiting(row.Queue, row.Lane, row.Rank)
+		counted.NoteFloor(row.Queue, row.Lane, row.Rank)
 	}
 	return nil
 }

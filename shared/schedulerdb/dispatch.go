@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -60,7 +62,9 @@ func (s *Store) sendOut(
 		}
 		var sent int
 		var err error
-		if l.UsesLanes(queue) {
+		if l.UsesShares(queue) {
+			sent, err = s.sendShares(ctx, t.Queries, by, l, queue, targets, r)
+		} else if l.UsesLanes(queue) {
 			sent, err = s.sendPicked(ctx, t.Queries, by, l, queue, targets, r)
 		} else {
 			sent, err = s.sendBest(ctx, t.Queries, by, l, queue, targets, r)
@@ -108,27 +112,67 @@ func (s *Store) sendPicked(
 		p.Looked(sources)
 	}
 	p.Finish()
-	if len(p.Moved.JobIDs) > 0 {
-		if err := q.JobsChangeLane(ctx, gen.JobsChangeLaneParams(p.Moved)); err != nil {
-			return 0, fmt.Errorf("change lanes in queue %s: %w", queue, err)
+	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen, p.Moved, targets, r)
+	l.NoteStarts(queue, len(sent))
+	return len(sent), err
+}
+
+// sendShares is sendBest for a queue in which jobs of several fairness keys wait, or in which a control may hold back
+// those of a key.
+func (s *Store) sendShares(
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
+) (int, error) {
+	p := dispatch.NewSharePicker(l, queue, len(targets))
+	for reach, more := p.Next(); more; reach, more = p.Next() {
+		rows, err := q.KeysBest(ctx, gen.KeysBestParams{
+			QueueName: queue, Lanes: reach.Lanes, Floors: reach.Floors, FromKey: reach.From, Closed: reach.Closed,
+			MaxKeys: int32Of(reach.Keys), MaxRows: int32Of(reach.Jobs),
+		})
+		if err != nil {
+			return 0, fmt.Errorf("read the best jobs by fairness key in queue %s: %w", queue, err)
+		}
+		for _, row := range rows {
+			p.Show(dispatch.Candidate{
+				JobID: row.JobID, JobType: row.JobType, OwnerID: row.OwnerID, Rank: row.Rank, Lane: row.Lane, Key: row.Key,
+			}, int(row.Each))
 		}
 	}
-	if len(p.Chosen.JobIDs) == 0 {
-		return 0, nil
+	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen(), p.Moved, targets, r)
+	if err != nil {
+		return 0, err
+	}
+	p.Finish(sent)
+	return len(sent), nil
+}
+
+// sendChosen moves jobs to other lanes, and dispatches the chosen ones to the targets. It returns those that it
+// dispatched: not those that another transaction has locked.
+func (s *Store) sendChosen(
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, chosen, moved dispatch.Picked,
+	targets []dispatch.Target, r *result,
+) ([]uuid.UUID, error) {
+	if len(moved.JobIDs) > 0 {
+		if err := q.JobsChangeLane(ctx, gen.JobsChangeLaneParams(moved)); err != nil {
+			return nil, fmt.Errorf("change lanes in queue %s: %w", queue, err)
+		}
+	}
+	if len(chosen.JobIDs) == 0 {
+		return nil, nil
 	}
 	rows, err := q.JobsSendOut(ctx, gen.JobsSendOutParams{
-		JobIDs: p.Chosen.JobIDs, Lanes: p.Chosen.Lanes, Lease: s.cfg.Lease, ByFunction: by,
-		Partitions: dispatch.Partitions(targets[:len(p.Chosen.JobIDs)]),
+		JobIDs: chosen.JobIDs, Lanes: chosen.Lanes, Lease: s.cfg.Lease, ByFunction: by,
+		Partitions: dispatch.Partitions(targets[:len(chosen.JobIDs)]),
 	})
 	if err != nil {
-		return 0, fmt.Errorf("dispatch queue %s: %w", queue, err)
+		return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
 	}
-	for _, row := range rows {
+	sent := make([]uuid.UUID, len(rows))
+	for i, row := range rows {
 		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
-		r.sentOut = append(r.sentOut, row.JobID)
+		sent[i] = row.JobID
 	}
-	l.NoteStarts(queue, len(rows))
-	return len(rows), nil
+	r.sentOut = append(r.sentOut, sent...)
+	return sent, nil
 }
 
 // showBest locks the best jobs of each source, and adds them to it.

@@ -194,6 +194,7 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 		p.JobIDs = make([]uuid.UUID, 0, n)
 		p.TraceIDs, p.JobTypes, p.Queues = make([]uuid.UUID, 0, n), make([]string, 0, n), make([]string, 0, n)
 		p.Payloads, p.TimeoutsMs = make([]json.RawMessage, 0, n), make([]int32, 0, n)
+		p.FairnessKeys = make([]string, 0, n)
 		p.Priorities, p.MaxRetryCounts = make([]int16, 0, n), make([]int16, 0, n)
 		p.Ranks, p.CreatedAts = make([]time.Time, 0, n), make([]time.Time, 0, n)
 	}
@@ -213,6 +214,7 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	p.TimeoutsMs = append(p.TimeoutsMs, int32Of(job.TimeoutMs))
 	p.Ranks = append(p.Ranks, job.Rank)
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
+	p.FairnessKeys = append(p.FairnessKeys, dispatch.FairnessKeyOf(job.Created))
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
 	setLast(&p.Lanes, len(p.JobIDs)-1, job.Lane)
 	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))

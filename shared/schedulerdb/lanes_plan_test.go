@@ -28,13 +28,13 @@ func TestPlansOfControlledDispatchingUseIndexesWithoutStatistics(t *testing.T) {
 		atMost("queue", "mail", 1, 50))
 	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL") // of type A
 	h.exec(`UPDATE jobs SET owner_id = CASE WHEN get_byte(uuid_send(job_id), 15) % 4 = 1 THEN 'x' END,
-			lane = CASE get_byte(uuid_send(job_id), 15) % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END`)
+			lane = CASE get_byte(uuid_send(job_id), 15) % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END, fairness_key = 'all'`)
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		t.Run(planning, func(t *testing.T) {
 			h, plans := newExplainedFixture(t, url, planning)
 			h.fill(300, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
 			h.fill(200, "'PENDING'", "NULL", "NULL", "NULL")
-			h.exec(`UPDATE jobs SET job_type = 'B', rank = now() - interval '1 day'
+			h.exec(`UPDATE jobs SET job_type = 'B', fairness_key = 'all', rank = now() - interval '1 day'
 				WHERE job_id IN (SELECT job_id FROM jobs WHERE lane IS NULL AND status = 'PENDING' ORDER BY job_id DESC LIMIT 200)`)
 			h.askAgain(0)
 			plans.Forget()
@@ -47,6 +47,7 @@ func TestPlansOfControlledDispatchingUseIndexesWithoutStatistics(t *testing.T) {
 			jobs := newJobs(20)
 			for i := range jobs {
 				jobs[i].JobType, jobs[i].OwnerID = []string{"A", "B", "C"}[i%3], []string{"", "x"}[i%2]
+				jobs[i].FairnessKey = "all" // several keys are read by other statements
 			}
 			h.ingest(jobs...)
 			h.settle(completed(jobevent.Created{JobID: effects.Runs[0].JobID}, int(effects.Runs[0].Attempt)))

@@ -132,7 +132,7 @@ func (h fixture) wantFewer(limit int) {
 	}
 }
 
-// Of all jobs that may go out, the one with the best rank goes first, whatever its lane.
+// Of all jobs of a fairness key that may go out, the one with the best rank goes first, whatever its lane.
 func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 	h := newFixture(t)
 	h.staff(1)
@@ -144,7 +144,7 @@ func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 	}
 	jobs := newJobs(300)
 	for i := range jobs {
-		jobs[i].JobType, jobs[i].OwnerID = types[rand.IntN(3)], owners[rand.IntN(3)]
+		jobs[i].JobType, jobs[i].OwnerID, jobs[i].FairnessKey = types[rand.IntN(3)], owners[rand.IntN(3)], "all"
 		jobs[i].CreatedAt = time.Now().Add(-time.Duration(rand.IntN(1000)) * time.Second)
 	}
 	h.ingest(jobs[:100]...)

@@ -318,11 +318,13 @@ func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	case isOrdered && j.blockedBy == dispatch.ByOrder:
 		delta.NoteTurn(key)
 	case j.Status == jobstate.Pending && j.blockedBy == "":
-		delta.NoteWaiting(j.row.Queue, orEmpty(j.row.Lane), j.rank())
+		delta.NoteWaiting(j.row.Queue, orEmpty(j.row.Lane), j.row.FairnessKey, j.rank())
 	}
 	if was.InFlight() && !j.Status.InFlight() {
 		delta.NoteOut(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
-		delta.NoteRunning(j.row.JobType, orEmpty(j.row.OwnerID), -1)
+		delta.NoteRunning(dispatch.Class{
+			JobType: j.row.JobType, OwnerID: orEmpty(j.row.OwnerID), FairnessKey: j.row.FairnessKey,
+		}, -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
 		delta.NoteDue(j.dueAt)

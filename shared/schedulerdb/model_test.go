@@ -69,6 +69,7 @@ func newModel(rt *rapid.T) *model {
 		job.Priority, job.MaxRetryCount = rapid.IntRange(0, 9).Draw(rt, "priority"), 1
 		job.JobType = rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "type")
 		job.OwnerID = rapid.SampledFrom([]string{"", "acme"}).Draw(rt, "owner")
+		job.FairnessKey = "all" // rank alone orders them; the package dispatch has a model of shares
 		if key := rapid.SampledFrom([]string{"", "k", "l"}).Draw(rt, "key"); key != "" {
 			of := key + job.OwnerID
 			job.OrderingKey, job.OrderNumber, job.OrderAfter = key, int64(i+1), last[of]

@@ -188,7 +188,7 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 			})
 			// The planner only guesses the cost of a recursion, as if each row led to ten.
 			isDear := plan.Cost > 100_000 && name != "OrderGapsClose"
-			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 20_000 || isDear {
+			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 25_000 || isDear {
 				text, _ := json.MarshalIndent(plan, "", " ")
 				t.Errorf("%s visits %.0f rows in %d blocks: %s", name, visited, blocks, text)
 			}

@@ -83,7 +83,7 @@ func (s *Store) endWaiting(
 		}
 		less.JobIDs, less.Ended = append(less.JobIDs, row.JobID), append(less.Ended, fewer)
 		if ready {
-			l.NoteReady(row.Queue, orEmpty(row.Lane), row.Rank)
+			l.NoteReady(row.Queue, orEmpty(row.Lane), row.FairnessKey, row.Rank)
 		}
 	}
 	if len(less.JobIDs) > 0 {
@@ -135,7 +135,7 @@ func takeTurns(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, keys map
 	}
 	for _, row := range rows {
 		if row.BlockedBy == nil && row.Status == string(jobstate.Pending) {
-			l.NoteReady(row.Queue, orEmpty(row.Lane), row.Rank)
+			l.NoteReady(row.Queue, orEmpty(row.Lane), row.FairnessKey, row.Rank)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func republishStates(
 		switch status := jobstate.Status(job.Status); {
 		case status == jobstate.Pending && job.BlockedBy == nil:
 			// Another transaction may have dispatched and skipped the job, because we had it locked.
-			delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.Rank)
+			delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.FairnessKey, job.Rank)
 		case status == jobstate.Queued:
 			queued = append(queued, job.JobID)
 		}

@@ -61,6 +61,7 @@ type Snapshot struct {
 	BlockedBy          *string
 	DeletedAt          *time.Time
 	Lane               *string
+	FairnessKey        string
 }
 
 // AttemptRef names an attempt.

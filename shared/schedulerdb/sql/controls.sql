@@ -1,27 +1,29 @@
 -- name: ControlsList :many
-select kind, name, version, paused, max_running, starts_per_second from controls;
+select kind, name, version, paused, max_running, starts_per_second, coalesce(weight, 0)::int as weight from controls;
 
 -- name: ControlsSave :exec
-insert into controls (kind, name, version, paused, max_running, starts_per_second)
+insert into controls (kind, name, version, paused, max_running, starts_per_second, weight)
 select unnest(@kinds::text[]),
        unnest(@names::text[]),
        unnest(@versions::bigint[]),
        unnest(@pauses::boolean[]),
        nullif(unnest(@max_running::int[]), -1),
-       nullif(unnest(@starts_per_second::float8[]), 0)
+       nullif(unnest(@starts_per_second::float8[]), 0),
+       nullif(unnest(@weights::smallint[]), 0)
 on conflict (kind, name) do update
 set version           = excluded.version,
     paused            = excluded.paused,
     max_running       = excluded.max_running,
-    starts_per_second = excluded.starts_per_second
+    starts_per_second = excluded.starts_per_second,
+    weight            = excluded.weight
 where controls.version < excluded.version;
 
 -- name: RunningByJob :many
--- The attempts that are out, by job type and owner.
-select job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
+-- The attempts that are out, by job type, owner and fairness key.
+select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*)::int as attempts
 from jobs
 where status in ('QUEUED', 'RUNNING')
-group by 1, 2;
+group by 1, 2, 3;
 
 -- name: Clock :one
 -- The time of this moment: the transaction may have waited for the lock since its now().

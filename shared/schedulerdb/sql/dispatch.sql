@@ -136,7 +136,7 @@ where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
   and not exists (select from too_many where too_many.job_id = due.job_id)
 returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane,
-    jobs.expires_at, jobs.started_at;
+    jobs.fairness_key, jobs.expires_at, jobs.started_at;
 
 -- name: JobsRunOrders :many
 -- The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without

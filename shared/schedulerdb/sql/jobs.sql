@@ -10,7 +10,7 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at)
+                  lane, expires_at, fairness_key)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -39,7 +39,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@ordering_keys::text[]), ''),
        nullif(unnest(@order_numbers::bigint[]), 0),
        nullif(unnest(@lanes::text[]), ''),
-       nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z');
+       nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z'),
+       unnest(@fairness_keys::text[]);
 
 -- name: JobsComplete :many
 -- The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
@@ -75,14 +76,15 @@ where jobs.job_id = input.job_id
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
 returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
     jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id, jobs.job_type,
-    (jobs.lease_expires_at is not null)::boolean as was_out;
+    jobs.fairness_key, (jobs.lease_expires_at is not null)::boolean as was_out;
 
 -- name: JobsLock :many
 -- The columns that decide a job's next state. Rows are locked in the order of their ids, so that batches do not
 -- deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key,
+       now()::timestamptz as at
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id
@@ -146,7 +148,7 @@ where jobs.job_id = input.job_id
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
-    jobs.deleted_at, jobs.lane;
+    jobs.deleted_at, jobs.lane, jobs.fairness_key;
 
 -- name: JobsChange :exec
 -- Writes changed values of jobs that are locked and have not started. The version stands for the old state.
@@ -196,7 +198,7 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
 -- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane, fairness_key
 from jobs
 where job_id = any (@job_ids::uuid[]);
 

@@ -19,7 +19,7 @@ select queue::text as queue, lane::text as lane, rank::timestamptz as rank from 
 
 -- name: PlainBest :many
 -- Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
-select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane from jobs
+select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane, fairness_key as key from jobs
 where queue = @queue_name::text and status = 'PENDING' and blocked_by is null and lane is null
   and (rank, job_id) > (@after_rank::timestamptz, @after_id::uuid)
 order by rank, job_id
@@ -28,11 +28,11 @@ for update skip locked;
 
 -- name: LanesBest :many
 -- Does the same for lanes of a queue: the best jobs of each.
-select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane
+select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane, best.fairness_key as key
 from rows from (unnest(@lanes::text[]), unnest(@after_ranks::timestamptz[]), unnest(@after_ids::uuid[]), unnest(@mosts::int[]))
     as wanted (lane, after_rank, after_id, most)
 cross join lateral (
-    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
+    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank, j.fairness_key from jobs j
     where j.queue = @queue_name::text and j.lane = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
       and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
     order by j.rank, j.job_id
@@ -41,11 +41,15 @@ cross join lateral (
 ) best;
 
 -- name: JobsSendOut :many
--- Dispatches those of the locked jobs that Go chose, as JobsDispatch does.
+-- Dispatches the jobs that Go chose, as JobsDispatch does. It skips a job that another transaction has locked.
 with input as (
     select unnest(@job_ids::uuid[])        as job_id,
            unnest(@partitions::smallint[]) as partition,
            nullif(unnest(@lanes::text[]), '') as lane
+), locked as (
+    select j.job_id from jobs j
+    where j.job_id = any (@job_ids::uuid[]) and case when j.status = 'PENDING' and j.blocked_by is null then true else false end
+    for update skip locked
 )
 update jobs
 set status           = 'QUEUED',
@@ -62,6 +66,7 @@ set status           = 'QUEUED',
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || @by_function::text || '","attempt":' || jobs.attempt + 1 || '}'
 from input
+join locked on locked.job_id = input.job_id
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition;
@@ -71,9 +76,12 @@ returning jobs.job_id, jobs.rank, jobs.partition;
 with input as (
     select unnest(@job_ids::uuid[])           as job_id,
            nullif(unnest(@lanes::text[]), '') as lane
+), locked as (
+    select j.job_id from jobs j where j.job_id = any (@job_ids::uuid[]) for update skip locked
 )
 update jobs
 set lane = input.lane
 from input
+join locked on locked.job_id = input.job_id
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING';

@@ -11,7 +11,7 @@ on conflict do nothing;
 -- The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
 -- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then.
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
-       j.lane
+       j.lane, j.fairness_key
 from dependencies d
 join jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
@@ -131,7 +131,7 @@ update jobs
 set blocked_by = case when jobs.waits_for is not null then 'dependency' end
 from free
 where jobs.job_id = free.job_id
-returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane;
+returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane, jobs.fairness_key;
 
 -- name: TurnsOverdue :many
 -- The ordering keys for which a job waits, in their order, and whether a job has the turn. A loose index scan takes one

@@ -23,18 +23,28 @@ func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
 }
 
 const ControlsList = `-- name: ControlsList :many
-select kind, name, version, paused, max_running, starts_per_second from controls
+select kind, name, version, paused, max_running, starts_per_second, coalesce(weight, 0)::int as weight from controls
 `
 
-func (q *Queries) ControlsList(ctx context.Context) ([]Control, error) {
+type ControlsListRow struct {
+	Kind            string
+	Name            string
+	Version         int64
+	Paused          bool
+	MaxRunning      *int32
+	StartsPerSecond *float64
+	Weight          int32
+}
+
+func (q *Queries) ControlsList(ctx context.Context) ([]ControlsListRow, error) {
 	rows, err := q.db.Query(ctx, ControlsList)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Control
+	var items []ControlsListRow
 	for rows.Next() {
-		var i Control
+		var i ControlsListRow
 		if err := rows.Scan(
 			&i.Kind,
 			&i.Name,
@@ -42,6 +52,7 @@ func (q *Queries) ControlsList(ctx context.Context) ([]Control, error) {
 			&i.Paused,
 			&i.MaxRunning,
 			&i.StartsPerSecond,
+			&i.Weight,
 		); err != nil {
 			return nil, err
 		}
@@ -54,18 +65,20 @@ func (q *Queries) ControlsList(ctx context.Context) ([]Control, error) {
 }
 
 const ControlsSave = `-- name: ControlsSave :exec
-insert into controls (kind, name, version, paused, max_running, starts_per_second)
+insert into controls (kind, name, version, paused, max_running, starts_per_second, weight)
 select unnest($1::text[]),
        unnest($2::text[]),
        unnest($3::bigint[]),
        unnest($4::boolean[]),
        nullif(unnest($5::int[]), -1),
-       nullif(unnest($6::float8[]), 0)
+       nullif(unnest($6::float8[]), 0),
+       nullif(unnest($7::smallint[]), 0)
 on conflict (kind, name) do update
 set version           = excluded.version,
     paused            = excluded.paused,
     max_running       = excluded.max_running,
-    starts_per_second = excluded.starts_per_second
+    starts_per_second = excluded.starts_per_second,
+    weight            = excluded.weight
 where controls.version < excluded.version
 `
 
@@ -76,6 +89,7 @@ type ControlsSaveParams struct {
 	Pauses          []bool
 	MaxRunning      []int32
 	StartsPerSecond []float64
+	Weights         []int16
 }
 
 func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) error {
@@ -86,24 +100,26 @@ func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) erro
 		arg.Pauses,
 		arg.MaxRunning,
 		arg.StartsPerSecond,
+		arg.Weights,
 	)
 	return err
 }
 
 const RunningByJob = `-- name: RunningByJob :many
-select job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
+select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*)::int as attempts
 from jobs
 where status in ('QUEUED', 'RUNNING')
-group by 1, 2
+group by 1, 2, 3
 `
 
 type RunningByJobRow struct {
-	JobType  string
-	OwnerID  string
-	Attempts int32
+	JobType     string
+	OwnerID     string
+	FairnessKey string
+	Attempts    int32
 }
 
-// The attempts that are out, by job type and owner.
+// The attempts that are out, by job type, owner and fairness key.
 func (q *Queries) RunningByJob(ctx context.Context) ([]RunningByJobRow, error) {
 	rows, err := q.db.Query(ctx, RunningByJob)
 	if err != nil {
@@ -113,7 +129,12 @@ func (q *Queries) RunningByJob(ctx context.Context) ([]RunningByJobRow, error) {
 	var items []RunningByJobRow
 	for rows.Next() {
 		var i RunningByJobRow
-		if err := rows.Scan(&i.JobType, &i.OwnerID, &i.Attempts); err != nil {
+		if err := rows.Scan(
+			&i.JobType,
+			&i.OwnerID,
+			&i.FairnessKey,
+			&i.Attempts,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

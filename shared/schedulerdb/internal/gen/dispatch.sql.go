@@ -276,7 +276,7 @@ where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
   and not exists (select from too_many where too_many.job_id = due.job_id)
 returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane,
-    jobs.expires_at, jobs.started_at
+    jobs.fairness_key, jobs.expires_at, jobs.started_at
 `
 
 type JobsDueParams struct {
@@ -292,6 +292,7 @@ type JobsDueRow struct {
 	OrderingKey *string
 	OwnerID     *string
 	Lane        *string
+	FairnessKey string
 	ExpiresAt   *time.Time
 	StartedAt   *time.Time
 }
@@ -318,6 +319,7 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 			&i.OrderingKey,
 			&i.OwnerID,
 			&i.Lane,
+			&i.FairnessKey,
 			&i.ExpiresAt,
 			&i.StartedAt,
 		); err != nil {

@@ -132,7 +132,7 @@ where jobs.job_id = input.job_id
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
 returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
     jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id, jobs.job_type,
-    (jobs.lease_expires_at is not null)::boolean as was_out
+    jobs.fairness_key, (jobs.lease_expires_at is not null)::boolean as was_out
 `
 
 type JobsCompleteParams struct {
@@ -159,6 +159,7 @@ type JobsCompleteRow struct {
 	OrderingKey *string
 	OwnerID     *string
 	JobType     string
+	FairnessKey string
 	WasOut      bool
 }
 
@@ -195,6 +196,7 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 			&i.OrderingKey,
 			&i.OwnerID,
 			&i.JobType,
+			&i.FairnessKey,
 			&i.WasOut,
 		); err != nil {
 			return nil, err
@@ -280,7 +282,7 @@ const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at)
+                  lane, expires_at, fairness_key)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -309,7 +311,8 @@ select unnest($1::uuid[]),
        nullif(unnest($25::text[]), ''),
        nullif(unnest($26::bigint[]), 0),
        nullif(unnest($27::text[]), ''),
-       nullif(unnest($28::timestamptz[]), '0001-01-01Z')
+       nullif(unnest($28::timestamptz[]), '0001-01-01Z'),
+       unnest($29::text[])
 `
 
 type JobsInsertParams struct {
@@ -341,6 +344,7 @@ type JobsInsertParams struct {
 	OrderNumbers   []int64
 	Lanes          []string
 	ExpiresAts     []time.Time
+	FairnessKeys   []string
 }
 
 // Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
@@ -375,6 +379,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.OrderNumbers,
 		arg.Lanes,
 		arg.ExpiresAts,
+		arg.FairnessKeys,
 	)
 	return err
 }
@@ -409,7 +414,8 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 const JobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key,
+       now()::timestamptz as at
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -443,6 +449,7 @@ type JobsLockRow struct {
 	DeletedAt          *time.Time
 	JobType            string
 	Lane               *string
+	FairnessKey        string
 	At                 time.Time
 }
 
@@ -484,6 +491,7 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.DeletedAt,
 			&i.JobType,
 			&i.Lane,
+			&i.FairnessKey,
 			&i.At,
 		); err != nil {
 			return nil, err
@@ -637,7 +645,7 @@ where jobs.job_id = input.job_id
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
-    jobs.deleted_at, jobs.lane
+    jobs.deleted_at, jobs.lane, jobs.fairness_key
 `
 
 type JobsSaveParams struct {
@@ -685,6 +693,7 @@ type JobsSaveRow struct {
 	BlockedBy          *string
 	DeletedAt          *time.Time
 	Lane               *string
+	FairnessKey        string
 }
 
 // Writes the transitions of locked rows. The version stands for the old state.
@@ -740,6 +749,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 			&i.BlockedBy,
 			&i.DeletedAt,
 			&i.Lane,
+			&i.FairnessKey,
 		); err != nil {
 			return nil, err
 		}
@@ -754,7 +764,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 const JobsSnapshot = `-- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane, fairness_key
 from jobs
 where job_id = any ($1::uuid[])
 `
@@ -782,6 +792,7 @@ type JobsSnapshotRow struct {
 	BlockedBy          *string
 	DeletedAt          *time.Time
 	Lane               *string
+	FairnessKey        string
 }
 
 func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsSnapshotRow, error) {
@@ -816,6 +827,7 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 			&i.BlockedBy,
 			&i.DeletedAt,
 			&i.Lane,
+			&i.FairnessKey,
 		); err != nil {
 			return nil, err
 		}

@@ -16,10 +16,13 @@ const JobsChangeLane = `-- name: JobsChangeLane :exec
 with input as (
     select unnest($1::uuid[])           as job_id,
            nullif(unnest($2::text[]), '') as lane
+), locked as (
+    select j.job_id from jobs j where j.job_id = any ($1::uuid[]) for update skip locked
 )
 update jobs
 set lane = input.lane
 from input
+join locked on locked.job_id = input.job_id
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING'
 `
@@ -40,6 +43,10 @@ with input as (
     select unnest($3::uuid[])        as job_id,
            unnest($4::smallint[]) as partition,
            nullif(unnest($5::text[]), '') as lane
+), locked as (
+    select j.job_id from jobs j
+    where j.job_id = any ($3::uuid[]) and case when j.status = 'PENDING' and j.blocked_by is null then true else false end
+    for update skip locked
 )
 update jobs
 set status           = 'QUEUED',
@@ -56,6 +63,7 @@ set status           = 'QUEUED',
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || $2::text || '","attempt":' || jobs.attempt + 1 || '}'
 from input
+join locked on locked.job_id = input.job_id
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition
@@ -75,7 +83,7 @@ type JobsSendOutRow struct {
 	Partition *int16
 }
 
-// Dispatches those of the locked jobs that Go chose, as JobsDispatch does.
+// Dispatches the jobs that Go chose, as JobsDispatch does. It skips a job that another transaction has locked.
 func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]JobsSendOutRow, error) {
 	rows, err := q.db.Query(ctx, JobsSendOut,
 		arg.Lease,
@@ -103,11 +111,11 @@ func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]Job
 }
 
 const LanesBest = `-- name: LanesBest :many
-select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane
+select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane, best.fairness_key as key
 from rows from (unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::uuid[]), unnest($4::int[]))
     as wanted (lane, after_rank, after_id, most)
 cross join lateral (
-    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
+    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank, j.fairness_key from jobs j
     where j.queue = $5::text and j.lane = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
       and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
     order by j.rank, j.job_id
@@ -130,6 +138,7 @@ type LanesBestRow struct {
 	OwnerID string
 	Rank    time.Time
 	Lane    string
+	Key     string
 }
 
 // Does the same for lanes of a queue: the best jobs of each.
@@ -154,6 +163,7 @@ func (q *Queries) LanesBest(ctx context.Context, arg LanesBestParams) ([]LanesBe
 			&i.OwnerID,
 			&i.Rank,
 			&i.Lane,
+			&i.Key,
 		); err != nil {
 			return nil, err
 		}
@@ -212,7 +222,7 @@ func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
 }
 
 const PlainBest = `-- name: PlainBest :many
-select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane from jobs
+select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane, fairness_key as key from jobs
 where queue = $1::text and status = 'PENDING' and blocked_by is null and lane is null
   and (rank, job_id) > ($2::timestamptz, $3::uuid)
 order by rank, job_id
@@ -233,6 +243,7 @@ type PlainBestRow struct {
 	OwnerID string
 	Rank    time.Time
 	Lane    string
+	Key     string
 }
 
 // Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
@@ -256,6 +267,7 @@ func (q *Queries) PlainBest(ctx context.Context, arg PlainBestParams) ([]PlainBe
 			&i.OwnerID,
 			&i.Rank,
 			&i.Lane,
+			&i.Key,
 		); err != nil {
 			return nil, err
 		}

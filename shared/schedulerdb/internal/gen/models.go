@@ -3,12 +3,3 @@
 //   sqlc v1.30.0
 
 package gen
-
-type Control struct {
-	Kind            string
-	Name            string
-	Version         int64
-	Paused          bool
-	MaxRunning      *int32
-	StartsPerSecond *float64
-}

@@ -103,7 +103,7 @@ func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([
 
 const DependenciesOf = `-- name: DependenciesOf :many
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
-       j.lane
+       j.lane, j.fairness_key
 from dependencies d
 join jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
@@ -119,16 +119,17 @@ type DependenciesOfParams struct {
 }
 
 type DependenciesOfRow struct {
-	AfterID    uuid.UUID
-	JobID      uuid.UUID
-	EndedAs    string
-	Status     string
-	BlockedBy  *string
-	WaitsFor   *int32
-	RunsAnyway *bool
-	Queue      string
-	Rank       time.Time
-	Lane       *string
+	AfterID     uuid.UUID
+	JobID       uuid.UUID
+	EndedAs     string
+	Status      string
+	BlockedBy   *string
+	WaitsFor    *int32
+	RunsAnyway  *bool
+	Queue       string
+	Rank        time.Time
+	Lane        *string
+	FairnessKey string
 }
 
 // The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
@@ -153,6 +154,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 			&i.Queue,
 			&i.Rank,
 			&i.Lane,
+			&i.FairnessKey,
 		); err != nil {
 			return nil, err
 		}
@@ -482,7 +484,7 @@ update jobs
 set blocked_by = case when jobs.waits_for is not null then 'dependency' end
 from free
 where jobs.job_id = free.job_id
-returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane
+returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane, jobs.fairness_key
 `
 
 type TurnsTakeParams struct {
@@ -491,12 +493,13 @@ type TurnsTakeParams struct {
 }
 
 type TurnsTakeRow struct {
-	JobID     uuid.UUID
-	Status    string
-	BlockedBy *string
-	Queue     string
-	Rank      time.Time
-	Lane      *string
+	JobID       uuid.UUID
+	Status      string
+	BlockedBy   *string
+	Queue       string
+	Rank        time.Time
+	Lane        *string
+	FairnessKey string
 }
 
 // Gives the turn of each free ordering key to the first job in line, if all jobs before it have arrived. The job is
@@ -518,6 +521,7 @@ func (q *Queries) TurnsTake(ctx context.Context, arg TurnsTakeParams) ([]TurnsTa
 			&i.Queue,
 			&i.Rank,
 			&i.Lane,
+			&i.FairnessKey,
 		); err != nil {
 			return nil, err
 		}

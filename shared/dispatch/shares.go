@@ -1,0 +1,372 @@
+package dispatch
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+var farFuture = time.Unix(1<<40, 0)
+
+// round is the place in a queue's round of fairness keys: each key in turn starts as many jobs as its weight. The round
+// goes by the keys' names, so a ledger with ten thousand keys needs nothing but this place.
+type round struct {
+	Key  string `json:"key"`            // which had the last start
+	Used int    `json:"used,omitempty"` // starts of that key in its turn
+}
+
+// firstLooks and lastLooks are how many jobs the store shows at first and at last when so many may go out. A key may
+// have more starts than another, by its weight or because the other has few jobs; and some of its jobs may have to be
+// moved.
+func firstLooks(most int) int { return 2 * most }
+func lastLooks(most int) int  { return max(8*most, maxLooks) }
+
+// UsesShares reports whether jobs of several fairness keys wait in a queue, or of a key that a control may hold back.
+// Otherwise rank alone orders the queue.
+func (l *Ledger) UsesShares(queue string) bool { return l.controls.byKey || len(l.keys[queue]) > 1 }
+
+// tidyKeys forgets the keys and the round of queues in which nothing waits.
+func (l *Ledger) tidyKeys() {
+	for queue := range l.keys {
+		if _, some := l.floors[queue]; !some && len(l.lanes[queue]) == 0 {
+			delete(l.keys, queue)
+			delete(l.rounds, queue)
+		}
+	}
+}
+
+// SharePicker chooses among a queue's waiting jobs when they have several fairness keys: from key to key, the best rank
+// of each, of the jobs outside of all lanes and of all lanes that are open. It takes a round at the place where the
+// step before left it.
+//
+// The caller reads what Next asks for, passes it to Show, and so on until Next asks for nothing more. It sends out
+// what is Chosen, moves what is Moved, and calls Finish.
+type SharePicker struct {
+	Moved Picked
+
+	l      *Ledger
+	queue  string
+	most   int
+	reach  KeyReach
+	each   int // jobs shown of each key and lane, if it has so many
+	shown  []Candidate
+	keys   map[string]*keyJobs
+	chosen []Candidate     // each with the lane in which it is to stand
+	taken  map[Subject]int // starts of those
+	moved  []Candidate
+	last   round
+}
+
+// keyJobs are the shown jobs of one fairness key.
+type keyJobs struct {
+	waiting []Candidate    // the best first
+	kept    []Candidate    // passed over, because their lane is closed
+	shownOf map[string]int // by lane
+	leftOf  map[string]int // of those, how many no start has looked at
+	lastOf  map[string]time.Time
+}
+
+// KeyReach is what the store is to show: of the first keys of each lane in the order of a round, the best jobs.
+type KeyReach struct {
+	Lanes  []string
+	Floors []time.Time // of the lanes
+	From   string      // the key with which the round begins
+	Closed []string    // keys of which nothing may start: the best job of each is shown, and they count as none of Keys
+	Keys   int         // one more than may go out: From may have had its turn
+	Jobs   int         // about how many altogether, if each key has its part of them
+}
+
+// NewSharePicker begins to choose up to most jobs of a queue.
+func NewSharePicker(l *Ledger, queue string, most int) *SharePicker {
+	p := &SharePicker{l: l, queue: queue, most: most}
+	p.reach = KeyReach{From: l.rounds[queue].Key, Closed: l.closedKeys(), Keys: most + 1}
+	if floor, some := l.floors[queue]; some {
+		p.reach.Lanes, p.reach.Floors = append(p.reach.Lanes, ""), append(p.reach.Floors, floor)
+	}
+	for lane, floor := range l.lanes[queue] {
+		if l.roomUnder(subjectsOf(lane)) > 0 {
+			p.reach.Lanes, p.reach.Floors = append(p.reach.Lanes, lane), append(p.reach.Floors, floor)
+		}
+	}
+	return p
+}
+
+// closedKeys returns the fairness keys that a control holds back now.
+func (l *Ledger) closedKeys() []string {
+	closed := []string{}
+	add := func(s Subject) {
+		if s.Kind == keySubject("").Kind && l.roomOf(s) == 0 && !slices.Contains(closed, s.Name) {
+			closed = append(closed, s.Name)
+		}
+	}
+	for s := range l.controls.bySubject {
+		add(s)
+	}
+	for s := range l.running {
+		add(s)
+	}
+	for s := range l.buckets {
+		add(s)
+	}
+	return closed
+}
+
+// Next decides about the shown jobs. It returns what is to be shown; false: nothing more.
+func (p *SharePicker) Next() (KeyReach, bool) {
+	switch {
+	case len(p.reach.Lanes) == 0:
+		return p.reach, false
+	case p.reach.Jobs == 0:
+		p.reach.Jobs = firstLooks(p.most)
+		return p.reach, true
+	}
+	isFair := p.choose()
+	if isFair || p.reach.Jobs == lastLooks(p.most) {
+		p.l.cutShort = p.l.cutShort || !isFair && len(p.chosen) < p.most
+		return p.reach, false
+	}
+	p.reach.Jobs, p.reach.Keys, p.shown = lastLooks(p.most), max(p.reach.Keys, maxLooks), nil
+	return p.reach, true
+}
+
+// Show adds a job that was read. each is how many of a lane and key are shown if it has so many.
+func (p *SharePicker) Show(c Candidate, each int) { p.shown, p.each = append(p.shown, c), each }
+
+// choose fills the room from what is shown. It reports whether each key has had its turns: false if one may have more
+// jobs than were shown, or if a turn was another key's of which nothing was shown.
+func (p *SharePicker) choose() (isFair bool) {
+	p.chosen, p.Moved, p.moved, p.taken, p.last = nil, Picked{}, nil, map[Subject]int{}, round{}
+	turns, used := p.inTurn()
+	place, horizon := p.horizonOf(turns)
+	isFair = true
+	for at, before := 0, -1; len(p.chosen) < p.most && len(turns) > 0; {
+		at %= len(turns)
+		key := turns[at]
+		isNext := place[key] > before || place[key] == before && used > 0
+		isFair = isFair && (horizon < 0 || isNext && place[key] <= horizon)
+		before = place[key]
+		started, isBest := p.start(key)
+		isFair = isFair && isBest
+		if !started {
+			turns, used = slices.Delete(turns, at, at+1), 0
+			continue
+		}
+		used++
+		p.last = round{key, used}
+		if used >= p.l.controls.weightOf(key) {
+			at, used = at+1, 0
+		}
+	}
+	return isFair && (horizon < 0 || len(p.chosen) == p.most)
+}
+
+// horizonOf returns the places of the keys in the round, and up to which of them each lane has shown its keys; -1: all
+// lanes have shown all.
+func (p *SharePicker) horizonOf(turns []string) (place map[string]int, horizon int) {
+	place, horizon = map[string]int{}, -1
+	keysOf, lastOf := map[string]int{}, map[string]int{}
+	for i, key := range turns {
+		place[key] = i
+		for lane := range p.keys[key].shownOf {
+			lastOf[lane] = i
+			if !slices.Contains(p.reach.Closed, key) {
+				keysOf[lane]++
+			}
+		}
+	}
+	for lane, n := range keysOf {
+		if n >= p.reach.Keys && (horizon < 0 || lastOf[lane] < horizon) {
+			horizon = lastOf[lane]
+		}
+	}
+	return place, horizon
+}
+
+// inTurn sorts the shown jobs by key. It returns the keys from the one that has the turn, and the starts that this one
+// has used of it.
+func (p *SharePicker) inTurn() (turns []string, used int) {
+	p.keys = map[string]*keyJobs{}
+	for _, c := range p.shown {
+		k := p.keys[c.Key]
+		if k == nil {
+			k = &keyJobs{shownOf: map[string]int{}, leftOf: map[string]int{}, lastOf: map[string]time.Time{}}
+			p.keys[c.Key] = k
+			turns = append(turns, c.Key)
+		}
+		k.waiting = append(k.waiting, c)
+		k.shownOf[c.Lane]++
+		k.leftOf[c.Lane]++
+		if c.Rank.After(k.lastOf[c.Lane]) {
+			k.lastOf[c.Lane] = c.Rank
+		}
+	}
+	for _, k := range p.keys {
+		slices.SortFunc(k.waiting, func(a, b Candidate) int {
+			return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
+		})
+	}
+	slices.Sort(turns)
+	before := p.l.rounds[p.queue]
+	begin, isThere := slices.BinarySearch(turns, before.Key)
+	switch {
+	case isThere && before.Used < p.l.controls.weightOf(before.Key):
+		used = before.Used
+	case isThere:
+		begin++
+	}
+	return slices.Concat(turns[begin:], turns[:begin]), used
+}
+
+// start chooses the best job of a key that controls allow, if there is one. isBest is false if a better one may stand
+// behind those that are shown.
+func (p *SharePicker) start(key string) (started, isBest bool) {
+	k := p.keys[key]
+	isBest = true
+	for len(k.waiting) > 0 && p.roomOf(keySubject(key)) > 0 {
+		job := k.waiting[0]
+		isBest = isBest && !p.hasMore(k, job.Rank)
+		k.waiting = k.waiting[1:]
+		k.leftOf[job.Lane]--
+		subjects := p.l.controls.holding(job.class())
+		lane := p.l.controls.laneOf(job.JobType, job.OwnerID)
+		switch isHeld := slices.ContainsFunc(subjects, func(s Subject) bool { return p.roomOf(s) <= 0 }); {
+		case !isHeld:
+			for _, s := range subjects {
+				p.taken[s]++
+			}
+			job.Lane = lane
+			p.chosen = append(p.chosen, job)
+			return true, isBest
+		case lane == job.Lane:
+			k.kept = append(k.kept, job)
+		case len(p.moved) == maxLooks:
+			p.l.cutShort = true
+			k.kept = append(k.kept, job)
+			return false, true
+		default: // the control is newer than the job
+			p.Moved.JobIDs, p.Moved.Lanes = append(p.Moved.JobIDs, job.JobID), append(p.Moved.Lanes, lane)
+			job.Lane = lane
+			p.moved = append(p.moved, job)
+		}
+	}
+	return false, p.roomOf(keySubject(key)) <= 0 || !p.hasMore(k, farFuture)
+}
+
+// hasMore reports whether jobs of a key that rank before an instant may stand behind those that are shown.
+func (p *SharePicker) hasMore(k *keyJobs, before time.Time) bool {
+	for lane, n := range k.shownOf {
+		if k.leftOf[lane] == 0 && n == p.each && k.lastOf[lane].Before(before) && p.l.roomUnder(subjectsOf(lane)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *SharePicker) roomOf(s Subject) int { return p.l.roomOf(s) - p.taken[s] }
+
+// Chosen returns the jobs that may go out.
+func (p *SharePicker) Chosen() Picked {
+	var chosen Picked
+	for _, c := range p.chosen {
+		chosen.JobIDs, chosen.Lanes = append(chosen.JobIDs, c.JobID), append(chosen.Lanes, c.Lane)
+	}
+	return chosen
+}
+
+// Finish enters what became of the step. sent are the chosen jobs that have gone out: others were locked, and the
+// transaction that has them locked enters them again.
+func (p *SharePicker) Finish(sent []uuid.UUID) {
+	hasGone := make(map[uuid.UUID]bool, len(sent))
+	for _, id := range sent {
+		hasGone[id] = true
+	}
+	for _, c := range p.chosen {
+		if hasGone[c.JobID] {
+			p.l.noteStart(c.class())
+		}
+	}
+	p.l.NoteStarts(p.queue, len(sent))
+	if p.last != (round{}) {
+		if p.l.rounds == nil {
+			p.l.rounds = map[string]round{}
+		}
+		p.l.rounds[p.queue] = p.last
+	}
+	p.raiseFloors()
+	for _, c := range p.moved {
+		p.l.NoteWaiting(p.queue, c.Lane, c.Key, c.Rank)
+	}
+	p.l.changed = true
+}
+
+// raiseFloors enters the rank from which jobs may still wait in each lane of which all keys were shown, and which keys
+// these are.
+func (p *SharePicker) raiseFloors() {
+	heads, keysOf, left := map[string]time.Time{}, map[string]int{}, []string{}
+	for key, k := range p.keys {
+		isClosed := slices.Contains(p.reach.Closed, key)
+		waits := false
+		for lane, n := range k.shownOf {
+			if !isClosed {
+				keysOf[lane]++
+			}
+			head, some := k.head(lane, n == p.each || isClosed)
+			if !some {
+				continue
+			}
+			waits = true
+			if first, any := heads[lane]; !any || head.Before(first) {
+				heads[lane] = head
+			}
+		}
+		if waits {
+			left = append(left, key)
+		}
+	}
+	isAll := p.sawAllLanes()
+	for _, lane := range p.reach.Lanes {
+		if keysOf[lane] >= p.reach.Keys {
+			isAll = false
+			continue // further keys may wait
+		}
+		floors, name := p.l.floors, p.queue
+		if lane != "" {
+			floors, name = p.l.lanes[p.queue], lane
+		}
+		if head, some := heads[lane]; some {
+			floors[name] = head
+		} else {
+			delete(floors, name)
+		}
+	}
+	if isAll && len(left) > 0 && len(left) < several {
+		p.l.keys[p.queue] = left
+	}
+}
+
+// sawAllLanes reports whether no lane of the queue was closed.
+func (p *SharePicker) sawAllLanes() bool {
+	for lane := range p.l.lanes[p.queue] {
+		if !slices.Contains(p.reach.Lanes, lane) {
+			return false
+		}
+	}
+	return true
+}
+
+// head returns the rank of the best job of a lane that is left; of one that has all its shown jobs chosen and may have
+// more, that of the last.
+func (k *keyJobs) head(lane string, mayHaveMore bool) (rank time.Time, some bool) {
+	for _, c := range slices.Concat(k.waiting, k.kept) {
+		if c.Lane == lane && (!some || c.Rank.Before(rank)) {
+			rank, some = c.Rank, true
+		}
+	}
+	if !some && mayHaveMore {
+		return k.lastOf[lane], true
+	}
+	return rank, some
+}

@@ -1,0 +1,261 @@
+package dispatch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// reach does as the statement KeysBest of the store does.
+func (q queue) reach(r KeyReach, p *SharePicker) {
+	var turns []laneKey
+	for _, lane := range r.Lanes {
+		keys := map[string]bool{}
+		for _, c := range q {
+			keys[c.Key] = keys[c.Key] || c.Lane == lane
+		}
+		maps.DeleteFunc(keys, func(_ string, waits bool) bool { return !waits })
+		names := slices.Sorted(maps.Keys(keys))
+		begin, _ := slices.BinarySearch(names, r.From)
+		open := 0
+		for _, name := range slices.Concat(names[begin:], names[:begin]) {
+			if open == r.Keys {
+				break
+			}
+			if !slices.Contains(r.Closed, name) {
+				open++
+			}
+			turns = append(turns, laneKey{lane, name})
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(turns), func(t laneKey) bool { return slices.Contains(r.Closed, t.key) })
+	each := 1 + r.Jobs/max(len(open), 1)
+	for _, t := range turns {
+		var jobs []Candidate
+		for _, c := range q {
+			if c.Lane == t.lane && c.Key == t.key && !c.Rank.Before(r.Floors[slices.Index(r.Lanes, t.lane)]) {
+				jobs = append(jobs, *c)
+			}
+		}
+		slices.SortFunc(jobs, byRank)
+		most := each
+		if slices.Contains(r.Closed, t.key) {
+			most = 1
+		}
+		for _, c := range jobs[:min(len(jobs), most)] {
+			p.Show(c, each)
+		}
+	}
+}
+
+type laneKey struct{ lane, key string }
+
+// share picks up to most jobs by their fairness keys.
+func (q queue) share(l *Ledger, most int) []uuid.UUID {
+	p := NewSharePicker(l, "default", most)
+	for r, more := p.Next(); more; r, more = p.Next() {
+		q.reach(r, p)
+	}
+	chosen := p.Chosen().JobIDs
+	for i, id := range p.Moved.JobIDs {
+		q[id].Lane = p.Moved.Lanes[i]
+	}
+	p.Finish(chosen)
+	return chosen
+}
+
+// byTurns is the model: it sees all jobs at once, and knows neither lanes nor floors.
+func byTurns(l *Ledger, before *round, jobs queue, most int) (chosen []uuid.UUID) {
+	waiting := slices.Collect(maps.Values(jobs))
+	slices.SortFunc(waiting, func(a, b *Candidate) int { return byRank(*a, *b) })
+	running := maps.Clone(l.running)
+	if running == nil {
+		running = map[Subject]int{}
+	}
+	best := func(key string) int {
+		return slices.IndexFunc(waiting, func(c *Candidate) bool {
+			return c.Key == key && !slices.ContainsFunc(l.controls.holding(c.class()), func(s Subject) bool {
+				held, _ := l.controls.of(s)
+				return running[s] >= held.maxRunning
+			})
+		})
+	}
+	keys := map[string]bool{}
+	for _, c := range waiting {
+		keys[c.Key] = true
+	}
+	names := slices.Sorted(maps.Keys(keys))
+	at, isThere := slices.BinarySearch(names, before.Key)
+	used := before.Used
+	if !isThere || used >= l.controls.weightOf(before.Key) {
+		used = 0
+		if isThere {
+			at++
+		}
+	}
+	for missed := 0; len(chosen) < most && missed < len(names); {
+		at %= len(names)
+		i := best(names[at])
+		if i < 0 {
+			missed, at, used = missed+1, at+1, 0
+			continue
+		}
+		for _, s := range l.controls.holding(waiting[i].class()) {
+			running[s]++
+		}
+		chosen = append(chosen, waiting[i].JobID)
+		waiting = slices.Delete(waiting, i, i+1)
+		missed, used = 0, used+1
+		*before = round{names[at], used}
+		if used >= l.controls.weightOf(names[at]) {
+			at, used = at+1, 0
+		}
+	}
+	return chosen
+}
+
+// Whatever keys, weights, ranks and lanes the jobs have, and whatever controls come later: a picker that sees the best
+// jobs of the next keys chooses those that one chooses which sees all jobs.
+func TestASharePickerGoesRoundTheKeys(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		keys := []string{"", "a", "b", "c", "d"}
+		draw := func(label string) []jobevent.Control {
+			controls := []jobevent.Control{
+				{Kind: jobevent.ControlKey, Name: "b", Weight: rapid.IntRange(0, 4).Draw(rt, label+"weight")},
+			}
+			for _, s := range []Subject{
+				{"type", "A"}, {"owner", "x"}, {"fairnessKey", "a"}, {"fairnessKey", "c"}, {"fairnessKey", "*"},
+			} {
+				if n := rapid.IntRange(-3, 3).Draw(rt, fmt.Sprint(label, s)); n >= 0 {
+					controls = append(controls, atMost(s.Kind, s.Name, max(n, 1)))
+				}
+			}
+			return controls
+		}
+		l := newLedger(t, draw("before ")...)
+		jobs, before := queue{}, round{}
+		for step := range rapid.IntRange(1, 6).Draw(rt, "steps") {
+			if step > 0 && rapid.Bool().Draw(rt, "change controls") {
+				l.UseControls(l.ChangeControls(draw("later ")), l.At)
+			}
+			running := map[Subject]int{}
+			l.controls.CountRunning(running, Class{"A", "x", "a"}, rapid.IntRange(0, 2).Draw(rt, "running"))
+			l.SetRunning(running)
+			delta := NewDelta()
+			for range rapid.IntRange(0, 12).Draw(rt, "jobs") {
+				c := &Candidate{
+					JobID: uuid.UUID{13: byte(step + 1), 15: byte(len(jobs))}, JobType: rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "type"),
+					OwnerID: rapid.SampledFrom([]string{"", "x"}).Draw(rt, "owner"), Key: rapid.SampledFrom(keys).Draw(rt, "key"),
+					Rank: l.At.Add(time.Duration(rapid.IntRange(0, 50).Draw(rt, "rank")) * time.Millisecond),
+				}
+				c.Lane = l.controls.laneOf(c.JobType, c.OwnerID)
+				jobs[c.JobID] = c
+				delta.NoteWaiting("default", c.Lane, c.Key, c.Rank)
+			}
+			l.Enter(delta)
+			most := rapid.IntRange(1, 12).Draw(rt, "most")
+			want := byTurns(l, &before, jobs, most)
+			got := jobs.share(l, most)
+			if !slices.Equal(got, want) {
+				rt.Fatalf("step %d chose %v, want %v", step, got, want)
+			}
+			for _, id := range got {
+				delete(jobs, id)
+			}
+			for _, c := range jobs { // none is hidden by a floor, and no key is forgotten
+				floor, some := l.floors["default"]
+				if c.Lane != "" {
+					floor, some = l.lanes["default"][c.Lane]
+				}
+				if known := l.keys["default"]; !some || floor.After(c.Rank) || len(known) < 2 && !slices.Contains(known, c.Key) {
+					rt.Fatalf("step %d hides %+v: floor %v, keys %v", step, c, floor, known)
+				}
+			}
+		}
+	})
+}
+
+// Over any hundred starts of a key, each other key has its weight's share of the starts, to within 5 %, however many
+// jobs each step sends out.
+func TestSharesFollowTheWeights(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		weights := map[string]int{"a": 1, "b": rapid.IntRange(1, 4).Draw(rt, "b"), "c": rapid.IntRange(1, 4).Draw(rt, "c")}
+		l := newLedger(t)
+		var controls []jobevent.Control
+		for key, weight := range weights {
+			controls = append(controls, jobevent.Control{Kind: jobevent.ControlKey, Name: key, Weight: weight})
+		}
+		l.UseControls(l.ChangeControls(controls), l.At)
+		jobs, delta, n := queue{}, NewDelta(), 0
+		for key, weight := range weights {
+			for range 250 * weight {
+				n++
+				c := &Candidate{JobID: uuid.UUID{12: byte(n >> 8), 13: byte(n)}, JobType: "A", Key: key, Rank: l.At.Add(time.Duration(n))}
+				jobs[c.JobID] = c
+				delta.NoteWaiting("default", "", key, c.Rank)
+			}
+		}
+		l.Enter(delta)
+		if !l.UsesShares("default") {
+			rt.Fatal("goes by rank alone")
+		}
+		var starts []string
+		for len(starts) < n/2 {
+			for _, id := range jobs.share(l, rapid.SampledFrom([]int{1, 1, 2, 3, 5, 20, 60}).Draw(rt, "room")) {
+				starts = append(starts, jobs[id].Key)
+				delete(jobs, id)
+			}
+		}
+		begin := rapid.IntRange(0, len(starts)/5).Draw(rt, "begin")
+		counts := map[string]int{}
+		for _, key := range starts[begin:] {
+			if counts[key]++; counts["a"] == 100 {
+				break
+			}
+		}
+		for key, weight := range weights {
+			if want := 100 * weight; counts["a"] == 100 && (counts[key] < want*95/100 || counts[key] > want*105/100) {
+				rt.Fatalf("%d starts of %s in 100 of a, want %d", counts[key], key, want)
+			}
+		}
+	})
+}
+
+// A job of a key that has just come starts next, however many jobs of another key wait.
+func TestAQuietKeyDoesNotWaitBehindABusyOne(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	jobs, delta := queue{}, NewDelta()
+	add := func(i int, key string) *Candidate {
+		c := &Candidate{JobID: uuid.UUID{14: byte(i >> 8), 15: byte(i)}, JobType: "A", Key: key, Rank: l.At.Add(time.Duration(i))}
+		jobs[c.JobID] = c
+		delta.NoteWaiting("default", "", key, c.Rank)
+		return c
+	}
+	for i := range 400 {
+		add(i, "busy")
+	}
+	quiet := add(400, "quiet")
+	l.Enter(delta)
+	first, second := jobs.share(l, 1), []uuid.UUID(nil)
+	delete(jobs, first[0])
+	second = jobs.share(l, 1)
+	if !slices.Contains(slices.Concat(first, second), quiet.JobID) {
+		t.Errorf("started %v and %v", first, second)
+	}
+	// Alone, the busy key goes by rank again, at the cost of a queue without keys.
+	delete(jobs, quiet.JobID)
+	jobs.share(l, 1)
+	if l.UsesShares("default") {
+		t.Errorf("several keys %v are remembered", l.keys["default"])
+	}
+}

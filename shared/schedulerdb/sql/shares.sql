@@ -1,0 +1,91 @@
+-- name: KeysBest :many
+-- The best jobs of the next fairness keys of some lanes, from one key on and round to the one before it: a loose scan,
+-- one step of the index jobs_by_key a key. A key that is closed shows its best job only, and does not count. each is
+-- how many jobs a key shows at most. No row is locked: JobsSendOut locks those that are chosen.
+with recursive wanted as (
+    select lane, floor from rows from (unnest(@lanes::text[]), unnest(@floors::timestamptz[])) as w (lane, floor)
+), turns as (
+    select wanted.lane, wanted.floor, next.key, (next.key <> all (@closed::text[]))::int as n
+    from wanted
+    cross join lateral (
+        select coalesce(
+            (select j.fairness_key from jobs j
+             where j.queue = @queue_name::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+               and j.fairness_key >= @from_key::text
+             order by j.fairness_key limit 1),
+            (select j.fairness_key from jobs j
+             where j.queue = @queue_name::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+               and j.fairness_key < @from_key::text
+             order by j.fairness_key limit 1)) as key
+    ) next
+    where next.key is not null
+    union all
+    select turns.lane, turns.floor, next.key, turns.n + (next.key <> all (@closed::text[]))::int
+    from turns
+    cross join lateral (
+        select case when turns.key >= @from_key::text then coalesce(
+            (select j.fairness_key from jobs j
+             where j.queue = @queue_name::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
+               and j.fairness_key > turns.key
+             order by j.fairness_key limit 1),
+            (select j.fairness_key from jobs j
+             where j.queue = @queue_name::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
+               and j.fairness_key < @from_key::text
+             order by j.fairness_key limit 1))
+        else (select j.fairness_key from jobs j
+             where j.queue = @queue_name::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
+               and j.fairness_key > turns.key and j.fairness_key < @from_key::text
+             order by j.fairness_key limit 1)
+        end as key
+    ) next
+    where turns.n < @max_keys::int and next.key is not null
+), bound as (
+    select (1 + (@max_rows::int) / greatest(count(turns.key)::int, 1))::int as each
+    from turns
+    where key <> all (@closed::text[])
+), shown as (
+    select turns.lane, turns.floor, turns.key, bound.each,
+           case when turns.key <> all (@closed::text[]) then bound.each else 1 end as most
+    from bound
+    cross join turns
+)
+select best.job_id, best.job_type, best.owner_id, best.rank, shown.lane::text as lane, shown.key::text as key,
+       shown.each
+from shown
+cross join lateral (
+    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
+    where j.queue = @queue_name::text and coalesce(j.lane, '') = shown.lane and j.status = 'PENDING' and j.blocked_by is null
+      and j.fairness_key = shown.key and j.rank >= shown.floor
+    order by j.rank, j.job_id
+    limit shown.most
+) best;
+
+-- name: KeysPending :many
+-- The queues and lanes in which a job waits, each with the first and the last of the fairness keys: a loose scan.
+with recursive waiting as (
+    (select first.queue, coalesce(first.lane, '') as lane from jobs first
+     where first.status = 'PENDING' and first.blocked_by is null
+     order by first.queue, coalesce(first.lane, ''), first.fairness_key limit 1)
+    union all
+    select later.queue, later.lane
+    from waiting
+    cross join lateral (
+        select j.queue, coalesce(j.lane, '') as lane from jobs j
+        where j.status = 'PENDING' and j.blocked_by is null
+          and (j.queue, coalesce(j.lane, '')) > (waiting.queue, waiting.lane)
+        order by j.queue, coalesce(j.lane, ''), j.fairness_key
+        limit 1
+    ) later
+)
+select waiting.queue::text as queue, ends.first_key::text as first_key, ends.last_key::text as last_key
+from waiting
+cross join lateral (
+    select (select j.fairness_key from jobs j
+            where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING'
+              and j.blocked_by is null
+            order by j.fairness_key limit 1) as first_key,
+           (select j.fairness_key from jobs j
+            where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING'
+              and j.blocked_by is null
+            order by j.fairness_key desc limit 1) as last_key
+) ends;
