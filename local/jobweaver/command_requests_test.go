@@ -23,7 +23,8 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 	answers["GET /api/operations"] = `{"operations":[` + operation + `],"nextCursor":"c"}`
 	control := `{"kind":"type","name":"A","paused":true,"maxRunning":5,"startsPerSecond":null,"applied":true}`
 	for _, asked := range []string{
-		"GET /api/controls/type/A", "PUT /api/controls/type/A", "POST /api/controls/type/A/pause",
+		"GET /api/controls/type/A", "PUT /api/controls/type/A", "GET /api/controls/fairnessKey/acme",
+		"PUT /api/controls/fairnessKey/acme", "POST /api/controls/type/A/pause",
 		"POST /api/controls/queue/default/resume",
 	} {
 		answers[asked] = control
@@ -115,6 +116,7 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"pause type A":                                 {"POST /api/controls/type/A/pause", "", "true"},
 		"resume queue default":                         {"POST /api/controls/queue/default/resume", "", "true"},
 		"limit type A --starts-per-second 2":           {"PUT /api/controls/type/A", `{"maxRunning":5,"paused":true,"startsPerSecond":2}`, "5"},
+		"limit fairnessKey acme --weight 3":            {"PUT /api/controls/fairnessKey/acme", `{"maxRunning":5,"paused":true,"startsPerSecond":null,"weight":3}`, "WEIGHT"},
 		"limit type A --none":                          {"PUT /api/controls/type/A", `{"maxRunning":null,"paused":true,"startsPerSecond":null}`, "A"},
 		"controls":                                     {"GET /api/controls", "", "nothing is paused or limited"},
 		"schedules list":                               {"GET /api/schedules", "", "@daily"},
@@ -150,7 +152,7 @@ func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
-		{"limit", "kind", "A", "--none"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
+		{"limit", "kind", "A", "--none"}, {"limit", "type", "A", "--weight", "2"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
 		{"change"}, {"change", "j1"}, {"change", "j1", "--type", "A"}, {"change", "j1", "-", "--priority", "1"}, {"run-again"}, {"run-again", "j1", "-", "--priority", "1"}, {"run-again", "j1", "--set", "priority"}, {"run-again", "j1", "--set", "a..b=1"},
 		{"run-again", "j1", "--set", "payload.a=1", "--payload", "{}"}, {"run-again", "j1", "--set", "a=1", "--set", "a=2"}, {"run-again", "j1", "--watch", "--wait", "1s"},
 		{"submit", "-"}, {"submit", "--type", "A", "--retry-policy", "fixed"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "xml"},

@@ -17,7 +17,7 @@ import (
 const completionPatience = time.Second
 
 var (
-	kinds      = []string{"queue", "type", "owner"}
+	kinds      = []string{"queue", "type", "owner", "fairnessKey"}
 	flagValues = map[string]cobra.CompletionFunc{
 		"output": fixed(cli.Formats...), "status": fixed(cli.Statuses...), "type": live(typesOf), "queue": live(queuesOf),
 		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),

@@ -21,7 +21,7 @@ func TestCompletionOffersExistingNames(t *testing.T) {
 		"get ":                      noFiles,
 		"list --status ":            strings.Join(cli.Statuses, "\n") + "\n" + noFiles,
 		"list -o ":                  "text\tfor people\njson\tthe answer of the API\nyaml\tthe same as YAML\nname\tids alone, one a line\n" + noFiles,
-		"limit ":                    "queue\ntype\nowner\n" + noFiles,
+		"limit ":                    "queue\ntype\nowner\nfairnessKey\n" + noFiles,
 		"limit type ":               "EMAIL\nOLD\nREPORT\n" + noFiles,
 		"pause queue ":              "default\nslow\n" + noFiles,
 		"resume owner ":             "acme\n" + noFiles,

@@ -121,13 +121,13 @@ func submitBatch(cmd *cobra.Command, body []byte) error {
 
 // requestFlags are the flags from which a JobRequest is made.
 type requestFlags struct {
-	jobType, payload, queue, key  string
-	orderingKey, onFailure, runAt string
-	expiresAt, callbackURL        string
-	owner, retryPolicy            string
-	priority, retries             int
-	delay, timeout                time.Duration
-	tags, after                   []string
+	jobType, payload, queue, key               string
+	orderingKey, fairnessKey, onFailure, runAt string
+	expiresAt, callbackURL                     string
+	owner, retryPolicy                         string
+	priority, retries                          int
+	delay, timeout                             time.Duration
+	tags, after                                []string
 }
 
 func (f *requestFlags) register(cmd *cobra.Command) {
@@ -147,6 +147,7 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it if it has not started by then (RFC 3339)")
 	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
 	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one at a time")
+	flags.StringVar(&f.fairnessKey, "fairness-key", "", "share the queue by this key instead of by the owner")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
 	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
 }
@@ -213,6 +214,7 @@ func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 		{"run-at", "runAt", f.runAt},
 		{"expires-at", "expiresAt", f.expiresAt},
 		{"ordering-key", "orderingKey", f.orderingKey},
+		{"fairness-key", "fairnessKey", f.fairnessKey},
 		{"callback-url", "callbackUrl", f.callbackURL},
 		{"after", "after", f.after},
 		{"on-dependency-failure", "onDependencyFailure", f.onFailure},

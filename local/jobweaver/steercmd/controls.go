@@ -15,6 +15,7 @@ type control struct {
 	Paused          bool     `json:"paused"`
 	MaxRunning      *int     `json:"maxRunning"`
 	StartsPerSecond *float64 `json:"startsPerSecond"`
+	Weight          *int     `json:"weight"` // nil: not of a fairness key
 	Applied         bool     `json:"applied"`
 }
 
@@ -27,9 +28,10 @@ func NewControls() *cobra.Command {
 	})
 }
 
-// NewPauseOrResume makes the command that pauses or resumes a queue, a job type or an owner. The limits stay.
+// NewPauseOrResume makes the command that pauses or resumes a queue, a job type, an owner or a fairness key. The
+// limits stay.
 func NewPauseOrResume(name, short string) *cobra.Command {
-	return cli.Verb(name+" queue|type|owner NAME", short, 2, func(cmd *cobra.Command, args []string) error {
+	return cli.Verb(name+" queue|type|owner|fairnessKey NAME", short, 2, func(cmd *cobra.Command, args []string) error {
 		if err := checkKind(args[0]); err != nil {
 			return err
 		}
@@ -39,18 +41,22 @@ func NewPauseOrResume(name, short string) *cobra.Command {
 
 // NewLimit makes the command limit.
 func NewLimit() *cobra.Command {
-	var running int
+	var running, weight int
 	var perSecond float64
 	var none bool
-	short := "Limit concurrency and start rate of a queue, a job type or an owner"
-	cmd := cli.Verb("limit queue|type|owner NAME", short, 2,
+	short := "Limit concurrency and start rate of a queue, a job type, an owner or a fairness key"
+	cmd := cli.Verb("limit queue|type|owner|fairnessKey NAME", short, 2,
 		func(cmd *cobra.Command, args []string) error {
 			if err := checkKind(args[0]); err != nil {
 				return err
 			}
 			limits := [2]bool{cmd.Flags().Changed("max-running"), cmd.Flags().Changed("starts-per-second")}
-			if none == (limits[0] || limits[1]) {
-				return cli.Usage("which limit? Give --max-running, --starts-per-second, or --none")
+			weighs := cmd.Flags().Changed("weight")
+			if weighs && args[0] != "fairnessKey" {
+				return cli.Usage("only a fairnessKey has a --weight")
+			}
+			if any := limits[0] || limits[1]; none && any || !none && !any && !weighs {
+				return cli.Usage("which limit? Give --max-running, --starts-per-second, --weight, or --none")
 			}
 			at := cli.Path("controls", args[0], args[1])
 			var now control
@@ -69,19 +75,27 @@ func NewLimit() *cobra.Command {
 			if limits[1] {
 				now.StartsPerSecond = &perSecond
 			}
-			return cli.Call(cmd, http.MethodPut, at, map[string]any{
+			if weighs {
+				now.Weight = &weight
+			}
+			body := map[string]any{
 				"paused": now.Paused, "maxRunning": now.MaxRunning, "startsPerSecond": now.StartsPerSecond,
-			}, showControl)
+			}
+			if now.Weight != nil {
+				body["weight"] = now.Weight
+			}
+			return cli.Call(cmd, http.MethodPut, at, body, showControl)
 		})
 	cmd.Flags().IntVar(&running, "max-running", 0, "maximum number of attempts at the same time")
 	cmd.Flags().Float64Var(&perSecond, "starts-per-second", 0, "maximum number of starts per second")
+	cmd.Flags().IntVar(&weight, "weight", 1, "share of a fairness key, 1 to 100")
 	cmd.Flags().BoolVar(&none, "none", false, "remove the limits")
 	return cmd
 }
 
 func checkKind(kind string) error {
-	if kind != "queue" && kind != "type" && kind != "owner" {
-		return cli.Usage("the first argument must be queue, type or owner, not %q", kind)
+	if kind != "queue" && kind != "type" && kind != "owner" && kind != "fairnessKey" {
+		return cli.Usage("the first argument must be queue, type, owner or fairnessKey, not %q", kind)
 	}
 	return nil
 }
@@ -89,10 +103,11 @@ func checkKind(kind string) error {
 func showControl(w io.Writer, c control) error { return showControls(w, []control{c}) }
 
 func showControls(w io.Writer, controls []control) error {
-	head := "KIND\tNAME\tPAUSED\tMAX RUNNING\tSTARTS/S\tAPPLIED"
+	head := "KIND\tNAME\tPAUSED\tMAX RUNNING\tSTARTS/S\tWEIGHT\tAPPLIED"
 	return cli.Table(w, head, "nothing is paused or limited", len(controls),
 		func(i int) []any {
 			c := controls[i]
-			return []any{c.Kind, c.Name, c.Paused, cli.OrDash(c.MaxRunning), cli.OrDash(c.StartsPerSecond), c.Applied}
+			return []any{c.Kind, c.Name, c.Paused, cli.OrDash(c.MaxRunning), cli.OrDash(c.StartsPerSecond),
+				cli.OrDash(c.Weight), c.Applied}
 		})
 }
