@@ -187,7 +187,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a job once more, with changes
-         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. It does take over the orderingKey, and is the last job with that key. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
+         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. It does take over the fairnessKey and the orderingKey, and is the last job with that orderingKey. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
          */
         post: operations["runJobAgain"];
         delete?: never;
@@ -337,23 +337,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the control of a queue, a job type or an owner
+         * Read the control of a queue, a job type, an owner or a fairness key
          * @description If no control was ever set, the response has neither a pause nor limits, and version 0.
          */
         get: operations["getControl"];
         /**
-         * Set the control of a queue, a job type or an owner
+         * Set the control of a queue, a job type, an owner or a fairness key
          * @description The body is the whole control: a member that is left out or null is no longer limited. The change is stored
          *     first. Then the response waits up to 5 s for the scheduler to apply it, and `applied` shows whether it has; if
          *     not, it will. Attempts that were dispatched before keep running. Equal values change nothing. Only an admin of
-         *     the installation can control queues, job types and other owners. An owner can make the installation's control of
+         *     the installation can control queues, job types, fairness keys and other owners. An owner can make the installation's control of
          *     it stricter, never looser: of two limits the lower one applies, and the response shows it.
          */
         put: operations["putControl"];
         post?: never;
         /**
-         * Remove the control of a queue, a job type or an owner
-         * @description Removes the pause and the limits. The response is that of a PUT.
+         * Remove the control of a queue, a job type, an owner or a fairness key
+         * @description Removes the pause, the limits and the weight. The response is that of a PUT.
          */
         delete: operations["deleteControl"];
         options?: never;
@@ -371,7 +371,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause a queue, a job type or an owner
+         * Pause a queue, a job type, an owner or a fairness key
          * @description No new attempts start. The limits stay. The response is that of a PUT.
          */
         post: operations["pauseControl"];
@@ -391,7 +391,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume a queue, a job type or an owner
+         * Resume a queue, a job type, an owner or a fairness key
          * @description The limits stay. The response is that of a PUT. An owner stays paused as long as the installation has paused it.
          */
         post: operations["resumeControl"];
@@ -1520,6 +1520,8 @@ export interface components {
             jobId?: components["schemas"]["GivenId"];
             /** @description The owner's jobs with the same key run one after another, in the order in which they were accepted. The next starts when the one before has ended, including its retries. */
             orderingKey?: components["schemas"]["Key"];
+            /** @description In each queue, the fairness keys of the waiting jobs share the starts by their weights. The default is the ownerId. A key or token of one owner can set no other value than that; else 403. */
+            fairnessKey?: components["schemas"]["Key"];
             /** @description Jobs of the same owner that must be COMPLETED before this one runs. */
             after?: components["schemas"]["Id"][];
             onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
@@ -1543,6 +1545,7 @@ export interface components {
             timeoutMs?: number | null;
             idempotencyKey?: string | null;
             orderingKey?: string | null;
+            fairnessKey?: string | null;
             after?: components["schemas"]["Id"][] | null;
             /** @enum {string|null} */
             onDependencyFailure?: "cancel" | "run" | null;
@@ -1793,6 +1796,8 @@ export interface components {
             /** @description As requested. */
             expiresAt: components["schemas"]["InstantOrNull"];
             orderingKey: string | null;
+            /** @description As requested, or else the ownerId; null: the job has neither. */
+            fairnessKey: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
         /** @description Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown. */
@@ -1924,16 +1929,20 @@ export interface components {
             details: Record<string, never> | null;
         };
         /** @enum {string} */
-        ControlKind: "queue" | "type" | "owner";
+        ControlKind: "queue" | "type" | "owner" | "fairnessKey";
         /** @description How many attempts may run at once; 0: none; null: any number. */
         MaxRunning: number | null;
         /** @description How many attempts may start in a second; 0.1: one in ten seconds; null: any number. */
         StartsPerSecond: number | null;
+        /** @description The share of a fairness key in the starts of each queue, relative to the other keys; 1 by default. */
+        Weight: number | null;
         ControlRequest: {
             /** @default false */
             paused: boolean;
             maxRunning?: components["schemas"]["MaxRunning"];
             startsPerSecond?: components["schemas"]["StartsPerSecond"];
+            /** @description Only for the kind fairnessKey, and not for its name *. */
+            weight?: components["schemas"]["Weight"];
         };
         Control: {
             kind: components["schemas"]["ControlKind"];
@@ -1942,6 +1951,8 @@ export interface components {
             paused: boolean;
             maxRunning: components["schemas"]["MaxRunning"];
             startsPerSecond: components["schemas"]["StartsPerSecond"];
+            /** @description Null: the control is not of one fairness key. */
+            weight: components["schemas"]["Weight"];
             /**
              * Format: int64
              * @description Rises with each change; 0 if the control was never set.
@@ -2266,7 +2277,7 @@ export interface components {
         /** @description The job is refused. */
         BatchRefused: {
             /** @enum {integer} */
-            status: 400 | 409 | 413;
+            status: 400 | 403 | 409 | 413;
             error: components["schemas"]["Error"];
         };
         JobTick: {
@@ -2946,7 +2957,7 @@ export interface components {
         JobId: string;
         /** @description Whether the name is that of a queue, a job type or an owner. */
         ControlKindInPath: components["schemas"]["ControlKind"];
-        /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
+        /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
         ControlName: components["schemas"]["Key"];
         /** @description An id that is not a UUID is a 404. */
         OperationId: string;
@@ -3986,7 +3997,7 @@ export interface operations {
             path: {
                 /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
@@ -4026,7 +4037,7 @@ export interface operations {
             path: {
                 /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
@@ -4080,7 +4091,7 @@ export interface operations {
             path: {
                 /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
@@ -4120,7 +4131,7 @@ export interface operations {
             path: {
                 /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
@@ -4160,7 +4171,7 @@ export interface operations {
             path: {
                 /** @description Whether the name is that of a queue, a job type or an owner. */
                 kind: components["parameters"]["ControlKindInPath"];
-                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType) or an ownerId; percent-encoded where needed. The controls of a former queue can still be deleted. */
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
                 name: components["parameters"]["ControlName"];
             };
             cookie?: never;
@@ -4782,6 +4793,7 @@ export interface operations {
                 tags?: string;
                 expiresAt?: components["schemas"]["Instant"];
                 orderingKey?: components["schemas"]["Key"];
+                fairnessKey?: components["schemas"]["Key"];
                 /** @description Ids of jobs, separated by commas, or repeated. */
                 after?: string;
                 /** @description Only together with after. */

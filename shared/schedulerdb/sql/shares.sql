@@ -17,6 +17,7 @@ with recursive wanted as (
              where j.queue = @queue_name::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
                and j.fairness_key < @from_key::text
              order by j.fairness_key limit 1)) as key
+        offset 0 -- or each use of the key would look it up again
     ) next
     where next.key is not null
     union all
@@ -37,6 +38,7 @@ with recursive wanted as (
                and j.fairness_key > turns.key and j.fairness_key < @from_key::text
              order by j.fairness_key limit 1)
         end as key
+        offset 0
     ) next
     where turns.n < @max_keys::int and next.key is not null
 ), bound as (

@@ -538,6 +538,7 @@ class ControlRequest(BaseModel):
             le=100000.0,
         ),
     ] = None
+    weight: Annotated[int | None, Field(description="Only for the kind fairnessKey, and not for its name *.", ge=1, le=100)] = None
 
 
 class Control(BaseModel):
@@ -545,7 +546,7 @@ class Control(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    kind: Literal["queue", "type", "owner"]
+    kind: Literal["queue", "type", "owner", "fairnessKey"]
     name: Annotated[
         str, Field(description="No control characters.", max_length=255, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
     ]
@@ -563,6 +564,7 @@ class Control(BaseModel):
             le=100000.0,
         ),
     ]
+    weight: Annotated[int | None, Field(description="Null: the control is not of one fairness key.", ge=1, le=100)]
     version: Annotated[int, Field(description="Rises with each change; 0 if the control was never set.", ge=0)]
     applied: Annotated[bool, Field(description="Whether the scheduler has applied this version.")]
     updated_at: Annotated[AwareDatetime | None, Field(alias="updatedAt")]
@@ -1540,6 +1542,7 @@ class RunAgainRequest(BaseModel):
     timeout_ms: Annotated[int | None, Field(alias="timeoutMs", ge=1, le=86400000)] = None
     idempotency_key: Annotated[str | None, Field(alias="idempotencyKey", max_length=255, min_length=1)] = None
     ordering_key: Annotated[str | None, Field(alias="orderingKey", max_length=255, min_length=1)] = None
+    fairness_key: Annotated[str | None, Field(alias="fairnessKey", max_length=255, min_length=1)] = None
     after: Annotated[list[UUID] | None, Field(max_length=10000)] = None
     on_dependency_failure: Annotated[Literal["cancel", "run"] | None, Field(alias="onDependencyFailure")] = None
     tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
@@ -1732,6 +1735,9 @@ class JobFields(BaseModel):
     ]
     expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="As requested.")]
     ordering_key: Annotated[str | None, Field(alias="orderingKey")]
+    fairness_key: Annotated[
+        str | None, Field(alias="fairnessKey", description="As requested, or else the ownerId; null: the job has neither.")
+    ]
     sealed: Annotated[
         list[str] | None,
         Field(
@@ -1991,6 +1997,16 @@ class JobRequest(BaseModel):
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
         ),
     ] = None
+    fairness_key: Annotated[
+        str | None,
+        Field(
+            alias="fairnessKey",
+            description="In each queue, the fairness keys of the waiting jobs share the starts by their weights. The default is the ownerId. A key or token of one owner can set no other value than that; else 403.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
     after: Annotated[
         list[UUID] | None,
         Field(description="Jobs of the same owner that must be COMPLETED before this one runs.", max_length=10000),
@@ -2134,7 +2150,7 @@ class BatchRefused(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    status: Literal[400, 409, 413]
+    status: Literal[400, 403, 409, 413]
     error: Error1
 
 

@@ -15,7 +15,7 @@ function summary(n: number, change: Partial<Schemas['JobSummary']> = {}): Schema
     jobId: id(n), jobType: 'INVOICE', queue: 'default', ownerId: 'globex', status: 'COMPLETED', priority: 0, attempt: 1, retryCount: 0,
     maxRetryCount: 3, createdAt: before(60 * n), updatedAt: before(60 * n - 2), runAt: null, nextRunAt: null, startedAt: before(60 * n - 1),
     finishedAt: before(60 * n - 2), callbackDeadlineAt: null, cancelRequestedAt: null, progress: null, output: null, lastError: null,
-    traceId: id(100 + n), tags: ['nightly'], blockedBy: [], version: 3, expiresAt: null, orderingKey: null, ...change,
+    traceId: id(100 + n), tags: ['nightly'], blockedBy: [], version: 3, expiresAt: null, orderingKey: null, fairnessKey: 'globex', ...change,
   };
 }
 

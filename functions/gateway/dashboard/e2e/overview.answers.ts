@@ -44,7 +44,7 @@ export function overviewAnswers(now: string): Record<string, unknown> {
     workerId, version: '1.0.0', live: true, stopping: false, seenAt: before(0.4), queues: ['default', 'mail'], jobTypes: ['EMAIL', 'INVOICE'],
     partitions: {}, slots: 16, free: 16 - busy, busy, rate: 10.4, attempts: [],
   });
-  const control = { maxRunning: null, startsPerSecond: null, updatedAt: before(2900), updatedBy: 'key:k', version: 1, applied: true };
+  const control = { maxRunning: null, startsPerSecond: null, weight: null, updatedAt: before(2900), updatedBy: 'key:k', version: 1, applied: true };
   const controls: Schemas['Control'][] = [
     { ...control, kind: 'queue', name: 'mail', paused: true },
     { ...control, kind: 'owner', name: 'globex', paused: false, maxRunning: 10, startsPerSecond: 2 },

@@ -28,6 +28,7 @@ with recursive wanted as (
              where j.queue = $1::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
                and j.fairness_key < $5::text
              order by j.fairness_key limit 1)) as key
+        offset 0 -- or each use of the key would look it up again
     ) next
     where next.key is not null
     union all
@@ -48,6 +49,7 @@ with recursive wanted as (
                and j.fairness_key > turns.key and j.fairness_key < $5::text
              order by j.fairness_key limit 1)
         end as key
+        offset 0
     ) next
     where turns.n < $6::int and next.key is not null
 ), bound as (

@@ -23,21 +23,23 @@ export function ControlForm({ control, onClose }: Props) {
   const [paused, setPaused] = useState(control?.paused ?? control === undefined);
   const [most, setMost] = useState(String(control?.maxRunning ?? ''));
   const [rate, setRate] = useState(String(control?.startsPerSecond ?? ''));
+  const [weight, setWeight] = useState(String(control?.weight ?? ''));
   const [tried, setTried] = useState(false);
+  const hasWeight = kind === 'fairnessKey' && name.trim() !== '*';
   const put = usePutControl();
   const formId = useId();
   const problem = put.error === null ? null : asApiError(put.error);
   const at = (field: string) => problem?.details.find(({ path }) => path === field)?.message;
   const nameless = tried && name.trim() === '' ? 'is required' : undefined;
-  const shown = problem?.details.some(({ path }) => ['name', 'maxRunning', 'startsPerSecond'].includes(path));
+  const shown = problem?.details.some(({ path }) => ['name', 'maxRunning', 'startsPerSecond', 'weight'].includes(path));
 
   function submit(event: FormEvent) {
     event.preventDefault();
     setTried(true);
-    if (name.trim() === '' || wrong(most) || wrong(rate)) {
+    if (name.trim() === '' || wrong(most) || wrong(rate) || (hasWeight && wrong(weight))) {
       return;
     }
-    const body = { paused, maxRunning: limit(most), startsPerSecond: limit(rate) };
+    const body = { paused, maxRunning: limit(most), startsPerSecond: limit(rate), weight: hasWeight ? limit(weight) : null };
     put.mutate({ subject: { kind, name: name.trim() }, body }, { onSuccess: onClose });
   }
 
@@ -63,6 +65,7 @@ export function ControlForm({ control, onClose }: Props) {
                   <option value="queue">a queue</option>
                   <option value="type">a job type</option>
                   <option value="owner">an owner</option>
+                  <option value="fairnessKey">a fairness key</option>
                 </select>
               )}
             </Field>
@@ -85,6 +88,15 @@ export function ControlForm({ control, onClose }: Props) {
             {(props) => <input {...props} className="input" inputMode="decimal" value={rate} onChange={(e) => setRate(e.target.value)} />}
           </Field>
         </div>
+        {hasWeight && (
+          <Field
+            label="Weight"
+            error={(tried ? wrong(weight) : undefined) ?? at('weight')}
+            hint="Its starts for each start of another key of the queue, 1 to 100. Empty: 1."
+          >
+            {(props) => <input {...props} className="input" inputMode="numeric" value={weight} onChange={(e) => setWeight(e.target.value)} />}
+          </Field>
+        )}
         {problem && !shown && <ErrorBox error={problem} />}
       </form>
     </Dialog>
@@ -103,7 +115,7 @@ function Name({ kind, name, onChange, error }: NameProps) {
   const types = useQuery({ queryKey: ['job-types'], queryFn: () => answer(api.GET('/api/job-types')), staleTime: 60_000 });
   const id = useId();
   const known = types.data?.jobTypes ?? [];
-  const offered = { queue: [...new Set(known.flatMap((type) => type.queues))], type: known.map((type) => type.name), owner: [] }[kind];
+  const offered = { queue: [...new Set(known.flatMap((type) => type.queues))], type: known.map((type) => type.name), owner: [], fairnessKey: [] }[kind];
   return (
     <Field label="Name" error={error}>
       {(props) => (

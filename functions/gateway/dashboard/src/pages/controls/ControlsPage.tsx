@@ -68,6 +68,9 @@ function List({ controls, onEdit }: { controls: Control[]; onEdit: (control: Con
           <th scope="col" className="number">
             Rate
           </th>
+          <th scope="col" className="number">
+            Weight
+          </th>
           <th scope="col">Changed</th>
           {may('operate') && <th scope="col">Actions</th>}
         </tr>
@@ -76,13 +79,14 @@ function List({ controls, onEdit }: { controls: Control[]; onEdit: (control: Con
         {controls.map((control) => (
           <tr key={`${control.kind}/${control.name}`}>
             <td>
-              <span className="muted">{control.kind}</span> {control.name}
+              <span className="muted">{control.kind === 'fairnessKey' ? 'fairness key' : control.kind}</span> {control.name}
             </td>
             <td>
               <State control={control} />
             </td>
             <td className="number">{control.maxRunning === null ? 'any number' : `at most ${count(control.maxRunning)}`}</td>
             <td className="number">{control.startsPerSecond === null ? 'any' : `at most ${perSecond(control.startsPerSecond)}`}</td>
+            <td className="number">{control.kind === 'fairnessKey' ? (control.weight ?? 1) : ''}</td>
             <td>
               <RelativeTime at={control.updatedAt} /> <span className="muted">{control.updatedBy && `by ${control.updatedBy}`}</span>
             </td>

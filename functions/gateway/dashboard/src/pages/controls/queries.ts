@@ -5,13 +5,13 @@ export type Control = Schemas['Control'];
 export type Kind = Schemas['ControlKind'];
 export type ControlRequest = Schemas['ControlRequest'];
 
-/** Subject is what a control applies to: a queue, a job type or an owner. */
+/** Subject is what a control applies to: a queue, a job type, an owner or a fairness key. */
 export type Subject = Pick<Control, 'kind' | 'name'>;
 
-const KINDS: Record<Kind, string> = { queue: 'queue', type: 'job type', owner: 'owner' };
+const KINDS: Record<Kind, string> = { queue: 'queue', type: 'job type', owner: 'owner', fairnessKey: 'fairness key' };
 
 export function inWords({ kind, name }: Subject): string {
-  return `the ${KINDS[kind]} ${name}`;
+  return name === '*' ? `each ${KINDS[kind]}` : `the ${KINDS[kind]} ${name}`;
 }
 
 const at = ({ kind, name }: Subject) => ({ params: { path: { kind, name } } });
@@ -49,9 +49,9 @@ export function useRemove() {
   return useAction({
     run: (control: Control) => answer(api.DELETE('/api/controls/{kind}/{name}', at(control))),
     done: (now, before) => result(`All limits of ${inWords(before)} are removed.`, now),
-    undo: (_, { kind, name, paused, maxRunning, startsPerSecond }) => ({
+    undo: (_, { kind, name, paused, maxRunning, startsPerSecond, weight }) => ({
       label: 'Undo',
-      run: () => again.mutate({ subject: { kind, name }, body: { paused, maxRunning, startsPerSecond } }),
+      run: () => again.mutate({ subject: { kind, name }, body: { paused, maxRunning, startsPerSecond, weight } }),
     }),
     changes: CHANGES,
   });

@@ -15,6 +15,7 @@ export function About({ job }: { job: Job }) {
         <Link href={paths.jobs({ queue: job.queue })}>{job.queue}</Link>
       </Fact>
       <Fact name="Owner">{job.ownerId && <Link href={paths.jobs({ ownerId: job.ownerId })}>{job.ownerId}</Link>}</Fact>
+      {job.fairnessKey !== job.ownerId && <Fact name="Fairness key">{job.fairnessKey}</Fact>}
       <Fact name="Priority">{job.priority}</Fact>
       <Fact name="Attempt">{job.attempt}</Fact>
       <Fact name="Retries">

@@ -36,14 +36,18 @@ export function ControlsCard() {
 const FILTER = { queue: 'queue', type: 'type', owner: 'ownerId' } as const;
 
 function jobsUnder(control: Schemas['Control']): string {
+  if (control.kind === 'fairnessKey' || control.name === '*') {
+    return paths.controls(); // no list of jobs has them alone
+  }
   return paths.jobs({ status: ['SCHEDULED', 'PENDING', 'RETRYING'], [FILTER[control.kind]]: control.name });
 }
 
-function description({ paused, maxRunning, startsPerSecond }: Schemas['Control']): string {
+function description({ paused, maxRunning, startsPerSecond, weight }: Schemas['Control']): string {
   const limits = [
     paused ? 'paused' : '',
     maxRunning === null ? '' : `at most ${maxRunning} at once`,
     startsPerSecond === null ? '' : `${startsPerSecond} starts/s`,
+    weight === null ? '' : `weight ${weight}`,
   ];
   return limits.filter(Boolean).join(', ');
 }
