@@ -19,7 +19,8 @@ type counts struct {
 	lanes  map[string]map[string]time.Time // by queue and lane, like floors
 	keys   map[string][]string             // by queue: fairness keys of the jobs that wait; two stand for several
 	due    time.Time                       // nothing is due before; zero: nothing will be
-	// running counts the attempts that are out by job type, owner and fairness key. The ledger keeps those under a control.
+	// running counts the attempts that are out by job type, owner and fairness key. The ledger keeps those under a
+	// control.
 	running map[Subject]int
 }
 

@@ -246,9 +246,9 @@ func TestAQuietKeyDoesNotWaitBehindABusyOne(t *testing.T) {
 	}
 	quiet := add(400, "quiet")
 	l.Enter(delta)
-	first, second := jobs.share(l, 1), []uuid.UUID(nil)
+	first := jobs.share(l, 1)
 	delete(jobs, first[0])
-	second = jobs.share(l, 1)
+	second := jobs.share(l, 1)
 	if !slices.Contains(slices.Concat(first, second), quiet.JobID) {
 		t.Errorf("started %v and %v", first, second)
 	}

@@ -15,7 +15,7 @@ type Created struct {
 	JobID         uuid.UUID           `json:"jobId"`
 	TraceID       uuid.UUID           `json:"traceId"`
 	OwnerID       string              `json:"ownerId,omitempty"`
-	FairnessKey   string              `json:"fairnessKey,omitempty"` // shares its queue with other keys; empty: the owner is the key
+	FairnessKey   string              `json:"fairnessKey,omitempty"` // shares its queue with other keys; empty: the owner
 	JobType       string              `json:"jobType"`
 	Queue         string              `json:"queue"`
 	Payload       json.RawMessage     `json:"payload"`
@@ -301,7 +301,7 @@ type Control struct {
 	Paused          bool        `json:"paused,omitempty"`
 	MaxRunning      *int        `json:"maxRunning,omitempty"`      // attempts out at once; absent: any number
 	StartsPerSecond *float64    `json:"startsPerSecond,omitempty"` // absent: any number
-	Weight          int         `json:"weight,omitempty"`          // of a fairness key: its share of the starts, 1 to 100; zero: 1
+	Weight          int         `json:"weight,omitempty"`          // of a fairness key, 1 to 100; zero: 1
 }
 
 // ControlApplied reports that the scheduler uses this version of a Control.

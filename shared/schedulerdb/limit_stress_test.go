@@ -88,6 +88,8 @@ func (w *limited) wantUsedUp(s subject, n int) {
 			jobs[i].JobType = s.name
 		case jobevent.ControlOwner:
 			jobs[i].OwnerID = s.name
+		case jobevent.ControlKey:
+			jobs[i].FairnessKey = s.name
 		}
 	}
 	out := w.ingest(jobs...).Runs

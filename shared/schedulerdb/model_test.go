@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -284,6 +285,8 @@ func (j *modelJob) isUnder(s subject) bool {
 		return j.created.JobType == s.name
 	case jobevent.ControlOwner:
 		return j.created.OwnerID == s.name
+	case jobevent.ControlKey:
+		return dispatch.FairnessKeyOf(&j.created) == s.name
 	}
 	return false
 }

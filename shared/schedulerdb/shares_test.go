@@ -144,7 +144,7 @@ func TestALockedJobKeepsNoFairnessKeyFromItsTurn(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.askAgain(0) // the holder has rolled back, so that only a count can tell
+	h.askAgain(0) // the holder has rolled back, so only a count finds the job
 	h.completeAll(h.inFlight())
 	h.wantEmpty()
 }

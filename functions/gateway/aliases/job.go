@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Job makes a JobRequest from the body of a request to an alias. A body that is not an object, and a member that has both
-// names, stay as they are: the decoder returns the error.
+// Job makes a JobRequest from the body of a request to an alias. A body that is not an object, and a member that has
+// both names, stay as they are: the decoder returns the error.
 func Job(c *gin.Context, body []byte) []byte {
 	var job map[string]json.RawMessage
 	if !Used(c) || json.Unmarshal(body, &job) != nil || job == nil {

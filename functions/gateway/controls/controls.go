@@ -1,4 +1,5 @@
-// Package controls serves the pauses and limits of queues, job types, owners and fairness keys, and the weights of keys.
+// Package controls serves the pauses and limits of queues, job types, owners and fairness keys, and the weights of the
+// last.
 package controls
 
 import (

@@ -99,7 +99,7 @@ func (h *history) checkApart(v *verdict, id string, before, r run) {
 	if !before.end.IsZero() && !before.end.After(r.start) {
 		return
 	}
-	if h.external(id) && before.how != installation.HowOK { // the outside system may continue an attempt that has timed out
+	if h.external(id) && before.how != installation.HowOK { // the outside system may go on after a timeout
 		return
 	}
 	if h.silenced(id, before.attempt, before.start.Add(-lease), r.start) ||

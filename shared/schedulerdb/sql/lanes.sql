@@ -47,9 +47,11 @@ with input as (
            unnest(@partitions::smallint[]) as partition,
            nullif(unnest(@lanes::text[]), '') as lane
 ), locked as (
-    select j.job_id from jobs j
-    where j.job_id = any (@job_ids::uuid[]) and case when j.status = 'PENDING' and j.blocked_by is null then true else false end
-    for update skip locked
+    select j.job_id, input.partition, input.lane
+    from input
+    join jobs j on j.job_id = input.job_id
+    where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
+    for update of j skip locked
 )
 update jobs
 set status           = 'QUEUED',
@@ -57,17 +59,16 @@ set status           = 'QUEUED',
     attempt          = jobs.attempt + 1,
     lease_expires_at = statement_timestamp() + @lease::interval,
     asked            = null,
-    partition        = input.partition,
-    lane             = input.lane,
+    partition        = locked.partition,
+    lane             = locked.lane,
     worker_id        = null,
     updated_at       = statement_timestamp(),
     moves            = least(jobs.moves + 1, 100),
     history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || @by_function::text || '","attempt":' || jobs.attempt + 1 || '}'
-from input
-join locked on locked.job_id = input.job_id
-where jobs.job_id = input.job_id
+from locked
+where jobs.job_id = locked.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition;
 
@@ -77,11 +78,10 @@ with input as (
     select unnest(@job_ids::uuid[])           as job_id,
            nullif(unnest(@lanes::text[]), '') as lane
 ), locked as (
-    select j.job_id from jobs j where j.job_id = any (@job_ids::uuid[]) for update skip locked
+    select j.job_id, input.lane from input join jobs j on j.job_id = input.job_id for update of j skip locked
 )
 update jobs
-set lane = input.lane
-from input
-join locked on locked.job_id = input.job_id
-where jobs.job_id = input.job_id
+set lane = locked.lane
+from locked
+where jobs.job_id = locked.job_id
   and jobs.status = 'PENDING';

@@ -183,7 +183,9 @@ func (w *witness) delivered(_ http.ResponseWriter, r *http.Request) {
 	if json.NewDecoder(r.Body).Decode(&job) != nil {
 		return
 	}
-	w.write(Line{What: LineDelivered, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id")})
+	w.write(Line{
+		What: LineDelivered, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id"),
+	})
 }
 
 // handed is the request of an EXTERNAL job.

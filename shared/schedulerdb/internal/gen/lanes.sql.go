@@ -17,13 +17,12 @@ with input as (
     select unnest($1::uuid[])           as job_id,
            nullif(unnest($2::text[]), '') as lane
 ), locked as (
-    select j.job_id from jobs j where j.job_id = any ($1::uuid[]) for update skip locked
+    select j.job_id, input.lane from input join jobs j on j.job_id = input.job_id for update of j skip locked
 )
 update jobs
-set lane = input.lane
-from input
-join locked on locked.job_id = input.job_id
-where jobs.job_id = input.job_id
+set lane = locked.lane
+from locked
+where jobs.job_id = locked.job_id
   and jobs.status = 'PENDING'
 `
 
@@ -44,9 +43,11 @@ with input as (
            unnest($4::smallint[]) as partition,
            nullif(unnest($5::text[]), '') as lane
 ), locked as (
-    select j.job_id from jobs j
-    where j.job_id = any ($3::uuid[]) and case when j.status = 'PENDING' and j.blocked_by is null then true else false end
-    for update skip locked
+    select j.job_id, input.partition, input.lane
+    from input
+    join jobs j on j.job_id = input.job_id
+    where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
+    for update of j skip locked
 )
 update jobs
 set status           = 'QUEUED',
@@ -54,17 +55,16 @@ set status           = 'QUEUED',
     attempt          = jobs.attempt + 1,
     lease_expires_at = statement_timestamp() + $1::interval,
     asked            = null,
-    partition        = input.partition,
-    lane             = input.lane,
+    partition        = locked.partition,
+    lane             = locked.lane,
     worker_id        = null,
     updated_at       = statement_timestamp(),
     moves            = least(jobs.moves + 1, 100),
     history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || $2::text || '","attempt":' || jobs.attempt + 1 || '}'
-from input
-join locked on locked.job_id = input.job_id
-where jobs.job_id = input.job_id
+from locked
+where jobs.job_id = locked.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition
 `
