@@ -57,7 +57,7 @@ func TestAFullWorkerAsksForAnother(t *testing.T) {
 			}
 			for _, trigger := range scaled.Spec.Triggers {
 				threshold, err := strconv.Atoi(trigger.Metadata["lagThreshold"])
-				// Below a tenth more than is wanted Kubernetes changes nothing.
+				// Kubernetes does not scale up for less than a tenth above the target.
 				if err != nil || float64(pool) < 1.1*float64(threshold) {
 					t.Errorf("a worker of %d slots asks for another at %d attempts, %v", pool, threshold, err)
 				}

@@ -88,7 +88,7 @@ func TestJobShowsAllChangesOnceTheSchedulerHasAppliedThem(t *testing.T) {
 	if n := h.sqlInt("select count(*) from jobs where timeout_ms = 77 and retry_policy ->> 'delayMs' = '5'"); n != 1 {
 		t.Error("it has not the timeout and the policy")
 	}
-	// null restores the defaults, and a second change applies to the result of the first.
+	// Null restores a default. A second change starts from the result of the first.
 	h.patch(id, `{"priority": null, "tags": null, "queue": null, "runAt": null, "maxRetryCount": null, "retryPolicy": null, "payload": {"to": null}}`).
 		want(http.StatusAccepted)
 	command = h.publishedChange()

@@ -13,7 +13,8 @@
 //     the version that the one before it committed.
 //  3. It releases jobs that waited for those that have ended, and takes turns of ordering keys. That can end further
 //     jobs, and so release more.
-//  4. It measures the [Room] of the live workers, and sends out the best of the queues that have ready jobs.
+//  4. It measures the [Room] of the live workers, and sends out the best of the queues that have ready jobs: by rank,
+//     or by turns of the fairness keys if several wait.
 //  5. It writes the ledger and commits. Only the commit gives up the lock.
 //
 // Deadlocks cannot occur. Under the ledger's lock no transaction waits for a row of jobs: the statements of steps 3 and
@@ -34,6 +35,8 @@
 //     would hide a job. That happens in one case: a job is skipped at step 4, the floor rises past it, and the
 //     transaction that had it locked rolls back. The watchdog counts the rows every two seconds and enters the
 //     difference.
+//   - A queue may be remembered as one with several fairness keys when only one is left. That costs a look; the step
+//     that looks at all of its keys corrects it.
 //   - The due floor may lie before the first due instant; the clock then wakes for nothing.
 //   - The room is as old as the last heartbeats. The worker's database and the lease correct it.
 //   - The number of dependents may be too high, which costs a query. A number that is too low the watchdog corrects.

@@ -69,7 +69,7 @@ type keyJobs struct {
 	lastOf  map[string]time.Time
 }
 
-// KeyReach is what the store is to show: of the first keys of each lane in the order of a round, the best jobs.
+// KeyReach limits which jobs the store shows: of each lane the next keys of the round, and of each key the best jobs.
 type KeyReach struct {
 	Lanes  []string
 	Floors []time.Time // of the lanes

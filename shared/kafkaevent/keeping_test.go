@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
-// What the settings were compared with stood in the code only.
-func TestTheBrokersSayHowLongTheyKeepRecords(t *testing.T) {
+// The retention of a topic is read from its broker; a constant in the code could differ from it.
+func TestTheRetentionOfATopicIsReadFromItsBroker(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.createTopic()

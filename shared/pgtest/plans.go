@@ -56,7 +56,7 @@ func (p *Plans) Watch(planning string) func(*pgxpool.Config) {
 	}
 }
 
-// Seen gives the plans by the names that sqlc knows the statements by.
+// Seen returns the plans of each statement, by the name that the statement has in its .sql file.
 func (p *Plans) Seen() map[string][]Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -120,7 +120,7 @@ func (r *Reader) OneOf(some []string) string {
 	return s
 }
 
-// Names reads an array of different names, each by read.
+// Names reads an array of at most that many names, no two of them equal. It calls read for each.
 func (r *Reader) Names(most int, read func() string) []string {
 	names := []string{}
 	r.Array(most, func(int) {

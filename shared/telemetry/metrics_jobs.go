@@ -53,7 +53,7 @@ func Delivered(outcome string, took time.Duration) {
 	deliverySeconds.Observe(took.Seconds())
 }
 
-// What may become of a request to a hook.
+// The results of a request to a hook.
 const (
 	HookAccepted = "accepted"
 	HookReplayed = "replayed" // its message had come before

@@ -48,7 +48,7 @@ func SizeOf[T any](all []T, size func(*T) int) (bytes int64) {
 	return bytes
 }
 
-// Within calls do with a context that ends after patience.
+// Within calls do with a context that ends after the duration patience.
 func Within(ctx context.Context, patience time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -119,7 +119,7 @@ func wrapped(text string) string {
 	return strings.Join(words[:middle], " ") + "\n" + strings.Join(words[middle:], " ")
 }
 
-// dash is a mark across a vertical stroke.
+// dash draws a short horizontal line across a vertical one.
 type dash struct{}
 
 // DrawGlyph draws it.

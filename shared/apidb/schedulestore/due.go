@@ -107,7 +107,7 @@ func overlap(row *Schedule, verdicts []verdict, busy bool) {
 	}
 }
 
-// withOthers extends a reason to the ticks before it, if there are too many to record each.
+// withOthers adds to a reason that it holds for earlier ticks too, which are too many to record each.
 func withOthers(reason string, others bool) string {
 	if others {
 		return reason + ", nor any before it"
