@@ -1736,8 +1736,12 @@ class JobFields(BaseModel):
     expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="As requested.")]
     ordering_key: Annotated[str | None, Field(alias="orderingKey")]
     fairness_key: Annotated[
-        str | None, Field(alias="fairnessKey", description="As requested, or else the ownerId; null: the job has neither.")
-    ]
+        str | None,
+        Field(
+            alias="fairnessKey",
+            description="As requested, or else the ownerId; null: the job has neither. Absent: the gateway is of a release without fairness keys.",
+        ),
+    ] = None
     sealed: Annotated[
         list[str] | None,
         Field(

@@ -1796,8 +1796,8 @@ export interface components {
             /** @description As requested. */
             expiresAt: components["schemas"]["InstantOrNull"];
             orderingKey: string | null;
-            /** @description As requested, or else the ownerId; null: the job has neither. */
-            fairnessKey: string | null;
+            /** @description As requested, or else the ownerId; null: the job has neither. Absent: the gateway is of a release without fairness keys. */
+            fairnessKey?: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
         /** @description Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown. */
