@@ -81,8 +81,8 @@ func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
 }
 
-// ReadOnly makes transactions read only, and formats dates by ISO 8601. It lifts the timeouts for transactions that hold
-// locks: a result may be long, and its reader slow.
+// ReadOnly makes transactions read only, and formats dates by ISO 8601. It lifts the timeouts for transactions that
+// hold locks: a result may be long, and its reader slow.
 func ReadOnly() Option {
 	return func(cfg *pgxpool.Config) {
 		set(cfg, map[string]string{
