@@ -156,6 +156,7 @@ const pullQueue = "pull"
 func (h *fixture) startFunctions(bin string, plan plan) {
 	h.t.Helper()
 	var ports, pulls []string
+	gateway := freeport.For(h.t) // of the first
 	for range plan.countOf("pull") {
 		pulls = append(pulls, freeport.For(h.t))
 	}
@@ -173,17 +174,20 @@ func (h *fixture) startFunctions(bin string, plan plan) {
 				name = function
 			}
 			var port string
-			if function == "pull" {
+			switch {
+			case function == "pull":
 				port = pulls[n]
-			} else {
+			case function == "gateway" && n == 0:
+				port = gateway
+			default:
 				port = freeport.For(h.t)
 			}
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "AUTH=off", "PORT="+port, "DATABASE_URL="+url,
 				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
-			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+ports[0])...)
+			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+gateway)...)
 			if function == "relay" {
-				p.env = append(p.env, "RELAY_DATABASE_URL="+plan.relayed, "GATEWAY_URL=http://127.0.0.1:"+ports[0])
+				p.env = append(p.env, "RELAY_DATABASE_URL="+plan.relayed, "GATEWAY_URL=http://127.0.0.1:"+gateway)
 			}
 			p.env = append(p.env, "QUEUES="+strings.Join(h.allQueues(), ","),
 				"PULL_URL=http://127.0.0.1:"+strings.Join(pulls, ",http://127.0.0.1:"))
@@ -196,13 +200,13 @@ func (h *fixture) startFunctions(bin string, plan plan) {
 			}
 		}
 	}
-	h.api = client.New("http://127.0.0.1:"+ports[0], "")
+	h.api = client.New("http://127.0.0.1:"+gateway, "")
 	for i, port := range ports {
 		if err := awaitReady(h.t.Context(), port); err != nil {
 			h.t.Fatalf("%s is not ready: %v\n%s", h.processes[i].name, err, tail(h.processes[i].log, 2000))
 		}
 	}
-	h.startPollers(bin, plan.pollers, "http://127.0.0.1:"+ports[0])
+	h.startPollers(bin, plan.pollers, "http://127.0.0.1:"+gateway)
 }
 
 // startPollers starts pull workers. They have no port.
