@@ -50,6 +50,11 @@ type Candidate struct {
 	Key     string // its fairness key
 }
 
+// byRank is the order in which the jobs of one key go out.
+func byRank(a, b Candidate) int {
+	return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
+}
+
 func (c *Candidate) class() Class { return Class{c.JobType, c.OwnerID, c.Key} }
 
 // Source is one lane, or the jobs outside of all lanes.
@@ -173,9 +178,7 @@ func (p *Picker) Looked(sources []*Source) {
 		s.touched, s.more = true, len(s.shown) == s.Most
 		// A join has no order of its own, and a job whose rank changed while it was being locked comes where the old rank
 		// stood.
-		slices.SortFunc(s.shown, func(a, b Candidate) int {
-			return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
-		})
+		slices.SortFunc(s.shown, byRank)
 		if n := len(s.shown); n > 0 {
 			s.AfterRank, s.AfterID = s.shown[n-1].Rank, s.shown[n-1].JobID
 		}

@@ -31,10 +31,6 @@ func (q queue) show(s *Source) {
 	}
 }
 
-func byRank(a, b Candidate) int {
-	return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
-}
-
 // pick picks up to most jobs, and writes the lanes of those that are moved.
 func (q queue) pick(l *Ledger, most int) []uuid.UUID {
 	p := NewPicker(l, "default", most)

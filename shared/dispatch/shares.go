@@ -1,12 +1,12 @@
 package dispatch
 
 import (
-	"bytes"
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 var farFuture = time.Unix(1<<40, 0)
@@ -45,8 +45,6 @@ func (l *Ledger) tidyKeys() {
 // The caller reads what Next asks for, passes it to Show, and so on until Next asks for nothing more. It sends out
 // what is Chosen, moves what is Moved, and calls Finish.
 type SharePicker struct {
-	Moved Picked
-
 	l      *Ledger
 	queue  string
 	most   int
@@ -98,7 +96,7 @@ func NewSharePicker(l *Ledger, queue string, most int) *SharePicker {
 func (l *Ledger) closedKeys() []string {
 	closed := []string{}
 	add := func(s Subject) {
-		if s.Kind == keySubject("").Kind && l.roomOf(s) == 0 && !slices.Contains(closed, s.Name) {
+		if s.Kind == jobevent.ControlKey && l.roomOf(s) == 0 && !slices.Contains(closed, s.Name) {
 			closed = append(closed, s.Name)
 		}
 	}
@@ -138,7 +136,7 @@ func (p *SharePicker) Show(c Candidate, each int) { p.shown, p.each = append(p.s
 // choose fills the room from what is shown. It reports whether each key has had its turns: false if one may have more
 // jobs than were shown, or if a turn was another key's of which nothing was shown.
 func (p *SharePicker) choose() (isFair bool) {
-	p.chosen, p.Moved, p.moved, p.taken, p.last = nil, Picked{}, nil, map[Subject]int{}, round{}
+	p.chosen, p.moved, p.taken, p.last = nil, nil, map[Subject]int{}, round{}
 	turns, used := p.inTurn()
 	place, horizon := p.horizonOf(turns)
 	isFair = true
@@ -204,9 +202,7 @@ func (p *SharePicker) inTurn() (turns []string, used int) {
 		}
 	}
 	for _, k := range p.keys {
-		slices.SortFunc(k.waiting, func(a, b Candidate) int {
-			return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
-		})
+		slices.SortFunc(k.waiting, byRank)
 	}
 	slices.Sort(turns)
 	before := p.l.rounds[p.queue]
@@ -247,7 +243,6 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 			k.kept = append(k.kept, job)
 			return false, true
 		default: // the control is newer than the job
-			p.Moved.JobIDs, p.Moved.Lanes = append(p.Moved.JobIDs, job.JobID), append(p.Moved.Lanes, lane)
 			job.Lane = lane
 			p.moved = append(p.moved, job)
 		}
@@ -268,12 +263,17 @@ func (p *SharePicker) hasMore(k *keyJobs, before time.Time) bool {
 func (p *SharePicker) roomOf(s Subject) int { return p.l.roomOf(s) - p.taken[s] }
 
 // Chosen returns the jobs that may go out.
-func (p *SharePicker) Chosen() Picked {
-	var chosen Picked
-	for _, c := range p.chosen {
-		chosen.JobIDs, chosen.Lanes = append(chosen.JobIDs, c.JobID), append(chosen.Lanes, c.Lane)
+func (p *SharePicker) Chosen() Picked { return pickedOf(p.chosen) }
+
+// Moved returns the jobs that have to wait in another lane.
+func (p *SharePicker) Moved() Picked { return pickedOf(p.moved) }
+
+func pickedOf(jobs []Candidate) Picked {
+	var picked Picked
+	for _, c := range jobs {
+		picked.JobIDs, picked.Lanes = append(picked.JobIDs, c.JobID), append(picked.Lanes, c.Lane)
 	}
-	return chosen
+	return picked
 }
 
 // Finish enters what became of the step. sent are the chosen jobs that have gone out: others were locked, and the

@@ -64,8 +64,9 @@ func (q queue) share(l *Ledger, most int) []uuid.UUID {
 		q.reach(r, p)
 	}
 	chosen := p.Chosen().JobIDs
-	for i, id := range p.Moved.JobIDs {
-		q[id].Lane = p.Moved.Lanes[i]
+	moved := p.Moved()
+	for i, id := range moved.JobIDs {
+		q[id].Lane = moved.Lanes[i]
 	}
 	p.Finish(chosen)
 	return chosen

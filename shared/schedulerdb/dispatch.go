@@ -137,7 +137,7 @@ func (s *Store) sendShares(
 			}, int(row.Each))
 		}
 	}
-	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen(), p.Moved, targets, r)
+	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen(), p.Moved(), targets, r)
 	if err != nil {
 		return 0, err
 	}
