@@ -52,6 +52,7 @@ type SharePicker struct {
 	each   int // jobs shown of each key and lane, if it has so many
 	shown  []Candidate
 	keys   map[string]*keyJobs
+	open   map[string]int  // by lane: the shown keys that are not closed
 	chosen []Candidate     // each with the lane in which it is to stand
 	taken  map[Subject]int // starts of those
 	moved  []Candidate
@@ -165,19 +166,19 @@ func (p *SharePicker) choose() (isFair bool) {
 // lanes have shown all.
 func (p *SharePicker) horizonOf(turns []string) (place map[string]int, horizon int) {
 	place, horizon = map[string]int{}, -1
-	keysOf, lastOf := map[string]int{}, map[string]int{}
+	lastOf := map[string]int{}
 	for i, key := range turns {
 		place[key] = i
+		if hasHadItsTurn := key == p.reach.From && i > 0; hasHadItsTurn {
+			continue // it is shown first, and the keys before it in turns may not be
+		}
 		for lane := range p.keys[key].shownOf {
 			lastOf[lane] = i
-			if !slices.Contains(p.reach.Closed, key) {
-				keysOf[lane]++
-			}
 		}
 	}
-	for lane, n := range keysOf {
-		if n >= p.reach.Keys && (horizon < 0 || lastOf[lane] < horizon) {
-			horizon = lastOf[lane]
+	for lane, last := range lastOf {
+		if !p.sawAllKeys(lane) && (horizon < 0 || last < horizon) {
+			horizon = last
 		}
 	}
 	return place, horizon
@@ -186,7 +187,7 @@ func (p *SharePicker) horizonOf(turns []string) (place map[string]int, horizon i
 // inTurn sorts the shown jobs by key. It returns the keys from the one that has the turn, and the starts that this one
 // has used of it.
 func (p *SharePicker) inTurn() (turns []string, used int) {
-	p.keys = map[string]*keyJobs{}
+	p.keys, p.open = map[string]*keyJobs{}, map[string]int{}
 	for _, c := range p.shown {
 		k := p.keys[c.Key]
 		if k == nil {
@@ -201,8 +202,13 @@ func (p *SharePicker) inTurn() (turns []string, used int) {
 			k.lastOf[c.Lane] = c.Rank
 		}
 	}
-	for _, k := range p.keys {
+	for key, k := range p.keys {
 		slices.SortFunc(k.waiting, byRank)
+		for lane := range k.shownOf {
+			if !slices.Contains(p.reach.Closed, key) {
+				p.open[lane]++
+			}
+		}
 	}
 	slices.Sort(turns)
 	before := p.l.rounds[p.queue]
@@ -305,14 +311,11 @@ func (p *SharePicker) Finish(sent []uuid.UUID) {
 // raiseFloors enters the rank from which jobs may still wait in each lane of which all keys were shown, and which keys
 // these are.
 func (p *SharePicker) raiseFloors() {
-	heads, keysOf, left := map[string]time.Time{}, map[string]int{}, []string{}
+	heads, left := map[string]time.Time{}, []string{}
 	for key, k := range p.keys {
 		isClosed := slices.Contains(p.reach.Closed, key)
 		waits := false
 		for lane, n := range k.shownOf {
-			if !isClosed {
-				keysOf[lane]++
-			}
 			head, some := k.head(lane, n == p.each || isClosed)
 			if !some {
 				continue
@@ -328,7 +331,7 @@ func (p *SharePicker) raiseFloors() {
 	}
 	isAll := p.sawAllLanes()
 	for _, lane := range p.reach.Lanes {
-		if keysOf[lane] >= p.reach.Keys {
+		if !p.sawAllKeys(lane) {
 			isAll = false
 			continue // further keys may wait
 		}
@@ -346,6 +349,9 @@ func (p *SharePicker) raiseFloors() {
 		p.l.keys[p.queue] = left
 	}
 }
+
+// sawAllKeys reports whether no key of a lane is left that was not shown.
+func (p *SharePicker) sawAllKeys(lane string) bool { return p.open[lane] < p.reach.Keys }
 
 // sawAllLanes reports whether no lane of the queue was closed.
 func (p *SharePicker) sawAllLanes() bool {
