@@ -101,15 +101,16 @@ func ReadLedger(row Row) (*Ledger, error) {
 
 // fillKeys adds what extra leaves out: the queues in which only jobs without a fairness key wait.
 func (l *Ledger) fillKeys() {
-	for queue := range l.floors {
+	fill := func(queue string) {
 		if l.keys[queue] == nil {
 			l.NoteKey(queue, "")
 		}
 	}
+	for queue := range l.floors {
+		fill(queue)
+	}
 	for queue := range l.lanes {
-		if l.keys[queue] == nil {
-			l.NoteKey(queue, "")
-		}
+		fill(queue)
 	}
 }
 

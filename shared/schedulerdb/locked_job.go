@@ -322,9 +322,7 @@ func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	}
 	if was.InFlight() && !j.Status.InFlight() {
 		delta.NoteOut(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
-		delta.NoteRunning(dispatch.Class{
-			JobType: j.row.JobType, OwnerID: orEmpty(j.row.OwnerID), FairnessKey: j.row.FairnessKey,
-		}, -1)
+		delta.NoteRunning(classOf(j.row.JobType, j.row.OwnerID, j.row.FairnessKey), -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
 		delta.NoteDue(j.dueAt)

@@ -154,9 +154,7 @@ func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *d
 		delta.NoteTransition(row.JobType, jobstate.Completed, 1)
 		if row.WasOut {
 			delta.NoteOut(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
-			delta.NoteRunning(dispatch.Class{
-				JobType: row.JobType, OwnerID: orEmpty(row.OwnerID), FairnessKey: row.FairnessKey,
-			}, -1)
+			delta.NoteRunning(classOf(row.JobType, row.OwnerID, row.FairnessKey), -1)
 		}
 		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
 			return bytes.Compare(o.JobID[:], id[:])

@@ -88,3 +88,8 @@ func deletedSnapshot(row gen.JobsDeleteRow) emit.Snapshot {
 		ErrorCode: row.ErrorCode, FinishedAt: row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
 	}
 }
+
+// classOf returns the class of a row.
+func classOf(jobType string, ownerID *string, fairnessKey string) dispatch.Class {
+	return dispatch.Class{JobType: jobType, OwnerID: orEmpty(ownerID), FairnessKey: fairnessKey}
+}
