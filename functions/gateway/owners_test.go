@@ -77,6 +77,9 @@ var bodies = map[string]func(things) []string{
 	"beatAttempts": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "attempts": [{"token": "%s.1"}]}`, x.job)}
 	},
+	"saveCheckpoints": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "checkpoints": [{"token": "%s.1", "number": 1, "checkpoint": 1}]}`, x.job)}
+	},
 	"settleAttempts": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "results": [{"token": "%s.1", "status": "COMPLETED"}]}`, x.job)}
 	},

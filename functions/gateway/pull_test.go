@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ type puller struct {
 	claims []pullwire.Claim
 	beats  []pullwire.Beat
 	sent   []pullwire.Settle
+	saved  []pullwire.Checkpoints
 	stops  bool
 }
 
@@ -58,6 +60,14 @@ func newPuller(t *testing.T) *puller {
 		case pullwire.BeatPath:
 			p.beats = append(p.beats, decoded[pullwire.Beat](body))
 			_ = json.NewEncoder(w).Encode(pullwire.Beaten{Cancelled: []string{}, Lost: []string{}})
+		case pullwire.CheckpointPath:
+			s := decoded[pullwire.Checkpoints](body)
+			p.saved = append(p.saved, s)
+			var answer pullwire.Settled
+			for _, one := range s.Checkpoints {
+				answer.Results = append(answer.Results, pullwire.Answer{Token: one.Token, Status: http.StatusOK})
+			}
+			_ = json.NewEncoder(w).Encode(answer)
 		case pullwire.SettlePath:
 			s := decoded[pullwire.Settle](body)
 			p.sent = append(p.sent, s)
@@ -184,6 +194,48 @@ func TestRequestsOfPullWorkersGoToTheInstanceWithTheAttempt(t *testing.T) {
 	}
 }
 
+func TestCheckpointsGoToTheInstanceWithTheAttempt(t *testing.T) {
+	t.Parallel()
+	p := newPuller(t)
+	h := openPulling(t, p)
+	p.give("one")
+	c := h.as("acme", "work")
+	token := c.claimed()[0]
+	large := strings.Repeat("a", 64<<10-2)
+	body, err := json.Marshal(map[string]any{"worker": "w", "checkpoints": []any{
+		map[string]any{"token": token, "number": 1, "checkpoint": large},
+		map[string]any{"token": token, "number": 2, "checkpoint": large + "a"},
+		map[string]any{"token": token, "number": 0, "checkpoint": 1},
+		map[string]any{"token": token, "number": 3},
+		map[string]any{"token": "0000000000.x", "number": 1, "checkpoint": nil},
+		7,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got pullwire.Settled
+	c.post("/api/workers/checkpoint", string(body)).want(http.StatusOK).into(&got)
+	for i, want := range []struct {
+		status int
+		code   apierror.Code
+		path   string
+	}{
+		{200, "", ""}, {413, apierror.CheckpointTooLarge, ""}, {400, apierror.InvalidJobRequest, "number"},
+		{400, apierror.InvalidJobRequest, "checkpoint"}, {409, apierror.AttemptOver, ""}, {400, apierror.InvalidJobRequest, ""},
+	} {
+		answer := got.Results[i]
+		if answer.Status != want.status || want.code != "" && answer.Error.ErrorCode != want.code ||
+			want.path != "" && answer.Error.Details[0].Path != want.path {
+			t.Errorf("checkpoint %d is answered %+v %+v", i, answer, answer.Error)
+		}
+	}
+	if len(p.saved) != 1 || len(p.saved[0].Checkpoints) != 1 || p.saved[0].Owner != "acme" || p.saved[0].Everyone ||
+		string(p.saved[0].Checkpoints[0].Checkpoint) != `"`+large+`"` {
+		t.Errorf("passed on %.200v", p.saved)
+	}
+	h.as("acme", "submit").post("/api/workers/checkpoint", string(body)).wantError(apierror.Forbidden)
+}
+
 func TestAnAttemptHasTheTagsOfItsJob(t *testing.T) {
 	t.Parallel()
 	p := newPuller(t)
@@ -248,7 +300,8 @@ func TestWrongRequestsOfPullWorkersAreRefused(t *testing.T) {
 			`{"attempts": []}`: "worker", `{"worker": "w", "attempts": [{}]}`: "attempts[0].token",
 			`{"worker": "w", "attempts": [{"token": "a", "progress": {"percent": 101}}]}`: "attempts[0].progress.percent",
 		},
-		"/api/workers/settle": {`{"worker": "w", "results": []}`: "results", `{"results": [{"token": "a"}]}`: "worker"},
+		"/api/workers/checkpoint": {`{"worker": "w", "checkpoints": []}`: "checkpoints", `{"checkpoints": [{"token": "a"}]}`: "worker"},
+		"/api/workers/settle":     {`{"worker": "w", "results": []}`: "results", `{"results": [{"token": "a"}]}`: "worker"},
 	} {
 		for body, at := range bodies {
 			c.post(path, body).wantError(apierror.InvalidJobRequest, at)

@@ -84,6 +84,7 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/workers", access.Read, noQuery(f.api.monitor.ListWorkers)},
 		{http.MethodPost, claimPath, access.Work, noQuery(f.api.pull.Claim)},
 		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
+		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
 		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
 		{http.MethodGet, "/api/job-types", access.Read, noQuery(f.api.jobTypes.List)},
 		{http.MethodGet, "/api/job-types/:type", access.Read, noQuery(f.api.jobTypes.Get)},

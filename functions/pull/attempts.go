@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -42,6 +46,9 @@ func (h *inHand) kind() runjob.Kind {
 	return runjob.Kind{Queue: h.attempt.Queue, JobType: h.attempt.JobType, OwnerID: h.attempt.OwnerID}
 }
 
+// bytes returns how many bytes of an answer the attempt takes.
+func (h *inHand) bytes() int { return len(h.attempt.Payload) + len(h.attempt.Saved) }
+
 func (h *inHand) rouse() {
 	select {
 	case h.changed <- struct{}{}:
@@ -62,7 +69,7 @@ func (h *inHand) hasEnded() bool {
 func (c *openClaim) give(h *inHand) bool {
 	h.caller, h.by, h.keptBack = c.Caller, c.by, false
 	c.got = append(c.got, h)
-	c.bytes += len(h.attempt.Payload)
+	c.bytes += h.bytes()
 	c.rouse()
 	return true
 }
@@ -85,7 +92,7 @@ func (f *Function) offer(h *inHand) {
 	defer f.mu.Unlock()
 	key := workerdb.Key{JobID: h.attempt.JobID, Attempt: h.attempt.Number}
 	h.leaseAt = time.Now().Add(f.timing.unasked)
-	bytes := len(h.attempt.Payload)
+	bytes := h.bytes()
 	var c *openClaim
 	if p := f.places[key]; p != nil {
 		f.free(key, p)
@@ -117,7 +124,7 @@ func (f *Function) give(c *openClaim, h *inHand) {
 // offerAgain hands out an attempt that was kept back, once the worker is fresh. The caller holds the mutex.
 func (f *Function) offerAgain(h *inHand) {
 	h.keptBack = false
-	if c := f.find(h.kind(), len(h.attempt.Payload)); c != nil {
+	if c := f.find(h.kind(), h.bytes()); c != nil {
 		f.unasked = slices.DeleteFunc(f.unasked, func(other *inHand) bool { return other == h })
 		f.give(c, h)
 		return
@@ -156,7 +163,7 @@ func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 		f.tokens[h.token] = h
 		handed := pullwire.Attempt{
 			JobID: a.JobID, Attempt: a.Number, Token: h.token, JobType: a.JobType, Queue: a.Queue, TraceID: a.TraceID,
-			Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond),
+			Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond), Checkpoint: a.Saved,
 		}
 		if a.OwnerID != "" {
 			handed.OwnerID = &a.OwnerID
@@ -341,6 +348,36 @@ func (f *Function) renew(caller pullwire.Caller, token string) (*handlers.Attemp
 	now := time.Now()
 	h.leaseAt, h.by.seenAt = now.Add(f.timing.lease), now
 	return h.attempt, isRunning
+}
+
+// save saves checkpoints of attempts, and answers when the store has them. It renews their leases as a heartbeat does.
+func (f *Function) save(ctx context.Context, c pullwire.Checkpoints) pullwire.Settled {
+	ctx, cancel := context.WithTimeout(ctx, f.timing.settle)
+	defer cancel()
+	answer := pullwire.Settled{Results: make([]pullwire.Answer, len(c.Checkpoints))}
+	var saving sync.WaitGroup
+	for i, one := range c.Checkpoints {
+		saving.Go(func() { answer.Results[i] = f.saveOne(ctx, c.Caller, one) })
+	}
+	saving.Wait()
+	return answer
+}
+
+func (f *Function) saveOne(ctx context.Context, caller pullwire.Caller, one apibody.WorkCheckpoint) pullwire.Answer {
+	a, state := f.renew(caller, one.Token)
+	if state == isOver {
+		return pullwire.Over(one.Token, "the attempt is over, or was never this worker's")
+	}
+	var wrong *durable.Failure
+	switch err := a.Save(ctx, one.Number, one.Checkpoint); {
+	case err == nil:
+		return pullwire.Answer{Token: one.Token, Status: http.StatusOK}
+	case errors.Is(err, durable.ErrOver):
+		return pullwire.Over(one.Token, "the attempt has ended, or its worker was silent for too long")
+	case errors.As(err, &wrong):
+		return pullwire.Refused(one.Token, apierror.New(apierror.InvalidJobRequest, "%s", wrong.Message))
+	}
+	return pullwire.Unavailable(one.Token)
 }
 
 // settle handles results of attempts, and answers when the store has them.

@@ -98,7 +98,7 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 	w.capacity = w.open + w.running
 	f.list(c)
 	f.unasked = slices.DeleteFunc(f.unasked, func(h *inHand) bool {
-		return h.over || fresh && !c.Peek && c.takes(h.kind()) && c.hasRoom(len(h.attempt.Payload)) && c.give(h)
+		return h.over || fresh && !c.Peek && c.takes(h.kind()) && c.hasRoom(h.bytes()) && c.give(h)
 	})
 	if fresh && c.Peek && slices.ContainsFunc(f.unasked, func(h *inHand) bool { return c.takes(h.kind()) }) {
 		c.ready = true

@@ -31,6 +31,8 @@ type Config struct {
 
 	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long what became of an attempt is kept, longer than topics keep records; 0: for ever"`
 
+	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: for ever"`
+
 	Pull      runjob.PullQueues      `ignored:"true"` // parts of their own
 	Callbacks webhook.CallbackConfig `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
@@ -108,7 +110,8 @@ func New(cfg Config, store *workerdb.Store, registerer prometheus.Registerer) (*
 	registry := handlers.NewRegistry()
 	registry.RegisterOthers(f.run)
 	if f.worker, err = runjob.New(runjob.Config{
-		PoolSize: cfg.Slots, Grace: cfg.Grace, RetainAttempts: cfg.RetainAttempts, Sealing: cfg.Sealing,
+		PoolSize: cfg.Slots, Grace: cfg.Grace, RetainAttempts: cfg.RetainAttempts,
+		RetainCheckpoints: cfg.RetainCheckpoints, Sealing: cfg.Sealing,
 		Within: cfg.Within, Queues: cfg.Pull.Of(cfg.Queues), Kafka: cfg.Kafka, Version: cfg.Version, As: Name,
 		Demand: &runjob.Demand{Slots: f.slots, Wants: f.wants, Forget: f.forget, JobTypes: f.jobTypes},
 	}, store, registry, registerer); err != nil {

@@ -19,6 +19,9 @@ func (f *Function) handler() http.Handler {
 	mux.HandleFunc("POST "+pullwire.BeatPath, f.fromGateway(serve(func(_ context.Context, b pullwire.Beat) any {
 		return f.beat(b)
 	})))
+	mux.HandleFunc("POST "+pullwire.CheckpointPath, f.fromGateway(serve(
+		func(ctx context.Context, c pullwire.Checkpoints) any { return f.save(ctx, c) },
+	)))
 	mux.HandleFunc("POST "+pullwire.SettlePath, f.fromGateway(serve(func(ctx context.Context, s pullwire.Settle) any {
 		return f.settle(ctx, s)
 	})))

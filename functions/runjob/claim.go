@@ -2,6 +2,7 @@ package runjob
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -151,7 +152,11 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 		if err != nil {
 			return err
 		}
-		return f.place(orders, claims, epoch, began)
+		saved, err := f.checkpoints(work, orders, claims)
+		if err != nil {
+			return err // the claim is repeated, and finds the attempts claimed by this worker
+		}
+		return f.place(orders, claims, saved, epoch, began)
 	})
 }
 
@@ -160,7 +165,9 @@ var errOutlived = errors.New("the worker fell silent during the claim: others ma
 // place adds each claimed attempt to the pool, publishes the outcome of each settled one, and drops those of other
 // workers. began is when the claim began, by this process's clock. An attempt expires by the database's clock: the time
 // that the claim took is subtracted from what it has left.
-func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, began time.Time) error {
+func (f *Function) place(
+	orders []ordered, claims []workerdb.Claim, saved map[uuid.UUID]json.RawMessage, epoch int, began time.Time,
+) error {
 	mine := make([]*pool.Attempt, 0, len(orders))
 	var settled []pool.Finished
 	var elsewhere []offsets.Record
@@ -168,7 +175,10 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, b
 		o := &orders[i]
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // OpenMine: the answer to an earlier claim was lost
-			a := &pool.Attempt{Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record}
+			a := &pool.Attempt{
+				Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record,
+				Checkpoint: saved[o.run.JobID],
+			}
 			a.SealWith(f.sealer)
 			if o.run.ExpiresAt != nil {
 				a.ExpiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))

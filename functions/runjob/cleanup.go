@@ -6,15 +6,17 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// cleanUp deletes attempts that are past their retention, now and then, until ctx ends.
+// cleanUp deletes attempts and checkpoints that are past their retention, now and then, until ctx ends.
 func (f *Function) cleanUp(ctx context.Context) {
-	if f.cfg.RetainAttempts == 0 {
+	keep := workerdb.Retention{Attempts: f.cfg.RetainAttempts, Checkpoints: f.cfg.RetainCheckpoints}
+	if keep == (workerdb.Retention{}) {
 		return
 	}
 	for retry.Pause(ctx, f.timing.cleanupEvery) {
-		n, err := f.store.Cleanup(ctx, f.cfg.RetainAttempts, func(took time.Duration) bool {
+		n, err := f.store.Cleanup(ctx, keep, func(took time.Duration) bool {
 			return retry.Pause(ctx, (cleanupShare-1)*took) // so that it hardly slows claims and settling
 		})
 		if err != nil && ctx.Err() == nil {

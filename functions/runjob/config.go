@@ -22,6 +22,8 @@ type Config struct {
 
 	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
 
+	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: forever"`
+
 	Sealing sealing.Config `ignored:"true"` // read as parts of their own
 	Pull    PullQueues     `ignored:"true"`
 
@@ -81,6 +83,9 @@ func (c Config) check() error {
 		return fmt.Errorf("RETAIN_ATTEMPTS: %v is shorter than %v, for which topics may keep records",
 			c.RetainAttempts, jobevent.RecordsGone)
 	}
+	if c.RetainCheckpoints != 0 && c.RetainCheckpoints < 24*time.Hour {
+		return fmt.Errorf("RETAIN_CHECKPOINTS: %v is shorter than 24h", c.RetainCheckpoints)
+	}
 	return nil
 }
 
@@ -129,6 +134,7 @@ var defaultTiming = timing{
 
 const (
 	maxBatch            = 500  // attempts in one statement
+	maxSaves            = 64   // checkpoints in one statement, of at most 64 KiB each
 	maxUnpublished      = 2000 // outcomes that wait to be settled or published; with more no attempt is claimed
 	maxUnpublishedBytes = 16 << 20
 	maxTakeBytes        = 8 << 20 // of records, at once

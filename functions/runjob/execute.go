@@ -2,12 +2,14 @@ package runjob
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -37,7 +39,7 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 			Code: string(apierror.UnknownJobType), Message: fmt.Sprintf("no handler for job type %q", a.Run.JobType),
 		})
 	}
-	run, closed := a.Open()
+	run, saved, closed := a.Open()
 	if closed != nil {
 		return pool.FailedOutcome(a, closed)
 	}
@@ -47,6 +49,13 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 		f.beats.change()
 	})
 	given.JobType, given.Queue = a.Run.JobType, a.Queue
+	given.Saved = saved
+	given.Save = func(ctx context.Context, number int64, data json.RawMessage) error {
+		return f.saveCheckpoint(ctx, a, number, data)
+	}
+	given.Checkpoint = durable.New(saved, func(number int64, data json.RawMessage) error {
+		return f.saveSoon(ctx, a, number, data)
+	})
 	given.WhenSettled = func(settled func(jobevent.Kind)) { a.Settled.Store(&settled) }
 	outcome = call(ctx, handler, a, given)
 	f.metrics.ran(a, outcome.FinishedAt.Sub(a.StartedAt))

@@ -55,6 +55,8 @@ type Function struct {
 	finished   *intake[pool.Finished] // decided by the pool, to be settled
 	toPublish  *intake[pool.Finished] // settled, to be published
 	wishes     *intake[wish]          // requests to cancel attempts that are not in the pool
+	saves      *intake[save]          // checkpoints to be saved
+	left       chan struct{}          // closed at the end of Run
 	answered   atomic.Int64           // the number of the latest claim whose attempts are in the pool
 	settling   atomic.Int64           // outcomes that settleAll has taken
 	publishing atomic.Int64           // outcomes that publishAll has taken
@@ -78,6 +80,7 @@ func New(
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),
 		finished: newIntake[pool.Finished](), toPublish: newIntake[pool.Finished](), wishes: newIntake[wish](),
+		saves: newIntake[save](), left: make(chan struct{}),
 	}
 	f.beats = newBeats()
 	f.pool = pool.New(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)

@@ -104,7 +104,8 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		"QUEUE_SIZE": func(c *Config) { c.QueueSize = -1 },
 		"GRACE":      func(c *Config) { c.Grace = -1 },
 
-		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.RecordsGone - 1 },
+		"RETAIN_ATTEMPTS":    func(c *Config) { c.RetainAttempts = jobevent.RecordsGone - 1 },
+		"RETAIN_CHECKPOINTS": func(c *Config) { c.RetainCheckpoints = time.Hour },
 		"GRACE: 30s is not shorter than SHUTDOWN_GRACE, which is 30s": func(c *Config) {
 			c.Grace, c.Within = 30*time.Second, 30*time.Second
 		},

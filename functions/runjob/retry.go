@@ -10,17 +10,19 @@ import (
 )
 
 // troubles are the operations that the worker retries until they succeed.
-type troubles struct{ claim, settle, cancel, publish telemetry.Trouble }
+type troubles struct{ claim, settle, cancel, publish, save telemetry.Trouble }
 
 func newTroubles() *troubles {
 	return &troubles{
 		claim: telemetry.Trouble{What: "claim attempts"}, settle: telemetry.Trouble{What: "settle attempts"},
 		cancel: telemetry.Trouble{What: "cancel attempts"}, publish: telemetry.Trouble{What: "publish events"},
+		save: telemetry.Trouble{What: "save checkpoints"},
 	}
 }
 
 func (t *troubles) ongoing() bool {
-	return t.claim.Ongoing() || t.settle.Ongoing() || t.cancel.Ongoing() || t.publish.Ongoing()
+	return t.claim.Ongoing() || t.settle.Ongoing() || t.cancel.Ongoing() || t.publish.Ongoing() ||
+		t.save.Ongoing()
 }
 
 // untilDone calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for an

@@ -15,6 +15,7 @@ import (
 func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
+	defer close(f.left) // a handler that ignores its context may still save
 	consuming, endConsuming := context.WithCancel(work)
 	watching, endWatching := context.WithCancel(work)
 	defer endConsuming()
@@ -28,6 +29,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	watchers.Go(func() { f.logRunning(watching, publish) })
 	watchers.Go(func() { f.cleanUp(watching) })
 	stages.Go(func() { f.settleAll(work) })
+	stages.Go(func() { f.saveAll(work) })
 	stages.Go(func() { f.publishAll(work, publish) })
 	claimer.Go(func() { f.claimAll(ctx, work) })
 	slots := f.startPool(context.WithoutCancel(ctx)) // the pool ends running attempts
@@ -41,6 +43,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	flushed := time.AfterFunc(max(0, time.Until(graceEnds))+f.timing.flushAtMost, endWork)
 	defer flushed.Stop()
 	claimer.Wait() // it had the grace period, and the pool decides at once what it still adds
+	f.saves.close()
 	f.finished.close()
 	stages.Wait()
 	endWatching()

@@ -62,6 +62,7 @@ func (f *Function) settle(ctx context.Context, part []*pool.Finished) error {
 		for i, one := range part {
 			one.Outcome = settled[i]
 		}
+		f.deleteCheckpoints(ctx, part)
 		return nil
 	})
 }

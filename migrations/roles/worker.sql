@@ -10,3 +10,5 @@ GRANT SELECT, INSERT, DELETE ON claims TO jobweaver_runjob, jobweaver_pull;
 GRANT UPDATE (job_ids, attempts) ON claims TO jobweaver_runjob, jobweaver_pull;
 GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_runjob, jobweaver_pull;
 GRANT UPDATE (queues, free, seen_at) ON workers TO jobweaver_runjob, jobweaver_pull;
+GRANT SELECT, INSERT, DELETE ON checkpoints TO jobweaver_runjob, jobweaver_pull;
+GRANT UPDATE (attempt, number, data, saved_at) ON checkpoints TO jobweaver_runjob, jobweaver_pull;

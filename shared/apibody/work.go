@@ -2,10 +2,12 @@ package apibody
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
@@ -197,32 +199,37 @@ var workMembers = map[string]WorkStatus{
 // DecodeWorkSettle reads the outcomes of attempts. The error is for a body that is useless as a whole; a result that is
 // wrong has an error of its own.
 func DecodeWorkSettle(body []byte) (WorkSettle, error) {
-	var settle WorkSettle
-	var raw []json.RawMessage
+	worker, raw, err := decodeWorkList(body, "settle", "results")
+	if err != nil {
+		return WorkSettle{}, err
+	}
+	settle := WorkSettle{Worker: worker}
+	for _, one := range raw {
+		settle.Results = append(settle.Results, decodeWorkResult(one))
+	}
+	return settle, nil
+}
+
+// decodeWorkList reads a body that has the name of a pull worker and a list, whose entries are read one by one.
+func decodeWorkList(body []byte, what, list string) (worker string, raw []json.RawMessage, err error) {
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
 		case "worker":
-			settle.Worker = r.Label(maxWorkerChars)
-		case "results":
+			worker = r.Label(maxWorkerChars)
+		case list:
 			r.Array(MaxWorkAttempts, func(int) { raw = append(raw, slices.Clone(json.RawMessage(r.Raw()))) })
 		default:
 			r.Unknown()
 		}
 	})
-	if complete && settle.Worker == "" {
+	if complete && worker == "" {
 		r.BadAt("worker", "is required")
 	}
 	if complete && len(raw) == 0 {
-		r.BadAt("results", "must have at least one entry")
+		r.BadAt(list, "must have at least one entry")
 	}
-	if err := r.Close().Err("settle"); err != nil {
-		return settle, err
-	}
-	for _, one := range raw {
-		settle.Results = append(settle.Results, decodeWorkResult(one))
-	}
-	return settle, nil
+	return worker, raw, r.Close().Err(what)
 }
 
 func decodeWorkResult(body []byte) WorkResult {
@@ -300,4 +307,67 @@ func (r reader) checkWorkResult(result *WorkResult, given map[string]bool) {
 	case result.Status == WorkFailed && !given["errorCode"]:
 		result.ErrorCode = string(apierror.HandlerFailed)
 	}
+}
+
+// WorkCheckpoints has checkpoints of attempts to be saved.
+type WorkCheckpoints struct {
+	Worker      string           `json:"worker"`
+	Checkpoints []WorkCheckpoint `json:"checkpoints"`
+}
+
+// WorkCheckpoint is the checkpoint of one attempt.
+type WorkCheckpoint struct {
+	Token      string          `json:"token"`
+	Number     int64           `json:"number"`
+	Checkpoint json.RawMessage `json:"checkpoint"` // part of the body
+
+	Wrong error `json:"-"` // an *apierror.Error: this checkpoint cannot be used
+}
+
+// DecodeWorkCheckpoints reads checkpoints. The error is for a body that is useless as a whole; a checkpoint that is
+// wrong has an error of its own.
+func DecodeWorkCheckpoints(body []byte) (WorkCheckpoints, error) {
+	worker, raw, err := decodeWorkList(body, "checkpoints", "checkpoints")
+	if err != nil {
+		return WorkCheckpoints{}, err
+	}
+	all := WorkCheckpoints{Worker: worker}
+	for _, one := range raw {
+		all.Checkpoints = append(all.Checkpoints, decodeWorkCheckpoint(one))
+	}
+	return all, nil
+}
+
+func decodeWorkCheckpoint(body []byte) (one WorkCheckpoint) {
+	p := strictjson.Scan(body, "")
+	r := newReader(body)
+	complete := r.Object(func() {
+		switch string(r.Name) {
+		case "token":
+			one.Token = r.Label(maxToken)
+		case "number":
+			one.Number = r.Integer(1, math.MaxInt32)
+		case "checkpoint":
+			one.Checkpoint = json.RawMessage(r.Raw())
+		default:
+			r.Unknown()
+		}
+	})
+	if complete {
+		for name, missing := range map[string]bool{
+			"token": one.Token == "", "number": one.Number == 0, "checkpoint": one.Checkpoint == nil,
+		} {
+			if missing {
+				r.BadAt(name, "is required")
+			}
+		}
+	}
+	if wrong := r.Close(); p == nil {
+		p = wrong
+	}
+	if one.Wrong = p.Err("checkpoint"); one.Wrong == nil && len(one.Checkpoint) > durable.MaxBytes {
+		one.Wrong = apierror.New(apierror.CheckpointTooLarge, "the checkpoint has %d bytes, %d are allowed",
+			len(one.Checkpoint), durable.MaxBytes)
+	}
+	return one
 }

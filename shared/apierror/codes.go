@@ -20,6 +20,7 @@ const (
 	InvalidStateTransition Code = "API.INVALID_STATE_TRANSITION"
 	CallbackExpired        Code = "API.CALLBACK_EXPIRED"
 	AttemptOver            Code = "API.ATTEMPT_OVER"
+	CheckpointTooLarge     Code = "API.CHECKPOINT_TOO_LARGE"
 	RequestTimeout         Code = "API.REQUEST_TIMEOUT"
 	PayloadTooLarge        Code = "API.PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType   Code = "API.UNSUPPORTED_MEDIA_TYPE"
@@ -43,6 +44,8 @@ const (
 	InvalidPayload   Code = "WORKER.INVALID_PAYLOAD"
 	InvalidOutput    Code = "WORKER.INVALID_OUTPUT"
 	OutputTooLarge   Code = "WORKER.OUTPUT_TOO_LARGE"
+	CheckpointBytes  Code = "WORKER.CHECKPOINT_TOO_LARGE"
+	StepRepeated     Code = "WORKER.STEP_REPEATED"
 	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
 	PayloadSealed    Code = "WORKER.PAYLOAD_SEALED"
 	EmailRefused     Code = "WORKER.EMAIL_REFUSED"
@@ -89,6 +92,7 @@ var table = []Entry{
 	{CallbackExpired, http.StatusConflict, "The callback came after the attempt's deadline, and changes nothing."},
 	{AttemptOver, http.StatusConflict,
 		"The attempt is not this worker's any more: it ended, timed out, or its worker was silent for too long."},
+	{CheckpointTooLarge, http.StatusRequestEntityTooLarge, "The checkpoint is larger than 64 KiB."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time; send the request again."},
 	{PayloadTooLarge, http.StatusRequestEntityTooLarge, "The body, or one job in it, is too large."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType,
@@ -112,6 +116,8 @@ var table = []Entry{
 	{InvalidPayload, 0, "The payload does not match the job type's schema, or its handler cannot use it."},
 	{InvalidOutput, 0, "The handler's output is not JSON that can be stored."},
 	{OutputTooLarge, 0, "The handler's output is larger than 256 KiB."},
+	{CheckpointBytes, 0, "The handler's checkpoint, with the results of its steps, is larger than 64 KiB."},
+	{StepRepeated, 0, "The handler has two steps of the same name."},
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},
 	{PayloadSealed, 0, "The payload is sealed with a key that the worker does not have, or it was altered."},
 	{EmailRefused, 0, "The mail server refused the message, its sender or a recipient, for good."},

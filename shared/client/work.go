@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// These are the three requests of a pull worker (docs/pull-workers.md). The package worker makes them for its
+// These are the requests of a pull worker (docs/pull-workers.md). The package worker makes them for its
 // handlers.
 
 // WorkClaim asks for attempts to run.
@@ -46,7 +46,10 @@ type WorkAttempt struct {
 	Tags     []string        `json:"tags"`
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // the end of its timeout, by this machine's clock
-	Callback *WorkCallback   `json:"callback"` // nil: it cannot wait for an outside system
+
+	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
+
+	Callback *WorkCallback `json:"callback"` // nil: it cannot wait for an outside system
 }
 
 // WorkCallback is what an outside system needs to end an attempt that was settled as WAITING.
@@ -78,6 +81,13 @@ type WorkLine struct {
 type WorkBeaten struct {
 	Cancelled []string `json:"cancelled"`
 	Lost      []string `json:"lost"`
+}
+
+// WorkCheckpoint is what the next attempt of a job gets as its checkpoint.
+type WorkCheckpoint struct {
+	Token      string          `json:"token"`
+	Number     int64           `json:"number"`     // from 1; of those of an attempt the highest counts
+	Checkpoint json.RawMessage `json:"checkpoint"` // at most 64 KiB
 }
 
 // WorkResult is what became of an attempt: Status is Completed, Failed, Waiting or WorkSnoozed.
@@ -125,8 +135,9 @@ func markup(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// WorkAnswer is what became of one result. Status 200: it is stored. 409: the attempt is over, and the result changes
-// nothing. 503: it is not known; send it again. 400: it is no result, and the attempt is still in hand.
+// WorkAnswer is what became of one result, or of one checkpoint. Status 200: it is stored. 409: the attempt is over,
+// and it changes nothing. 503: it is not known; send it again. 400: it is none, and the attempt is still in hand. 413:
+// the checkpoint is too large.
 type WorkAnswer struct {
 	Token  string `json:"token"`
 	Status int    `json:"status"`
@@ -161,16 +172,29 @@ func (c *Client) Beat(ctx context.Context, beat WorkBeat) (beaten WorkBeaten, er
 	return beaten, err
 }
 
+// SaveCheckpoints saves checkpoints of attempts, and returns an answer for each. It may be repeated.
+func (c *Client) SaveCheckpoints(ctx context.Context, worker string, all ...WorkCheckpoint) ([]WorkAnswer, error) {
+	return c.eachAnswered(ctx, "/api/workers/checkpoint", len(all), struct {
+		Worker      string           `json:"worker"`
+		Checkpoints []WorkCheckpoint `json:"checkpoints"`
+	}{worker, all})
+}
+
 // Settle reports what became of attempts, and returns an answer for each. It may be repeated: for two minutes the same
 // result gets the same answer.
 func (c *Client) Settle(ctx context.Context, worker string, results ...WorkResult) ([]WorkAnswer, error) {
-	var answer struct{ Results []WorkAnswer }
-	err := c.work(ctx, request{path: "/api/workers/settle", repeatable: true}, struct {
+	return c.eachAnswered(ctx, "/api/workers/settle", len(results), struct {
 		Worker  string       `json:"worker"`
 		Results []WorkResult `json:"results"`
-	}{worker, results}, &answer)
-	if err == nil && len(answer.Results) != len(results) {
-		err = fmt.Errorf("%d results have %d answers", len(results), len(answer.Results))
+	}{worker, results})
+}
+
+// eachAnswered sends a request that has an answer for each of its n entries.
+func (c *Client) eachAnswered(ctx context.Context, path string, n int, in any) ([]WorkAnswer, error) {
+	var answer struct{ Results []WorkAnswer }
+	err := c.work(ctx, request{path: path, repeatable: true}, in, &answer)
+	if err == nil && len(answer.Results) != n {
+		err = fmt.Errorf("%d entries have %d answers", n, len(answer.Results))
 	}
 	return answer.Results, err
 }

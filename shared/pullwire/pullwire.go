@@ -15,9 +15,10 @@ import (
 
 // The paths of pull.
 const (
-	ClaimPath  = "/pull/claim"
-	BeatPath   = "/pull/beat"
-	SettlePath = "/pull/settle"
+	ClaimPath      = "/pull/claim"
+	BeatPath       = "/pull/beat"
+	CheckpointPath = "/pull/checkpoint"
+	SettlePath     = "/pull/settle"
 )
 
 // SecretHeader has the secret that authenticates a gateway. It is derived from CALLBACK_SECRETS, which both functions
@@ -62,6 +63,12 @@ type Settle struct {
 	apibody.WorkSettle
 }
 
+// Checkpoints is answered 200 with Settled.
+type Checkpoints struct {
+	Caller
+	apibody.WorkCheckpoints
+}
+
 // Attempts is the public answer to a claim.
 type Attempts struct {
 	Attempts []Attempt `json:"attempts"`
@@ -79,7 +86,10 @@ type Attempt struct {
 	Tags     []string        `json:"tags"` // the gateway has them; null: it could not read them
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // its timeout
-	Callback *Callback       `json:"callback"` // null: it cannot wait for an outside system
+
+	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
+
+	Callback *Callback `json:"callback"` // null: it cannot wait for an outside system
 }
 
 // Callback is what an outside system needs to end an attempt that was settled as WAITING.
@@ -94,7 +104,7 @@ type Beaten struct {
 	Lost      []string `json:"lost"`
 }
 
-// Settled is the public answer to a settle, in the order of the results.
+// Settled is the public answer to a settle, or to checkpoints, in the order of the results.
 type Settled struct {
 	Results []Answer `json:"results"`
 }
@@ -106,7 +116,7 @@ type Answer struct {
 	Error  *Error `json:"error,omitempty"`
 }
 
-// Error is why a result does not count.
+// Error is why a result, or a checkpoint, does not count.
 type Error struct {
 	ErrorCode apierror.Code     `json:"errorCode"`
 	Message   string            `json:"message"`

@@ -11,12 +11,13 @@ type Field string
 
 // The fields.
 const (
-	Payload  Field = "payload"  // of a job
-	Message  Field = "message"  // of a job's failure: it outlives its attempt as lastError
-	Output   Field = "output"   // of an attempt
-	LogLine  Field = "log"      // of an attempt
-	Progress Field = "progress" // of an attempt
-	Job      Field = "job"      // of a schedule: the request that each tick repeats
+	Payload    Field = "payload"    // of a job
+	Checkpoint Field = "checkpoint" // of a job
+	Message    Field = "message"    // of a job's failure: it outlives its attempt as lastError
+	Output     Field = "output"     // of an attempt
+	LogLine    Field = "log"        // of an attempt
+	Progress   Field = "progress"   // of an attempt
+	Job        Field = "job"        // of a schedule: the request that each tick repeats
 )
 
 // Place is where a value is stored. A value that was sealed for one place does not open at another.

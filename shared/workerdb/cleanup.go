@@ -20,12 +20,18 @@ const (
 	oldWorker = 24 * time.Hour
 )
 
-// Cleanup deletes attempts that were settled longer ago than age and whose jobs are as old, and workers that died long
-// ago. It does so in small steps. After each step it calls pause with the duration of the step; if pause returns false,
-// Cleanup ends. Only one worker cleans up at a time: others return at once. Cleanup returns the number of deleted
-// attempts.
+// Retention is how long rows are kept that nothing needs any more; 0: for ever.
+type Retention struct {
+	Attempts    time.Duration // since they were settled
+	Checkpoints time.Duration // since they were saved
+}
+
+// Cleanup deletes attempts and checkpoints that are past their retention and whose jobs are as old, and workers that
+// died long ago. It does so in small steps. After each step it calls pause with the duration of the step; if pause
+// returns false, Cleanup ends. Only one worker cleans up at a time: others return at once. Cleanup returns the number
+// of deleted attempts.
 func (s *Store) Cleanup(
-	ctx context.Context, age time.Duration, pause func(took time.Duration) bool,
+	ctx context.Context, keep Retention, pause func(took time.Duration) bool,
 ) (deleted int, err error) {
 	// Cleanup takes a connection out of the pool: the pool's few connections are for claims and settling.
 	pooled, err := s.pool.Acquire(ctx)
@@ -45,7 +51,28 @@ func (s *Store) Cleanup(
 	if err := q.WorkersDeleteOld(ctx, oldWorker); err != nil {
 		return 0, fmt.Errorf("delete old workers: %w", pgpool.Classify(err))
 	}
-	return deleteOld(ctx, conn, age, pause)
+	if err := deleteOldCheckpoints(ctx, q, keep.Checkpoints, pause); err != nil {
+		return 0, err
+	}
+	return deleteOld(ctx, conn, keep.Attempts, pause)
+}
+
+func deleteOldCheckpoints(
+	ctx context.Context, q *gen.Queries, age time.Duration, pause func(time.Duration) bool,
+) error {
+	for age > 0 {
+		began := time.Now()
+		n, err := q.CheckpointDeleteOld(ctx, gen.CheckpointDeleteOldParams{
+			BeforeID: firstUUID(began.Add(-age)), Age: age, MaxCheckpoints: cleanupBatch,
+		})
+		if err != nil {
+			return fmt.Errorf("delete old checkpoints: %w", pgpool.Classify(err))
+		}
+		if n < cleanupBatch || !pause(time.Since(began)) {
+			return nil
+		}
+	}
+	return nil
 }
 
 func deleteOld(
@@ -54,7 +81,7 @@ func deleteOld(
 	q, walk := gen.New(conn), gen.AttemptDeleteOldParams{
 		BeforeID: firstUUID(time.Now().Add(-age)), Age: age, MaxAttempts: cleanupBatch,
 	}
-	for {
+	for age > 0 {
 		began := time.Now()
 		step, err := q.AttemptDeleteOld(ctx, walk)
 		if err != nil {
@@ -66,6 +93,7 @@ func deleteOld(
 		}
 		walk.AfterID, walk.AfterAttempt = step.JobID, step.Attempt
 	}
+	return 0, nil
 }
 
 // firstUUID returns the lowest UUIDv7 of an instant.

@@ -11,9 +11,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
+var keep = workerdb.Retention{Attempts: 8 * 24 * time.Hour, Checkpoints: 60 * 24 * time.Hour}
+
 func (f fixture) cleanUp(age time.Duration) int {
 	f.Helper()
-	n, err := f.store.Cleanup(f.Context(), age, func(time.Duration) bool { return true })
+	n, err := f.store.Cleanup(f.Context(), workerdb.Retention{Attempts: age, Checkpoints: keep.Checkpoints}, func(time.Duration) bool { return true })
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -78,9 +80,9 @@ func TestCleanupOfManyAttemptsDoesNotBlockClaims(t *testing.T) {
 	defer other.Close()
 	steps := 0
 	var claims []time.Duration
-	deleted, err := f.store.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool {
+	deleted, err := f.store.Cleanup(t.Context(), keep, func(time.Duration) bool {
 		if steps++; steps%20 == 0 {
-			n, err := other.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true })
+			n, err := other.Cleanup(t.Context(), keep, func(time.Duration) bool { return true })
 			if n != 0 || err != nil {
 				t.Errorf("another worker deletes %d beside it, %v", n, err)
 			}
@@ -101,7 +103,7 @@ func TestCleanupOfManyAttemptsDoesNotBlockClaims(t *testing.T) {
 	if n := f.cleanUp(8 * 24 * time.Hour); n != 0 {
 		t.Errorf("%d were left", n)
 	}
-	if n, err := other.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true }); n != 0 || err != nil {
+	if n, err := other.Cleanup(t.Context(), keep, func(time.Duration) bool { return true }); n != 0 || err != nil {
 		t.Errorf("after the other cleanup: %d, %v", n, err)
 	}
 }
@@ -109,7 +111,7 @@ func TestCleanupOfManyAttemptsDoesNotBlockClaims(t *testing.T) {
 func TestCleanupEndsWhenPauseReturnsFalse(t *testing.T) {
 	f := open(t)
 	f.fill(5000)
-	n, err := f.store.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return false })
+	n, err := f.store.Cleanup(t.Context(), keep, func(time.Duration) bool { return false })
 	if err != nil || n != 990 {
 		t.Errorf("deleted %d, %v", n, err)
 	}

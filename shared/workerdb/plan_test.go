@@ -117,7 +117,17 @@ func doOfEverything(t *testing.T, s *Store) {
 	settle("w1", outcomes[:50])
 	heartbeat("w1", held[:100])
 	settle("w1", outcomes[40:60])
-	_, err := s.Cancel(t.Context(), "w2", orders[60:70])
+	var saves []Checkpoint
+	var jobs []uuid.UUID
+	for _, o := range orders[:100] {
+		saves, jobs = append(saves, Checkpoint{Key: o.Key, Data: []byte("1")}), append(jobs, o.JobID)
+	}
+	_, err := s.SaveCheckpoints(t.Context(), "w1", saves)
+	ok(err)
+	_, err = s.Checkpoints(t.Context(), jobs)
+	ok(err)
+	ok(s.DeleteCheckpoints(t.Context(), jobs[:50]))
+	_, err = s.Cancel(t.Context(), "w2", orders[60:70])
 	ok(err)
 	reap() // overdue
 	heartbeat("w2", nil)
@@ -134,7 +144,7 @@ func doOfEverything(t *testing.T, s *Store) {
 	claim("w2", fresh)
 	_, err = s.Leave(t.Context(), "w2")
 	ok(err)
-	_, err = s.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true })
+	_, err = s.Cleanup(t.Context(), Retention{8 * 24 * time.Hour, 8 * 24 * time.Hour}, func(time.Duration) bool { return true })
 	ok(err)
 }
 
@@ -153,7 +163,7 @@ func TestCleanupWalksTheKey(t *testing.T) {
 			SELECT uuidv7('-9 days'), 1, uuidv7(), 'default', 'w1', 1000, now(),
 				now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
 			FROM generate_series(1, 20000) AS i`)
-		if _, err := s.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true }); err != nil {
+		if _, err := s.Cleanup(t.Context(), Retention{Attempts: 8 * 24 * time.Hour}, func(time.Duration) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		steps := plans.Seen()["AttemptDeleteOld"]
@@ -177,7 +187,7 @@ func TestCleanupWalksTheKey(t *testing.T) {
 // checkPlans checks how many rows of attempts each statement has visited for at most 300 keys.
 func checkPlans(t *testing.T, seen map[string][]pgtest.Node, planning string) {
 	t.Helper()
-	if len(seen) < 14 {
+	if len(seen) < 18 {
 		t.Errorf("only %d statements were explained", len(seen))
 	}
 	for name, plans := range seen {

@@ -47,7 +47,7 @@ type Store struct {
 }
 
 // NewestOfSchema is a table of the newest migration that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "claims"
+const NewestOfSchema = "checkpoints"
 
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {

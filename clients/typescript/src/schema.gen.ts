@@ -726,6 +726,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workers/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Save checkpoints
+         * @description Saves what the next attempt of a job gets as its checkpoint, in place of what was saved before. Each checkpoint
+         *     has a response at the same index. 200: the checkpoint is stored, or one with a higher number is. 409 with
+         *     API.ATTEMPT_OVER: the attempt has ended, and nothing has changed. 413 with API.CHECKPOINT_TOO_LARGE: it has more
+         *     than 64 KiB. 503: it is not known whether the checkpoint is stored; send it again, which is safe.
+         */
+        post: operations["saveCheckpoints"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workers/settle": {
         parameters: {
             query?: never;
@@ -1288,6 +1311,8 @@ export interface components {
             tags: string[] | null;
             /** @description The job's payload. */
             payload: unknown;
+            /** @description What earlier attempts of the job have saved last; null if nothing. */
+            checkpoint?: unknown | null;
             /** @description When timeoutMs ends and the attempt fails. */
             deadline: components["schemas"]["Instant"];
             /** @description The secret with which an outside system ends an attempt that was settled as WAITING; null if no outside system can. */
@@ -1317,6 +1342,18 @@ export interface components {
         WorkBeaten: {
             cancelled: components["schemas"]["WorkToken"][];
             lost: components["schemas"]["WorkToken"][];
+        };
+        WorkCheckpoints: {
+            worker: components["schemas"]["WorkerName"];
+            /** @description An invalid checkpoint gets a 400 at its index, one that is too large a 413. */
+            checkpoints: unknown[];
+        };
+        WorkCheckpoint: {
+            token: components["schemas"]["WorkToken"];
+            /** @description Rises with each checkpoint of the attempt. One that arrives late changes nothing. */
+            number: number;
+            /** @description Any JSON of at most 64 KiB; null is none. */
+            checkpoint: unknown | null;
         };
         WorkSettle: {
             worker: components["schemas"]["WorkerName"];
@@ -1349,7 +1386,7 @@ export interface components {
             results: {
                 token: string;
                 /** @enum {integer} */
-                status: 200 | 400 | 409 | 503;
+                status: 200 | 400 | 409 | 413 | 503;
                 error?: {
                     errorCode: string;
                     message: string;
@@ -2175,7 +2212,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -5146,6 +5183,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkBeaten"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    saveCheckpoints: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "worker": "host-1",
+                 *       "checkpoints": [
+                 *         {
+                 *           "token": "5f2d0c9a41.01936f3e-5f3e-7cc0-8000-0123456789ab.1.kq3zr7hxw2c5nvd4m6p7s2t3ba",
+                 *           "number": 1,
+                 *           "checkpoint": {
+                 *             "page": 4
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WorkCheckpoints"];
+            };
+        };
+        responses: {
+            /** @description A response for each checkpoint, in the order of the checkpoints. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkSettled"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -72,36 +72,76 @@ func (a *API) Settle(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := edge.WithPatience(c)
-	defer cancel()
-	at, unknown, err := a.byInstance(ctx, len(settle.Results), func(i int) string { return settle.Results[i].Token })
+	return a.forward(c, len(settle.Results), func(i int) (string, error) {
+		return settle.Results[i].Token, settle.Results[i].Wrong
+	}, pullwire.SettlePath, func(own []int) any {
+		part := pullwire.Settle{Caller: worksFor(c), WorkSettle: apibody.WorkSettle{Worker: settle.Worker}}
+		for _, i := range own {
+			part.Results = append(part.Results, settle.Results[i])
+		}
+		return part
+	})
+}
+
+// Checkpoint is POST /api/workers/checkpoint.
+func (a *API) Checkpoint(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, apibody.MaxSettleBytes)
 	if err != nil {
 		return err
 	}
-	answers := make([]pullwire.Answer, len(settle.Results))
+	all, err := apibody.DecodeWorkCheckpoints(body)
+	if err != nil {
+		return err
+	}
+	return a.forward(c, len(all.Checkpoints), func(i int) (string, error) {
+		return all.Checkpoints[i].Token, all.Checkpoints[i].Wrong
+	}, pullwire.CheckpointPath, func(own []int) any {
+		part := pullwire.Checkpoints{Caller: worksFor(c), WorkCheckpoints: apibody.WorkCheckpoints{Worker: all.Worker}}
+		for _, i := range own {
+			part.Checkpoints = append(part.Checkpoints, all.Checkpoints[i])
+		}
+		return part
+	})
+}
+
+// forward sends the n entries of a request to the instances that have their attempts, and answers with a response for
+// each entry. entry returns the token of an entry and what is wrong with it, and request the request with some of them.
+func (a *API) forward(
+	c *gin.Context, n int, entry func(i int) (token string, wrong error), path string, request func(own []int) any,
+) error {
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	token := func(i int) string {
+		token, _ := entry(i)
+		return token
+	}
+	at, unknown, err := a.byInstance(ctx, n, token)
+	if err != nil {
+		return err
+	}
+	answers := make([]pullwire.Answer, n)
 	for _, i := range unknown {
-		answers[i] = pullwire.Over(settle.Results[i].Token, "the instance that had the attempt is gone")
+		answers[i] = pullwire.Over(token(i), "the instance that had the attempt is gone")
 	}
 	each(at, func(in *instance, own []int) {
-		part := pullwire.Settle{Caller: worksFor(c), WorkSettle: apibody.WorkSettle{Worker: settle.Worker}}
 		var sent []int
 		for _, i := range own {
-			answers[i] = pullwire.Unavailable(settle.Results[i].Token)
-			if settle.Results[i].Wrong == nil {
-				part.Results, sent = append(part.Results, settle.Results[i]), append(sent, i)
+			answers[i] = pullwire.Unavailable(token(i))
+			if _, wrong := entry(i); wrong == nil {
+				sent = append(sent, i)
 			}
 		}
 		var got pullwire.Settled
-		if len(sent) == 0 || a.pull.post(ctx, in, pullwire.SettlePath, part, &got) != nil || len(got.Results) != len(sent) {
+		if len(sent) == 0 || a.pull.post(ctx, in, path, request(sent), &got) != nil || len(got.Results) != len(sent) {
 			return
 		}
-		for n, i := range sent {
-			answers[i] = got.Results[n]
+		for at, i := range sent {
+			answers[i] = got.Results[at]
 		}
 	})
-	for i, result := range settle.Results {
-		if result.Wrong != nil {
-			answers[i] = pullwire.Refused(result.Token, edge.Public(result.Wrong))
+	for i := range n {
+		if token, wrong := entry(i); wrong != nil {
+			answers[i] = pullwire.Refused(token, edge.Public(wrong))
 		}
 	}
 	c.JSON(http.StatusOK, pullwire.Settled{Results: answers})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -40,6 +41,15 @@ type Attempt struct {
 	Payload json.RawMessage
 	Timeout time.Duration // how long after the start the context ends
 
+	// Checkpoint is what the job's earlier attempts have saved, and saves what the next attempt shall know. In a test it
+	// is empty, and saves nothing.
+	Checkpoint *durable.Checkpoint
+
+	// Saved and Save are the same for a handler that lets another process run the attempt: the JSON as it was saved (nil:
+	// none), and the function that saves the next one. Of two saves the higher number counts.
+	Saved json.RawMessage
+	Save  func(ctx context.Context, number int64, data json.RawMessage) error
+
 	// WhenSettled registers a function to be called once the attempt's outcome is in the store, with the kind of that
 	// outcome. It is not the handler's outcome if another worker or a timeout decided first. The function must return at
 	// once. nil: in a test.
@@ -57,6 +67,7 @@ func NewAttempt(
 		JobID: run.JobID, OwnerID: run.OwnerID, Number: run.Attempt, Token: jobevent.AttemptToken(run.JobID, run.Attempt),
 		TraceID: traceID, Payload: run.Payload,
 		Timeout: time.Duration(run.TimeoutMs) * time.Millisecond, log: log, progress: progress,
+		Checkpoint: durable.New(nil, func(int64, json.RawMessage) error { return nil }),
 	}
 }
 

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -24,11 +25,15 @@ type Attempt struct {
 	Order   trace.SpanContext // the span of its run order; invalid: without tracing
 	From    offsets.Record    // its record, done once the outcome is published
 
+	Checkpoint json.RawMessage // what earlier attempts have saved, as it is stored; nil: nothing
+
 	sealer   *sealing.Sealer
 	Log      AttemptLog
 	Progress atomic.Pointer[jobevent.Progress]
 	Private  atomic.Bool // its message must not be logged
 	Settled  atomic.Pointer[func(jobevent.Kind)]
+
+	HasCheckpoint atomic.Bool // the attempt may have saved a checkpoint, or an earlier one has
 
 	// Guarded by the pool's mutex.
 	place     int // in the heap of held attempts; -1: not held
@@ -64,6 +69,9 @@ func (a *Attempt) LogFields() []any {
 func (a *Attempt) Expired(now time.Time) bool {
 	return !a.ExpiresAt.IsZero() && !now.Before(a.ExpiresAt)
 }
+
+// bytes returns about how many bytes a waiting attempt takes in memory.
+func (a *Attempt) bytes() int { return len(a.Run.Payload) + len(a.Checkpoint) }
 
 func (a *Attempt) timeout() time.Duration { return time.Duration(a.Run.TimeoutMs) * time.Millisecond }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -89,7 +90,15 @@ func ErrorOutcome(ctx context.Context, a *Attempt, err error) workerdb.Outcome {
 		return interrupted(a, err.Error())
 	}
 	var failure *handlers.Failure
-	if !errors.As(err, &failure) {
+	var final *durable.Failure
+	var snooze *durable.Snooze
+	switch {
+	case errors.As(err, &failure):
+	case errors.As(err, &snooze):
+		return ResultOutcome(a, handlers.Result{Snooze: snooze.For})
+	case errors.As(err, &final):
+		failure = &handlers.Failure{Code: final.Code, Message: final.Message}
+	default:
 		failure = &handlers.Failure{Code: string(apierror.HandlerFailed), Message: err.Error(), Retryable: true}
 	}
 	if failure.Cause != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	maxAhead      = 1000 // attempts that are held beyond the places
 	aheadFor      = 100 * time.Millisecond
-	maxAheadBytes = 8 << 20                // bytes of held payloads; with more, no attempt is held beyond the places
+	maxAheadBytes = 8 << 20                // bytes of held attempts; with more, no attempt is held beyond the places
 	leftFor       = 5 * time.Second        // several heartbeats, which repeat the progress of a waiting attempt
 	maxLeft       = 5_000                  // attempts whose progress is repeated
 	justNow       = 100 * time.Millisecond // heartbeats leave out attempts that were claimed less long ago
@@ -41,7 +41,7 @@ type Pool struct {
 	mine     map[workerdb.Key]*Attempt
 	left     []left // settled as waiting a short time ago, whose progress may be in no heartbeat yet
 	held     held
-	weight   int        // bytes of the payloads in held
+	weight   int        // bytes of the attempts in held
 	ahead    int        // attempts that may be held beyond the places, because they are expected to run very soon
 	running  []*Attempt // by slot, until the handler returns, even if the attempt is decided
 	busy     int        // slots
@@ -171,7 +171,7 @@ func (p *Pool) take(a *Attempt, now time.Time) {
 		return
 	}
 	heap.Push(&p.held, a)
-	p.weight += len(a.Run.Payload)
+	p.weight += a.bytes()
 	p.work.Signal()
 }
 
@@ -203,7 +203,7 @@ func (p *Pool) Next(
 		return nil, nil
 	}
 	a := heap.Pop(&p.held).(*Attempt)
-	p.weight -= len(a.Run.Payload)
+	p.weight -= a.bytes()
 	p.running[slot] = a
 	p.busy++
 	p.meter.start(now)
@@ -238,7 +238,7 @@ func (p *Pool) finish(a *Attempt, f Finished) {
 	a.decided = true
 	if a.place >= 0 {
 		heap.Remove(&p.held, a.place)
-		p.weight -= len(a.Run.Payload)
+		p.weight -= a.bytes()
 	}
 	f.Attempt, f.From = a, a.From
 	p.decidedTo(f)

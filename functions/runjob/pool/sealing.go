@@ -1,8 +1,11 @@
 package pool
 
 import (
+	"encoding/json"
+
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -18,18 +21,38 @@ func (a *Attempt) spot(field sealing.Field) sealing.Place {
 	return sealing.OfAttempt(a.Run.JobID, a.Run.Attempt, field)
 }
 
-// Open returns the run order with its payload opened. The failure to open it is retryable: this worker may get the key
-// later.
-func (a *Attempt) Open() (jobevent.Run, *handlers.Failure) {
-	run := a.Run
+// Open returns the run order with its payload opened, and the opened checkpoint. The failure to open them is retryable:
+// this worker may get the key later.
+func (a *Attempt) Open() (run jobevent.Run, checkpoint json.RawMessage, failure *handlers.Failure) {
+	run = a.Run
+	what := "payload"
 	payload, err := a.sealer.Open(sealing.OfJob(run.JobID, sealing.Payload), run.Payload)
+	if err == nil && a.Checkpoint != nil {
+		a.HasCheckpoint.Store(true)
+		what = "checkpoint"
+		checkpoint, err = a.sealer.Open(sealing.OfJob(run.JobID, sealing.Checkpoint), a.Checkpoint)
+	}
 	if err != nil {
-		return run, &handlers.Failure{
-			Code: string(apierror.PayloadSealed), Message: "the payload cannot be read: " + err.Error(), Retryable: true,
+		return run, nil, &handlers.Failure{
+			Code: string(apierror.PayloadSealed), Message: "the " + what + " cannot be read: " + err.Error(), Retryable: true,
 		}
 	}
 	run.Payload = payload
-	return run, nil
+	return run, checkpoint, nil
+}
+
+// SealCheckpoint returns a checkpoint as it is stored, or the failure of one that cannot be stored.
+func (a *Attempt) SealCheckpoint(data json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case len(data) > durable.MaxBytes:
+		return nil, durable.CheckpointTooLarge(len(data))
+	case !isSound(data):
+		return nil, &durable.Failure{
+			Code:    string(apierror.InvalidOutput),
+			Message: "the checkpoint is not JSON in UTF-8, each name once in its object and not too deep",
+		}
+	}
+	return a.sealer.Seal(sealing.OfJob(a.Run.JobID, sealing.Checkpoint), data), nil
 }
 
 // sealMessage seals a failure's message, which it cuts first: later code cannot cut a sealed one.

@@ -35,12 +35,12 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 		}
 	}
 
-	h.exec(h.urls.Worker, "ALTER TABLE claims RENAME TO not_yet")
+	h.exec(h.urls.Worker, "ALTER TABLE checkpoints RENAME TO not_yet")
 	p := h.begin(h.builds.today, "runjob")
 	if err := awaitLine(p, "waiting for the migrations"); err != nil {
 		t.Fatal(err)
 	}
-	h.exec(h.urls.Worker, "ALTER TABLE not_yet RENAME TO claims")
+	h.exec(h.urls.Worker, "ALTER TABLE not_yet RENAME TO checkpoints")
 	if err := p.await(t.Context(), "readiness", http.StatusOK, readyWithin); err != nil {
 		t.Errorf("the worker is not ready once the migrations have run: %v\n%s", err, p.tail())
 	}

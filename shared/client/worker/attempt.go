@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/durable"
 )
 
 // Why an attempt's context ended, as context.Cause gives it.
@@ -99,6 +100,9 @@ const (
 type Attempt struct {
 	client.WorkAttempt
 
+	// Checkpoint is what the job's earlier attempts have saved, and saves what the next attempt shall know.
+	Checkpoint *durable.Checkpoint
+
 	ctx    context.Context // the handler's
 	cancel context.CancelCauseFunc
 	alive  context.Context // until the result is stored or counts no more
@@ -144,6 +148,8 @@ func (a *Attempt) resultOf() client.WorkResult {
 	r := client.WorkResult{Token: a.Token, Status: client.Completed, Output: a.output}
 	var wish *later
 	var failure *Failure
+	var final *durable.Failure
+	var sleep *durable.Snooze
 	cause := context.Cause(a.ctx)
 	switch {
 	case a.err == nil:
@@ -151,7 +157,12 @@ func (a *Attempt) resultOf() client.WorkResult {
 	case errors.As(a.err, &wish):
 		r.Status, r.Delay, r.CallbackTimeout = wish.status, wish.snooze, wish.wait
 		return r
+	case errors.As(a.err, &sleep):
+		r.Status, r.Delay = client.WorkSnoozed, max(sleep.For, time.Millisecond)
+		return r
 	case errors.As(a.err, &failure):
+	case errors.As(a.err, &final):
+		failure = &Failure{Code: final.Code, Message: final.Message}
 	case errors.Is(a.err, ErrStopping), errors.Is(cause, ErrStopping): // given back
 		r.Status, r.Delay = client.WorkSnoozed, time.Millisecond
 		return r
@@ -179,6 +190,30 @@ func (a *Attempt) answered(answer client.WorkAnswer) {
 	default:
 		a.end(ErrLost)
 	}
+}
+
+// save stores a checkpoint. It tries again until there is an answer, or the attempt is over.
+func (a *Attempt) save(w *Worker, number int64, data json.RawMessage) error {
+	for n := 0; a.alive.Err() == nil; n++ {
+		ctx, cancel := context.WithTimeout(a.alive, settleTime)
+		one := client.WorkCheckpoint{Token: a.Token, Number: number, Checkpoint: data}
+		answers, err := w.c.SaveCheckpoints(ctx, w.o.Name, one)
+		cancel()
+		switch {
+		case isFinal(err):
+			return fmt.Errorf("save checkpoint: %w", err)
+		case err != nil:
+			w.o.Logger.WarnContext(a.alive, "save of a checkpoint failed, and is repeated", "error", err)
+		case answers[0].Status == http.StatusOK:
+			return nil
+		case answers[0].Status == http.StatusConflict:
+			a.end(ErrLost)
+		case answers[0].Status != http.StatusServiceUnavailable:
+			return &durable.Failure{Code: invalidOutput, Message: answers[0].Error.Message}
+		}
+		pause(a.alive, n)
+	}
+	return durable.ErrOver
 }
 
 // Log adds a line to the attempt's log, which people read beside the job. 200 lines and 64 KiB of an attempt are kept.

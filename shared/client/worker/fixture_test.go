@@ -49,8 +49,10 @@ type gateway struct {
 	results []result
 	claim   func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: gives what is in give
 	beat    func(client.WorkBeat) (int, client.WorkBeaten)                   // nil: 200, nothing has happened
-	settle  func(result) int                                                 // nil: 200
-	broken  func(path string) bool                                           // the answer is lost on its way; nil: none is
+	saves   []client.WorkCheckpoint
+	save    func(client.WorkCheckpoint) int // nil: 200
+	settle  func(result) int                // nil: 200
+	broken  func(path string) bool          // the answer is lost on its way; nil: none is
 }
 
 func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -64,6 +66,8 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 		status, reply = g.onClaim(r.Context(), body)
 	case "beat":
 		status, reply = g.onBeat(body)
+	case "checkpoint":
+		status, reply = g.onCheckpoint(body)
 	case "settle":
 		status, reply = g.onSettle(body)
 	}
@@ -129,6 +133,21 @@ func (g *gateway) onBeat(body []byte) (int, any) {
 		return http.StatusOK, client.WorkBeaten{}
 	}
 	return g.beat(b)
+}
+
+func (g *gateway) onCheckpoint(body []byte) (int, any) {
+	s := decoded[struct{ Checkpoints []client.WorkCheckpoint }](g.t, body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	one := answer{Token: s.Checkpoints[0].Token, Status: http.StatusOK}
+	g.saves = append(g.saves, s.Checkpoints...)
+	if g.save != nil {
+		one.Status = g.save(s.Checkpoints[0])
+	}
+	if one.Status != http.StatusOK {
+		one.Error = &client.Error{ErrorCode: "API.X", Message: "no"}
+	}
+	return http.StatusOK, map[string]any{"results": []answer{one}}
 }
 
 func (g *gateway) onSettle(body []byte) (int, any) {

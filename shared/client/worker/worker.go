@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/durable"
 )
 
 // Options of a Worker. Those that are zero have a default.
@@ -179,6 +181,9 @@ func pause(ctx context.Context, n int) {
 // start runs an attempt until its result is stored or counts no more. Until then it keeps its slot, and is in beats.
 func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 	a := newAttempt(life, got)
+	a.Checkpoint = durable.New(got.Checkpoint, func(number int64, data json.RawMessage) error {
+		return a.save(w, number, data)
+	})
 	w.mu.Lock()
 	w.held[a.Token] = a
 	w.mu.Unlock()

@@ -97,6 +97,42 @@ class WorkBeaten(BaseModel):
     lost: list[WorkToken]
 
 
+class WorkCheckpoints(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    worker: Annotated[
+        str,
+        Field(
+            description="The name of the pull worker. A process with several pull workers has a name for each.",
+            max_length=128,
+            min_length=1,
+        ),
+    ]
+    checkpoints: Annotated[
+        list[Any],
+        Field(
+            description="An invalid checkpoint gets a 400 at its index, one that is too large a 413.", max_length=500, min_length=1
+        ),
+    ]
+
+
+class WorkCheckpoint(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    token: Annotated[
+        str, Field(description="The secret name of an attempt. Only its pull worker knows it.", max_length=200, min_length=1)
+    ]
+    number: Annotated[
+        int,
+        Field(description="Rises with each checkpoint of the attempt. One that arrives late changes nothing.", ge=1, le=2147483647),
+    ]
+    checkpoint: Annotated[Any, Field(description="Any JSON of at most 64 KiB; null is none.")]
+
+
 class WorkSettle(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -167,7 +203,7 @@ class Result(BaseModel):
         populate_by_name=True,
     )
     token: str
-    status: Literal[200, 400, 409, 503]
+    status: Literal[200, 400, 409, 413, 503]
     error: Error | None = None
 
 
@@ -1414,6 +1450,7 @@ class WorkAttempt(BaseModel):
     trace_id: Annotated[UUID, Field(alias="traceId")]
     tags: Annotated[list[str] | None, Field(description="The job's tags; null if they could not be read.")]
     payload: Annotated[Any, Field(description="The job's payload.")]
+    checkpoint: Annotated[Any, Field(description="What earlier attempts of the job have saved last; null if nothing.")] = None
     deadline: Annotated[AwareDatetime, Field(description="When timeoutMs ends and the attempt fails.")]
     callback: Annotated[
         Callback | None,
@@ -2136,7 +2173,7 @@ class Error1(BaseModel):
     timestamp: AwareDatetime
     status: Annotated[int, Field(ge=400, le=599)]
     error_code: Annotated[
-        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
+        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
         Field(alias="errorCode", description="docs/errors.md explains them."),
     ]
     message: str
