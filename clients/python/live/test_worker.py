@@ -35,6 +35,10 @@ def handle(attempt: Attempt) -> Any:
         raise RetryAfter(0.001, "not yet", error_code="A.B")
     if attempt.payload == "snooze" and attempt.number == 1:
         raise Snooze(0.001)
+    if attempt.payload == "steps":
+        first = attempt.step("once", lambda: attempt.number)
+        attempt.sleep("nap", 0.5)
+        return {"attempt": attempt.number, "first": first}
     if attempt.payload == "callback":
         assert attempt.callback is not None
         body = {"jobId": str(attempt.job_id), "attempt": attempt.number, "status": "COMPLETED", "output": "from outside"}
@@ -70,6 +74,7 @@ def test_a_worker_runs_attempts_to_each_of_their_ends(jobs: Client, asynchronous
             ("", {"attempt": 1}, 0),
             ("retry", {"attempt": 2}, 1),
             ("snooze", {"attempt": 2}, 0),
+            ("steps", {"attempt": 2, "first": 1}, 0),
             ("callback", "from outside", 0),
         ]:
             ended: Job = jobs.wait(submit(jobs, "PYTHON", payload), timeout=60)

@@ -47,9 +47,15 @@ class WorkGateway:
         self.claims: list[dict[str, Any]] = []
         self.beats: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
+        self.saves: list[dict[str, Any]] = []
         self.cancelled: list[str] = []  # tokens in the responses to heartbeats
         self.lost: list[str] = []
-        self.instead: dict[str, list[Callable[[], httpx.Response | Exception]]] = {"claim": [], "beat": [], "settle": []}
+        self.instead: dict[str, list[Callable[[], httpx.Response | Exception]]] = {
+            "claim": [],
+            "beat": [],
+            "settle": [],
+            "checkpoint": [],
+        }
         self.refuses_lines = False
         self.open = 0  # how many claims are open
         self.ahead = timedelta()  # how far its clock is ahead
@@ -78,8 +84,13 @@ class WorkGateway:
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         what, body = request.url.path.rsplit("/", 1)[1], jsonlib.loads(request.content)
-        kept = {"claim": self.claims, "beat": self.beats, "settle": self.results}[what]
-        kept += {"claim": [body], "beat": body.get("attempts"), "settle": body.get("results")}[what]
+        kept = {"claim": self.claims, "beat": self.beats, "settle": self.results, "checkpoint": self.saves}[what]
+        kept += {
+            "claim": [body],
+            "beat": body.get("attempts"),
+            "settle": body.get("results"),
+            "checkpoint": body.get("checkpoints"),
+        }[what]
         if self.instead[what]:
             answer = self.instead[what].pop(0)()
         else:
@@ -94,8 +105,9 @@ class WorkGateway:
             return httpx.Response(400)
         if what == "beat":
             return httpx.Response(200, json={"cancelled": self.cancelled, "lost": self.lost})
-        if what == "settle":
-            return httpx.Response(200, json={"results": [{"token": r["token"], "status": 200} for r in body["results"]]})
+        if what in ("settle", "checkpoint"):
+            entries = body.get("results") or body["checkpoints"]
+            return httpx.Response(200, json={"results": [{"token": r["token"], "status": 200} for r in entries]})
         self.open += 1
         await self.changed()
         try:

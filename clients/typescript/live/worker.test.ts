@@ -13,7 +13,7 @@ test("a worker runs attempts to each of their ends", async () => {
   let started = () => {};
   const starts = new Promise<void>((resolve) => (started = resolve));
   let reason: unknown;
-  const handler: Handler<string> = async ({ jobId, attempt, payload, callback }, { signal, progress, log }) => {
+  const handler: Handler<string> = async ({ jobId, attempt, payload, callback }, { signal, progress, log, step, sleep }) => {
     log("a line");
     progress(50, "half");
     if (payload === "retry" && attempt === 1) {
@@ -21,6 +21,11 @@ test("a worker runs attempts to each of their ends", async () => {
     }
     if (payload === "snooze" && attempt === 1) {
       throw new Snooze(1);
+    }
+    if (payload === "steps") {
+      const first = await step("once", () => attempt);
+      await sleep("nap", 500);
+      return { attempt, first };
     }
     if (payload === "callback") {
       const headers = { "Content-Type": "application/json", "X-Callback-Secret": callback!.secret };
@@ -43,6 +48,7 @@ test("a worker runs attempts to each of their ends", async () => {
     ["", { attempt: 1 }, 0],
     ["retry", { attempt: 2 }, 1],
     ["snooze", { attempt: 2 }, 0],
+    ["steps", { attempt: 2, first: 1 }, 0],
     ["callback", "from outside", 0],
   ] as const) {
     const jobId = await submit("TYPESCRIPT", payload);

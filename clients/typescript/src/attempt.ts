@@ -7,7 +7,11 @@ export type Result = Pick<Schemas["WorkResult"], "status"> & Partial<Omit<Schema
 export type Level = "debug" | "info" | "warn" | "error";
 
 /** An attempt that a handler runs. jobId and attempt together fence its side effects: no other attempt has both. */
-export type Attempt<Payload = unknown> = Omit<Schemas["WorkAttempt"], "token" | "payload"> & { payload: Payload };
+export type Attempt<Payload = unknown> = Omit<Schemas["WorkAttempt"], "token" | "payload" | "checkpoint"> & {
+  payload: Payload;
+  /** What the job's earlier attempts have saved last; undefined if nothing. */
+  checkpoint?: any;
+};
 
 /** Why an attempt should end before its handler has returned. */
 export type AbortReason = "cancelled" | "lost" | "deadline" | "stop";
@@ -80,6 +84,20 @@ export interface AttemptContext {
   progress(percent: number, message?: string): void;
   /** Adds a line to the job's log. */
   log(text: string, level?: Level): void;
+  /**
+   * Saves a value of at most 64 KiB of JSON in place of the last one. When it resolves, the value is stored, and the job's next
+   * attempt has it as its checkpoint. It may be called for a moment after the signal was aborted.
+   */
+  save(value: unknown): Promise<void>;
+  /**
+   * Runs a part of the handler and remembers its result. If an attempt of the job has a result of this name already, it returns
+   * that, and does not run it again. Either way the result has been through JSON. A step that fails is not remembered. If the
+   * process dies after the step had its effect and before the result is stored, the step runs again: give the systems that it
+   * calls jobId and the step's name as idempotency key. Each step of an attempt has another name.
+   */
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  /** Pauses between steps without keeping a slot: it throws a Snooze until the time has passed, and then resolves. */
+  sleep(name: string, ms: number): Promise<void>;
 }
 
 /** Runs an attempt and returns the output. */

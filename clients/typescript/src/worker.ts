@@ -1,5 +1,6 @@
 import type { AbortReason, Attempt, AttemptContext, Handler, Level, Result, WorkerOptions } from "./attempt.js";
-import { AttemptAborted, clean, Outcome } from "./attempt.js";
+import { AttemptAborted, clean, NotRetryable, Outcome } from "./attempt.js";
+import { Checkpoint } from "./checkpoint.js";
 import type { AnyJobTypes, JobWeaver } from "./client.js";
 import { ApiError, ConnectionError, JobWeaverError, unwrap } from "./errors.js";
 import type { components } from "./schema.gen.js";
@@ -11,6 +12,7 @@ type Schemas = components["schemas"];
 interface Held {
   readonly token: string;
   readonly attempt: Attempt;
+  readonly checkpoint: Checkpoint;
   readonly abort: AbortController;
   readonly lines: { level: Level; text: string }[]; // not yet sent in a heartbeat
   progress?: { percent: number; message?: string };
@@ -18,6 +20,8 @@ interface Held {
   settling: boolean;
   lost: boolean;
 }
+
+type Answered = { data?: Schemas["WorkSettled"]; error?: unknown; response: Response };
 
 const holdMs = 30_000;
 const lostAfterMs = 10_000; // without an answered heartbeat; 5 s later the next attempt may start
@@ -121,9 +125,11 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
-  #start({ token, ...attempt }: Schemas["WorkAttempt"], now: number): void {
+  #start({ token, checkpoint: saved, ...claimed }: Schemas["WorkAttempt"], now: number): void {
     const abort = new AbortController();
-    const held: Held = { token, attempt, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
+    const checkpoint = new Checkpoint(saved, abort.signal, (number, value) => this.#save(held, number, value));
+    const attempt = { ...claimed, checkpoint: checkpoint.own };
+    const held: Held = { token, attempt, checkpoint, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
     this.#held.add(held);
     void this.#attempt(held, Date.parse(attempt.deadline) - now).finally(() => {
       this.#held.delete(held);
@@ -132,7 +138,7 @@ export class Worker<Types extends object = AnyJobTypes> {
   }
 
   async #attempt(held: Held, left: number): Promise<void> {
-    const { attempt, abort, lines } = held;
+    const { attempt, checkpoint, abort, lines } = held;
     const timer = setTimeout(() => this.#end(held, "deadline"), left);
     const context: AttemptContext = {
       signal: abort.signal,
@@ -145,6 +151,9 @@ export class Worker<Types extends object = AnyJobTypes> {
           lines.push({ level, text: clean(text, 16_384) });
         }
       },
+      save: (value) => checkpoint.save(value),
+      step: (name, run) => checkpoint.step(name, run),
+      sleep: (name, ms) => checkpoint.sleep(name, ms),
     };
     let result: Result;
     try {
@@ -182,7 +191,8 @@ export class Worker<Types extends object = AnyJobTypes> {
   async #settle(held: Held, result: Result): Promise<void> {
     while ((held.progress || held.lines.length > 0) && (await this.#beat([held])));
     for (let failed = 0, replaced = false; !this.#ended.signal.aborted; ) {
-      const { status, why } = await this.#send(held, result);
+      const body = { worker: this.name, results: [{ token: held.token, ...result }] };
+      const { status, why } = await this.#send((signal) => this.#client.api.POST("/api/workers/settle", { body, signal }));
       if (status === 200) {
         return;
       }
@@ -197,10 +207,31 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
-  async #send(held: Held, result: Result): Promise<{ status: number; why: string }> {
+  /** Stores a checkpoint. It sends it again until there is an answer, or the attempt is over. */
+  async #save(held: Held, number: number, checkpoint: unknown): Promise<void> {
+    const body = { worker: this.name, checkpoints: [{ token: held.token, number, checkpoint }] };
+    for (let failed = 0; !held.lost && !held.settling && !this.#ended.signal.aborted; failed++) {
+      const { status, why } = await this.#send((signal) => this.#client.api.POST("/api/workers/checkpoint", { body, signal }));
+      if (status === 200) {
+        return;
+      }
+      if (status === 400) {
+        throw new NotRetryable(`the checkpoint cannot be stored: ${why}`, { errorCode: "WORKER.INVALID_OUTPUT" });
+      }
+      if (status === 409) {
+        this.#end(held, "lost");
+      } else if (!isPassing(status)) {
+        throw new JobWeaverError(`a checkpoint was refused: ${status}: ${why}`);
+      } else {
+        await sleep(backoff(failed), this.#ended.signal).catch(() => undefined);
+      }
+    }
+    throw new AttemptAborted("lost");
+  }
+
+  async #send(request: (signal: AbortSignal) => Promise<Answered>): Promise<{ status: number; why: string }> {
     try {
-      const body = { worker: this.name, results: [{ token: held.token, ...result }] };
-      const settled = unwrap(await this.#client.api.POST("/api/workers/settle", { body, signal: this.#within(20_000) }));
+      const settled = unwrap(await request(this.#within(20_000)));
       const { status, error } = settled.results[0]!;
       return { status, why: [error?.message, ...(error?.details.map((d) => `${d.path} ${d.message}`) ?? [])].join("; ") };
     } catch (error) {

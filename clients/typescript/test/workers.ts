@@ -12,6 +12,18 @@ interface Beat {
   log?: { level: string; text: string }[];
 }
 
+interface Saved {
+  token: string;
+  number: number;
+  checkpoint: any;
+}
+
+interface Body {
+  attempts: Beat[];
+  results: Result[];
+  checkpoints: Saved[];
+}
+
 type Answer = () => Response | Error;
 
 /** A gateway for pull workers without a network. It hands out the attempts of a test, and records the requests. */
@@ -19,11 +31,12 @@ export class WorkGateway {
   readonly claims: { worker: string; types: string[]; queues?: string[]; slots: number; wait: string }[] = [];
   readonly beats: Beat[] = [];
   readonly results: Result[] = [];
+  readonly saves: Saved[] = [];
   /** Tokens in the responses to heartbeats. */
   readonly cancelled: string[] = [];
   readonly lost: string[] = [];
   /** Responses to the next requests to claim, beat and settle, in place of the correct ones. */
-  readonly instead: Record<string, Answer[]> = { claim: [], beat: [], settle: [] };
+  readonly instead: Record<string, Answer[]> = { claim: [], beat: [], settle: [], checkpoint: [] };
   /** How many claims are open. */
   open = 0;
   readonly #offered: Attempt[] = [];
@@ -57,11 +70,13 @@ export class WorkGateway {
 
   async #answer(request: Request, signal: AbortSignal): Promise<Response> {
     const what = new URL(request.url).pathname.split("/").at(-1)!;
-    const body = JSON.parse(await request.text()) as { attempts: Beat[]; results: Result[] } & WorkGateway["claims"][0];
+    const body = JSON.parse(await request.text()) as Body & WorkGateway["claims"][0];
     if (what === "claim") {
       this.claims.push(body);
     } else if (what === "beat") {
       this.beats.push(...body.attempts);
+    } else if (what === "checkpoint") {
+      this.saves.push(...body.checkpoints);
     } else {
       this.results.push(...body.results);
     }
@@ -74,12 +89,12 @@ export class WorkGateway {
     return answer;
   }
 
-  async #right(what: string, body: { slots: number; results: Result[] }, signal: AbortSignal): Promise<Response> {
+  async #right(what: string, body: Body & { slots: number }, signal: AbortSignal): Promise<Response> {
     if (what === "beat") {
       return Response.json({ cancelled: this.cancelled, lost: this.lost });
     }
-    if (what === "settle") {
-      return Response.json({ results: body.results.map(({ token }) => ({ token, status: 200 })) });
+    if (what === "settle" || what === "checkpoint") {
+      return Response.json({ results: (body.results ?? body.checkpoints).map(({ token }) => ({ token, status: 200 })) });
     }
     this.open++;
     this.changed();

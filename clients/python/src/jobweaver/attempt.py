@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import threading
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from .errors import JobWeaverError
 from .models import Callback
+
+if TYPE_CHECKING:
+    from ._checkpoint import Checkpoint
+
+T = TypeVar("T")
 
 Level: TypeAlias = Literal["debug", "info", "warn", "error"]
 AbortReason: TypeAlias = Literal["cancelled", "lost", "deadline", "stop"]
@@ -36,11 +44,16 @@ class Attempt:
     deadline: datetime
     callback: Callback | None
     """The secret with which an outside system ends the attempt after WaitForCallback; None if no outside system can."""
+    checkpoint: Any = None
+    """What the job's earlier attempts have saved last; None if nothing."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     reason: AbortReason | None = None
     _progress: dict[str, Any] | None = None
     _lines: list[dict[str, str]] = field(default_factory=list)  # not yet sent in a heartbeat
     _closed: bool = False
+    _kept: Checkpoint = field(default_factory=lambda: _unsaved())
+    _loop: asyncio.AbstractEventLoop | None = None  # of the worker; None in a test
+    _loop_thread: int = 0
 
     def progress(self, percent: float, message: str | None = None) -> None:
         """Reports the progress of the attempt, from 0 to 100."""
@@ -51,6 +64,80 @@ class Attempt:
         """Adds a line to the job's log."""
         if not self._closed and len(self._lines) < LINES_KEPT:
             self._lines.append({"level": level, "text": clean(text, 16_384)})
+
+    def save(self, value: Any) -> None:
+        """Saves a value of at most 64 KiB of JSON in place of the last one.
+
+        When it returns, the value is stored, and the job's next attempt has it as its checkpoint. It may be called for a moment
+        after the attempt should have ended. In a coroutine await asave(), and likewise astep() and asleep().
+        """
+        self._wait(self.asave(value))
+
+    async def asave(self, value: Any) -> None:
+        await self._kept.save(value)
+
+    def step(self, name: str, run: Callable[[], T]) -> T:
+        """Runs a part of the handler and remembers its result.
+
+        If an attempt of the job has a result of this name already, step() returns that, and does not run it again. Either way the
+        result has been through JSON. A step that fails is not remembered. If the process dies after the step had its effect and
+        before the result is stored, the step runs again: give the systems that it calls job_id and the step's name as
+        idempotency key. Each step of an attempt has another name.
+        """
+        if known := self._begin_step(name):
+            return known["result"]  # type: ignore[no-any-return]
+        try:
+            value = run()
+        except BaseException:
+            self._kept.failed(name)
+            raise
+        return self._wait(self._kept.remember(name, value))  # type: ignore[no-any-return]
+
+    async def astep(self, name: str, run: Callable[[], T | Awaitable[T]]) -> T:
+        if known := self._begin_step(name):
+            return known["result"]  # type: ignore[no-any-return]
+        try:
+            value = run()
+            if inspect.isawaitable(value):
+                value = await value
+        except BaseException:
+            self._kept.failed(name)
+            raise
+        return await self._kept.remember(name, value)  # type: ignore[no-any-return]
+
+    def sleep(self, name: str, seconds: float) -> None:
+        """Pauses between steps without keeping a slot: it raises Snooze until the time has passed, and then returns."""
+        self._wait(self.asleep(name, seconds))
+
+    async def asleep(self, name: str, seconds: float) -> None:
+        self._stop_here()
+        await self._kept.sleep(name, seconds)
+
+    def _begin_step(self, name: str) -> dict[str, Any] | None:
+        self._stop_here()
+        return self._kept.begin_step(name)
+
+    def _stop_here(self) -> None:
+        """No step begins after the attempt should have ended."""
+        if self.cancelled.is_set():
+            raise InterruptedError(f"the attempt should end: {self.reason}")
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            return asyncio.run(work)
+        if threading.get_ident() == self._loop_thread:
+            work.close()
+            raise RuntimeError("in a coroutine await asave(), astep() or asleep()")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _unsaved() -> Checkpoint:
+    """The checkpoint of an attempt that a test has made: it is stored nowhere."""
+    from ._checkpoint import Checkpoint
+
+    async def nowhere(_number: int, _checkpoint: Any) -> None: ...
+
+    return Checkpoint(None, nowhere)
 
 
 class Outcome(JobWeaverError):

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -24,8 +24,9 @@ import httpx
 from pydantic import BaseModel
 
 from . import models
+from ._checkpoint import Checkpoint
 from ._steps import backoff
-from .attempt import AbortReason, Attempt, Outcome, clean
+from .attempt import AbortReason, Attempt, NotRetryable, Outcome, clean
 from .client import AsyncClient
 from .errors import ApiError, ClientClosed, GatewayUnreachable, JobWeaverError
 
@@ -50,6 +51,12 @@ class _Held:
         self.alive = time.monotonic()  # when the last answered heartbeat was sent
         self.settling = self.lost = False
         self.cancel: Callable[[], object] = lambda: None  # of an asyncio handler
+
+    def keep(self, saved: Any, loop: asyncio.AbstractEventLoop | None, store: Callable[[int, Any], Awaitable[None]]) -> None:
+        """Gives the attempt its checkpoint."""
+        attempt = self.attempt
+        attempt._kept, attempt._loop, attempt._loop_thread = Checkpoint(saved, store), loop, threading.get_ident()
+        attempt.checkpoint = attempt._kept.own
 
     def end(self, reason: AbortReason) -> None:
         if self.settling:
@@ -200,6 +207,7 @@ class Worker:
         shared = Attempt.__dataclass_fields__.keys() & models.WorkAttempt.model_fields.keys()
         members = {name: getattr(claimed, name) for name in shared}
         held = _Held(Attempt(number=claimed.attempt, **members), claimed.token)
+        held.keep(claimed.checkpoint, self._loop, lambda number, value: self._save(held, number, value))
         now = datetime.now(UTC)
         if date := answer.headers.get("Date"):  # deadlines are in the gateway's time
             theirs = parsedate_to_datetime(date)
@@ -253,7 +261,7 @@ class Worker:
             pass
         failed, replaced = 0, False
         while True:
-            status, why = await self._send(held, result)
+            status, why = await self._send("/api/workers/settle", "results", {"token": held.token, **result})
             if status == 200:
                 return
             if _is_passing(status) and time.monotonic() - held.alive < LOST_AFTER:
@@ -270,11 +278,30 @@ class Worker:
                 )
                 return
 
-    async def _send(self, held: _Held, result: dict[str, Any]) -> tuple[int, str]:
-        body = {"worker": self.name, "results": [{"token": held.token, **result}]}
+    async def _save(self, held: _Held, number: int, checkpoint: Any) -> None:
+        """Stores a checkpoint. It sends it again until there is an answer, or the attempt is over."""
+        failed = 0
+        while not held.lost and not held.settling:
+            body = {"token": held.token, "number": number, "checkpoint": checkpoint}
+            status, why = await self._send("/api/workers/checkpoint", "checkpoints", body)
+            if status == 200:
+                return
+            if status == 400:
+                raise NotRetryable(f"the checkpoint cannot be stored: {why}", error_code="WORKER.INVALID_OUTPUT")
+            if status == 409:
+                held.end("lost")
+            elif not _is_passing(status):
+                raise JobWeaverError(f"a checkpoint was refused: {status}: {why}")
+            else:
+                await asyncio.sleep(backoff(failed))
+                failed += 1
+        raise InterruptedError("the attempt is over: it saves no checkpoint")
+
+    async def _send(self, path: str, entries: str, entry: dict[str, Any]) -> tuple[int, str]:
+        body = {"worker": self.name, entries: [entry]}
         try:
             async with asyncio.timeout(20):
-                answer = await self._client.request("POST", "/api/workers/settle", json=body)
+                answer = await self._client.request("POST", path, json=body)
             settled = models.WorkSettled.model_validate_json(answer.content).results[0]
         except FAILURES as error:
             unknown = 0 if isinstance(error, ClientClosed) else 503

@@ -1,0 +1,232 @@
+"""Checkpoints, steps and sleeps of handlers, in threads and in the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from conftest import breaks
+from test_worker import WorkGateway, play, settled, working
+
+from jobweaver import Attempt, NotRetryable, Snooze
+
+BOTH = pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])
+
+
+def attempts(handler: Callable[[Attempt], Any], count: int, checkpoint: Any = None, *instead: Any) -> WorkGateway:
+    """Runs attempts of a job one after another, each with the checkpoint of the last one."""
+    gateways = []
+
+    async def main() -> None:
+        async with working(handler) as (gateway, _, _):
+            gateways.append(gateway)
+            gateway.instead["checkpoint"] += instead
+            saved = checkpoint
+            for n in range(1, count + 1):
+                saved = gateway.saves[-1]["checkpoint"] if gateway.saves else saved
+                await gateway.offer("a", attempt=n, checkpoint=saved)
+                await gateway.until(lambda n=n: len(gateway.results) == n)  # type: ignore[misc]
+
+    play(main)
+    return gateways[0]
+
+
+@BOTH
+def test_a_handler_goes_on_from_its_checkpoint(asynchronous: bool) -> None:
+    def pages(attempt: Attempt) -> list[int]:
+        return list(range((attempt.checkpoint or {"page": 0})["page"] + 1, 5))
+
+    def handle(attempt: Attempt) -> Any:
+        for page in pages(attempt):
+            attempt.save({"page": page})
+            if attempt.number == 1 and page == 2:
+                raise ValueError("it dies")
+        return attempt.checkpoint
+
+    async def handle_async(attempt: Attempt) -> Any:
+        for page in pages(attempt):
+            await attempt.asave({"page": page})
+            if attempt.number == 1 and page == 2:
+                raise ValueError("it dies")
+        return attempt.checkpoint
+
+    gateway = attempts(handle_async if asynchronous else handle, 2)
+    assert [(s["number"], s["checkpoint"]["page"]) for s in gateway.saves] == [(1, 1), (2, 2), (1, 3), (2, 4)]
+    assert gateway.results[1] == {"token": "a", "status": "COMPLETED", "output": {"page": 2}}
+
+
+@BOTH
+def test_a_step_runs_once_and_one_that_fails_is_not_remembered(asynchronous: bool) -> None:
+    calls: list[str] = []
+
+    def charge() -> Any:
+        calls.append("charge")
+        return {"id": (7, 8)}
+
+    def mail() -> None:
+        calls.append("mail")
+        if len(calls) < 4:
+            raise ValueError("no")
+
+    def handle(attempt: Attempt) -> None:
+        assert attempt.step("charge", charge) == {"id": [7, 8]}
+        assert attempt.checkpoint == (None if attempt.number == 1 else "own")
+        attempt.save("own")
+        if attempt.number == 1:
+            with pytest.raises(ValueError, match="no"):
+                attempt.step("mail", mail)
+        attempt.step("mail", mail)
+        attempt.step(f"of attempt {attempt.number}", lambda: calls.append("changed code"))
+
+    async def amail() -> None:
+        mail()
+
+    async def handle_async(attempt: Attempt) -> None:
+        assert await attempt.astep("charge", charge) == {"id": [7, 8]}
+        assert attempt.checkpoint == (None if attempt.number == 1 else "own")
+        await attempt.asave("own")
+        if attempt.number == 1:
+            with pytest.raises(ValueError, match="no"):
+                await attempt.astep("mail", amail)
+        await attempt.astep("mail", amail)
+        await attempt.astep(f"of attempt {attempt.number}", lambda: calls.append("changed code"))
+
+    gateway = attempts(handle_async if asynchronous else handle, 3)
+    assert [r["status"] for r in gateway.results] == ["FAILED", "COMPLETED", "COMPLETED"]
+    assert calls == ["charge", "mail", "mail", "mail", "changed code", "changed code"]
+    assert list(gateway.saves[-1]["checkpoint"]) == ["$steps", "$data"]
+
+
+@BOTH
+def test_a_sleep_snoozes_until_its_instant(asynchronous: bool) -> None:
+    def handle(attempt: Attempt) -> str:
+        attempt.sleep("cool off", 60)
+        return "rested"
+
+    async def handle_async(attempt: Attempt) -> str:
+        await attempt.asleep("cool off", 60)
+        return "rested"
+
+    handler = handle_async if asynchronous else handle
+    gateway = attempts(handler, 2)
+    first, second = gateway.results
+    assert first["status"] == second["status"] == "SNOOZED"
+    assert 59_000 < second["delayMs"] <= first["delayMs"] <= 60_000
+    assert gateway.saves[0]["checkpoint"] == gateway.saves[1]["checkpoint"]
+    slept = {"$steps": {"cool off": {"wakeAt": datetime.now(UTC).isoformat().replace("+00:00", "Z")}}}
+    assert attempts(handler, 1, slept).results[0]["output"] == "rested"
+
+
+class Circle(list[Any]):
+    def __init__(self) -> None:
+        super().__init__([self])
+
+
+LARGE = "é" * 40_000
+
+
+def fill(attempt: Attempt) -> None:
+    attempt.save("x" * 65_530)
+    attempt.step("a", lambda: pytest.fail("it runs"))
+
+
+@pytest.mark.parametrize(
+    ("handle", "error_code", "message"),
+    [
+        (lambda a: a.save(LARGE), "WORKER.CHECKPOINT_TOO_LARGE", "80002 bytes"),
+        (lambda a: a.step("a", lambda: LARGE), "WORKER.CHECKPOINT_TOO_LARGE", "step a has run"),
+        (lambda a: a.save(Circle()), "WORKER.INVALID_OUTPUT", "no JSON form"),
+        (lambda a: a.step("a", object), "WORKER.INVALID_OUTPUT", "the result of step a has no JSON form"),
+        (lambda a: (a.step("a", dict), a.step("a", dict)), "WORKER.STEP_REPEATED", "two steps of the name a"),
+        (fill, "WORKER.CHECKPOINT_TOO_LARGE", "step a does not run"),
+    ],
+)
+def test_what_cannot_be_remembered_fails_the_job(handle: Callable[[Attempt], Any], error_code: str, message: str) -> None:
+    result = attempts(handle, 1).results[0]
+    assert (result["status"], result["errorCode"], result["retryable"]) == ("FAILED", error_code, False)
+    assert message in result["message"]
+
+
+def test_a_save_is_repeated_until_it_is_stored() -> None:
+    gateway = attempts(lambda a: a.save(1), 1, None, settled(503), breaks(), settled(200))
+    assert gateway.results[0]["status"] == "COMPLETED"
+    assert [s["number"] for s in gateway.saves] == [1, 1, 1]
+    refused = attempts(lambda a: a.save(1), 1, None, settled(400, "duplicate names")).results[0]
+    assert refused["message"] == "the checkpoint cannot be stored: duplicate names"
+
+
+@BOTH
+def test_an_attempt_that_is_over_saves_nothing(asynchronous: bool) -> None:
+    seen: list[Any] = []
+
+    def handle(attempt: Attempt) -> None:
+        try:
+            attempt.save(1)
+        finally:
+            seen.append(attempt.reason)
+
+    async def handle_async(attempt: Attempt) -> None:
+        try:
+            await attempt.asave(1)
+        finally:
+            seen.append(attempt.reason)
+
+    async def main() -> None:
+        async with working(handle_async if asynchronous else handle, concurrency=2) as (gateway, _, _):
+            gateway.instead["checkpoint"].append(settled(409))
+            await gateway.offer("a")
+            await gateway.until(lambda: len(gateway.saves) == 1 and len(gateway.claims) > 1)
+            while not seen:  # noqa: ASYNC110 # it is set in a thread
+                await asyncio.sleep(0.001)
+            assert gateway.results == []
+
+    play(main)
+    assert seen == ["lost"]
+
+
+@BOTH
+def test_a_handler_may_save_when_its_worker_stops(asynchronous: bool) -> None:
+    def handle(attempt: Attempt) -> None:
+        attempt.cancelled.wait()
+        attempt.save("so far")
+        raise InterruptedError(attempt.reason)
+
+    async def handle_async(attempt: Attempt) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await attempt.asave("so far")
+            raise
+
+    async def main() -> None:
+        async with working(handle_async if asynchronous else handle) as (gateway, worker, task):
+            await gateway.offer("a")
+            await gateway.until(lambda: len(gateway.beats) > 0)
+            worker.stop()
+            await task
+            assert gateway.saves == [{"token": "a", "number": 1, "checkpoint": "so far"}]
+            assert gateway.results == [{"token": "a", "status": "SNOOZED", "delayMs": 1}]
+
+    play(main)
+
+
+def test_a_coroutine_must_await() -> None:
+    async def handle(attempt: Attempt) -> None:
+        attempt.save(1)
+
+    assert "await asave()" in attempts(handle, 1).results[0]["message"]
+
+
+def test_an_attempt_of_a_test_remembers_its_steps() -> None:
+    now = datetime.now(UTC)
+    attempt = Attempt(UUID(int=1), 1, "A", "pull", None, UUID(int=2), None, {}, now, None)
+    assert attempt.step("a", lambda: 7) == 7
+    with pytest.raises(NotRetryable):
+        attempt.step("a", lambda: 7)
+    with pytest.raises(Snooze):
+        attempt.sleep("b", 1)
+    attempt.cancelled.set()
+    with pytest.raises(InterruptedError):
+        attempt.step("c", lambda: 7)

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+
+import { AttemptAborted, type AttemptContext, type Handler, JobWeaver, Worker } from "../src/index.js";
+import { json } from "./gateway.js";
+import { WorkGateway } from "./workers.js";
+
+const answered = (status: number, message = "") =>
+  json(200, { results: [{ token: "a", status, error: { errorCode: "API.A", message, details: [] } }] });
+
+/** Runs attempt after attempt of a job, each with the checkpoint of the last one, and returns how each has ended. */
+async function run(t: TestContext, handler: Handler, attempts: number, gateway = new WorkGateway(), checkpoint?: unknown) {
+  const client = new JobWeaver(gateway.options);
+  const worker = new Worker(client, { handlers: { A: handler }, beatMs: 5, onError: () => undefined });
+  const running = worker.run();
+  for (let n = 1; n <= attempts; n++) {
+    gateway.offer("a", { attempt: n, checkpoint: gateway.saves.at(-1)?.checkpoint ?? checkpoint });
+    await gateway.until(() => gateway.results.length === n);
+  }
+  t.after(() => {
+    const stopped = worker.stop();
+    client.close();
+    return stopped.then(() => running);
+  });
+  return gateway;
+}
+
+test("a handler goes on from its checkpoint", async (t) => {
+  const handler: Handler = async ({ attempt, checkpoint }, { save }) => {
+    for (let page: number = checkpoint?.page ?? 0; page < 4; ) {
+      await save({ page: ++page });
+      if (attempt === 1 && page === 2) {
+        throw new Error("it dies");
+      }
+    }
+    return checkpoint;
+  };
+  const { results, saves } = await run(t, handler, 2);
+  assert.deepEqual(
+    saves.map(({ number, checkpoint }) => [number, checkpoint.page]),
+    [[1, 1], [2, 2], [1, 3], [2, 4]], // prettier-ignore
+  );
+  assert.deepEqual(results[1], { token: "a", status: "COMPLETED", output: { page: 2 } });
+});
+
+test("a step runs once, and one that fails is not remembered", async (t) => {
+  const calls: string[] = [];
+  const handler: Handler = async ({ attempt, checkpoint }, { save, step }) => {
+    const id = await step("charge", () => {
+      calls.push("charge");
+      return { id: 7, at: new Date(0) };
+    });
+    assert.deepEqual(id, { id: 7, at: "1970-01-01T00:00:00.000Z" });
+    assert.equal(checkpoint, attempt === 1 ? undefined : "own");
+    await save("own");
+    const [none, side] = await Promise.all([step("none", () => calls.push("none") && undefined), step("side", () => "by side")]);
+    assert.deepEqual([none ?? null, side], [null, "by side"]);
+    await step(`of attempt ${attempt}`, () => calls.push("changed code"));
+    await step("mail", () => {
+      calls.push("mail");
+      if (attempt < 3) {
+        throw new Error("no");
+      }
+    }).catch((error: unknown) => {
+      if (attempt === 1) {
+        return step("mail", () => calls.push("mail again") && Promise.reject(error as Error));
+      }
+      throw error;
+    });
+  };
+  const { results, saves } = await run(t, handler, 3);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["FAILED", "FAILED", "COMPLETED"],
+  );
+  assert.deepEqual(calls, ["charge", "none", "changed code", "mail", "mail again", "changed code", "mail", "changed code", "mail"]);
+  assert.deepEqual(Object.keys(saves.at(-1)!.checkpoint), ["$steps", "$data"]);
+});
+
+test("a sleep snoozes until its instant", async (t) => {
+  const after: true[] = [];
+  const handler: Handler = async (_, { sleep }) => {
+    await sleep("cool off", 60_000);
+    after.push(true);
+  };
+  const gateway = await run(t, handler, 2);
+  const [first, second] = gateway.results;
+  assert.ok(first!.status === "SNOOZED" && first!.delayMs === 60_000 && second!.status === "SNOOZED", JSON.stringify(gateway.results));
+  assert.ok((second!.delayMs as number) <= 60_000 && gateway.saves.length === 2);
+  assert.equal(after.length, 0);
+  assert.deepEqual(gateway.saves[0]!.checkpoint, gateway.saves[1]!.checkpoint);
+  const slept = { $steps: { "cool off": { wakeAt: new Date(Date.now() - 1).toISOString() } } };
+  const { results } = await run(t, handler, 1, new WorkGateway(), slept);
+  assert.deepEqual([results[0]!.status, after.length], ["COMPLETED", 1]);
+});
+
+test("what cannot be remembered fails the job", async (t) => {
+  const large = "é".repeat(40_000);
+  const circle: unknown[] = [];
+  circle.push(circle);
+  const cases: [(context: AttemptContext) => Promise<unknown>, string, RegExp][] = [
+    [({ save }) => save(large), "WORKER.CHECKPOINT_TOO_LARGE", /80002 bytes/],
+    [({ step }) => step("a", () => large), "WORKER.CHECKPOINT_TOO_LARGE", /step a has run.*"ééé/],
+    [({ save }) => save(circle), "WORKER.INVALID_OUTPUT", /no JSON form/],
+    [({ step }) => step("a", () => 1n), "WORKER.INVALID_OUTPUT", /the result of step a/],
+    [async ({ step }) => [await step("a", () => 1), await step("a", () => 1)], "WORKER.STEP_REPEATED", /two steps of the name a/],
+    [
+      async ({ save, step }) => {
+        await save("x".repeat(65_530));
+        await step("a", () => assert.fail("it runs"));
+      },
+      "WORKER.CHECKPOINT_TOO_LARGE",
+      /step a does not run/,
+    ],
+  ];
+  for (const [handle, errorCode, message] of cases) {
+    const { results } = await run(t, (_, context) => handle(context), 1);
+    assert.deepEqual([results[0]!.status, results[0]!.errorCode, results[0]!.retryable], ["FAILED", errorCode, false]);
+    assert.match(results[0]!.message as string, message);
+  }
+});
+
+test("a save is repeated until it is stored, and an attempt that is over saves nothing", async (t) => {
+  const gateway = new WorkGateway();
+  gateway.instead.checkpoint!.push(answered(503), () => new Error("the connection"), answered(200));
+  const { results, saves } = await run(t, (_, { save }) => save(1), 1, gateway);
+  assert.equal(results[0]!.status, "COMPLETED");
+  assert.deepEqual(
+    saves.map(({ number }) => number),
+    [1, 1, 1],
+  );
+
+  const late = new WorkGateway();
+  late.instead.checkpoint!.push(answered(409));
+  let seen: unknown;
+  const client = new JobWeaver(late.options);
+  const handler: Handler = async (_, { save, signal }) => {
+    seen = await save(1).catch((error: unknown) => error);
+    assert.ok(signal.aborted);
+    late.changed();
+  };
+  const worker = new Worker(client, { handlers: { A: handler } });
+  const running = worker.run();
+  late.offer("a");
+  await late.until(() => seen !== undefined);
+  assert.ok(seen instanceof AttemptAborted && seen.reason === "lost");
+  const stopped = worker.stop();
+  client.close();
+  await stopped;
+  await running;
+  assert.equal(late.results.length, 0);
+
+  const refusing = new WorkGateway();
+  refusing.instead.checkpoint!.push(answered(400, "duplicate names"));
+  const refused = await run(t, (_, { save }) => save(1), 1, refusing);
+  assert.match(refused.results[0]!.message as string, /cannot be stored: duplicate names/);
+});
+
+test("a handler may save when its worker stops", async () => {
+  const gateway = new WorkGateway();
+  const client = new JobWeaver(gateway.options);
+  const handler: Handler = async (_, { save, signal }) => {
+    gateway.changed();
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    await save("so far");
+    signal.throwIfAborted();
+  };
+  const worker = new Worker(client, { handlers: { A: handler }, graceMs: 0, beatMs: 5 });
+  const running = worker.run();
+  gateway.offer("a");
+  await gateway.until(() => gateway.beats.length > 0);
+  const stopped = worker.stop();
+  await gateway.until(() => gateway.results.length > 0);
+  client.close();
+  await stopped;
+  await running;
+  assert.deepEqual(gateway.saves, [{ token: "a", number: 1, checkpoint: "so far" }]);
+  assert.deepEqual(gateway.results, [{ token: "a", status: "SNOOZED", delayMs: 1 }]);
+});
