@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobrun"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )
@@ -22,6 +23,8 @@ type Registry struct {
 	types   map[string]entry
 	others  Handler
 	closing []func()
+
+	middleware []jobrun.Middleware
 }
 
 type entry struct {
@@ -97,12 +100,29 @@ func (r *Registry) Close() {
 // RegisterOthers sets the handler for all job types that are not registered.
 func (r *Registry) RegisterOthers(h Handler) { r.others = h }
 
-// Find returns the handler of a job type; nil if there is none.
+// Use lets middleware run around all handlers; the first is the outermost. Call it before the worker starts.
+func (r *Registry) Use(all ...jobrun.Middleware) { r.middleware = append(r.middleware, all...) }
+
+// Find returns the handler of a job type, within the middleware; nil if there is none.
 func (r *Registry) Find(jobType string) Handler {
+	handler := r.others
 	if r.Has(jobType) {
-		return r.types[jobType].handler
+		handler = r.types[jobType].handler
 	}
-	return r.others
+	if handler == nil || len(r.middleware) == 0 {
+		return handler
+	}
+	return func(ctx context.Context, a *Attempt) (result Result, err error) {
+		info := jobrun.Info{
+			JobID: a.JobID.String(), Attempt: a.Number, JobType: jobType, Queue: a.Queue, OwnerID: a.OwnerID,
+			TraceID: a.TraceID.String(),
+		}
+		err = jobrun.Run(ctx, r.middleware, info, func(ctx context.Context) (err error) {
+			result, err = handler(ctx, a)
+			return err
+		})
+		return result, err
+	}
 }
 
 // Has reports whether a job type is registered by its name.

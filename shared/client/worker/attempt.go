@@ -37,23 +37,18 @@ type Failure struct {
 // Error is the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// later ends an attempt neither completed nor failed.
-type later struct {
-	status       string
-	snooze, wait time.Duration
-}
+// waiting ends an attempt neither completed nor failed.
+type waiting time.Duration
 
-func (l *later) Error() string { return l.status }
+func (w waiting) Error() string { return "waits for a callback for " + time.Duration(w).String() }
 
 // Snooze is an error with which a handler asks to run again after a time. No retry is counted.
-func Snooze(d time.Duration) error {
-	return &later{status: client.WorkSnoozed, snooze: max(d, time.Millisecond)}
-}
+func Snooze(d time.Duration) error { return &durable.Snooze{For: d} }
 
 // WaitFor is an error with which a handler has handed its attempt, with its Callback, to an outside system. That calls
 // back within the time.
 func WaitFor(d time.Duration) error {
-	return &later{status: client.Waiting, wait: max(d, time.Millisecond)}
+	return waiting(max(d, time.Millisecond))
 }
 
 type handler func(ctx context.Context, a *Attempt) (json.RawMessage, error)
@@ -132,7 +127,7 @@ func newAttempt(life context.Context, got client.WorkAttempt) *Attempt {
 }
 
 // run calls the handler. A panic fails the attempt, and not the worker.
-func (a *Attempt) run(h handler) {
+func (a *Attempt) run(w *Worker) {
 	a.err = &Failure{Code: "WORKER.PANIC", Message: "the handler ended its goroutine", Retryable: true}
 	defer func() {
 		if value := recover(); value != nil {
@@ -140,13 +135,13 @@ func (a *Attempt) run(h handler) {
 			a.err = &Failure{Code: "WORKER.PANIC", Message: message, Retryable: true}
 		}
 	}()
-	a.output, a.err = h(a.ctx, a)
+	a.output, a.err = w.call(a.ctx, a)
 }
 
 // resultOf is the result for what the handler has returned.
 func (a *Attempt) resultOf() client.WorkResult {
 	r := client.WorkResult{Token: a.Token, Status: client.Completed, Output: a.output}
-	var wish *later
+	var wait waiting
 	var failure *Failure
 	var final *durable.Failure
 	var sleep *durable.Snooze
@@ -154,8 +149,8 @@ func (a *Attempt) resultOf() client.WorkResult {
 	switch {
 	case a.err == nil:
 		return r
-	case errors.As(a.err, &wish):
-		r.Status, r.Delay, r.CallbackTimeout = wish.status, wish.snooze, wish.wait
+	case errors.As(a.err, &wait):
+		r.Status, r.CallbackTimeout = client.Waiting, time.Duration(wait)
 		return r
 	case errors.As(a.err, &sleep):
 		r.Status, r.Delay = client.WorkSnoozed, max(sleep.For, time.Millisecond)
@@ -248,6 +243,13 @@ func cut(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// Reported returns the log lines, and the last progress, that no heartbeat has carried yet: for a test.
+func (a *Attempt) Reported() ([]client.WorkLine, *client.Progress) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lines, a.progress
 }
 
 // hasNews reports whether there is something for the next beat.

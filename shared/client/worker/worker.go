@@ -21,6 +21,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/jobrun"
 )
 
 // Options of a Worker. Those that are zero have a default.
@@ -51,6 +52,8 @@ type Worker struct {
 	o        Options
 	handlers map[string]handler
 
+	middleware []jobrun.Middleware
+
 	slots    chan struct{} // has a value for each slot that is taken
 	running  sync.WaitGroup
 	beating  chan struct{} // has a value during a beat: one at a time, so that log lines keep their order
@@ -72,6 +75,9 @@ func New(c *client.Client, o Options) *Worker {
 		beating: make(chan struct{}, 1), settling: make(chan struct{}, 1),
 	}
 }
+
+// Use lets middleware run around all handlers; the first is the outermost. Call it before Run.
+func (w *Worker) Use(all ...jobrun.Middleware) { w.middleware = append(w.middleware, all...) }
 
 // Run claims attempts and runs them until ctx ends, or the gateway refuses a claim for good, which is the error. Then
 // it claims no more and lets handlers go on for Grace. After that their contexts end with ErrStopping, and what they
@@ -190,9 +196,34 @@ func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 	w.running.Go(func() {
 		defer w.finish(life, a) // even if the handler ends its goroutine
 		if a.err = ErrStopping; ctx.Err() == nil {
-			a.run(w.handlers[a.JobType])
+			a.run(w)
 		}
 	})
+}
+
+// call runs an attempt's handler within the middleware.
+func (w *Worker) call(ctx context.Context, a *Attempt) (output json.RawMessage, err error) {
+	info := jobrun.Info{
+		JobID: a.JobID, Attempt: a.Attempt, JobType: a.JobType, Queue: a.Queue, OwnerID: a.OwnerID, TraceID: a.TraceID,
+	}
+	err = jobrun.Run(ctx, w.middleware, info, func(ctx context.Context) (err error) {
+		output, err = w.handlers[a.JobType](ctx, a)
+		return err
+	})
+	return output, err
+}
+
+// Call runs a handler as an attempt of a worker does, for a test: package workertest calls it. waits is not 0 if the
+// handler returned a WaitFor.
+func (w *Worker) Call(ctx context.Context, a *Attempt) (output json.RawMessage, waits time.Duration, err error) {
+	if w.handlers[a.JobType] == nil {
+		return nil, 0, fmt.Errorf("the worker has no handler for job type %q", a.JobType)
+	}
+	output, err = w.call(ctx, a)
+	if wait := waiting(0); errors.As(err, &wait) {
+		return nil, time.Duration(wait), nil
+	}
+	return output, 0, err
 }
 
 func (w *Worker) finish(life context.Context, a *Attempt) {

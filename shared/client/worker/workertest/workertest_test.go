@@ -1,0 +1,91 @@
+package workertest_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
+	"github.com/jobweaver/jobweaver/shared/client/worker/workertest"
+	"github.com/jobweaver/jobweaver/shared/durable"
+	"github.com/jobweaver/jobweaver/shared/jobrun"
+	"github.com/jobweaver/jobweaver/shared/jobtest"
+)
+
+type pages struct{ Count int }
+
+// convert is a handler that saves after each page.
+func convert(_ context.Context, a *worker.Attempt, in pages) (int, error) {
+	var done int
+	if _, err := a.Checkpoint.Load(&done); err != nil {
+		return 0, err
+	}
+	first := done
+	for done < in.Count {
+		done++
+		a.Log(slog.LevelInfo, fmt.Sprint("page ", done))
+		a.Progress(100*done/in.Count, "")
+		if err := a.Checkpoint.Save(done); err != nil {
+			return 0, err
+		}
+	}
+	return done - first, nil
+}
+
+func TestAHandlerGoesOnBehindItsLastSave(t *testing.T) {
+	t.Parallel()
+	w := worker.New(client.New("http://none", ""), worker.Options{})
+	worker.Handle(w, "CONVERT", convert)
+	var took []time.Duration
+	w.Use(func(ctx context.Context, _ jobrun.Info, next func(context.Context) error) error {
+		began := time.Now()
+		err := next(ctx)
+		took = append(took, time.Since(began))
+		return err
+	})
+	var job jobtest.Job
+	job.DieAfterSave = 2
+	if ran := workertest.Run(t.Context(), &job, w, "CONVERT", pages{5}); !ran.Died || string(job.Saved) != "2" {
+		t.Errorf("%+v", ran)
+	}
+	ran := workertest.Run(t.Context(), &job, w, "CONVERT", pages{5})
+	if string(ran.Output) != "3\n" && string(ran.Output) != "3" || len(ran.Saves) != 3 || len(ran.Log) != 3 ||
+		ran.Log[0] != "info page 3" || len(ran.Progress) != 1 || ran.Progress[0] != "100% " || len(took) != 1 {
+		t.Errorf("%+v, %v", ran, took)
+	}
+	if ran := workertest.Run(t.Context(), &job, w, "OTHER", nil); ran.Err == nil {
+		t.Errorf("%+v", ran)
+	}
+}
+
+func TestSnoozesAndWaitsAreSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := worker.New(client.New("http://none", ""), worker.Options{})
+		worker.Handle(w, "WAIT", func(ctx context.Context, a *worker.Attempt, in string) (any, error) {
+			switch in {
+			case "snooze":
+				return nil, worker.Snooze(time.Minute)
+			case "sleep":
+				return "rested", durable.Sleep(ctx, a.Checkpoint, "night", 8*time.Hour)
+			}
+			return nil, worker.WaitFor(time.Hour)
+		})
+		if ran := workertest.Run(t.Context(), &jobtest.Job{}, w, "WAIT", "snooze"); ran.Snooze != time.Minute || ran.Err != nil {
+			t.Errorf("%+v", ran)
+		}
+		if ran := workertest.Run(t.Context(), &jobtest.Job{}, w, "WAIT", "wait"); ran.WaitFor != time.Hour || ran.Err != nil {
+			t.Errorf("%+v", ran)
+		}
+		var job jobtest.Job
+		ran := workertest.Run(t.Context(), &job, w, "WAIT", "sleep")
+		<-time.After(ran.Snooze)
+		if ran := workertest.Run(t.Context(), &job, w, "WAIT", "sleep"); ran.Snooze != 0 || ran.Err != nil || ran.Attempt != 2 {
+			t.Errorf("%+v", ran)
+		}
+	})
+}
