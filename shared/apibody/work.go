@@ -341,7 +341,9 @@ func DecodeWorkCheckpoints(body []byte) (WorkCheckpoints, error) {
 func decodeWorkCheckpoint(body []byte) (one WorkCheckpoint) {
 	p := strictjson.Scan(body, "")
 	r := newReader(body)
+	given := map[string]bool{}
 	complete := r.Object(func() {
+		given[string(r.Name)] = true
 		switch string(r.Name) {
 		case "token":
 			one.Token = r.Label(maxToken)
@@ -353,13 +355,9 @@ func decodeWorkCheckpoint(body []byte) (one WorkCheckpoint) {
 			r.Unknown()
 		}
 	})
-	if complete {
-		for name, missing := range map[string]bool{
-			"token": one.Token == "", "number": one.Number == 0, "checkpoint": one.Checkpoint == nil,
-		} {
-			if missing {
-				r.BadAt(name, "is required")
-			}
+	for _, name := range []string{"token", "number", "checkpoint"} {
+		if complete && !given[name] {
+			r.BadAt(name, "is required")
 		}
 	}
 	if wrong := r.Close(); p == nil {

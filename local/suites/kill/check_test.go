@@ -26,6 +26,7 @@ func (e *evidence) check() {
 		e.checkCallbacks(job, order)
 		if order.shape.builtin == "" {
 			e.checkRuns(job, order)
+			e.checkCounts(job)
 		}
 	}
 	e.checkDeadLetters()
@@ -211,6 +212,18 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 		}
 		if !seen && slices.Contains([]string{"completed", "failed", "snoozed"}, a.Outcome) {
 			e.find(job.JobID, "attempt %d %s, and never started", a.Attempt, a.Outcome)
+		}
+	}
+}
+
+// checkCounts: no attempt goes back behind a checkpoint that an earlier one has saved. A save that nobody could record,
+// because the process was killed, may be in it.
+func (e *evidence) checkCounts(job *shown) {
+	for _, loaded := range e.counts[job.JobID] {
+		for _, saved := range e.counts[job.JobID] {
+			if loaded.loaded && !saved.loaded && saved.attempt < loaded.attempt && saved.n > loaded.n {
+				e.find(job.JobID, "attempt %d began at %d, and attempt %d had saved %d", loaded.attempt, loaded.n, saved.attempt, saved.n)
+			}
 		}
 	}
 }

@@ -110,6 +110,9 @@ func TestTheChecksFindEachViolation(t *testing.T) {
 		"a command without an answer": {
 			func(_ *evidence, _ *shown, o *order) { o.commands = []given{{"retry", 1, at(7)}} }, "has no answer",
 		},
+		"an attempt goes back behind a checkpoint": {func(e *evidence, job *shown, _ *order) {
+			e.counts = map[string][]counted{job.JobID: {{1, 7, false}, {1, 8, false}, {2, 7, true}}}
+		}, "attempt 2 began at 7, and attempt 1 had saved 8"},
 		"no dead letter": {func(e *evidence, _ *shown, _ *order) { clear(e.dead) }, "has no dead letter"},
 		"two dead letters": {func(e *evidence, job *shown, _ *order) {
 			e.dead[jobevent.DeadLetterID(uuid.MustParse(job.JobID), 1)] = 1

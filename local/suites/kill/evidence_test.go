@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
@@ -19,6 +20,7 @@ type evidence struct {
 	orders    map[string]*order // by key
 	jobs      map[string]*shown // by id
 	ran       map[string][]run  // by job id
+	counts    map[string][]counted
 	processes map[string]string // by worker id: the process's name in the witness file
 	lives     map[string]life   // by that name
 	dead      map[string]int    // dead letters by id, and rejected records
@@ -28,6 +30,12 @@ type evidence struct {
 	pulled    bool              // pull workers write the witness file, and the API does not name them
 
 	findings []finding
+}
+
+// counted is a number that an attempt found in its checkpoint, or saved.
+type counted struct {
+	attempt, n int
+	loaded     bool
 }
 
 // run is an attempt as the witness saw it.
@@ -54,6 +62,7 @@ func (h *fixture) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 	h.t.Helper()
 	e := &evidence{
 		load: l, chaos: c, orders: map[string]*order{}, ran: map[string][]run{},
+		counts:    map[string][]counted{},
 		processes: map[string]string{}, lives: map[string]life{},
 	}
 	for _, o := range l.all() {
@@ -108,6 +117,12 @@ func (e *evidence) addLines(lines []witness.Line) {
 				continue
 			}
 			runs[i].end, runs[i].how = l.At, l.How
+		case witness.Loaded, witness.Saved:
+			n, err := strconv.Atoi(l.How)
+			if err != nil {
+				e.find(id, "attempt %d has counted to %q", l.Attempt, l.How)
+			}
+			e.counts[id] = append(e.counts[id], counted{l.Attempt, n, l.What == witness.Loaded})
 		case witness.Answered:
 			runs := e.ran[id]
 			for i := range runs {

@@ -149,6 +149,7 @@ func (e *evidence) happened() map[string]int {
 	for _, what := range []string{
 		"lost", "cancelled", "failed", "snoozed", "a worker died while a handler ran",
 		"COMPLETED after a loss", "RETRYING", "redriven", "cancelled before it was due", "cancel refused: it had ended",
+		"continued from a checkpoint in the middle",
 	} {
 		n[what] = 0
 	}
@@ -172,6 +173,11 @@ func (e *evidence) happened() map[string]int {
 			}
 			if m.By == "client" && strings.HasPrefix(m.Reason, "cancel refused") {
 				n["cancel refused: it had ended"]++
+			}
+		}
+		for _, c := range e.counts[id] {
+			if c.loaded && c.n > 0 && c.n < countsTo {
+				n["continued from a checkpoint in the middle"]++
 			}
 		}
 		for _, r := range e.ran[id] {

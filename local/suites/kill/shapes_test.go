@@ -32,6 +32,9 @@ const (
 	canceled  = "CANCELLED"
 )
 
+// countsTo is how far the jobs count that save checkpoints.
+const countsTo = 25
+
 var shapes = []*shape{
 	{name: "at once", weight: 30, payload: works(0, 0), ends: one(completed)},
 	{name: "short", weight: 25, payload: works(50, 500), ends: one(completed)},
@@ -76,6 +79,10 @@ var shapes = []*shape{
 	},
 	{name: "is called back", weight: 5, payload: works(0, 200, "waits", true), callBack: true, ends: one(completed)},
 	{name: "snoozes", weight: 2, payload: works(0, 50, "snoozeAttempts", 1), ends: one(completed)},
+	{
+		name: "counts in its checkpoint", weight: 4, payload: works(0, 50, "counts", countsTo, "failAttempts", 1),
+		request: retries(3, 100), ends: one(completed),
+	},
 	{
 		name: "simulation", weight: 5, builtin: "SIMULATION", ends: one(completed),
 		payload: steps(step("LOG", "message", "hi"), step("SLEEP", "durationMs", 100)),

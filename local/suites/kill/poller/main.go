@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -145,7 +146,10 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	h.end = end
 	p.mu.Unlock()
 	p.record(h, payload.Key, witness.Start, "")
-	err := payload.Work(working)
+	err := p.count(working, h, payload)
+	if err == nil {
+		err = payload.Work(working)
+	}
 	result := map[string]any{"token": h.Token}
 	how := witness.OK
 	switch {
@@ -171,6 +175,50 @@ func (p *poller) execute(ctx context.Context, h *held) {
 	}
 	p.record(h, payload.Key, witness.End, how)
 	p.settle(ctx, h, payload.Key, result)
+}
+
+// count counts on from the checkpoint, and records each number once it is saved.
+func (p *poller) count(ctx context.Context, h *held, payload witness.Payload) error {
+	if payload.Counts == 0 {
+		return nil
+	}
+	n := 0
+	if h.Checkpoint != nil {
+		if err := json.Unmarshal(h.Checkpoint, &n); err != nil {
+			p.fail(err)
+		}
+	}
+	p.record(h, payload.Key, witness.Loaded, strconv.Itoa(n))
+	for n < payload.Counts {
+		if !pause(ctx, witness.CountEvery) {
+			return context.Cause(ctx)
+		}
+		n++
+		if err := p.save(ctx, h, n); err != nil {
+			return err
+		}
+		p.record(h, payload.Key, witness.Saved, strconv.Itoa(n))
+	}
+	return nil
+}
+
+// save sends a checkpoint until an answer gives its fate.
+func (p *poller) save(ctx context.Context, h *held, n int) error {
+	for ctx.Err() == nil {
+		var answer pullwire.Settled
+		err := p.post(ctx, 12*time.Second, "/api/workers/checkpoint", map[string]any{
+			"checkpoints": []any{map[string]any{"token": h.Token, "number": n, "checkpoint": n}},
+		}, &answer)
+		switch {
+		case err != nil || len(answer.Results) != 1 || answer.Results[0].Status == http.StatusServiceUnavailable:
+			pause(ctx, pace)
+		case answer.Results[0].Status == http.StatusOK:
+			return nil
+		default:
+			return errLost
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // settle sends a result until an answer gives its fate.

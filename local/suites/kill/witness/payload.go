@@ -21,7 +21,11 @@ type Payload struct {
 	SnoozeAttempts int    `json:"snoozeAttempts"` // attempts up to this one ask to run again later
 	Waits          bool   `json:"waits"`          // then it waits for a callback
 	Dies           bool   `json:"dies"`           // it kills its process
+	Counts         int    `json:"counts"`         // it counts so far in its checkpoint first
 }
+
+// CountEvery is the pause between two saves of a job that counts.
+const CountEvery = 100 * time.Millisecond
 
 // Work takes the time that the job asks for. The error is the cause of the context's end.
 func (p Payload) Work(ctx context.Context) error {

@@ -18,6 +18,9 @@ const (
 	Start  = "start"  // a handler has started
 	End    = "end"    // a handler is about to return; How is the result
 
+	Loaded = "loaded" // a handler that counts has started with a checkpoint; How is the number in it
+	Saved  = "saved"  // its next number was saved; How is the number
+
 	Answered = "answered" // a pull worker's settle was answered; How is the status, followed by Again for a repeated one
 )
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -73,7 +74,11 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 	}
 	h.record(a, p, witness.Start, "")
 	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
-	if err := p.Work(ctx); err != nil {
+	err := h.count(ctx, a, p)
+	if err == nil {
+		err = p.Work(ctx)
+	}
+	if err != nil {
 		h.record(a, p, witness.End, err.Error())
 		return handlers.Result{}, err
 	}
@@ -95,6 +100,34 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 		return handlers.Result{WaitFor: 10 * time.Minute}, nil
 	}
 	return handlers.Result{Output: json.RawMessage(fmt.Sprintf(`{"attempt":%d}`, a.Number))}, nil
+}
+
+// count counts on from the checkpoint, and records each number once it is saved.
+func (h handler) count(ctx context.Context, a *handlers.Attempt, p witness.Payload) error {
+	if p.Counts == 0 {
+		return nil
+	}
+	n := 0
+	if _, err := a.Checkpoint.Load(&n); err != nil {
+		return err
+	}
+	h.record(a, p, witness.Loaded, strconv.Itoa(n))
+	for n < p.Counts {
+		select {
+		case <-time.After(witness.CountEvery):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		n++
+		if err := a.Checkpoint.Save(n); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return err
+		}
+		h.record(a, p, witness.Saved, strconv.Itoa(n))
+	}
+	return nil
 }
 
 // record ends the process if it cannot write: with an incomplete witness file the test would report false violations.
