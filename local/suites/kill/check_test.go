@@ -216,8 +216,8 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 	}
 }
 
-// checkCounts: no attempt goes back behind a checkpoint that an earlier one has saved. A save that nobody could record,
-// because the process was killed, may be in it.
+// checkCounts: no attempt goes back behind a checkpoint that an earlier one has saved. It may be further on: a process
+// can be killed after a save and before it records it.
 func (e *evidence) checkCounts(job *shown) {
 	for _, loaded := range e.counts[job.JobID] {
 		for _, saved := range e.counts[job.JobID] {
