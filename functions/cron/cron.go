@@ -1,4 +1,5 @@
-// Package cron is the clock of schedules: it creates a job for each due tick, or records why it did not.
+// Package cron is the clock of schedules and batches: it creates a job for each due tick, or records why it did not; and
+// it ends the batches whose jobs have ended, and creates the jobs that follow them.
 package cron
 
 import (
@@ -64,7 +65,7 @@ type Function struct {
 	ended bool // Run has ended, and publishes no further events
 	bytes int  // of the events that wait to be published or are being published
 
-	entering, handing, publishing telemetry.Trouble
+	entering, handing, publishing, ending telemetry.Trouble
 
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
@@ -95,6 +96,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		entering:   telemetry.Trouble{What: "enter the count of accepted jobs"},
 		handing:    telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},
 		publishing: telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
+		ending:     telemetry.Trouble{What: "end batches; the next sweep tries again"},
 	}, nil
 }
 
@@ -119,8 +121,13 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		telemetry.Logger(ctx).ErrorContext(ctx, "cannot fire a schedule, tries again", "schedule", failed.ScheduleID,
 			"error", failed.Err, "after", failed.Again.String())
 	}
+	swept, sweepsIn, err := f.store.batches.Sweep(ctx, rules, idle)
+	if err != nil {
+		swept.Failed, sweepsIn = append(swept.Failed, err), idle // the jobs that were fired have to be published
+	}
+	f.ending.Note(ctx, errors.Join(swept.Failed...))
 	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // at once, so that nothing is left at the end
-	events, err := eventsOf(ctx, fired)
+	events, err := eventsOf(ctx, fired, swept.Jobs)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -128,7 +135,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
-	return events, max(0, next-time.Since(looked)), nil
+	return events, max(0, min(next, sweepsIn)-time.Since(looked)), nil
 }
 
 // handOver passes events to Run, and returns them if Run has ended: a ping during the drain ticks all the same.
@@ -158,17 +165,28 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 	return bytes
 }
 
-func eventsOf(ctx context.Context, fired schedulestore.Fired) ([]jobevent.Item, error) {
+func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobevent.Created) ([]jobevent.Item, error) {
 	var events []jobevent.Item
-	for _, job := range fired.Jobs {
+	create := func(job jobevent.Created, span string) error {
 		e, err := apievent.Created(job)
 		if err != nil {
+			return err
+		}
+		traced, root := telemetry.TracingOf(ctx).Root(ctx, job.TraceID, span)
+		telemetry.SetHere(traced, &e, jobevent.JobSpanID(job.JobID))
+		root.Done(nil)
+		events = append(events, e)
+		return nil
+	}
+	for _, job := range fired.Jobs {
+		if err := create(job, "fire schedule"); err != nil {
 			return nil, err
 		}
-		traced, span := telemetry.TracingOf(ctx).Root(ctx, job.TraceID, "fire schedule")
-		telemetry.SetHere(traced, &e, jobevent.JobSpanID(job.JobID))
-		span.Done(nil)
-		events = append(events, e)
+	}
+	for _, job := range following {
+		if err := create(job, "end batch"); err != nil {
+			return nil, err
+		}
 	}
 	for _, command := range fired.Cancels {
 		e, err := apievent.Command(command)

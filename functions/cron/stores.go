@@ -2,8 +2,10 @@ package cron
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
@@ -12,6 +14,7 @@ type stores struct {
 	*apidb.Store
 	jobs      *jobstore.Store
 	schedules *schedulestore.Store
+	batches   *batchstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -20,5 +23,6 @@ func newStores(db *apidb.Store) stores {
 		Store:     db,
 		jobs:      jobs,
 		schedules: schedulestore.New(db, jobs),
+		batches:   batchstore.New(db, jobs, operationstore.New(db, jobs)),
 	}
 }

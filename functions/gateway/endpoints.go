@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"github.com/jobweaver/jobweaver/functions/gateway/batches"
 	"github.com/jobweaver/jobweaver/functions/gateway/callbacks"
 	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
 	"github.com/jobweaver/jobweaver/functions/gateway/commands"
@@ -28,6 +29,7 @@ type endpoints struct {
 	commands       *commands.API
 	callbacks      *callbacks.API
 	operations     *operations.API
+	batches        *batches.API
 	schedules      *schedules.API
 	deliveries     *deliveries.API
 	hooks          *hooks.API
@@ -67,6 +69,10 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	}
 	api.operations = &operations.API{
 		DB: store.Store, Store: store.operations, Ends: f.opEnds, Limits: f.limits, Auth: f.auth,
+	}
+	api.batches = &batches.API{
+		DB: store.Store, Store: store.batches, Submit: api.submit, Ends: f.batchEnds, Limits: f.limits, Auth: f.auth,
+		Audit: f.auditLog, Sealed: sealed,
 	}
 	api.schedules = &schedules.API{
 		Store: store.schedules, Rules: s.rules, Defaults: s.defaults, Payloads: payloads, Hub: f.hub, Outgoing: f.outgoing,

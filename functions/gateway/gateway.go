@@ -46,6 +46,7 @@ type Function struct {
 	hub       *changes.Hub // of streams and waiting requests
 	jobEnds   *waiters.Waiters
 	opEnds    *waiters.Waiters // of operations
+	batchEnds *waiters.Waiters
 	outgoing  *publishbuffer.Buffer
 	served    chan struct{} // closed when the last request has been answered
 }
@@ -65,14 +66,15 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	hub := changes.New(db, store.jobs, store.controls, store.logs)
 	f := &Function{
 		cfg: cfg, store: store, limits: s.limits, hub: hub,
-		auth:     &edge.Authenticator{Limits: s.limits},
-		auditLog: &audit.Log{Store: store.auditLog, Reads: cfg.AuditReads},
-		unserved: telemetry.Trouble{What: "serve requests", Quiet: 5 * time.Second},
-		jobEnds:  waiters.New(store.jobs.Ended, hub.IsNotified),
-		opEnds:   waiters.New(store.operations.EndedOperations, waiters.Never),
-		outgoing: publishbuffer.New(),
-		accepted: monitor.NewAcceptedCount(store.jobs),
-		served:   make(chan struct{}),
+		auth:      &edge.Authenticator{Limits: s.limits},
+		auditLog:  &audit.Log{Store: store.auditLog, Reads: cfg.AuditReads},
+		unserved:  telemetry.Trouble{What: "serve requests", Quiet: 5 * time.Second},
+		jobEnds:   waiters.New(store.jobs.Ended, hub.IsNotified),
+		opEnds:    waiters.New(store.operations.EndedOperations, waiters.Never),
+		batchEnds: waiters.New(store.batches.Ended, waiters.Never),
+		outgoing:  publishbuffer.New(),
+		accepted:  monitor.NewAcceptedCount(store.jobs),
+		served:    make(chan struct{}),
 	}
 	if cfg.Auth == AuthOn {
 		f.auth.Gate = &access.Gate{Keys: access.NewKeyring(store.keys), Tokens: s.tokens}
@@ -133,6 +135,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	}
 	run(ctx, f.jobEnds.Run)
 	run(ctx, f.opEnds.Run)
+	run(ctx, f.batchEnds.Run)
 	run(ctx, f.hub.Run)
 	run(serving, f.hub.RunAnnouncements)
 	run(serving, func(ctx context.Context) { funchost.Listen(ctx, make(chan struct{}, 1), f.store.FollowWatchers) })

@@ -63,6 +63,8 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
 		"POST /api/jobs/{jobId}/reschedule", "POST /api/jobs/{jobId}/run-again", "POST /api/jobs/callback", "DELETE /api/jobs/{jobId}", "PATCH /api/jobs/{jobId}", "GET /api/jobs/dead",
 		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
+		"POST /api/batches", "GET /api/batches", "GET /api/batches/{batchId}", "POST /api/batches/{batchId}/close",
+		"POST /api/batches/{batchId}/cancel", "POST /api/batches/{batchId}/retry",
 		"GET /api/audit", "GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
@@ -100,13 +102,14 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if strings.Contains(name, "/keys") || strings.Contains(name, "/workers/") {
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
 	}
-	if strings.Contains(name, "/schedules") {
+	if strings.Contains(name, "/schedules") || strings.HasSuffix(name, "/batches") {
 		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 400, 503)
 	}
-	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") {
+	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") ||
+		strings.Contains(name, "{batchId}") {
 		want = append(want, 404, 503)
 	}
-	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "{jobId}/retry") || strings.HasSuffix(name, "/reschedule") ||
+	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "{batchId}/retry") || strings.HasSuffix(name, "{jobId}/retry") || strings.HasSuffix(name, "/reschedule") ||
 		strings.HasPrefix(name, "DELETE /api/jobs/") || strings.HasSuffix(name, "/abort") || name == "POST /api/operations" || name == "POST /api/jobs" {
 		want = append(want, 202, 409)
 	}

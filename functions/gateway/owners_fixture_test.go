@@ -42,6 +42,8 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	c.post("/api/operations", fmt.Sprintf(`{"command": "delete", "jobIds": [%q, %q], "idempotencyKey": %q}`, done, running, x.key)).
 		want(http.StatusAccepted).into(&op)
 	h.operateAll(t)
+	x.batch = c.batch(fmt.Sprintf(`{"name": %q, "jobs": [{"jobType": %q, "payload": %q}], "onFailure": {"jobType": "OWN", "payload": %q},
+		"idempotencyKey": %q}`, canary, x.jobType, canary, canary, x.key)).BatchID.String()
 	c.post("/api/schedules", fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "OWN", "payload": %q}}`, x.schedule, canary)).
 		want(http.StatusCreated)
 	c.post("/api/schedules/"+x.schedule+"/run", "").want(http.StatusAccepted)

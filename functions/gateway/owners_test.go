@@ -18,14 +18,14 @@ import (
 
 // things are the resources of an owner, whose names another owner may guess.
 type things struct {
-	owner, job, dead, op, schedule, tag, key, orderingKey, jobType, event, keyID string
+	owner, job, dead, op, batch, schedule, tag, key, orderingKey, jobType, event, keyID string
 }
 
 // guessed returns resources that do not exist.
 func guessed() things {
 	return things{
 		owner: "umbrella", job: uuid.NewString(), dead: uuid.NewString(), op: uuid.NewString(), schedule: "nightly-umbrella",
-		tag: "umbrella-tag", key: "umbrella-key", orderingKey: "umbrella-order", jobType: "UMBRELLA_TYPE", event: "umbrella-event",
+		batch: uuid.NewString(), tag: "umbrella-tag", key: "umbrella-key", orderingKey: "umbrella-order", jobType: "UMBRELLA_TYPE", event: "umbrella-event",
 		keyID: "aaaabbbbcccc",
 	}
 }
@@ -45,6 +45,7 @@ var bodies = map[string]func(things) []string{
 			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "ownerId": %q, "idempotencyKey": %q}`, x.owner, x.key),
 			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "ownerId": %q, "after": [%q]}`, x.owner, x.job),
 			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "orderingKey": %q, "tags": [%q]}`, x.orderingKey, x.tag),
+			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "batchId": %q}`, x.batch),
 		}
 	},
 	"submitJobs": func(x things) []string {
@@ -61,6 +62,13 @@ var bodies = map[string]func(things) []string{
 			fmt.Sprintf(`{"command": "delete", "filter": {"ownerId": %q}}`, x.owner),
 			fmt.Sprintf(`{"command": "retry", "filter": {"tag": %q}}`, x.tag),
 			fmt.Sprintf(`{"command": "retry", "filter": {"idempotencyKey": %q}}`, x.key),
+			fmt.Sprintf(`{"command": "cancel", "filter": {"batchId": %q}}`, x.batch),
+		}
+	},
+	"createBatch": func(x things) []string {
+		return []string{
+			fmt.Sprintf(`{"ownerId": %q, "idempotencyKey": %q}`, x.owner, x.key),
+			fmt.Sprintf(`{"jobs": [{"jobType": "OWN", "payload": 1, "after": [%q]}]}`, x.job),
 		}
 	},
 	"rescheduleJob": func(things) []string { return []string{`{"delayMs": 5}`} },
@@ -94,6 +102,7 @@ var bodies = map[string]func(things) []string{
 
 	"listJobs": nil, "listDeadJobs": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
 	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
+	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
@@ -169,7 +178,7 @@ func fill(t *testing.T, path, kind string, x things) (filled string, about bool)
 	case "type":
 		name = x.jobType
 	}
-	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{version}", "3", "{kind}", kind, "{name}", name,
+	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{batchId}", x.batch, "{version}", "3", "{kind}", kind, "{name}", name,
 		"{type}", x.jobType, "{keyId}", x.keyID, "{rejectedId}", x.op).Replace(path)
 	if strings.Contains(filled, "{") {
 		t.Errorf("%s: fill has no value for the parameter", path)
@@ -184,7 +193,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"status": {"FAILED", "COMPLETED", "PENDING"}, "queue": {"default"}, "since": {"2020-01-01T00:00:00Z"},
 		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
 		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
-		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job},
+		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job}, "batchId": {x.batch},
 		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil,
@@ -196,7 +205,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 	for _, value := range values {
 		asked := a
 		asked.path += "?" + name + "=" + url.QueryEscape(value)
-		if slices.Contains([]string{"type", "tag", "orderingKey", "fairnessKey", "idempotencyKey", "ownerId", "after", "jobId", "actor", "q"}, name) {
+		if slices.Contains([]string{"type", "tag", "orderingKey", "fairnessKey", "idempotencyKey", "ownerId", "after", "batchId", "jobId", "actor", "q"}, name) {
 			asked.alike = true
 		}
 		if bodies != nil {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
@@ -33,16 +34,18 @@ type stores struct {
 	logs       *logstore.Store
 	workers    *workerstore.Store
 	auditLog   *auditstore.Store
+	batches    *batchstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
 	controls := controlstore.New(db)
 	jobs := jobstore.New(db, controls)
+	operations := operationstore.New(db, jobs)
 	return stores{
 		Store:      db,
 		jobs:       jobs,
 		commands:   commandstore.New(db),
-		operations: operationstore.New(db, jobs),
+		operations: operations,
 		controls:   controls,
 		keys:       keystore.New(db),
 		rejected:   rejectedstore.New(db),
@@ -53,5 +56,6 @@ func newStores(db *apidb.Store) stores {
 		logs:       logstore.New(db),
 		workers:    workerstore.New(db),
 		auditLog:   auditstore.New(db),
+		batches:    batchstore.New(db, jobs, operations),
 	}
 }

@@ -21,9 +21,11 @@ const (
 	expireRest = time.Hour
 )
 
-// The stages of an expiry: old jobs, the remaining logs of deleted jobs, the audit log, rejected records.
+// The stages of an expiry: old jobs, batches without jobs, the remaining logs of deleted jobs, the audit log, rejected
+// records.
 const (
 	stageJobs = iota
+	stageBatches
 	stageLogs
 	stageAudit
 	stageRejected
@@ -75,6 +77,8 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 	switch e.stage {
 	case stageJobs:
 		walked, err = store.statuses.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
+	case stageBatches:
+		walked, err = store.statuses.ExpireBatches(ctx, now, e.ages, e.after, expireRows)
 	case stageLogs:
 		walked, err = store.logs.Expire(ctx, now, grace, e.after, expireRows)
 	case stageAudit:

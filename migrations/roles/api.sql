@@ -15,6 +15,10 @@ GRANT UPDATE (
 ) ON controls TO jobweaver_gateway;
 GRANT SELECT, INSERT ON operations TO jobweaver_gateway;
 GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;
+GRANT SELECT, INSERT ON batches TO jobweaver_gateway;
+GRANT UPDATE (
+    status, closed_at, expires_at, expired_at, finished_at, round, operation_id, counts, follow_up_id, follow_up_error
+) ON batches TO jobweaver_gateway;
 GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
     cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
@@ -28,7 +32,7 @@ GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_ga
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
 GRANT SELECT, DELETE ON rejected_records TO jobweaver_gateway;
 GRANT UPDATE (redriven_at, redriven_by) ON rejected_records TO jobweaver_gateway;
-GRANT SELECT ON attempt_logs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
+GRANT SELECT ON attempt_logs, batch_deletions, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
 -- Stores the scheduler's statuses, and deletes old rows.
@@ -39,6 +43,8 @@ GRANT UPDATE (
 GRANT SELECT, INSERT, DELETE ON callbacks TO jobweaver_projection;
 GRANT UPDATE (answered_at, output) ON callbacks TO jobweaver_projection;
 GRANT SELECT, DELETE ON commands TO jobweaver_projection;
+GRANT SELECT, DELETE ON batches TO jobweaver_projection;
+GRANT INSERT ON batch_deletions TO jobweaver_projection;
 GRANT SELECT, DELETE ON controls TO jobweaver_projection;
 GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobweaver_projection;
@@ -57,7 +63,7 @@ GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 -- Stores commands for the jobs of an operation.
 GRANT SELECT (
     job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
-    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids
+    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids, batch_id
 ) ON jobs TO jobweaver_bulk;
 GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_bulk;
@@ -71,11 +77,11 @@ GRANT UPDATE (
 GRANT SELECT, DELETE ON operation_answers TO jobweaver_bulk;
 GRANT INSERT ON operation_skips TO jobweaver_bulk;
 
--- Makes the jobs of schedules, and cancels those that overlap.
+-- Makes the jobs of schedules, and cancels those that overlap. Ends batches, and makes the jobs that follow them.
 GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
-    status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number
+    status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id
 ) ON jobs TO jobweaver_cron;
 GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here
@@ -86,6 +92,12 @@ GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron
 GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_cancels TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
+GRANT SELECT ON batches, batch_deletions TO jobweaver_cron;
+GRANT UPDATE (
+    status, closed_at, expired_at, finished_at, operation_id, counts, follow_up_id, follow_up_error
+) ON batches TO jobweaver_cron;
+GRANT INSERT ON operations TO jobweaver_cron;
+GRANT SELECT (operation_id, finished_at, owner_id, idempotency_key) ON operations TO jobweaver_cron;
 GRANT USAGE ON SEQUENCE order_numbers TO jobweaver_cron;
 
 -- Delivers the ends of jobs.

@@ -43,6 +43,7 @@ type Filter struct {
 	OwnerID        string            `json:"ownerId,omitempty"`
 	After          *uuid.UUID        `json:"after,omitempty"` // come after this job
 	Search         string            `json:"q,omitempty"`
+	BatchID        *uuid.UUID        `json:"batchId,omitempty"`
 }
 
 // Narrow reports whether the filter has a field that bulk did not know before migration 15 of the api schema.
@@ -54,6 +55,9 @@ func (f *Filter) Narrow() bool {
 func (f *Filter) Narrower() bool {
 	return f.NoErrorCode || f.After != nil || f.Search != ""
 }
+
+// Narrowest reports whether the filter has a field that bulk did not know before migration 24.
+func (f *Filter) Narrowest() bool { return f.BatchID != nil }
 
 var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
 
@@ -169,6 +173,9 @@ func (r reader) filter() *Filter {
 			f.After = &id
 		case "q":
 			f.Search = r.Label(jobspec.MaxKey)
+		case "batchId":
+			id := r.UUID()
+			f.BatchID = &id
 		default:
 			r.Unknown()
 		}

@@ -182,7 +182,7 @@ func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems
 		p.Add("job", "is not valid JSON")
 	}
 	for _, name := range []string{
-		"runAt", "delayMs", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure",
+		"runAt", "delayMs", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId",
 	} {
 		if given[name] != nil {
 			p.Add("job."+name, "is not for a job that comes again and again")

@@ -14,6 +14,8 @@ const (
 	JobNotFound            Code = "API.JOB_NOT_FOUND"
 	ScheduleNotFound       Code = "API.SCHEDULE_NOT_FOUND"
 	ScheduleExists         Code = "API.SCHEDULE_EXISTS"
+	BatchNotFound          Code = "API.BATCH_NOT_FOUND"
+	BatchClosed            Code = "API.BATCH_CLOSED"
 	NotFound               Code = "API.NOT_FOUND"
 	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
@@ -83,6 +85,8 @@ var table = []Entry{
 	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
 	{ScheduleNotFound, http.StatusNotFound, "There is no schedule with this name."},
 	{ScheduleExists, http.StatusConflict, "There already is a schedule with this name."},
+	{BatchNotFound, http.StatusNotFound, "There is no batch with this id."},
+	{BatchClosed, http.StatusConflict, "The batch is closed: it takes no more jobs."},
 	{NotFound, http.StatusNotFound, "There is nothing at this path."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "This path does not support this method."},
 	{IdempotencyConflict, http.StatusConflict,

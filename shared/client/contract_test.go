@@ -73,7 +73,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"HistoryEntry": client.Move{}, "AttemptSummary": client.Attempt{}, "LogLine": client.LogLine{}, "JobPage": client.Page{},
 		"Blocker": client.Block{}, "LastErrorOrNull": client.Failure{}, "ProgressOrNull": client.Progress{}, "JobTick": client.Tick{},
 		"StreamProgress": client.JobProgress{}, "WorkBeat": client.WorkBeat{}, "WorkBeaten": client.WorkBeaten{},
-		"WorkAttempt": client.WorkAttempt{},
+		"WorkAttempt": client.WorkAttempt{}, "Batch": client.Batch{}, "BatchRequest": client.BatchRequest{},
 	} {
 		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(name string) bool {
 			return slices.Contains(problem, name)
@@ -94,7 +94,7 @@ func TestARequestHasEveryFieldOfTheContract(t *testing.T) {
 		Queue: "default", Priority: 3, MaxRetryCount: new(0), RetryPolicy: client.RetryExponential(time.Second, time.Minute),
 		Delay: 1500 * time.Millisecond, ExpiresAt: at, Timeout: time.Minute, IdempotencyKey: "a", OrderingKey: "b", FairnessKey: "f",
 		After: []string{"01936f3e-5f3e-7cc0-8000-0123456789ab"}, OnDependencyFailure: "run", Tags: []string{"c"},
-		CallbackURL: "https://example.org/done", OwnerID: "acme",
+		CallbackURL: "https://example.org/done", OwnerID: "acme", BatchID: "01936f3e-5f3e-7cc0-8000-0123456789ab",
 	}
 	schema := doc.Components.Schemas["JobRequest"]
 	sent := map[string]any{}

@@ -58,6 +58,7 @@ type Job struct {
 	Tags        []string        `json:"tags"`
 	BlockedBy   []Block         `json:"blockedBy"`
 	OrderingKey string          `json:"orderingKey"`
+	BatchID     string          `json:"batchId"`
 	FairnessKey string          `json:"fairnessKey"` // the one that was asked for, or the owner
 	Version     int64           `json:"version"`     // rises with each change
 	Sealed      []string        `json:"sealed"`      // members that cannot be shown

@@ -129,6 +129,7 @@ type Filter struct {
 	ErrorCode      string
 	TraceID        string
 	IdempotencyKey string
+	BatchID        string
 	Search         string // q
 	OwnerID        string
 	Since, Until   time.Time // created at the first or later, and before the second
@@ -138,7 +139,7 @@ func (f Filter) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
 		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
-		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "q": f.Search, "ownerId": f.OwnerID,
+		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "q": f.Search, "ownerId": f.OwnerID,
 	} {
 		if value != "" {
 			values.Set(name, value)

@@ -31,6 +31,7 @@ type JobRequest struct {
 	After               []string `json:"after,omitempty"`          // ids of jobs that have to complete first
 	OnDependencyFailure string   `json:"onDependencyFailure,omitempty"`
 
+	BatchID     string   `json:"batchId,omitempty"` // the open batch that it joins
 	Tags        []string `json:"tags,omitempty"`
 	CallbackURL string   `json:"callbackUrl,omitempty"` // its end is POSTed there; see Webhook
 	OwnerID     string   `json:"ownerId,omitempty"`     // counts only while authentication is off

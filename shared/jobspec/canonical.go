@@ -34,6 +34,7 @@ type canonical struct {
 	OnFailure     string              `json:"onDependencyFailure,omitempty"`
 	CallbackURL   string              `json:"callbackUrl,omitempty"`
 	RunAgainOf    *uuid.UUID          `json:"runAgainOf,omitempty"`
+	BatchID       *uuid.UUID          `json:"batchId,omitempty"`
 }
 
 // Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
@@ -55,6 +56,9 @@ func Canonical(req Request) ([]byte, error) {
 	}
 	if req.RunAgainOf != uuid.Nil {
 		c.RunAgainOf = &req.RunAgainOf
+	}
+	if req.BatchID != uuid.Nil {
+		c.BatchID = &req.BatchID
 	}
 	if req.MaxRetryCount != DefaultMaxRetryCount {
 		c.MaxRetryCount = &req.MaxRetryCount

@@ -146,6 +146,8 @@ func (r reader) request() (req Request, complete bool) {
 			req.RunAnyway = r.onDependencyFailure()
 		case "callbackUrl":
 			req.CallbackURL = r.Checked(checkCallbackURL)
+		case "batchId":
+			req.BatchID = r.batchID()
 		default:
 			r.Unknown()
 		}

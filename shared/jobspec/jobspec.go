@@ -65,6 +65,7 @@ type Request struct {
 	After          []uuid.UUID // jobs of its owner that have to end first, each once
 	RunAnyway      bool        // also when one of After does not complete
 	CallbackURL    string      // where its end is delivered to; empty: nowhere
+	BatchID        uuid.UUID   // the batch that it joins; zero: none
 	RunAgainOf     uuid.UUID   // the job that this one does once more; zero: none. No member of a request
 	Silent         Silent
 }
@@ -77,7 +78,7 @@ type Silent struct {
 // IsPlain reports whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
 	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
-		r.RunAgainOf == uuid.Nil
+		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil
 }
 
 // OwnFairnessKey is the fairness key that the request names in place of the default, which is the owner; empty: the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
@@ -32,7 +33,7 @@ type patchMember struct {
 var requestFields = []string{
 	"jobType", "payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs",
 	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "after", "onDependencyFailure",
-	"callbackUrl",
+	"callbackUrl", "batchId",
 }
 
 // mergedRoom is how much longer than MaxJobBytes a merged request may be: the defaults that its client did not write.
@@ -240,10 +241,11 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 	return err
 }
 
-// Again is what a job asks for that does once more what r asked for: at once, under no idempotency key, and after no
-// job but those of its ordering key.
+// Again is what a job asks for that does once more what r asked for: at once, under no idempotency key, in no batch, and
+// after no job but those of its ordering key.
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
+	r.BatchID = uuid.Nil
 	return r
 }
 
@@ -265,6 +267,7 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	optional(fields, "orderingKey", r.OrderingKey, r.OrderingKey != "")
 	optional(fields, "fairnessKey", r.FairnessKey, r.FairnessKey != "")
 	optional(fields, "callbackUrl", r.CallbackURL, r.CallbackURL != "")
+	optional(fields, "batchId", r.BatchID, r.BatchID != uuid.Nil)
 	optional(fields, "after", r.After, len(r.After) > 0)
 	optional(fields, "onDependencyFailure", OnDependencyFailureRun, r.RunAnyway)
 	written, err := json.Marshal(fields)

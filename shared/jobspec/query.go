@@ -17,7 +17,7 @@ import (
 // FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
 // and the parameters, of the names and meanings of a request's members, say the rest: jobType,
 // queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, fairnessKey,
-// onDependencyFailure, callbackUrl, tags and after (these two separated by commas, or repeated). Errors are Decode's.
+// onDependencyFailure, callbackUrl, batchId, tags and after (these two separated by commas, or repeated). Errors are Decode's.
 func FromQuery(values url.Values, payload []byte) (Request, error) {
 	if err := checkSize(payload); err != nil {
 		return Request{}, err
@@ -108,6 +108,10 @@ func (q *query) parameter(req *Request, name string) {
 		q.note(name, wrong)
 	case "callbackUrl":
 		req.CallbackURL = q.checked(name, checkCallbackURL)
+	case "batchId":
+		var wrong string
+		req.BatchID, wrong = parseBatchID(q.one(name))
+		q.note(name, wrong)
 	case "tags":
 		req.Tags = q.tags(name)
 	default:

@@ -41,6 +41,7 @@ type Summary struct {
 	ExpiresAt          *time.Time       `json:"expiresAt"`
 	OrderingKey        *string          `json:"orderingKey"`
 	FairnessKey        *string          `json:"fairnessKey"`
+	BatchID            *uuid.UUID       `json:"batchId"`
 	Sealed             []string         `json:"sealed,omitempty"` // members that cannot be shown
 }
 
@@ -66,7 +67,7 @@ func New(job jobstore.Job) Summary {
 		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
 		Tags: List(job.Tags), BlockedBy: List(job.BlockedBy), Version: job.Version,
 		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey),
-		FairnessKey: Given(job.FairnessKey), Sealed: job.Sealed,
+		FairnessKey: Given(job.FairnessKey), BatchID: job.BatchID, Sealed: job.Sealed,
 	}
 }
 

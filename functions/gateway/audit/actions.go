@@ -18,6 +18,10 @@ var actions = map[string]string{
 	"POST /api/jobs/:jobId/deliveries/:version/retry": "delivery.retry",
 	"POST /api/operations":                            "operation.create",
 	"POST /api/operations/:operationId/abort":         "operation.abort",
+	"POST /api/batches":                               "batch.create",
+	"POST /api/batches/:batchId/close":                "batch.close",
+	"POST /api/batches/:batchId/cancel":               "batch.cancel",
+	"POST /api/batches/:batchId/retry":                "batch.retry",
 	"POST /api/schedules":                             "schedule.create",
 	"PUT /api/schedules/:name":                        "schedule.put",
 	"DELETE /api/schedules/:name":                     "schedule.delete",
@@ -43,6 +47,7 @@ var reads = map[string]string{
 	"GET /api/jobs/:jobId/logs": "job.logs",
 	"GET /api/stream":           "job.stream",
 	"GET /api/schedules":        "schedule.list",
+	"GET /api/batches/:batchId": "batch.read",
 	"GET /api/schedules/:name":  "schedule.read",
 	"GET /api/workers":          "worker.list",
 

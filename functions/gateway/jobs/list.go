@@ -38,8 +38,8 @@ func (a *API) List(c *gin.Context) error {
 // Filters are the parameters beside status that select jobs in lists and streams, parameters are all of a list.
 var (
 	Filters = []string{
-		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "q",
-		"ownerId", "since", "until",
+		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "batchId",
+		"q", "ownerId", "since", "until",
 	}
 	parameters = append(slices.Clip(Filters), "cursor", "limit")
 )
@@ -52,7 +52,7 @@ func ReadFilter(q *edge.Query) jobstore.Filter {
 	return jobstore.Filter{
 		JobType: q.Checked("type", apibody.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
 		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
-		TraceID: q.UUID("traceId"), After: q.UUID("after"),
+		TraceID: q.UUID("traceId"), After: q.UUID("after"), BatchID: q.UUID("batchId"),
 		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
 		Since: q.Instant("since"), Until: q.Instant("until"), Before: q.Cursor("cursor"),
 		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),

@@ -39,7 +39,7 @@ func (a *API) Accept(c *gin.Context, entry *apidb.Audit, jobs []jobstore.NewJob)
 	if err != nil {
 		return nil, err
 	}
-	return accepted, a.publish(ctx, jobs, accepted)
+	return accepted, a.Publish(ctx, jobs, accepted)
 }
 
 // coalescerFor returns the coalescer for a single job; nil: it is inserted alone. A job with an idempotency key may
@@ -58,7 +58,8 @@ func (a *API) coalescerFor(jobs []jobstore.NewJob) *coalesce.Coalescer {
 	return nil
 }
 
-func (a *API) publish(ctx context.Context, jobs []jobstore.NewJob, accepted []jobstore.Accepted) error {
+// Publish hands the events of new jobs to the publish buffer, after their commit.
+func (a *API) Publish(ctx context.Context, jobs []jobstore.NewJob, accepted []jobstore.Accepted) error {
 	events := make([]jobevent.Item, 0, len(jobs))
 	watched := a.Hub.IsWatched()
 	for i := range accepted {

@@ -50,7 +50,7 @@ func (a *API) SubmitEvents(c *gin.Context) error {
 	}
 	accepted, err := a.acceptEvents(c, jobs)
 	if missing := (*jobstore.MissingError)(nil); errors.As(err, &missing) {
-		return in.at(missing.Job, noJobs(missing.At))
+		return in.at(missing.Job, NoJobs(missing.At))
 	}
 	if late := (*jobstore.LateError)(nil); errors.As(err, &late) {
 		return in.at(late.Job, late.Why)
@@ -148,7 +148,7 @@ func (a *API) acceptEvents(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.A
 	if err != nil {
 		return nil, err
 	}
-	return accepted, a.publish(ctx, jobs, accepted)
+	return accepted, a.Publish(ctx, jobs, accepted)
 }
 
 // at adds to an error the event of the batch, and the place in the event, that it is about.
@@ -165,6 +165,9 @@ func (in *received) at(i int, err error) error {
 		where += "data."
 	}
 	moved := apierror.Error{Code: known.Code, Message: known.Message}
+	if known.Code == apierror.BatchNotFound || known.Code == apierror.BatchClosed {
+		moved.Code = apierror.InvalidEvent // after another status the sender would repeat it
+	}
 	if in.batch {
 		moved.Message = fmt.Sprintf("event %d: %s", i, known.Message)
 	}

@@ -48,6 +48,20 @@ type Requester struct {
 	key     string // from the header Idempotency-Key; empty: none
 
 	keptFairnessKey string // of the job to run again, which its owner may repeat
+
+	batch      uuid.UUID // that all jobs of the request join; zero: each may name one
+	batchOwner string
+}
+
+// Join has all jobs of the request join a batch of an owner.
+func (by *Requester) Join(batch uuid.UUID, owner string) { by.batch, by.batchOwner = batch, owner }
+
+// Check checks a job that is made later: its fairness key, and its payload by the schema of its type.
+func (by Requester) Check(req *jobspec.Request) error {
+	if err := by.belong(req); err != nil {
+		return err
+	}
+	return by.check(req)
 }
 
 // Requester reads them from a request.
@@ -87,6 +101,15 @@ func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 // belong gives the request to the sender's owner, and checks its fairness key.
 func (by Requester) belong(req *jobspec.Request) error {
 	req.OwnerID = by.Owner.Names(req.OwnerID)
+	if by.batch != uuid.Nil {
+		if req.BatchID != uuid.Nil {
+			return edge.Invalid("batchId", "is that of the batch in which the job stands: leave it out")
+		}
+		if req.OwnerID != "" && req.OwnerID != by.batchOwner {
+			return edge.Invalid("ownerId", "must be that of the batch")
+		}
+		req.BatchID, req.OwnerID = by.batch, by.batchOwner
+	}
 	if req.FairnessKey == by.keptFairnessKey {
 		return nil
 	}

@@ -83,13 +83,13 @@ func Refusal(job jobstore.Accepted) error {
 		return edge.OfJob(job.JobID, apierror.New(apierror.IdempotencyConflict,
 			"the idempotency key was used before, for a different request"))
 	case len(job.Missing) > 0:
-		return noJobs(job.Missing)
+		return NoJobs(job.Missing)
 	}
 	return job.Late
 }
 
-// noJobs refuses a request whose after has no existing job at these indices.
-func noJobs(at []int) error {
+// NoJobs refuses a request whose after has no existing job at these indices.
+func NoJobs(at []int) error {
 	const message = "there is no job with this id"
 	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: %s", at[0], message)
 	for _, i := range at {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
@@ -39,17 +40,19 @@ type Stores struct {
 	Logs       *logstore.Store
 	Workers    *workerstore.Store
 	AuditLog   *auditstore.Store
+	Batches    *batchstore.Store
 }
 
 // Of makes the stores on an open database.
 func Of(db *apidb.Store) *Stores {
 	controls := controlstore.New(db)
 	jobs := jobstore.New(db, controls)
+	operations := operationstore.New(db, jobs)
 	return &Stores{
 		Store:      db,
 		Jobs:       jobs,
 		Commands:   commandstore.New(db),
-		Operations: operationstore.New(db, jobs),
+		Operations: operations,
 		Controls:   controls,
 		Statuses:   statusstore.New(db),
 		Recovery:   recoverystore.New(db),
@@ -62,6 +65,7 @@ func Of(db *apidb.Store) *Stores {
 		Logs:       logstore.New(db),
 		Workers:    workerstore.New(db),
 		AuditLog:   auditstore.New(db),
+		Batches:    batchstore.New(db, jobs, operations),
 	}
 }
 

@@ -46,7 +46,7 @@ type Accepted struct {
 	OrderNumber int64      // of a job with an ordering key, rising in the order of acceptance
 	OrderAfter  *uuid.UUID // the previous job of the key; nil: all previous ones have ended
 	Missing     []int      // the first indexes in After that are not jobs of the owner; then it was refused
-	Late        error      // NewJob.Late, if the request was refused for it
+	Late        error      // why the request was refused: NewJob.Late, or its batch takes no job
 }
 
 // New reports whether the request has become a new job.
@@ -307,6 +307,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
 		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
 		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
+		p.BatchIDs = append(p.BatchIDs, req.BatchID)
 	}
 	return p
 }

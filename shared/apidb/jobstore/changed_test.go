@@ -18,7 +18,7 @@ var filtered = jobstore.Changed{
 	Job: jobstore.Job{
 		JobID: uuid.New(), TraceID: uuid.New(), OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"},
 		CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed, OrderingKey: "k", IdempotencyKey: "i",
-		After:    []uuid.UUID{uuid.New()},
+		After: []uuid.UUID{uuid.New()}, BatchID: new(uuid.New()),
 		Snapshot: jobevent.Status{LastError: &jobevent.Error{ErrorCode: "DEMO", Message: "no such thing"}},
 	},
 }
@@ -40,6 +40,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"TraceID":        {jobstore.Filter{TraceID: &filtered.TraceID}, jobstore.Filter{TraceID: &trace}},
 		"IdempotencyKey": {jobstore.Filter{IdempotencyKey: "i"}, jobstore.Filter{IdempotencyKey: "j"}},
 		"After":          {jobstore.Filter{After: &first}, jobstore.Filter{After: &trace}},
+		"BatchID":        {jobstore.Filter{BatchID: filtered.BatchID}, jobstore.Filter{BatchID: &trace}},
 		"Search":         {jobstore.Filter{Search: "no SUCH"}, jobstore.Filter{Search: "other"}},
 		"OwnerID":        {jobstore.Filter{OwnerID: "acme"}, jobstore.Filter{OwnerID: "other"}},
 		"Since":          {jobstore.Filter{Since: &created}, jobstore.Filter{Since: &after}},

@@ -23,7 +23,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("job %d comes after %d or more that do not exist", e.Job, len(e.At))
 }
 
-// LateError is returned for a job that came too late to be accepted.
+// LateError is returned for a job that came too late to be accepted, or whose batch takes no job.
 type LateError struct {
 	Job int // in the batch
 	Why error
@@ -33,18 +33,20 @@ func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.W
 
 func (e *LateError) Unwrap() error { return e.Why }
 
-// anyDependent reports whether some of the jobs have an order, a dependency or a deadline of acceptance.
+// anyDependent reports whether some of the jobs have an order, a dependency, a batch or a deadline of acceptance.
 func anyDependent(jobs []NewJob) bool {
 	for i := range jobs {
-		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || jobs[i].Late != nil {
+		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || req.BatchID != uuid.Nil ||
+			jobs[i].Late != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// errCameBetween: a concurrent submit has inserted a job that conflicts with one that has its place already.
-var errCameBetween = errors.New("another submit came between")
+// ErrCameBetween: a concurrent submit has inserted a job that conflicts with one that has its place already. The
+// transaction has to be tried again.
+var ErrCameBetween = errors.New("another submit came between")
 
 // insertDependent accepts jobs of which some have an order or depend on others.
 func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
@@ -62,7 +64,7 @@ func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (a
 			}
 			return enterSubmits(ctx, q, jobs, accepted)
 		})
-		if !errors.Is(err, errCameBetween) {
+		if !errors.Is(err, ErrCameBetween) {
 			break
 		}
 	}
@@ -92,6 +94,9 @@ func (t *dependents) insert(ctx context.Context) error {
 	if open, err = t.refuseMissing(ctx, t.refuseLate(open)); err != nil {
 		return err
 	}
+	if open, err = t.joinBatches(ctx, open); err != nil {
+		return err
+	}
 	fresh, repeated := t.split(open)
 	if err := t.takePlaces(ctx, fresh); err != nil {
 		return err
@@ -102,10 +107,10 @@ func (t *dependents) insert(ctx context.Context) error {
 		return err
 	}
 	if left := takeInserted(t.jobs, fresh, rows, t.accepted); len(left) > 0 {
-		return errCameBetween
+		return ErrCameBetween
 	}
 	if repeated, err = t.lookUp(ctx, repeated); err == nil && len(repeated) > 0 {
-		return errCameBetween
+		return ErrCameBetween
 	}
 	return err
 }
@@ -204,6 +209,16 @@ func idsLiteral(ids []uuid.UUID) string {
 		out = append(out, id.String()...)
 	}
 	return string(append(out, '}'))
+}
+
+// InsertAllInTx inserts all jobs in a transaction that makes other changes, too, or returns an error as InsertAllJobs
+// does, or ErrCameBetween.
+func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+	if err := t.insert(ctx); err != nil {
+		return nil, err
+	}
+	return t.accepted, t.refusal()
 }
 
 // InsertInTx inserts jobs in a transaction that makes other changes, too.

@@ -51,6 +51,7 @@ type Job struct {
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy // nil in a list, and without a schedule
 	CallbackURL       string       // empty in a list, and if its end is not delivered
+	BatchID           *uuid.UUID   // nil: it is in no batch
 	RunAgainOf        *uuid.UUID   // nil in a list, and if it does not repeat another job
 	RunAgainAs        *uuid.UUID   // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string     // members that Open could not open, as the API names them
@@ -70,6 +71,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
 		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
 		FairnessKey: row.FairnessKey, IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
+		BatchID: row.BatchID,
 	})
 	if err != nil {
 		return Job{}, err
@@ -97,6 +99,7 @@ type Filter struct {
 	TraceID        *uuid.UUID // nil: any
 	IdempotencyKey string
 	After          *uuid.UUID // depend on this job; nil: any
+	BatchID        *uuid.UUID // nil: any
 	Search         string     // see decideSearch
 	OwnerID        string
 	Since          *time.Time // createdAt from here on
@@ -181,7 +184,7 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
 		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
 		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
-		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter,
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter, BatchID: row.BatchID,
 	}
 	if row.Progress != nil {
 		var progress rowjson.Progress

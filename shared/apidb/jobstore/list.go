@@ -92,7 +92,7 @@ func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 // have a shelf of their own.
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
-		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.Search != ""
+		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.BatchID != nil || f.Search != ""
 }
 
 func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
@@ -100,7 +100,7 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 		Owner: owner.Filter(), JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
 		OrderingKey: nullable.Text(f.OrderingKey), ErrorCode: nullable.Text(f.ErrorCode),
 		IdempotencyKey: nullable.Text(f.IdempotencyKey),
-		NoErrorCode:    f.NoErrorCode, After: f.After,
+		NoErrorCode:    f.NoErrorCode, After: f.After, BatchID: f.BatchID,
 		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
 		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
 	}
@@ -136,6 +136,8 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 		p.ByTraceID, p.TraceEnds = p.TraceID, afterNear(*f.TraceID)
 	case p.After != nil:
 		p.ByAfter = p.After
+	case p.BatchID != nil:
+		p.BatchStates = shelves.States(f.Status)
 	case p.OrderingKey != nil && owner.Indexed():
 		p.ByOwnedOrderingKey = p.OrderingKey
 	case p.OrderingKey != nil:

@@ -37,6 +37,7 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
 		After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
 		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
+		BatchID: nullable.Value(row.BatchID),
 	}
 	if row.RetryPolicy == nil {
 		return req, nil

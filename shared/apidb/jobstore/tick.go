@@ -27,5 +27,10 @@ func scheduledBy(source, id *string) *ScheduledBy {
 	return &ScheduledBy{Name: name, At: at}
 }
 
+// BatchSource begins the source of an event that stands for the end of a batch.
+const BatchSource = "/jobweaver/batch/"
+
 // IsOurs reports whether only JobWeaver's own functions may use an event's source.
-func IsOurs(eventSource string) bool { return strings.HasPrefix(eventSource, ScheduleSource) }
+func IsOurs(eventSource string) bool {
+	return strings.HasPrefix(eventSource, ScheduleSource) || strings.HasPrefix(eventSource, BatchSource)
+}

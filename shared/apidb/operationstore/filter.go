@@ -1,6 +1,7 @@
 package operationstore
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,9 +19,12 @@ type operationFilter struct {
 
 // storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to
 // other jobs. A version that does not know narrow_filter finds a text in filter, and a version that does not know
-// some of its fields finds a list in narrow_filter. Either fails on it and leaves the operation to this version.
+// some of its fields finds a list in narrow_filter, or a list in that list. Each fails on it and leaves the operation to
+// this version.
 func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
 	switch {
+	case f.Narrowest():
+		narrow, err = json.Marshal([][]operationFilter{{{*f, by}}})
 	case f.Narrower():
 		narrow, err = json.Marshal([]operationFilter{{*f, by}})
 	case f.Narrow():
@@ -44,9 +48,14 @@ func readFilter(stored json.RawMessage) (*operationFilter, error) {
 	}
 	list := make([]operationFilter, 1)
 	var err error
-	if stored[0] == '[' {
+	switch {
+	case bytes.HasPrefix(stored, []byte("[[")):
+		lists := [1][]operationFilter{}
+		err = json.Unmarshal(stored, &lists)
+		list = lists[0]
+	case stored[0] == '[':
 		err = json.Unmarshal(stored, &list)
-	} else {
+	default:
 		err = json.Unmarshal(stored, &list[0].Filter)
 	}
 	if err == nil && len(list) != 1 {

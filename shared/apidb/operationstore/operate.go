@@ -277,10 +277,12 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 		Since: f.Since, Until: f.Until, OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
 		ErrorCode: nullable.Text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID,
 		IdempotencyKey: nullable.Text(f.IdempotencyKey),
-		After:          f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
+		After:          f.After, BatchID: f.BatchID, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
 	p.Search, p.SearchID, p.SearchMessage = f.By.Terms(f.Search)
 	switch {
+	case f.BatchID != nil:
+		p.BatchStates = shelves.States(statuses)
 	case nullable.Value(w.op.OwnerID) != "":
 		p.ByOwnedShelves = shelves.OwnedOf(statuses...)
 	case slices.Contains(statuses, jobstate.Completed): // which has no shelf

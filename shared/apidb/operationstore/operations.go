@@ -121,6 +121,22 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 	return op, replayed, nil
 }
 
+// InsertInTx stores an operation whose filter has no search, in a transaction that makes other changes, too, and wakes
+// bulk.
+func (s *Store) InsertInTx(ctx context.Context, q *gen.Queries, asked NewOperation) error {
+	p, err := asked.params("")
+	if err != nil {
+		return err
+	}
+	if _, err := q.OperationInsert(ctx, p); err != nil {
+		return err
+	}
+	if err := s.checkLimit(ctx, q, asked.Whose); err != nil {
+		return err
+	}
+	return q.OperationsWake(ctx)
+}
+
 func (o *NewOperation) params(by jobstore.SearchBy) (p gen.OperationInsertParams, err error) {
 	req := &o.Request
 	p = gen.OperationInsertParams{

@@ -49,12 +49,14 @@ with input as (
         nullif(unnest(@afters::text[]), '{}')::uuid[]                 as after_ids,
         nullif(unnest(@runs_anyways::boolean[]), false)               as runs_anyway,
         nullif(unnest(@callback_urls::text[]), '')                    as callback_url,
-        nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of
+        nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
+        nullif(unnest(@batch_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
+    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
+    batch_id
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -62,7 +64,8 @@ select
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
+    expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
+    batch_id
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;
@@ -173,7 +176,7 @@ with input as (
                 'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
-                'fairnessKey', jobs.fairness_key) end as job,
+                'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
     select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times,
@@ -251,7 +254,12 @@ with input as (
 ), gone as (
     delete from jobs using input
     where jobs.job_id = input.job_id and jobs.version <= input.version
-    returning jobs.job_id, jobs.callback_url
+    returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.status
+), unbatched as (
+    insert into batch_deletions (batch_id, status, jobs)
+    select batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)
+    from gone join batches using (batch_id) where batches.finished_at is null
+    group by 1, 2
 ), answered as (
     delete from commands using gone
     where commands.job_id = gone.job_id

@@ -18,6 +18,7 @@ with seen as materialized (
         and (sqlc.narg('idempotency_key')::text is null or idempotency_key = sqlc.narg('idempotency_key'))
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
         and (sqlc.narg('after')::uuid is null or sqlc.narg('after') = any (after_ids))
+        and (sqlc.narg('batch_id')::uuid is null or batch_id = sqlc.narg('batch_id'))
         and (not @no_error_code::boolean or error_code is null)
         and case -- in this order: the message of a failure is read only if nothing else decides
             when sqlc.narg('search')::text is null then true
@@ -35,7 +36,7 @@ with seen as materialized (
         end as fits
     from (
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where @by_id::boolean and job_id > @after_id::uuid and job_id < @before_id::uuid
             order by job_id desc limit @most_seen::int
@@ -43,7 +44,7 @@ with seen as materialized (
         union all
         ( -- each shelf in the order of ids: of several at once the planner does not know the order
             select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
                 where shelf_of(status, version) = shelf and job_id > @after_id and job_id < @before_id
                 order by job_id desc limit @most_seen
@@ -53,7 +54,7 @@ with seen as materialized (
         union all
         ( -- the shelves of one owner, where completed jobs have one, too
             select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
                 where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
                     and job_id > @after_id and job_id < @before_id
@@ -63,7 +64,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_ordering_key')::text is not null
                 and ordering_key = sqlc.narg('by_ordering_key') and job_id > @after_id and job_id < @before_id
@@ -71,7 +72,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_owned_ordering_key')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
                 and ordering_key = sqlc.narg('by_owned_ordering_key') and job_id > @after_id and job_id < @before_id
@@ -79,7 +80,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_error_code')::text is not null
                 and error_code = sqlc.narg('by_error_code') and job_id > @after_id and job_id < @before_id
@@ -87,7 +88,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_owned_error_code')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
                 and error_code = sqlc.narg('by_owned_error_code') and job_id > @after_id and job_id < @before_id
@@ -95,14 +96,14 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_job_id')::uuid is not null
                 and job_id = sqlc.narg('by_job_id') and job_id > @after_id and job_id < @before_id
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_trace_id')::uuid is not null
                 and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
@@ -111,7 +112,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_trace_id') is not null -- the jobs of the same 256 ms, which are in no index of traces
                 and job_id > greatest(sqlc.narg('by_trace_id'), @after_id)
@@ -120,7 +121,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from (
                 select * from jobs
                 where sqlc.narg('by_idempotency_key')::text is not null and idempotency_key = sqlc.narg('by_idempotency_key')
@@ -131,19 +132,29 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_owned_idempotency_key')::text is not null and owner_id = sqlc.narg('owner')
                 and idempotency_key = sqlc.narg('by_owned_idempotency_key') and job_id > @after_id and job_id < @before_id
         )
         union all
         ( -- of the job's owner, as it is too
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where sqlc.narg('by_after')::uuid is not null and after_ids is not null
                 and owner_id = (select named.owner_id from jobs as named where named.job_id = sqlc.narg('by_after'))
                 and job_id > @after_id and job_id < @before_id
             order by job_id desc limit @most_seen
+        )
+        union all
+        ( -- the states of a batch, as the shelves
+            select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                from jobs
+                where batch_id = sqlc.narg('batch_id') and status = state and job_id > @after_id and job_id < @before_id
+                order by job_id desc limit @most_seen
+            ) as batched
+            order by batched.job_id desc limit @most_seen
         )
     ) as source
     order by job_id desc
@@ -161,7 +172,7 @@ select
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after,
+    expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after, batch_id,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
         then snapshot end, '')::text as snapshot
 from jobs

@@ -114,6 +114,7 @@ select
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
         and (sqlc.narg('after')::uuid is null or coalesce(sqlc.narg('after') = any (after_ids), false))
+        and (sqlc.narg('batch_id')::uuid is null or batch_id is not distinct from sqlc.narg('batch_id'))
         and (not @no_error_code::boolean or error_code is null)
         and case -- as in JobsSeen
             when sqlc.narg('search')::text is null then true
@@ -127,7 +128,7 @@ select
         end)::boolean as matches
 from (
     (
-        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
         from jobs
         where @by_id::boolean and job_id > @after_id::uuid
         order by job_id limit @max_jobs::int
@@ -135,7 +136,7 @@ from (
     union all
     ( -- each shelf in the order of ids: of several at once the planner does not know the order
         select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where shelf_of(status, version) = shelf and job_id > @after_id
             order by job_id limit @max_jobs
@@ -145,13 +146,23 @@ from (
     union all
     ( -- the shelves of one owner, where completed jobs have one, too
         select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
                 and job_id > @after_id
             order by job_id limit @max_jobs
         ) as shelved
         order by shelved.job_id limit @max_jobs
+    )
+    union all
+    ( -- the states of a batch
+        select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            from jobs
+            where batch_id = sqlc.narg('batch_id') and status = state and job_id > @after_id
+            order by job_id limit @max_jobs
+        ) as batched
+        order by batched.job_id limit @max_jobs
     )
 ) as source
 order by job_id

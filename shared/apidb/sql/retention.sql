@@ -19,7 +19,11 @@ with page as (
 ), gone as (
     delete from jobs using old
     where jobs.job_id = old.job_id and jobs.version = old.version
-    returning jobs.job_id, jobs.callback_url
+    returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.status
+), unbatched as (
+    insert into batch_deletions (batch_id, status, jobs)
+    select batch_id, gone.status, count(*) from gone join batches using (batch_id) where batches.finished_at is null
+    group by 1, 2
 ), logs as (
     delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
 ), delivered as (

@@ -126,6 +126,23 @@ func (s *Store) ExpireJobs(
 	return walked, apidb.Classify("expire jobs", err)
 }
 
+// ExpireBatches looks at the next batches by age, at most limit, and deletes those that ended too long ago and have no
+// job left. An expired batch counts as failed.
+func (s *Store) ExpireBatches(
+	ctx context.Context, now time.Time, ages Ages, after uuid.UUID, limit int,
+) (apidb.Walked, error) {
+	if ages.youngest() == 0 {
+		return apidb.Walked{Last: after}, nil
+	}
+	row, err := s.q.BatchesExpire(ctx, gen.BatchesExpireParams{
+		AfterID: after, BeforeID: idtime.Before(now, ages.youngest()), MaxBatches: int32(limit),
+		CompletedBefore: before(now, ages.Completed), FailedBefore: before(now, ages.Failed),
+		CancelledBefore: before(now, ages.Cancelled),
+	})
+	walked := apidb.Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}
+	return walked, apidb.Classify("expire batches", err)
+}
+
 func before(now time.Time, age time.Duration) *time.Time {
 	if age == 0 {
 		return nil

@@ -415,6 +415,10 @@ class OperationFilter(BaseModel):
             pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
         ),
     ] = None
+    batch_id: Annotated[
+        str | None,
+        Field(alias="batchId", description="Jobs of this batch.", pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"),
+    ] = None
     q: Annotated[
         str | None,
         Field(
@@ -424,6 +428,29 @@ class OperationFilter(BaseModel):
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
         ),
     ] = None
+
+
+class BatchState(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    batch_id: Annotated[UUID, Field(alias="batchId")]
+    status: Annotated[
+        Literal["OPEN", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "EXPIRED"],
+        Field(
+            description="OPEN: jobs can join. RUNNING: it is closed and has not ended. COMPLETED: all of its jobs have completed, or there were none. EXPIRED: it had not ended by its expiresAt. Otherwise FAILED if a job has failed, and CANCELLED if not."
+        ),
+    ]
+
+
+class BatchOperation(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    batch_id: Annotated[UUID, Field(alias="batchId")]
+    operation_id: Annotated[UUID, Field(alias="operationId")]
 
 
 class ProgressOrNull(BaseModel):
@@ -1580,6 +1607,7 @@ class RunAgainRequest(BaseModel):
     idempotency_key: Annotated[str | None, Field(alias="idempotencyKey", max_length=255, min_length=1)] = None
     ordering_key: Annotated[str | None, Field(alias="orderingKey", max_length=255, min_length=1)] = None
     fairness_key: Annotated[str | None, Field(alias="fairnessKey", max_length=255, min_length=1)] = None
+    batch_id: Annotated[UUID | None, Field(alias="batchId")] = None
     after: Annotated[list[UUID] | None, Field(max_length=10000)] = None
     on_dependency_failure: Annotated[Literal["cancel", "run"] | None, Field(alias="onDependencyFailure")] = None
     tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
@@ -1720,6 +1748,99 @@ class OperationFields(BaseModel):
     reasons: Annotated[list[RefusalReason], Field(description="Why jobs were skipped or refused, the most frequent reason first.")]
 
 
+class BatchFields(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    batch_id: Annotated[UUID, Field(alias="batchId")]
+    name: str | None
+    owner_id: Annotated[str | None, Field(alias="ownerId")]
+    status: Annotated[
+        Literal["OPEN", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "EXPIRED"],
+        Field(
+            description="OPEN: jobs can join. RUNNING: it is closed and has not ended. COMPLETED: all of its jobs have completed, or there were none. EXPIRED: it had not ended by its expiresAt. Otherwise FAILED if a job has failed, and CANCELLED if not."
+        ),
+    ]
+    percent: Annotated[
+        int | None,
+        Field(description="How many of a hundred jobs have ended, rounded down; 100 for a batch that has ended.", ge=0, le=100),
+    ]
+    total: Annotated[int | None, Field(description="How many jobs it has.", ge=0)]
+    counts: Annotated[
+        JobCounts | None,
+        Field(description="The jobs by state. Those of a batch that has ended are counted as they were at its end."),
+    ]
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    closed_at: Annotated[AwareDatetime | None, Field(alias="closedAt")]
+    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt")]
+    expired_at: Annotated[
+        AwareDatetime | None,
+        Field(alias="expiredAt", description="When it was closed, and its jobs cancelled, because of its expiresAt."),
+    ]
+    finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt", description="When it ended.")]
+    follow_up_job_id: Annotated[
+        UUID | None, Field(alias="followUpJobId", description="The job onComplete or onFailure that was submitted at its end.")
+    ]
+    follow_up_error: Annotated[
+        str | None, Field(alias="followUpError", description="Why that job was refused, such as for a queue that no longer exists.")
+    ]
+
+
+class Batch(BatchFields):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    on_complete: Annotated[
+        dict[str, Any] | None, Field(alias="onComplete", description="As it was submitted. Null if it cannot be shown.")
+    ]
+    on_failure: Annotated[
+        dict[str, Any] | None, Field(alias="onFailure", description="As it was submitted. Null if it cannot be shown.")
+    ]
+    sealed: Annotated[
+        list[str] | None,
+        Field(
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
+            min_length=1,
+        ),
+    ] = None
+
+
+class BatchSummary(BaseModel):
+    """
+    What a job onComplete or onFailure gets in place of {"$batch": "summary"}.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    batch_id: Annotated[UUID, Field(alias="batchId")]
+    name: str | None
+    status: Annotated[
+        Literal["OPEN", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "EXPIRED"],
+        Field(
+            description="OPEN: jobs can join. RUNNING: it is closed and has not ended. COMPLETED: all of its jobs have completed, or there were none. EXPIRED: it had not ended by its expiresAt. Otherwise FAILED if a job has failed, and CANCELLED if not."
+        ),
+    ]
+    total: Annotated[int, Field(ge=0)]
+    counts: JobCounts
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    closed_at: Annotated[AwareDatetime, Field(alias="closedAt")]
+    expired_at: Annotated[AwareDatetime | None, Field(alias="expiredAt")]
+    finished_at: Annotated[AwareDatetime, Field(alias="finishedAt")]
+
+
+class BatchPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    batches: Annotated[list[BatchFields], Field(max_length=200)]
+    next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
+
+
 class JobFields(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1779,6 +1900,7 @@ class JobFields(BaseModel):
             description="As requested, or else the ownerId; null: the job has neither. Absent: the gateway is of a release without fairness keys.",
         ),
     ] = None
+    batch_id: Annotated[UUID | None, Field(alias="batchId", description="The batch that it has joined.")] = None
     sealed: Annotated[
         list[str] | None,
         Field(
@@ -2078,6 +2200,13 @@ class JobRequest(BaseModel):
             min_length=1,
         ),
     ] = None
+    batch_id: Annotated[
+        UUID | None,
+        Field(
+            alias="batchId",
+            description="The open batch of the same owner that the job joins. Another owner's is a 404, a closed one a 409.",
+        ),
+    ] = None
 
 
 class SimulationPayload(BaseModel):
@@ -2119,6 +2248,17 @@ class Operation(OperationFields):
         list[SkippedJob],
         Field(alias="skippedJobs", description="The first 1,000 jobs that were skipped or refused, by id.", max_length=1000),
     ]
+
+
+class FollowUp(JobRequest):
+    """
+    The summary of the batch (BatchSummary) replaces each object {"$batch": "summary"} in the payload.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
 
 
 class Job(JobFields, JobDetails):
@@ -2173,7 +2313,7 @@ class Error1(BaseModel):
     timestamp: AwareDatetime
     status: Annotated[int, Field(ge=400, le=599)]
     error_code: Annotated[
-        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
+        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
         Field(alias="errorCode", description="docs/errors.md explains them."),
     ]
     message: str
@@ -2191,7 +2331,7 @@ class BatchRefused(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    status: Literal[400, 403, 409, 413]
+    status: Literal[400, 403, 404, 409, 413]
     error: Error1
 
 
@@ -2270,6 +2410,58 @@ class ScheduleRequest(BaseModel):
 
 class JobOrAccepted(RootModel[Job | Accepted]):
     root: Annotated[Job | Accepted, Field(description="For a request with wait, the whole job; otherwise the accepted job.")]
+
+
+class BatchRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[
+        str | None,
+        Field(
+            description="For people. Two batches may have the same name.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    jobs: Annotated[
+        list[JobRequest] | None,
+        Field(description="The first jobs, without a batchId. They belong to the owner of the batch.", max_length=1000),
+    ] = None
+    closed: Annotated[bool | None, Field(description="No other jobs can join.")] = False
+    on_complete: Annotated[FollowUp | None, Field(alias="onComplete", description="Submitted when the batch is COMPLETED.")] = None
+    on_failure: Annotated[
+        FollowUp | None, Field(alias="onFailure", description="Submitted when the batch is FAILED, CANCELLED or EXPIRED.")
+    ] = None
+    expires_at: Annotated[
+        AwareDatetime | None,
+        Field(
+            alias="expiresAt",
+            description="If the batch has not ended by then, it is closed, and those of its jobs that do not run are cancelled. It must be in the future, at most ten years ahead.",
+        ),
+    ] = None
+    owner_id: Annotated[
+        str | None,
+        Field(
+            alias="ownerId",
+            description="No control characters.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    idempotency_key: Annotated[
+        str | None,
+        Field(
+            alias="idempotencyKey",
+            description="The same key again returns the same batch, or 409 if the rest of the request differs.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
 
 
 class JobPage(BaseModel):

@@ -17,7 +17,7 @@ const JobsListed = `-- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after,
+    expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after, batch_id,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
         then snapshot end, '')::text as snapshot
 from jobs
@@ -55,6 +55,7 @@ type JobsListedRow struct {
 	FairnessKey       *string
 	IdempotencyKey    *string
 	HasAfter          bool
+	BatchID           *uuid.UUID
 	Snapshot          string
 }
 
@@ -92,6 +93,7 @@ func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsL
 			&i.FairnessKey,
 			&i.IdempotencyKey,
 			&i.HasAfter,
+			&i.BatchID,
 			&i.Snapshot,
 		); err != nil {
 			return nil, err
@@ -120,136 +122,147 @@ with seen as materialized (
         and ($13::text is null or idempotency_key = $13)
         and ($14::text is null or owner_id = $14)
         and ($15::uuid is null or $15 = any (after_ids))
-        and (not $16::boolean or error_code is null)
+        and ($16::uuid is null or batch_id = $16)
+        and (not $17::boolean or error_code is null)
         and case -- in this order: the message of a failure is read only if nothing else decides
-            when $17::text is null then true
-            when idempotency_key = $17 then true
-            when $18::uuid is not null then job_id = $18 or trace_id = $18
-            when error_code = $17 then true
-            when $19::text is null then false
-            when $17 = any (tags) then true
+            when $18::text is null then true
+            when idempotency_key = $18 then true
+            when $19::uuid is not null then job_id = $19 or trace_id = $19
+            when error_code = $18 then true
+            when $20::text is null then false
+            when $18 = any (tags) then true
             when error_code is null then false
             else coalesce((
-                select position(lower($19) in lower(substring(left(failed.snapshot, 32768)
+                select position(lower($20) in lower(substring(left(failed.snapshot, 32768)
                     from '"lastError":\{"errorCode":"(?:[^"\\]|\\.)*","message":"(?!sealed:)((?:[^"\\]|\\.)*)"'))) > 0
                 from jobs as failed where failed.job_id = source.job_id
             ), false)
         end as fits
     from (
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $20::boolean and job_id > $3::uuid and job_id < $21::uuid
-            order by job_id desc limit $22::int
+            where $21::boolean and job_id > $3::uuid and job_id < $22::uuid
+            order by job_id desc limit $23::int
         )
         union all
         ( -- each shelf in the order of ids: of several at once the planner does not know the order
-            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($23::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($24::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
-                where shelf_of(status, version) = shelf and job_id > $3 and job_id < $21
-                order by job_id desc limit $22
+                where shelf_of(status, version) = shelf and job_id > $3 and job_id < $22
+                order by job_id desc limit $23
             ) as shelved
-            order by shelved.job_id desc limit $22
+            order by shelved.job_id desc limit $23
         )
         union all
         ( -- the shelves of one owner, where completed jobs have one, too
-            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($24::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($25::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
                 where owner_id = $14 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-                    and job_id > $3 and job_id < $21
-                order by job_id desc limit $22
+                    and job_id > $3 and job_id < $22
+                order by job_id desc limit $23
             ) as shelved
-            order by shelved.job_id desc limit $22
+            order by shelved.job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $25::text is not null
-                and ordering_key = $25 and job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+            where $26::text is not null
+                and ordering_key = $26 and job_id > $3 and job_id < $22
+            order by job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $26::text is not null and owner_id = $14 and owner_id <> ''
-                and ordering_key = $26 and job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+            where $27::text is not null and owner_id = $14 and owner_id <> ''
+                and ordering_key = $27 and job_id > $3 and job_id < $22
+            order by job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $27::text is not null
-                and error_code = $27 and job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+            where $28::text is not null
+                and error_code = $28 and job_id > $3 and job_id < $22
+            order by job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $28::text is not null and owner_id = $14 and owner_id <> ''
-                and error_code = $28 and job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+            where $29::text is not null and owner_id = $14 and owner_id <> ''
+                and error_code = $29 and job_id > $3 and job_id < $22
+            order by job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
-            from jobs
-            where $29::uuid is not null
-                and job_id = $29 and job_id > $3 and job_id < $21
-        )
-        union all
-        (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where $30::uuid is not null
-                and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
-                and trace_id = $30 and job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+                and job_id = $30 and job_id > $3 and job_id < $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $30 is not null -- the jobs of the same 256 ms, which are in no index of traces
-                and job_id > greatest($30, $3)
-                and job_id < least($31::uuid, $21)
-            order by job_id desc limit $22
+            where $31::uuid is not null
+                and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
+                and trace_id = $31 and job_id > $3 and job_id < $22
+            order by job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            from jobs
+            where $31 is not null -- the jobs of the same 256 ms, which are in no index of traces
+                and job_id > greatest($31, $3)
+                and job_id < least($32::uuid, $22)
+            order by job_id desc limit $23
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from (
-                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key from jobs
-                where $32::text is not null and idempotency_key = $32
+                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id from jobs
+                where $33::text is not null and idempotency_key = $33
                 offset 0 -- else the planner may walk by id until it has found enough
             ) as keyed
-            where job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+            where job_id > $3 and job_id < $22
+            order by job_id desc limit $23
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $33::text is not null and owner_id = $14
-                and idempotency_key = $33 and job_id > $3 and job_id < $21
+            where $34::text is not null and owner_id = $14
+                and idempotency_key = $34 and job_id > $3 and job_id < $22
         )
         union all
         ( -- of the job's owner, as it is too
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where $34::uuid is not null and after_ids is not null
-                and owner_id = (select named.owner_id from jobs as named where named.job_id = $34)
-                and job_id > $3 and job_id < $21
-            order by job_id desc limit $22
+            where $35::uuid is not null and after_ids is not null
+                and owner_id = (select named.owner_id from jobs as named where named.job_id = $35)
+                and job_id > $3 and job_id < $22
+            order by job_id desc limit $23
+        )
+        union all
+        ( -- the states of a batch, as the shelves
+            select batched.job_id, batched.status, batched.job_type, batched.queue, batched.tags, batched.created_at, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($36::text[]) as state cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                from jobs
+                where batch_id = $16 and status = state and job_id > $3 and job_id < $22
+                order by job_id desc limit $23
+            ) as batched
+            order by batched.job_id desc limit $23
         )
     ) as source
     order by job_id desc
-    limit $22
+    limit $23
 )
 select
     array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
@@ -274,6 +287,7 @@ type JobsSeenParams struct {
 	IdempotencyKey        *string
 	Owner                 *string
 	After                 *uuid.UUID
+	BatchID               *uuid.UUID
 	NoErrorCode           bool
 	Search                *string
 	SearchID              *uuid.UUID
@@ -293,6 +307,7 @@ type JobsSeenParams struct {
 	ByIdempotencyKey      *string
 	ByOwnedIdempotencyKey *string
 	ByAfter               *uuid.UUID
+	BatchStates           []string
 }
 
 type JobsSeenRow struct {
@@ -323,6 +338,7 @@ func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow
 		arg.IdempotencyKey,
 		arg.Owner,
 		arg.After,
+		arg.BatchID,
 		arg.NoErrorCode,
 		arg.Search,
 		arg.SearchID,
@@ -342,6 +358,7 @@ func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow
 		arg.ByIdempotencyKey,
 		arg.ByOwnedIdempotencyKey,
 		arg.ByAfter,
+		arg.BatchStates,
 	)
 	var i JobsSeenRow
 	err := row.Scan(

@@ -40,6 +40,27 @@ type AuditLog struct {
 	Details    json.RawMessage
 }
 
+type Batch struct {
+	BatchID        uuid.UUID
+	OwnerID        string
+	Name           *string
+	OnComplete     json.RawMessage
+	OnFailure      json.RawMessage
+	IdempotencyKey *string
+	RequestHash    []byte
+	CreatedAt      time.Time
+	ExpiresAt      *time.Time
+	Status         string
+	ClosedAt       *time.Time
+	ExpiredAt      *time.Time
+	FinishedAt     *time.Time
+	Round          int32
+	OperationID    *uuid.UUID
+	Counts         json.RawMessage
+	FollowUpID     *uuid.UUID
+	FollowUpError  *string
+}
+
 type Control struct {
 	Kind                string
 	Name                string
@@ -95,6 +116,7 @@ type Job struct {
 	ErrorCode         *string
 	RunAgainOf        *uuid.UUID
 	FairnessKey       *string
+	BatchID           *uuid.UUID
 }
 
 type RejectedRecord struct {

@@ -468,48 +468,59 @@ select
         and ($12::text is null or owner_id = $12)
         and ($13::text is null or owner_id = $13)
         and ($14::uuid is null or coalesce($14 = any (after_ids), false))
-        and (not $15::boolean or error_code is null)
+        and ($15::uuid is null or batch_id is not distinct from $15)
+        and (not $16::boolean or error_code is null)
         and case -- as in JobsSeen
-            when $16::text is null then true
-            when idempotency_key = $16 then true
-            when $17::uuid is not null then job_id = $17 or trace_id = $17
-            when error_code = $16 then true
-            when $18::text is null then false
-            when $16 = any (tags) then true
+            when $17::text is null then true
+            when idempotency_key = $17 then true
+            when $18::uuid is not null then job_id = $18 or trace_id = $18
+            when error_code = $17 then true
+            when $19::text is null then false
+            when $17 = any (tags) then true
             when error_code is null then false
-            else failure_has(job_id, $18)
+            else failure_has(job_id, $19)
         end)::boolean as matches
 from (
     (
-        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
         from jobs
-        where $19::boolean and job_id > $20::uuid
-        order by job_id limit $21::int
+        where $20::boolean and job_id > $21::uuid
+        order by job_id limit $22::int
     )
     union all
     ( -- each shelf in the order of ids: of several at once the planner does not know the order
-        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($22::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($23::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
-            where shelf_of(status, version) = shelf and job_id > $20
-            order by job_id limit $21
+            where shelf_of(status, version) = shelf and job_id > $21
+            order by job_id limit $22
         ) as shelved
-        order by shelved.job_id limit $21
+        order by shelved.job_id limit $22
     )
     union all
     ( -- the shelves of one owner, where completed jobs have one, too
-        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($23::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($24::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where owner_id = $13 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-                and job_id > $20
-            order by job_id limit $21
+                and job_id > $21
+            order by job_id limit $22
         ) as shelved
-        order by shelved.job_id limit $21
+        order by shelved.job_id limit $22
+    )
+    union all
+    ( -- the states of a batch
+        select batched.job_id, batched.status, batched.created_at, batched.job_type, batched.queue, batched.tags, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($25::text[]) as state cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            from jobs
+            where batch_id = $15 and status = state and job_id > $21
+            order by job_id limit $22
+        ) as batched
+        order by batched.job_id limit $22
     )
 ) as source
 order by job_id
-limit $21
+limit $22
 `
 
 type OperationMatchesParams struct {
@@ -527,6 +538,7 @@ type OperationMatchesParams struct {
 	OwnerID        *string
 	Owner          *string
 	After          *uuid.UUID
+	BatchID        *uuid.UUID
 	NoErrorCode    bool
 	Search         *string
 	SearchID       *uuid.UUID
@@ -536,6 +548,7 @@ type OperationMatchesParams struct {
 	MaxJobs        int32
 	ByShelves      []int32
 	ByOwnedShelves []int32
+	BatchStates    []string
 }
 
 type OperationMatchesRow struct {
@@ -561,6 +574,7 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.OwnerID,
 		arg.Owner,
 		arg.After,
+		arg.BatchID,
 		arg.NoErrorCode,
 		arg.Search,
 		arg.SearchID,
@@ -570,6 +584,7 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.MaxJobs,
 		arg.ByShelves,
 		arg.ByOwnedShelves,
+		arg.BatchStates,
 	)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,14 @@ func Once(statuses []jobstate.Status) []jobstate.Status {
 	return slices.Compact(slices.Sorted(slices.Values(statuses)))
 }
 
+// States returns the states as text, all of them if there are none: of a batch each state stands together.
+func States(statuses []jobstate.Status) []string {
+	if len(statuses) == 0 {
+		statuses = jobstate.All()
+	}
+	return Texts(Once(statuses))
+}
+
 // Texts returns the states as text.
 func Texts(statuses []jobstate.Status) []string {
 	out := make([]string, len(statuses))

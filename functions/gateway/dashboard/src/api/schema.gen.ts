@@ -465,6 +465,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List batches, newest first
+         * @description A batch that has not ended is listed without its counts. A batch that has ended is deleted some time after the last of its jobs.
+         */
+        get: operations["listBatches"];
+        put?: never;
+        /**
+         * Create a batch
+         * @description A batch is many jobs that end together. Jobs join it here, or later by their batchId, until it is closed. When it is closed and all of its jobs have ended, the batch has ended: COMPLETED if each job has completed, otherwise FAILED, CANCELLED or EXPIRED. Then the job onComplete or onFailure is submitted, once. In a batch that is created with jobs all of them are accepted, or nothing is stored.
+         */
+        post: operations["createBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/batches/{batchId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a batch, with the counts of its jobs
+         * @description With wait, the response comes when the batch has ended or the time is over, whichever is first.
+         */
+        get: operations["getBatch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/batches/{batchId}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close a batch
+         * @description No more jobs can join the batch. It ends when all of its jobs have ended; without jobs, at once. A second request changes nothing.
+         */
+        post: operations["closeBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/batches/{batchId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel the jobs of a batch
+         * @description The batch is closed, and an operation cancels all of its jobs. Then the batch ends, and onFailure is submitted. A batch that has ended is a 409.
+         */
+        post: operations["cancelBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/batches/{batchId}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry the jobs of a batch
+         * @description An operation runs the FAILED and CANCELLED jobs of the batch again. A batch that has ended is RUNNING again, with no expiresAt that has passed. It ends once more, and a job follows that end, too. A COMPLETED batch is a 409.
+         */
+        post: operations["retryBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules": {
         parameters: {
             query?: never;
@@ -1312,7 +1416,7 @@ export interface components {
             /** @description The job's payload. */
             payload: unknown;
             /** @description What earlier attempts of the job have saved last; null if nothing. */
-            checkpoint?: Record<string, never> | unknown[] | string | number | boolean | null;
+            checkpoint?: unknown | null;
             /** @description When timeoutMs ends and the attempt fails. */
             deadline: components["schemas"]["Instant"];
             /** @description The secret with which an outside system ends an attempt that was settled as WAITING; null if no outside system can. */
@@ -1353,7 +1457,7 @@ export interface components {
             /** @description Rises with each checkpoint of the attempt. One that arrives late changes nothing. */
             number: number;
             /** @description Any JSON of at most 64 KiB; null is none. */
-            checkpoint: Record<string, never> | unknown[] | string | number | boolean | null;
+            checkpoint: unknown | null;
         };
         WorkSettle: {
             worker: components["schemas"]["WorkerName"];
@@ -1565,6 +1669,8 @@ export interface components {
             tags?: components["schemas"]["Tag"][];
             ownerId?: components["schemas"]["Key"];
             callbackUrl?: components["schemas"]["CallbackUrl"];
+            /** @description The open batch of the same owner that the job joins. Another owner's is a 404, a closed one a 409. */
+            batchId?: components["schemas"]["Id"];
         };
         /** @description A JSON Merge Patch of a JobRequest, whose limits apply; null removes a member. */
         RunAgainRequest: {
@@ -1583,6 +1689,8 @@ export interface components {
             idempotencyKey?: string | null;
             orderingKey?: string | null;
             fairnessKey?: string | null;
+            /** Format: uuid */
+            batchId?: string | null;
             after?: components["schemas"]["Id"][] | null;
             /** @enum {string|null} */
             onDependencyFailure?: "cancel" | "run" | null;
@@ -1746,6 +1854,8 @@ export interface components {
             ownerId?: components["schemas"]["Key"];
             /** @description Jobs that name this job in their own after. */
             after?: string;
+            /** @description Jobs of this batch. */
+            batchId?: string;
             /** @description The same as q of a list, which shows beforehand what it finds. Whether the text is searched as a name or in tags and messages is decided once, when the operation is accepted. The operation goes through all jobs, however long that takes. */
             q?: components["schemas"]["Key"];
         };
@@ -1780,6 +1890,92 @@ export interface components {
             progress: components["schemas"]["OperationProgress"];
             /** @description Why jobs were skipped or refused, the most frequent reason first. */
             reasons: components["schemas"]["RefusalReason"][];
+        };
+        BatchRequest: {
+            /** @description For people. Two batches may have the same name. */
+            name?: components["schemas"]["Key"];
+            /** @description The first jobs, without a batchId. They belong to the owner of the batch. */
+            jobs?: components["schemas"]["JobRequest"][];
+            /**
+             * @description No other jobs can join.
+             * @default false
+             */
+            closed: boolean;
+            /** @description Submitted when the batch is COMPLETED. */
+            onComplete?: components["schemas"]["FollowUp"];
+            /** @description Submitted when the batch is FAILED, CANCELLED or EXPIRED. */
+            onFailure?: components["schemas"]["FollowUp"];
+            /** @description If the batch has not ended by then, it is closed, and those of its jobs that do not run are cancelled. It must be in the future, at most ten years ahead. */
+            expiresAt?: components["schemas"]["Instant"];
+            ownerId?: components["schemas"]["Key"];
+            /** @description The same key again returns the same batch, or 409 if the rest of the request differs. */
+            idempotencyKey?: components["schemas"]["Key"];
+        };
+        /** @description The summary of the batch (BatchSummary) replaces each object {"$batch": "summary"} in the payload. */
+        FollowUp: components["schemas"]["JobRequest"] & unknown;
+        /**
+         * @description OPEN: jobs can join. RUNNING: it is closed and has not ended. COMPLETED: all of its jobs have completed, or there were none. EXPIRED: it had not ended by its expiresAt. Otherwise FAILED if a job has failed, and CANCELLED if not.
+         * @enum {string}
+         */
+        BatchStatus: "OPEN" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED" | "EXPIRED";
+        BatchState: {
+            batchId: components["schemas"]["Id"];
+            status: components["schemas"]["BatchStatus"];
+        };
+        BatchOperation: {
+            batchId: components["schemas"]["Id"];
+            operationId: components["schemas"]["Id"];
+        };
+        /** @description The jobs by state. Those of a batch that has ended are counted as they were at its end. */
+        BatchCounts: components["schemas"]["JobCounts"] | null;
+        BatchFields: {
+            batchId: components["schemas"]["Id"];
+            name: string | null;
+            ownerId: string | null;
+            status: components["schemas"]["BatchStatus"];
+            /** @description How many of a hundred jobs have ended, rounded down; 100 for a batch that has ended. */
+            percent: number | null;
+            /** @description How many jobs it has. */
+            total: number | null;
+            counts: components["schemas"]["BatchCounts"];
+            createdAt: components["schemas"]["Instant"];
+            closedAt: components["schemas"]["InstantOrNull"];
+            expiresAt: components["schemas"]["InstantOrNull"];
+            /** @description When it was closed, and its jobs cancelled, because of its expiresAt. */
+            expiredAt: components["schemas"]["InstantOrNull"];
+            /** @description When it ended. */
+            finishedAt: components["schemas"]["InstantOrNull"];
+            /**
+             * Format: uuid
+             * @description The job onComplete or onFailure that was submitted at its end.
+             */
+            followUpJobId: string | null;
+            /** @description Why that job was refused, such as for a queue that no longer exists. */
+            followUpError: string | null;
+        };
+        Batch: components["schemas"]["BatchFields"] & {
+            /** @description As it was submitted. Null if it cannot be shown. */
+            onComplete: Record<string, never> | null;
+            /** @description As it was submitted. Null if it cannot be shown. */
+            onFailure: Record<string, never> | null;
+            sealed?: components["schemas"]["Sealed"];
+        };
+        /** @description What a job onComplete or onFailure gets in place of {"$batch": "summary"}. */
+        BatchSummary: {
+            batchId: components["schemas"]["Id"];
+            name: string | null;
+            status: components["schemas"]["BatchStatus"];
+            total: number;
+            counts: components["schemas"]["JobCounts"];
+            createdAt: components["schemas"]["Instant"];
+            closedAt: components["schemas"]["Instant"];
+            expiredAt: components["schemas"]["InstantOrNull"];
+            finishedAt: components["schemas"]["Instant"];
+        };
+        BatchPage: {
+            batches: components["schemas"]["BatchFields"][];
+            /** @description Null on the last page. */
+            nextCursor: string | null;
         };
         BatchResults: {
             results: components["schemas"]["BatchResult"][];
@@ -1835,6 +2031,11 @@ export interface components {
             orderingKey: string | null;
             /** @description As requested, or else the ownerId; null: the job has neither. Absent: the gateway is of a release without fairness keys. */
             fairnessKey?: string | null;
+            /**
+             * Format: uuid
+             * @description The batch that it has joined.
+             */
+            batchId?: string | null;
             sealed?: components["schemas"]["Sealed"];
         };
         /** @description Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown. */
@@ -2212,7 +2413,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -2314,7 +2515,7 @@ export interface components {
         /** @description The job is refused. */
         BatchRefused: {
             /** @enum {integer} */
-            status: 400 | 403 | 409 | 413;
+            status: 400 | 403 | 404 | 409 | 413;
             error: components["schemas"]["Error"];
         };
         JobTick: {
@@ -2754,6 +2955,27 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description No such batch. */
+        NoBatch: {
+            headers: {
+                "X-Trace-Id": components["headers"]["TraceId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "timestamp": "2026-11-21T08:00:00.123Z",
+                 *       "status": 404,
+                 *       "errorCode": "API.BATCH_NOT_FOUND",
+                 *       "message": "there is no such batch",
+                 *       "jobId": null,
+                 *       "traceId": "0af76519-16cd-43dd-8448-eb211c80319c",
+                 *       "details": []
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description No such operation. */
         NoOperation: {
             headers: {
@@ -3023,6 +3245,10 @@ export interface components {
         NoErrorCodeQuery: true;
         /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
         AfterQuery: components["schemas"]["Id"];
+        /** @description Jobs of this batch. */
+        BatchIdQuery: components["schemas"]["Id"];
+        /** @description An id that is not a UUID is a 404. */
+        BatchId: string;
         /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
         TraceIdQuery: components["schemas"]["Id"];
         /** @description Submitted with this key; each owner has at most one such job. */
@@ -3061,6 +3287,8 @@ export interface components {
         Location: string;
         /** @description The path of the key. */
         KeyLocation: string;
+        /** @description The path of the batch. */
+        BatchLocation: string;
         /** @description The path of the operation. */
         OperationLocation: string;
         /** @description A weak tag, for If-None-Match. A job's begins with its version. */
@@ -3110,6 +3338,8 @@ export interface operations {
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
                 /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
                 after?: components["parameters"]["AfterQuery"];
+                /** @description Jobs of this batch. */
+                batchId?: components["parameters"]["BatchIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
@@ -3222,6 +3452,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoBatch"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -3320,6 +3551,8 @@ export interface operations {
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
                 /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
                 after?: components["parameters"]["AfterQuery"];
+                /** @description Jobs of this batch. */
+                batchId?: components["parameters"]["BatchIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
@@ -4419,6 +4652,304 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listBatches: {
+        parameters: {
+            query?: {
+                status?: components["schemas"]["BatchStatus"];
+                /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
+                ownerId?: components["parameters"]["OwnerIdQuery"];
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same as idempotencyKey in the body; if both are given they must be equal. It may stand in double quotes. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKeyHeader"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 17 MiB, and each job at most 512 KiB. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description The idempotency key was used before, for the same request; this is that batch. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["BatchLocation"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "batchId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "status": "OPEN"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchState"];
+                };
+            };
+            /** @description The batch is stored with its jobs. */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["BatchLocation"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "batchId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "status": "OPEN"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchState"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getBatch: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Hold the response until the batch has ended, for at most this long.
+                 * @example 30s
+                 */
+                wait?: components["schemas"]["Wait"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+                /**
+                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds; the parameter takes precedence. Preference-Applied confirms the preference. Other preferences are ignored.
+                 * @example wait=30
+                 */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                batchId: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The batch as it is now. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoBatch"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    closeBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                batchId: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The batch is closed. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "batchId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "status": "OPEN"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchState"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoBatch"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                batchId: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation is stored and will be carried out. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["OperationLocation"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "batchId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "operationId": "01936f3e-5f3e-7cc0-8000-0123456789ac"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchOperation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoBatch"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                batchId: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation is stored and will be carried out. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["OperationLocation"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "batchId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "operationId": "01936f3e-5f3e-7cc0-8000-0123456789ac"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchOperation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoBatch"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listSchedules: {
         parameters: {
             query?: {
@@ -4833,6 +5364,7 @@ export interface operations {
                 fairnessKey?: components["schemas"]["Key"];
                 /** @description Ids of jobs, separated by commas, or repeated. */
                 after?: string;
+                batchId?: components["schemas"]["Id"];
                 /** @description Only together with after. */
                 onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
                 callbackUrl?: components["schemas"]["CallbackUrl"];
@@ -5482,6 +6014,8 @@ export interface operations {
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
                 /** @description Jobs that name this job in their after: they wait for it, or did. None if the job is deleted. */
                 after?: components["parameters"]["AfterQuery"];
+                /** @description Jobs of this batch. */
+                batchId?: components["parameters"]["BatchIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused

@@ -44,6 +44,13 @@ export function About({ job }: { job: Job }) {
           </Link>
         )}
       </Fact>
+      <Fact name="Batch">
+        {job.batchId && (
+          <Link href={paths.jobs({ batchId: job.batchId })} className="mono" title="All jobs of this batch">
+            {job.batchId}
+          </Link>
+        )}
+      </Fact>
       <Fact name="Schedule">
         {job.schedule && (
           <>

@@ -1,0 +1,158 @@
+// Package batches serves batches: jobs that end together, and the jobs that follow them.
+package batches
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/submit"
+	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
+	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
+)
+
+// API has the endpoints of batches.
+type API struct {
+	DB     *apidb.Store
+	Store  *batchstore.Store
+	Submit *submit.API // its rules hold for all jobs
+	Ends   *waiters.Waiters
+	Limits *edge.Limits
+	Auth   *edge.Authenticator
+	Audit  *audit.Log
+	Sealed *edge.SealWarning
+}
+
+// Get is GET /api/batches/{batchId}. With a wait, it holds the response until the batch has ended.
+func (a *API) Get(c *gin.Context) error {
+	id, err := batchID(c)
+	if err != nil {
+		return err
+	}
+	q := edge.NewQuery(c)
+	wait := edge.WaitOf(c, &q)
+	if err := q.Close("wait"); err != nil {
+		return err
+	}
+	found, err := a.batch(c, id)
+	if err != nil {
+		return err
+	}
+	wait.Confirm(c)
+	if wait.Duration > 0 && !found.Finished() {
+		release, err := a.Auth.Hold(c, wait, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
+		if err != nil {
+			return err
+		}
+		defer release()
+		if found, err = a.batch(c, id); err != nil {
+			return err
+		}
+	}
+	body := full{batch: newBatch(found)}
+	body.Sealed = found.OpenFollowUps(a.Submit.Sealer)
+	body.OnComplete, body.OnFailure = found.OnComplete, found.OnFailure
+	if len(body.Sealed) > 0 {
+		a.Sealed.Log(c.Request.Context(), body.Sealed)
+	}
+	return a.Audit.Show(c, body)
+}
+
+func batchID(c *gin.Context) (uuid.UUID, error) { return edge.PathID(c, "batchId", batchstore.ErrNone) }
+
+func (a *API) batch(c *gin.Context, id uuid.UUID) (batchstore.Batch, error) {
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	return a.Store.Get(edge.WithShare(ctx, c), edge.OwnerOf(c), id)
+}
+
+type page struct {
+	Batches    []batch `json:"batches"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// List is GET /api/batches: pages by key, newest first.
+func (a *API) List(c *gin.Context) error {
+	q := edge.NewQuery(c)
+	filter := batchstore.Filter{
+		Status: batchstore.Status(q.Checked("status", checkStatus)), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
+		Before: q.Cursor("cursor"), Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
+	}
+	if err := q.Close("status", "ownerId", "cursor", "limit"); err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	found, more, err := a.Store.List(ctx, edge.OwnerOf(c), filter)
+	if err != nil {
+		return err
+	}
+	body := page{Batches: make([]batch, len(found))}
+	for i, b := range found {
+		body.Batches[i] = newBatch(b)
+	}
+	body.NextCursor = edge.NextCursor(more, func() string { return found[len(found)-1].ID.String() })
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+func checkStatus(text string) error {
+	if !slices.Contains(batchstore.Statuses(), batchstore.Status(text)) {
+		return edge.Invalid("status", fmt.Sprintf("must be one of %v, not %.40q", batchstore.Statuses(), text))
+	}
+	return nil
+}
+
+// Close is POST /api/batches/{batchId}/close.
+func (a *API) Close(c *gin.Context) error {
+	id, err := batchID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	status, err := a.Store.Close(ctx, audit.Entry(c), edge.OwnerOf(c), id)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, stateBody{BatchID: id, Status: status})
+	return nil
+}
+
+// Cancel is POST /api/batches/{batchId}/cancel.
+func (a *API) Cancel(c *gin.Context) error { return a.operate(c, a.Store.Cancel) }
+
+// Retry is POST /api/batches/{batchId}/retry.
+func (a *API) Retry(c *gin.Context) error {
+	if err := a.Limits.AllowJobs(c, 1); err != nil { // as for an operation with a filter
+		return err
+	}
+	return a.operate(c, a.Store.Retry)
+}
+
+func (a *API) operate(
+	c *gin.Context,
+	store func(context.Context, *apidb.Audit, apidb.Owner, uuid.UUID, string) (uuid.UUID, error),
+) error {
+	id, err := batchID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	operation, err := store(ctx, audit.Entry(c), edge.OwnerOf(c), id, audit.Actor(c))
+	if err != nil {
+		return err
+	}
+	c.Header("Location", "/api/operations/"+operation.String())
+	c.JSON(http.StatusAccepted, operationBody{BatchID: id, OperationID: operation})
+	return nil
+}

@@ -1,0 +1,207 @@
+package batchstore_test
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// followUps counts the jobs of a type that follow a batch.
+func (f fixture) followUps(t testing.TB, batch uuid.UUID, jobType string) int {
+	t.Helper()
+	return apidbtest.One[int](t, f, "select count(*) from jobs where event_source = $1 and job_type = $2",
+		jobstore.BatchSource+batch.String(), jobType)
+}
+
+func TestTheFollowingJobGetsTheSummary(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, jobs := f.create(t, apibody.Batch{Name: "import", OnComplete: json.RawMessage(onComplete), Closed: true}, 2)
+	for _, job := range jobs {
+		f.become(t, job, jobstate.Completed)
+	}
+	swept := f.sweep(t)
+	if len(swept.Jobs) != 1 {
+		t.Fatalf("it made %d jobs", len(swept.Jobs))
+	}
+	var payload struct {
+		N  json.Number
+		Of struct {
+			BatchID uuid.UUID
+			Name    string
+			Status  string
+			Total   int
+			Counts  map[string]int
+		}
+	}
+	if err := json.Unmarshal(swept.Jobs[0].Payload, &payload); err != nil {
+		t.Fatal(err)
+	}
+	of := payload.Of
+	if payload.N != "12345678901234567890" || of.BatchID != id || of.Name != "import" || of.Status != "COMPLETED" ||
+		of.Total != 2 || of.Counts["COMPLETED"] != 2 || len(of.Counts) != len(jobstate.All()) {
+		t.Errorf("the payload is %s", swept.Jobs[0].Payload)
+	}
+	if got := f.batch(t, id); got.FollowUpID == nil || *got.FollowUpID != swept.Jobs[0].JobID {
+		t.Errorf("the batch names %v", got.FollowUpID)
+	}
+}
+
+func TestAFollowingJobThatIsRefusedIsReportedAndTheBatchEnds(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, _ := f.create(t, apibody.Batch{
+		OnComplete: json.RawMessage(`{"jobType": "done", "payload": {}, "queue": "closed-down"}`), Closed: true,
+	}, 0)
+	f.sweep(t)
+	if got := f.batch(t, id); got.Status != batchstore.Completed || got.FollowUpID != nil || got.FollowUpError == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestOfManySweepersOneMakesTheFollowingJob(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	var ids []uuid.UUID
+	for range 20 {
+		id, _ := f.create(t, apibody.Batch{OnComplete: json.RawMessage(onComplete), Closed: true}, 0)
+		ids = append(ids, id)
+	}
+	var sweepers sync.WaitGroup
+	for range 8 {
+		store := apidbtest.Open(t, f.URL)
+		sweepers.Go(func() {
+			if _, _, err := store.Batches.Sweep(t.Context(), rules, time.Minute); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	sweepers.Wait()
+	f.sweep(t)
+	for _, id := range ids {
+		if n := f.followUps(t, id, "done"); n != 1 || f.batch(t, id).Status != batchstore.Completed {
+			t.Errorf("batch %s has %d following jobs", id, n)
+		}
+	}
+}
+
+func TestJobsThatRaceWithTheCloseAreCountedOrRefused(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, _ := f.create(t, apibody.Batch{OnComplete: json.RawMessage(onComplete)}, 0)
+	var submitters sync.WaitGroup
+	taken, many := make(chan uuid.UUID, 10_000), make(chan struct{})
+	begun := sync.OnceFunc(func() { close(many) })
+	for range 8 {
+		submitters.Go(func() {
+			for {
+				job := f.jobOf(id, "")
+				accepted, err := f.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if accepted[0].Late != nil {
+					return
+				}
+				if taken <- job.JobID; len(taken) >= 100 {
+					begun()
+				}
+			}
+		})
+	}
+	<-many
+	if _, err := f.Batches.Close(t.Context(), nil, apidb.Everyone, id); err != nil {
+		t.Fatal(err)
+	}
+	atClose := f.batch(t, id).Counts.Total()
+	submitters.Wait()
+	if total := f.batch(t, id).Counts.Total(); total != atClose || total != int64(len(taken)) {
+		t.Errorf("it had %d jobs when it was closed, has %d, and took %d", atClose, total, len(taken))
+	}
+}
+
+func TestAnOpenBatchThatExpiresIsClosedAndFails(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	at := time.Now().Add(time.Hour)
+	id, jobs := f.create(t, apibody.Batch{OnFailure: json.RawMessage(onFailure), ExpiresAt: &at}, 3)
+	f.become(t, jobs[0], jobstate.Completed)
+	f.become(t, jobs[1], jobstate.Running)
+	f.Exec(t, "update batches set expires_at = now()")
+	if _, taken := f.add(t, id); taken {
+		t.Error("it takes a job after its expiresAt")
+	}
+	for range 3 { // it expires, cancels, and waits for the operation
+		f.sweep(t)
+	}
+	f.operate(t)
+	f.sweep(t)
+	if got := f.batch(t, id); got.Status != batchstore.Running || got.ExpiredAt == nil || got.Counts[jobstate.Cancelled] != 1 {
+		t.Errorf("while one of its jobs runs it is %+v", got)
+	}
+	f.become(t, jobs[1], jobstate.Retrying) // the attempt failed
+	f.sweep(t)
+	f.operate(t)
+	f.sweep(t)
+	if got := f.batch(t, id); got.Status != batchstore.Expired || got.Counts[jobstate.Cancelled] != 2 || f.followUps(t, id, "undone") != 1 {
+		t.Errorf("it has ended as %+v", got)
+	}
+}
+
+func TestABatchIsDeletedAfterTheLastOfItsJobs(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, jobs := f.create(t, apibody.Batch{Closed: true}, 1)
+	live, _ := f.create(t, apibody.Batch{Closed: true}, 1)
+	f.become(t, jobs[0], jobstate.Completed)
+	f.sweep(t)
+	ages := statusstore.Ages{Completed: time.Hour}
+	expire := func() int64 {
+		t.Helper()
+		walked, err := f.Statuses.ExpireBatches(t.Context(), time.Now().Add(2*time.Hour), ages, uuid.Nil, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return walked.Gone
+	}
+	if n := expire(); n != 0 {
+		t.Errorf("%d batches are gone with jobs left", n)
+	}
+	if _, err := f.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: jobs[0], Version: 9}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.batch(t, id); got.Counts[jobstate.Completed] != 1 {
+		t.Errorf("its counts are %v after the deletion of its job", got.Counts)
+	}
+	if n := expire(); n != 1 {
+		t.Errorf("%d batches are gone, not 1", n)
+	}
+	f.batch(t, live)
+}
+
+func TestABatchAndItsJobsAreStoredTogetherOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	asked := batchstore.NewBatch{ID: f.NewID()}
+	good, bad := f.jobOf(asked.ID, ""), f.jobOf(asked.ID, "")
+	bad.Request.After = []uuid.UUID{uuid.New()}
+	asked.Jobs = []jobstore.NewJob{good, bad}
+	if _, err := f.Batches.Create(t.Context(), nil, asked); err == nil {
+		t.Error("it is stored with a job that comes after none")
+	}
+	if n := apidbtest.One[int](t, f, "select (select count(*) from jobs) + (select count(*) from batches)"); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}

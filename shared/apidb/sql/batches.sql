@@ -1,0 +1,169 @@
+-- Returns no row if the idempotency key is known.
+-- name: BatchInsert :many
+insert into batches (batch_id, owner_id, name, on_complete, on_failure, idempotency_key, request_hash, expires_at)
+values (
+    @batch_id, @owner_id, sqlc.narg('name'), sqlc.narg('on_complete'), sqlc.narg('on_failure'),
+    sqlc.narg('idempotency_key'), @request_hash, sqlc.narg('expires_at')
+)
+on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
+returning batch_id;
+
+-- name: BatchOfKey :one
+select batch_id, status, request_hash from batches
+where owner_id = @owner_id and idempotency_key = @idempotency_key::text;
+
+-- A submit shares the locks of the batches that its jobs join; a change that ends the joining has its lock alone. They
+-- are no row locks, which are granted to ever new sharers while another transaction waits to have the row alone.
+-- name: BatchesShare :exec
+select pg_advisory_xact_lock_shared(lock) from (select unnest(@locks::bigint[]) as lock order by 1) as ordered;
+
+-- name: BatchHold :exec
+select pg_advisory_xact_lock(@lock::bigint);
+
+-- Of these batches those that exist, and whether they take jobs. It follows BatchesShare, to see what was committed
+-- while that waited.
+-- name: BatchesJoined :many
+select batch_id, owner_id, (status = 'OPEN' and coalesce(expires_at > now(), true))::boolean as is_open
+from batches
+where batch_id = any (@batch_ids::uuid[]) and owner_id = any (@owner_ids::text[]);
+
+-- name: BatchClose :execrows
+update batches set status = 'RUNNING', closed_at = now()
+where batch_id = @batch_id and status = 'OPEN' and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
+
+-- Closes the batch, and lets no more time pass for its jobs.
+-- name: BatchExpire :execrows
+update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), expired_at = now()
+where batch_id = @batch_id and finished_at is null and expired_at is null and expires_at <= now();
+
+-- The batch goes on after its end, and does not end again before the operation has.
+-- name: BatchReopen :exec
+update batches set
+    status = 'RUNNING', finished_at = null, counts = null, follow_up_id = null, follow_up_error = null,
+    expires_at = case when expires_at > now() then expires_at end, expired_at = null, round = round + 1,
+    operation_id = @operation_id::uuid
+where batch_id = @batch_id and finished_at is not null;
+
+-- name: BatchDelay :exec
+update batches set operation_id = @operation_id::uuid where batch_id = @batch_id;
+
+-- name: BatchByID :one
+select sqlc.embed(batches) from batches
+where batch_id = @batch_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
+
+-- name: BatchHeld :one
+select sqlc.embed(batches) from batches
+where batch_id = @batch_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+for no key update;
+
+-- The jobs of a batch by state, those that were deleted before its end included.
+-- name: BatchCounts :many
+select status, sum(jobs)::bigint as jobs from (
+    select status, count(*) as jobs from jobs where batch_id = @batch_id::uuid group by status
+    union all
+    select status, jobs from batch_deletions where batch_deletions.batch_id = @batch_id
+) as counted
+group by status;
+
+-- Newest first: the id orders by age.
+-- name: BatchesList :many
+select batch_id, owner_id, name, created_at, expires_at, status, closed_at, expired_at, finished_at, counts, follow_up_id, follow_up_error
+from batches
+where batch_id < @before_id::uuid and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+order by batch_id desc
+limit @max_batches::int;
+
+-- The same for one owner.
+-- name: BatchesListOwned :many
+select batch_id, owner_id, name, created_at, expires_at, status, closed_at, expired_at, finished_at, counts, follow_up_id, follow_up_error
+from batches
+where owner_id = @owner::text and batch_id < @before_id::uuid
+    and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+order by batch_id desc
+limit @max_batches::int;
+
+-- name: BatchesEnded :many
+select batch_id from batches where batch_id = any (@ids::uuid[]) and finished_at is not null;
+
+-- The next batches that may end or expire, and which of them are to be ended, expired or cancelled now. A batch ends
+-- when it is closed and each of its jobs has ended; one entry of jobs_of_batch is enough to know that one has not.
+-- name: BatchesDue :one
+with page as materialized (
+    select batch_id, closed_at, expires_at, expired_at, operation_id from batches
+    where finished_at is null and (closed_at is not null or expires_at is not null) and batch_id > @after_id::uuid
+    order by batch_id
+    limit @max_batches::int
+), looked as (
+    select page.batch_id,
+        page.expires_at <= now() and page.expired_at is null as expires,
+        page.closed_at is not null and not exists (
+            select from operations where operations.operation_id = page.operation_id and operations.finished_at is null
+        ) and (
+            page.expired_at is not null and exists (
+                select from jobs where jobs.batch_id = page.batch_id
+                    and jobs.status in ('SCHEDULED', 'PENDING', 'QUEUED', 'WAITING', 'RETRYING')
+            ) or not exists (
+                select from jobs where jobs.batch_id = page.batch_id
+                    and jobs.status in ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING', 'RETRYING')
+            )
+        ) as goes_on
+    from page
+)
+select
+    array(select batch_id from looked where expires or goes_on order by batch_id)::uuid[] as batch_ids,
+    (select count(*) from page)::bigint as seen,
+    (select count(*) from page where closed_at is not null)::bigint as closed,
+    coalesce((select batch_id from page order by batch_id desc limit 1), @after_id)::uuid as last_id,
+    coalesce(extract(epoch from (select min(expires_at) from page where expired_at is null) - now()), 1e9)::float8 as expires_in;
+
+-- Locks a closed batch for the process that ends it. Other processes skip it.
+-- name: BatchLock :many
+select sqlc.embed(batches) from batches where batch_id = @batch_id and status = 'RUNNING'
+for no key update skip locked;
+
+-- Whether an operation delays the end of the batch, whether it has a job that waits, and whether it has one that has
+-- not ended. A statement after the lock, so that it sees the latest commits.
+-- name: BatchLive :one
+select
+    exists (
+        select from operations where operation_id = sqlc.narg('operation_id')::uuid and finished_at is null
+    )::boolean as delayed,
+    exists (
+        select from jobs where batch_id = @batch_id::uuid and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'WAITING', 'RETRYING')
+    )::boolean as waiting,
+    exists (
+        select from jobs where batch_id = @batch_id
+            and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING', 'RETRYING')
+    )::boolean as live;
+
+-- name: BatchEnd :exec
+update batches set
+    status = @status, finished_at = now(), counts = @counts::json, follow_up_id = sqlc.narg('follow_up_id')::uuid,
+    follow_up_error = sqlc.narg('follow_up_error')::text
+where batch_id = @batch_id;
+
+-- name: BatchesChanged :exec
+select pg_notify('jobweaver_schedules', ''); -- wakes cron
+
+-- Deletes the batches that ended too long ago and of which no job is left.
+-- name: BatchesExpire :one
+with page as (
+    select batch_id, status, finished_at from batches
+    where batch_id > @after_id::uuid and batch_id < @before_id::uuid
+    order by batch_id
+    limit @max_batches::int
+), gone as (
+    delete from batches using page
+    where batches.batch_id = page.batch_id
+        and batches.finished_at < case page.status
+            when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
+            when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
+            else sqlc.narg('failed_before')::timestamptz
+        end
+        and not exists (select from jobs where jobs.batch_id = batches.batch_id)
+    returning batches.batch_id
+)
+select
+    (select count(*) from page)::bigint as seen,
+    coalesce((select batch_id from page order by batch_id desc limit 1), @after_id)::uuid as last_id,
+    (select count(*) from gone)::bigint as gone;
