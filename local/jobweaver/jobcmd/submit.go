@@ -123,7 +123,7 @@ func submitBatch(cmd *cobra.Command, body []byte) error {
 type requestFlags struct {
 	jobType, payload, queue, key               string
 	orderingKey, fairnessKey, onFailure, runAt string
-	expiresAt, callbackURL                     string
+	expiresAt, callbackURL, batch              string
 	owner, retryPolicy                         string
 	priority, retries                          int
 	delay, timeout                             time.Duration
@@ -148,6 +148,7 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
 	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one at a time")
 	flags.StringVar(&f.fairnessKey, "fairness-key", "", "share the queue by this key instead of by the owner")
+	flags.StringVar(&f.batch, "batch", "", "id of the open batch that the job joins")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
 	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
 }
@@ -216,6 +217,7 @@ func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 		{"ordering-key", "orderingKey", f.orderingKey},
 		{"fairness-key", "fairnessKey", f.fairnessKey},
 		{"callback-url", "callbackUrl", f.callbackURL},
+		{"batch", "batchId", f.batch},
 		{"after", "after", f.after},
 		{"on-dependency-failure", "onDependencyFailure", f.onFailure},
 	} {
