@@ -61,11 +61,11 @@ type SharePicker struct {
 
 // keyJobs are the shown jobs of one fairness key.
 type keyJobs struct {
-	waiting []Candidate    // the best first
-	kept    []Candidate    // passed over, because their lane is closed
-	shownOf map[string]int // by lane
-	leftOf  map[string]int // of those, how many no start has looked at
-	lastOf  map[string]time.Time
+	waiting []Candidate          // the best first
+	kept    []Candidate          // passed over, because their lane is closed
+	shownOf map[string]int       // by lane
+	leftOf  map[string]int       // of those, how many no start has looked at
+	lastOf  map[string]Candidate // of the shown ones
 }
 
 // KeyReach limits which jobs the store shows: of each lane the next keys of the round, and of each key the best jobs.
@@ -191,15 +191,15 @@ func (p *SharePicker) inTurn() (turns []string, used int) {
 	for _, c := range p.shown {
 		k := p.keys[c.Key]
 		if k == nil {
-			k = &keyJobs{shownOf: map[string]int{}, leftOf: map[string]int{}, lastOf: map[string]time.Time{}}
+			k = &keyJobs{shownOf: map[string]int{}, leftOf: map[string]int{}, lastOf: map[string]Candidate{}}
 			p.keys[c.Key] = k
 			turns = append(turns, c.Key)
 		}
 		k.waiting = append(k.waiting, c)
 		k.shownOf[c.Lane]++
 		k.leftOf[c.Lane]++
-		if c.Rank.After(k.lastOf[c.Lane]) {
-			k.lastOf[c.Lane] = c.Rank
+		if last, some := k.lastOf[c.Lane]; !some || byRank(last, c) < 0 {
+			k.lastOf[c.Lane] = c
 		}
 	}
 	for key, k := range p.keys {
@@ -229,7 +229,7 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 	isBest = true
 	for len(k.waiting) > 0 && p.roomOf(keySubject(key)) > 0 {
 		job := k.waiting[0]
-		isBest = isBest && !p.hasMore(k, job.Rank)
+		isBest = isBest && !p.hasMore(k, job)
 		k.waiting = k.waiting[1:]
 		k.leftOf[job.Lane]--
 		subjects := p.l.controls.holding(job.class())
@@ -253,13 +253,13 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 			p.moved = append(p.moved, job)
 		}
 	}
-	return false, p.roomOf(keySubject(key)) <= 0 || !p.hasMore(k, farFuture)
+	return false, p.roomOf(keySubject(key)) <= 0 || !p.hasMore(k, Candidate{Rank: farFuture})
 }
 
-// hasMore reports whether jobs of a key that rank before an instant may stand behind those that are shown.
-func (p *SharePicker) hasMore(k *keyJobs, before time.Time) bool {
+// hasMore reports whether jobs of a key that go out before another one may stand behind those that are shown.
+func (p *SharePicker) hasMore(k *keyJobs, other Candidate) bool {
 	for lane, n := range k.shownOf {
-		if k.leftOf[lane] == 0 && n == p.each && k.lastOf[lane].Before(before) && p.l.roomUnder(subjectsOf(lane)) > 0 {
+		if k.leftOf[lane] == 0 && n == p.each && byRank(k.lastOf[lane], other) < 0 && p.l.roomUnder(subjectsOf(lane)) > 0 {
 			return true
 		}
 	}
@@ -372,7 +372,7 @@ func (k *keyJobs) head(lane string, mayHaveMore bool) (rank time.Time, some bool
 		}
 	}
 	if !some && mayHaveMore {
-		return k.lastOf[lane], true
+		return k.lastOf[lane].Rank, true
 	}
 	return rank, some
 }
