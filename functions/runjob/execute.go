@@ -35,9 +35,7 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 	defer func() { endTraced(ctx, span, outcome) }()
 	handler := f.registry.Find(a.Run.JobType)
 	if handler == nil {
-		return pool.FailedOutcome(a, &handlers.Failure{
-			Code: string(apierror.UnknownJobType), Message: fmt.Sprintf("no handler for job type %q", a.Run.JobType),
-		})
+		return pool.UnknownTypeOutcome(a)
 	}
 	run, saved, closed := a.Open()
 	if closed != nil {

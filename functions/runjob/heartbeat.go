@@ -176,6 +176,7 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.Heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
 	h.Queues, h.JobTypes, h.Partitions = f.cfg.Queues, f.registry.JobTypes(), f.consumers.held()
+	h.OnlyTypes = f.cfg.Demand == nil && !f.registry.RunsAny()
 	if f.cfg.Demand != nil {
 		h.JobTypes = f.cfg.Demand.JobTypes()
 	}

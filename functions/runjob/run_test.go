@@ -44,6 +44,19 @@ func TestADuplicateNeverStartsAndRepeatsTheOutcome(t *testing.T) {
 	}
 }
 
+func TestAnAttemptOfAnUnknownTypeIsPutOff(t *testing.T) {
+	h := newFixture(t)
+	h.start(nil)
+	run := h.run("NONE", "")
+	run.Attempt = 3
+	h.order(run)
+	got := h.failed(run)
+	if got.Kind != jobevent.KindSnoozed || got.ErrorCode != "WORKER.UNKNOWN_JOB_TYPE" ||
+		!strings.Contains(got.Message, `"NONE"`) || got.RetryAfterMs != 6000 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAttemptsFailWithACodeAndAMessage(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
@@ -53,7 +66,6 @@ func TestAttemptsFailWithACodeAndAMessage(t *testing.T) {
 	}{
 		{"PANIC", "", "WORKER.PANIC", "oh no", true},
 		{"NIL", "", "WORKER.PANIC", "nil pointer", true},
-		{"NONE", "", "WORKER.UNKNOWN_JOB_TYPE", `"NONE"`, false},
 		{"HUGE", "", "WORKER.OUTPUT_TOO_LARGE", "262144", false},
 		{"SIMULATION", `{"steps": []}`, "WORKER.INVALID_PAYLOAD", "steps", false},
 		{"SIMULATION", `{"steps": [{"type": "FAIL", "message": "no"}]}`, "WORKER.SIMULATION_FAILED", "no", true},

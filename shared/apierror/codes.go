@@ -65,6 +65,7 @@ const (
 	InvalidJob       Code = "SCHEDULER.INVALID_JOB"
 	Expired          Code = "SCHEDULER.EXPIRED"
 	DependencyFailed Code = "SCHEDULER.DEPENDENCY_FAILED"
+	NoWorker         Code = "SCHEDULER.NO_WORKER"
 )
 
 // Entry is one row of the table of codes.
@@ -112,7 +113,7 @@ var table = []Entry{
 	{Timeout, 0, "The attempt ran longer than the job's `timeoutMs`."},
 	{Panic, 0, "The handler panicked."},
 	{Lost, 0, "The worker died, and so did the workers of the following attempts."},
-	{UnknownJobType, 0, "The worker has no handler for the job's type."},
+	{UnknownJobType, 0, "The worker has no handler for the job's type. The job waits for a worker that has one."},
 	{CallbackTimeout, 0, "The outside system did not call back in time."},
 	{CallbackFailed, 0, "The outside system reported a failure without an error code."},
 	{Cancelled, 0, "The attempt was cancelled."},
@@ -135,6 +136,7 @@ var table = []Entry{
 	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
 	{Expired, 0, "The job had not started by its `expiresAt`."},
 	{DependencyFailed, 0, "A job that this one waits for did not complete."},
+	{NoWorker, 0, "For `NO_WORKER_TIMEOUT`, no worker of the job's queue ran its type."},
 }
 
 var statuses = func() map[Code]int {

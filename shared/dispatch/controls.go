@@ -159,15 +159,19 @@ func (c *Controls) CountRunning(running map[Subject]int, class Class, n int) {
 // laneOf names the lane of the jobs that are subject to the same controls by job type and owner: type:"EMAIL"
 // owner:"acme". It is empty for jobs that are subject to none.
 func (c *Controls) laneOf(jobType, owner string) string {
-	var lane []byte
+	lane := ""
 	for _, s := range c.touching(jobType, owner) {
-		if len(lane) > 0 {
-			lane = append(lane, ' ')
-		}
-		lane = append(append(lane, s.Kind...), ':')
-		lane = strconv.AppendQuote(lane, s.Name)
+		lane = laneAnd(lane, s)
 	}
-	return string(lane)
+	return lane
+}
+
+// laneAnd names the part of a lane whose jobs are subject to one more thing.
+func laneAnd(lane string, s Subject) string {
+	if lane != "" {
+		lane += " "
+	}
+	return lane + string(s.Kind) + ":" + strconv.Quote(s.Name)
 }
 
 // subjectsOf reads the name of a lane. Its jobs may have entered it under earlier controls.

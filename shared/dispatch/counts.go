@@ -22,6 +22,7 @@ type counts struct {
 	// running counts the attempts that are out by job type, owner and fairness key. The ledger keeps those under a
 	// control.
 	running map[Subject]int
+	scarce  map[string]map[string]scarce // by queue and job type
 }
 
 // attempts counts the attempts that are out, by queue, by the worker that has listed them ("": none has), and by the
@@ -176,6 +177,11 @@ func tidyRunning(running map[Subject]int) int {
 }
 
 func (c *counts) add(other counts) {
+	for queue, types := range other.scarce {
+		for name := range types {
+			c.NoteScarce(queue, name)
+		}
+	}
 	c.out.addAll(other.out, 1)
 	for queue, rank := range other.floors {
 		c.NoteFloor(queue, "", rank)

@@ -42,5 +42,6 @@ func (d *Delta) ChangesCounts() bool { return d.out.tidy() || tidyRunning(d.runn
 
 // Empty reports whether there is nothing to enter.
 func (d *Delta) Empty() bool {
-	return !d.ChangesCounts() && len(d.floors) == 0 && len(d.lanes) == 0 && len(d.keys) == 0 && d.due.IsZero() && d.none()
+	return !d.ChangesCounts() && len(d.floors) == 0 && len(d.lanes) == 0 && len(d.keys) == 0 && len(d.scarce) == 0 &&
+		d.due.IsZero() && d.none()
 }

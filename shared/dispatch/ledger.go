@@ -66,6 +66,8 @@ type extra struct {
 
 	Keys   map[string][]string `json:"keys,omitempty"`
 	Rounds map[string]round    `json:"rounds,omitempty"`
+
+	Scarce map[string]map[string]scarce `json:"scarce,omitempty"` // by queue and job type
 }
 
 // noExtra is the text of an empty extra. It is neither encoded nor decoded: most ledgers have none.
@@ -94,7 +96,7 @@ func ReadLedger(row Row) (*Ledger, error) {
 	l.controlsRevision, l.running, l.buckets, l.lanes, l.opensAt = e.Controls, e.Running, e.Buckets, e.Lanes, e.OpensAt
 	l.unreleased, l.dependents, l.driftRevision = e.Ended, e.Dependents, e.Entered
 	l.hadUnreleased = len(e.Ended) > 0
-	l.keys, l.rounds = e.Keys, e.Rounds
+	l.keys, l.rounds, l.scarce = e.Keys, e.Rounds, e.Scarce
 	l.fillKeys()
 	return l, nil
 }
@@ -132,12 +134,13 @@ func (l *Ledger) namedKeys() map[string][]string {
 func (l *Ledger) extra() json.RawMessage {
 	keys := l.namedKeys()
 	if l.controlsRevision == 0 && len(l.lanes) == 0 && l.opensAt.IsZero() && len(l.unreleased) == 0 &&
-		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 {
+		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 && len(l.scarce) == 0 {
 		return json.RawMessage(noExtra)
 	}
 	return mustJSON(extra{
 		Controls: l.controlsRevision, Running: l.running, Buckets: l.buckets, Lanes: l.lanes, OpensAt: l.opensAt,
 		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision, Keys: keys, Rounds: l.rounds,
+		Scarce: l.scarce,
 	})
 }
 
@@ -205,6 +208,7 @@ func (l *Ledger) Close() (write, wakeClock bool) {
 	l.out.tidy()
 	l.tidyControls()
 	l.tidyKeys()
+	l.tidyScarce()
 	if len(l.unreleased) > 0 && !l.hadUnreleased { // the function dispatch goes on where this step stops
 		l.wakeClock = true
 	}
@@ -236,13 +240,14 @@ func (l *Ledger) ReadyQueues() []string {
 	return queues
 }
 
-// HasReady reports whether a job waits in a queue that no control of its type or owner holds back.
+// HasReady reports whether a job waits in a queue that no control of its type or owner holds back,
+// and that a live worker runs as far as the ledger knows.
 func (l *Ledger) HasReady(queue string) bool {
 	if _, some := l.floors[queue]; some {
 		return true
 	}
 	for lane := range l.lanes[queue] {
-		if l.roomUnder(subjectsOf(lane)) > 0 {
+		if l.roomUnder(queue, subjectsOf(lane)) > 0 {
 			return true
 		}
 	}
@@ -250,7 +255,9 @@ func (l *Ledger) HasReady(queue string) bool {
 }
 
 // UsesLanes reports whether jobs of a queue stand in lanes, or may from now on.
-func (l *Ledger) UsesLanes(queue string) bool { return l.controls.byJob || len(l.lanes[queue]) > 0 }
+func (l *Ledger) UsesLanes(queue string) bool {
+	return l.controls.byJob || len(l.lanes[queue]) > 0 || len(l.scarce[queue]) > 0
+}
 
 // Floor returns the rank below which no job of a queue waits outside of all lanes.
 func (l *Ledger) Floor(queue string) time.Time { return l.floors[queue] }

@@ -68,10 +68,13 @@ func (l *Ledger) roomOf(s Subject) int {
 // RoomOfQueue returns how many more attempts of a queue its controls allow now.
 func (l *Ledger) RoomOfQueue(queue string) int { return l.roomOf(queueSubject(queue)) }
 
-// roomUnder returns how many jobs of a lane under those controls may go out; zero: the lane is closed.
-func (l *Ledger) roomUnder(subjects []Subject) int {
+// roomUnder returns how many jobs of a queue's lane under those subjects may go out; zero: the lane is closed.
+func (l *Ledger) roomUnder(queue string, subjects []Subject) int {
 	room := unlimited
 	for _, s := range subjects {
+		if s.Kind == runs && !l.scarce[queue][s.Name].Since.IsZero() {
+			return 0
+		}
 		room = min(room, l.roomOf(s))
 	}
 	return room

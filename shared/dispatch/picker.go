@@ -29,6 +29,7 @@ type Picker struct {
 	l       *Ledger
 	queue   string
 	most    int // attempts that may go out
+	places  *places
 	looks   int // jobs that may still be looked at
 	sources []*Source
 	moved   []Candidate
@@ -36,8 +37,19 @@ type Picker struct {
 
 // Picked are jobs, each with the lane in which it is to stand.
 type Picked struct {
-	JobIDs []uuid.UUID
-	Lanes  []string
+	JobIDs  []uuid.UUID
+	Lanes   []string
+	Targets []Target // of those that go out
+}
+
+// Without returns the targets of the jobs that did not go out after all.
+func (p Picked) Without(sent []uuid.UUID) (left []Target) {
+	for i, id := range p.JobIDs {
+		if !slices.Contains(sent, id) {
+			left = append(left, p.Targets[i])
+		}
+	}
+	return left
 }
 
 // Candidate is a waiting job.
@@ -82,9 +94,10 @@ func (s *Source) head() time.Time {
 // Show adds a job that was read for the source.
 func (s *Source) Show(c Candidate) { s.shown = append(s.shown, c) }
 
-// NewPicker begins to choose up to most jobs of a queue.
-func NewPicker(l *Ledger, queue string, most int) *Picker {
-	p := &Picker{l: l, queue: queue, most: most, looks: maxLooks}
+// NewPicker begins to choose up to most jobs of a queue for targets, of which there are as many or more.
+func NewPicker(l *Ledger, queue string, most int, targets []Target) *Picker {
+	p := &Picker{l: l, queue: queue, most: min(most, len(targets)), looks: maxLooks}
+	p.places = newPlaces(l, queue, l.sortTargets(queue, targets))
 	if floor, some := l.floors[queue]; some {
 		p.sources = append(p.sources, &Source{AfterRank: floor, more: true})
 	}
@@ -122,7 +135,7 @@ func (p *Picker) Next() []*Source {
 func (p *Picker) open() []*Source {
 	var open []*Source
 	for _, s := range p.sources {
-		if (s.more || len(s.shown) > 0) && p.l.roomUnder(s.under) > 0 {
+		if (s.more || len(s.shown) > 0) && p.places.roomUnder(s.under) > 0 {
 			open = append(open, s)
 		}
 	}
@@ -133,13 +146,16 @@ func (p *Picker) open() []*Source {
 func (p *Picker) decide(s *Source) {
 	job := s.shown[0]
 	s.shown = s.shown[1:]
-	lane := p.l.controls.laneOf(job.JobType, job.OwnerID)
 	if class := job.class(); p.l.allows(class) {
-		p.l.noteStart(class)
-		p.Chosen.JobIDs = append(p.Chosen.JobIDs, job.JobID)
-		p.Chosen.Lanes = append(p.Chosen.Lanes, lane)
-		return
+		if to, some := p.places.take(job.JobType); some {
+			p.l.noteStart(class)
+			p.Chosen.JobIDs = append(p.Chosen.JobIDs, job.JobID)
+			p.Chosen.Lanes = append(p.Chosen.Lanes, p.l.laneOf(p.queue, job.JobType, job.OwnerID))
+			p.Chosen.Targets = append(p.Chosen.Targets, to)
+			return
+		}
 	}
+	lane := p.l.laneOf(p.queue, job.JobType, job.OwnerID)
 	p.Moved.JobIDs = append(p.Moved.JobIDs, job.JobID)
 	p.Moved.Lanes = append(p.Moved.Lanes, lane)
 	p.moved = append(p.moved, job)
@@ -163,7 +179,7 @@ func (p *Picker) ask(open []*Source) []*Source {
 func (p *Picker) mostOf(s *Source) int {
 	most := p.most - len(p.Chosen.JobIDs)
 	if s.rounds == 0 {
-		most = min(most, p.l.roomUnder(s.under))
+		most = min(most, p.places.roomUnder(s.under))
 	}
 	most = min(most<<min(2*s.rounds, 12), p.looks)
 	s.rounds++
@@ -184,6 +200,9 @@ func (p *Picker) Looked(sources []*Source) {
 		}
 	}
 }
+
+// Left returns the targets that no job uses.
+func (p *Picker) Left() []Target { return p.places.free }
 
 // Finish enters the rank from which jobs may still wait in each source that was looked at, and the moved jobs.
 func (p *Picker) Finish() {

@@ -32,8 +32,8 @@ func (q queue) show(s *Source) {
 }
 
 // pick picks up to most jobs, and writes the lanes of those that are moved.
-func (q queue) pick(l *Ledger, most int) []uuid.UUID {
-	p := NewPicker(l, "default", most)
+func (q queue) pick(l *Ledger, most int, targets []Target) []uuid.UUID {
+	p := NewPicker(l, "default", most, targets)
 	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
 		for _, s := range sources {
 			q.show(s)
@@ -50,7 +50,36 @@ func (q queue) pick(l *Ledger, most int) []uuid.UUID {
 	return p.Chosen.JobIDs
 }
 
-// Whatever lanes the jobs stand in, and whatever controls came later: those go out that go out when the jobs are taken one
+// anywhere are n targets whose workers run each job.
+func anywhere(n int) []Target { return make([]Target, n) }
+
+// drawTargets draws up to three workers, each of which runs some of the types or any, and takes their targets.
+func drawTargets(rt *rapid.T, l *Ledger, types []string) []Target {
+	var workers []*Worker
+	for i := range rapid.IntRange(0, 3).Draw(rt, "workers") {
+		w := &Worker{
+			ID: string(rune('a' + i)), Partitions: map[string][]int32{"default": {int32(i)}},
+			Slots: rapid.IntRange(1, 6).Draw(rt, "slots"),
+		}
+		if rapid.Bool().Draw(rt, "runs only") {
+			w.RunOnly(append([]string{}, rapid.SliceOfDistinct(rapid.SampledFrom(types), rapid.ID).Draw(rt, "runs")...))
+		}
+		workers = append(workers, w)
+	}
+	return NewRoom(workers, l).Take("default", MaxStep)
+}
+
+// goesTo removes the target from free to which the rules send a job of a type; false: there is none.
+func goesTo(free *[]Target, jobType string) bool {
+	i := slices.IndexFunc(*free, func(t Target) bool { return t.worker.runs(jobType) })
+	if i < 0 {
+		return false
+	}
+	*free = slices.Delete(*free, i, i+1)
+	return true
+}
+
+// Whatever lanes the jobs stand in, whatever controls came later, and whatever types the workers run: those go out that go out when the jobs are taken one
 // by one in the order of their ranks, and none is hidden by a floor.
 func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 	t.Parallel()
@@ -76,7 +105,7 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 				OwnerID: rapid.SampledFrom(owners).Draw(rt, "owner"),
 				Rank:    l.At.Add(time.Duration(100*rapid.IntRange(0, 20).Draw(rt, "rank")+i) * time.Millisecond), // no two alike
 			}
-			c.Lane = l.controls.laneOf(c.JobType, c.OwnerID)
+			c.Lane = l.laneOf("default", c.JobType, c.OwnerID)
 			jobs[c.JobID] = c
 			delta.NoteWaiting("default", c.Lane, "", c.Rank)
 		}
@@ -86,8 +115,9 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 				l.UseControls(l.ChangeControls(draw("later ")), l.At)
 			}
 			l.SetRunning(nil)
-			want := byTheRules(l, jobs, 10)
-			got := jobs.pick(l, 10)
+			targets := drawTargets(rt, l, types)
+			want := byTheRules(l, jobs, 10, targets)
+			got := jobs.pick(l, 10, targets)
 			if !slices.Equal(got, want) {
 				rt.Fatalf("step %d picked %v, want %v", step, got, want)
 			}
@@ -99,7 +129,8 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 }
 
 // byTheRules is the picker's model: one job after the other, the best rank first.
-func byTheRules(l *Ledger, jobs queue, most int) (chosen []uuid.UUID) {
+func byTheRules(l *Ledger, jobs queue, most int, targets []Target) (chosen []uuid.UUID) {
+	free := slices.Clone(l.sortTargets("default", targets))
 	var waiting []Candidate
 	for _, c := range jobs {
 		waiting = append(waiting, *c)
@@ -109,7 +140,7 @@ func byTheRules(l *Ledger, jobs queue, most int) (chosen []uuid.UUID) {
 	for _, c := range waiting {
 		subjects := l.controls.touching(c.JobType, c.OwnerID)
 		isFull := slices.ContainsFunc(subjects, func(s Subject) bool { return running[s] >= l.controls.bySubject[s].maxRunning })
-		if isFull || len(chosen) == most {
+		if isFull || len(chosen) == most || !goesTo(&free, c.JobType) {
 			continue
 		}
 		for _, s := range subjects {
@@ -131,7 +162,7 @@ func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
 	}
 	l.Enter(delta)
 	l.UseControls(l.ChangeControls([]jobevent.Control{pause("type", "A")}), l.At)
-	if got := jobs.pick(l, 10); len(got) > 0 || !l.cutShort {
+	if got := jobs.pick(l, 10, anywhere(10)); len(got) > 0 || !l.cutShort {
 		t.Fatalf("picked %d, cut short %t", len(got), l.cutShort)
 	}
 	moved := 0
@@ -144,7 +175,7 @@ func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
 		t.Errorf("%d moved", moved)
 	}
 	l.cutShort = false
-	if got := jobs.pick(l, 10); len(got) > 0 || l.cutShort || l.HasReady("default") {
+	if got := jobs.pick(l, 10, anywhere(10)); len(got) > 0 || l.cutShort || l.HasReady("default") {
 		t.Errorf("in the next step %d, cut short %t", len(got), l.cutShort)
 	}
 }

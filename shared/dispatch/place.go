@@ -46,7 +46,7 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 	for i := range jobs {
 		job := &jobs[i]
 		arrivals[i] = Arrival{
-			Created: job, Rank: rankOf(job, l.At), Lane: l.controls.laneOf(job.JobType, job.OwnerID), Status: jobstate.Pending,
+			Created: job, Rank: rankOf(job, l.At), Lane: l.laneOf(job.Queue, job.JobType, job.OwnerID), Status: jobstate.Pending,
 		}
 		if (job.RunAt == nil || !job.RunAt.After(l.At)) && b.By(job.JobID) == "" {
 			due[job.Queue]++
@@ -55,36 +55,48 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 	slices.SortStableFunc(arrivals, func(a, b Arrival) int {
 		return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
 	})
-	targets := map[string][]Target{}
+	places := map[string]*places{}
 	for queue, n := range due {
 		if !l.HasReady(queue) {
-			targets[queue] = r.Take(queue, min(n, l.RoomOfQueue(queue)))
+			places[queue] = newPlaces(l, queue, l.sortTargets(queue, r.Take(queue, min(n, l.RoomOfQueue(queue)))))
 		}
 	}
 	delta = NewDelta()
 	for i := range arrivals {
 		job := &arrivals[i]
-		switch to := targets[job.Queue]; {
+		switch {
 		case job.RunAt != nil && job.RunAt.After(l.At):
 			job.Status = jobstate.Scheduled
 			delta.NoteDue(*job.RunAt)
 		case b.By(job.JobID) != "":
-		case len(to) > 0 && l.allows(classOf(job.Created)):
-			targets[job.Queue] = to[1:]
-			job.Status, job.Partition = jobstate.Queued, &to[0].Partition
-			delta.NoteOut(job.Queue, "", to[0].Partition, 1)
-			l.noteStart(classOf(job.Created))
-			l.NoteStarts(job.Queue, 1)
+		case job.start(l, places[job.Queue]):
+			delta.NoteOut(job.Queue, "", *job.Partition, 1)
 			continue
 		default:
+			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID) // its type may be scarce since the line before
 			delta.NoteWaiting(job.Queue, job.Lane, FairnessKeyOf(job.Created), job.Rank)
 		}
 		if job.ExpiresAt != nil {
 			delta.NoteDue(*job.ExpiresAt)
 		}
 	}
-	for queue, left := range targets {
-		r.GiveBack(queue, left) // of jobs that a control holds back
+	for queue, left := range places {
+		r.GiveBack(queue, left.free) // of jobs that a control holds back
 	}
 	return arrivals, delta
+}
+
+// start lets a job that is ready go out at once, if its controls and the places of its queue allow it.
+func (a *Arrival) start(l *Ledger, p *places) bool {
+	if p == nil || !l.allows(classOf(a.Created)) {
+		return false
+	}
+	to, some := p.take(a.JobType)
+	if !some {
+		return false
+	}
+	a.Status, a.Partition = jobstate.Queued, &to.Partition
+	l.noteStart(classOf(a.Created))
+	l.NoteStarts(a.Queue, 1)
+	return true
 }

@@ -34,10 +34,25 @@ type Worker struct {
 	Slots      int
 	Rate       float64 // attempts that it finishes in a second
 
+	types    map[string]bool // the job types that it runs; nil: any
 	prefetch int
 	used     int
 	turn     int
 }
+
+// RunOnly sets the job types that the worker runs; nil: any. They matter only if the ledger has scarce types.
+func (w *Worker) RunOnly(jobTypes []string) {
+	if jobTypes == nil {
+		return
+	}
+	w.types = make(map[string]bool, len(jobTypes))
+	for _, name := range jobTypes {
+		w.types[name] = true
+	}
+}
+
+// runs reports whether the worker runs a job type. A target without a live worker may run any.
+func (w *Worker) runs(jobType string) bool { return w == nil || w.types == nil || w.types[jobType] }
 
 func (w *Worker) free() int { return w.slotsLeft() + w.prefetch }
 
@@ -45,6 +60,7 @@ func (w *Worker) slotsLeft() int { return w.Slots - w.used }
 
 // NewRoom subtracts what is out from what the live workers can hold. It owns the workers from then on.
 func NewRoom(workers []*Worker, l *Ledger) *Room {
+	l.CompareTypes(workers)
 	r := &Room{workers: workers, unserved: map[string]int{}, turn: rand.Int32N(jobevent.RunPartitions)}
 	byID := map[string]*Worker{}
 	type partition struct {
@@ -96,12 +112,7 @@ func Partitions(targets []Target) []int16 {
 
 // Take returns targets for up to n attempts of a queue, the best first, and uses them up.
 func (r *Room) Take(queue string, n int) []Target {
-	var serving []*Worker
-	for _, w := range r.workers {
-		if len(w.Partitions[queue]) > 0 {
-			serving = append(serving, w)
-		}
-	}
+	serving := serving(r.workers, queue)
 	if len(serving) == 0 {
 		return r.takeUnserved(queue, n)
 	}
@@ -117,6 +128,17 @@ func (r *Room) Take(queue string, n int) []Target {
 		w.turn++
 	}
 	return targets
+}
+
+// serving returns the workers that have partitions of a queue.
+func serving(workers []*Worker, queue string) []*Worker {
+	var serving []*Worker
+	for _, w := range workers {
+		if len(w.Partitions[queue]) > 0 {
+			serving = append(serving, w)
+		}
+	}
+	return serving
 }
 
 // GiveBack returns targets for which no job waited, so that another queue of the same workers can have them.

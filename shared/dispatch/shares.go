@@ -57,6 +57,10 @@ type SharePicker struct {
 	taken  map[Subject]int // starts of those
 	moved  []Candidate
 	last   round
+
+	targets []Target
+	places  *places
+	to      []Target // of the chosen jobs
 }
 
 // keyJobs are the shown jobs of one fairness key.
@@ -78,15 +82,17 @@ type KeyReach struct {
 	Jobs   int         // about how many altogether, if each key has its part of them
 }
 
-// NewSharePicker begins to choose up to most jobs of a queue.
-func NewSharePicker(l *Ledger, queue string, most int) *SharePicker {
-	p := &SharePicker{l: l, queue: queue, most: most}
+// NewSharePicker begins to choose up to most jobs of a queue for targets, of which there are as many or more.
+func NewSharePicker(l *Ledger, queue string, most int, targets []Target) *SharePicker {
+	most = min(most, len(targets))
+	p := &SharePicker{l: l, queue: queue, most: most, targets: l.sortTargets(queue, targets)}
+	p.places = newPlaces(l, queue, p.targets)
 	p.reach = KeyReach{From: l.rounds[queue].Key, Closed: l.closedKeys(), Keys: most + 1}
 	if floor, some := l.floors[queue]; some {
 		p.reach.Lanes, p.reach.Floors = append(p.reach.Lanes, ""), append(p.reach.Floors, floor)
 	}
 	for lane, floor := range l.lanes[queue] {
-		if l.roomUnder(subjectsOf(lane)) > 0 {
+		if p.places.roomUnder(subjectsOf(lane)) > 0 {
 			p.reach.Lanes, p.reach.Floors = append(p.reach.Lanes, lane), append(p.reach.Floors, floor)
 		}
 	}
@@ -138,6 +144,7 @@ func (p *SharePicker) Show(c Candidate, each int) { p.shown, p.each = append(p.s
 // jobs than were shown, or if a turn was another key's of which nothing was shown.
 func (p *SharePicker) choose() (isFair bool) {
 	p.chosen, p.moved, p.taken, p.last = nil, nil, map[Subject]int{}, round{}
+	p.places, p.to = newPlaces(p.l, p.queue, p.targets), nil
 	turns, used := p.inTurn()
 	place, horizon := p.horizonOf(turns)
 	isFair = true
@@ -232,13 +239,10 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 		isBest = isBest && !p.hasMore(k, job)
 		k.waiting = k.waiting[1:]
 		k.leftOf[job.Lane]--
-		subjects := p.l.controls.holding(job.class())
-		lane := p.l.controls.laneOf(job.JobType, job.OwnerID)
-		switch isHeld := slices.ContainsFunc(subjects, func(s Subject) bool { return p.roomOf(s) <= 0 }); {
-		case !isHeld:
-			for _, s := range subjects {
-				p.taken[s]++
-			}
+		isStarted := p.take(job)
+		lane := p.l.laneOf(p.queue, job.JobType, job.OwnerID)
+		switch {
+		case isStarted:
 			job.Lane = lane
 			p.chosen = append(p.chosen, job)
 			return true, isBest
@@ -256,10 +260,27 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 	return false, p.roomOf(keySubject(key)) <= 0 || !p.hasMore(k, Candidate{Rank: farFuture})
 }
 
+// take uses up the room and the target of a job, if its controls and the places leave some.
+func (p *SharePicker) take(job Candidate) bool {
+	subjects := p.l.controls.holding(job.class())
+	if slices.ContainsFunc(subjects, func(s Subject) bool { return p.roomOf(s) <= 0 }) {
+		return false
+	}
+	to, some := p.places.take(job.JobType)
+	if !some {
+		return false
+	}
+	for _, s := range subjects {
+		p.taken[s]++
+	}
+	p.to = append(p.to, to)
+	return true
+}
+
 // hasMore reports whether jobs of a key that go out before another one may stand behind those that are shown.
 func (p *SharePicker) hasMore(k *keyJobs, other Candidate) bool {
 	for lane, n := range k.shownOf {
-		if k.leftOf[lane] == 0 && n == p.each && byRank(k.lastOf[lane], other) < 0 && p.l.roomUnder(subjectsOf(lane)) > 0 {
+		if k.leftOf[lane] == 0 && n == p.each && byRank(k.lastOf[lane], other) < 0 && p.places.roomUnder(subjectsOf(lane)) > 0 {
 			return true
 		}
 	}
@@ -269,7 +290,14 @@ func (p *SharePicker) hasMore(k *keyJobs, other Candidate) bool {
 func (p *SharePicker) roomOf(s Subject) int { return p.l.roomOf(s) - p.taken[s] }
 
 // Chosen returns the jobs that may go out.
-func (p *SharePicker) Chosen() Picked { return pickedOf(p.chosen) }
+func (p *SharePicker) Chosen() Picked {
+	picked := pickedOf(p.chosen)
+	picked.Targets = p.to
+	return picked
+}
+
+// Left returns the targets that no job uses.
+func (p *SharePicker) Left() []Target { return p.places.free }
 
 // Moved returns the jobs that have to wait in another lane.
 func (p *SharePicker) Moved() Picked { return pickedOf(p.moved) }

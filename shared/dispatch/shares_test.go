@@ -58,8 +58,8 @@ func (q queue) reach(r KeyReach, p *SharePicker) {
 type laneKey struct{ lane, key string }
 
 // share picks up to most jobs by their fairness keys.
-func (q queue) share(l *Ledger, most int) []uuid.UUID {
-	p := NewSharePicker(l, "default", most)
+func (q queue) share(l *Ledger, most int, targets []Target) []uuid.UUID {
+	p := NewSharePicker(l, "default", most, targets)
 	for r, more := p.Next(); more; r, more = p.Next() {
 		q.reach(r, p)
 	}
@@ -73,7 +73,8 @@ func (q queue) share(l *Ledger, most int) []uuid.UUID {
 }
 
 // byTurns is the model: it sees all jobs at once, and knows neither lanes nor floors.
-func byTurns(l *Ledger, before *round, jobs queue, most int) (chosen []uuid.UUID) {
+func byTurns(l *Ledger, before *round, jobs queue, most int, targets []Target) (chosen []uuid.UUID) {
+	free := slices.Clone(l.sortTargets("default", targets))
 	waiting := slices.Collect(maps.Values(jobs))
 	slices.SortFunc(waiting, func(a, b *Candidate) int { return byRank(*a, *b) })
 	running := maps.Clone(l.running)
@@ -82,7 +83,8 @@ func byTurns(l *Ledger, before *round, jobs queue, most int) (chosen []uuid.UUID
 	}
 	best := func(key string) int {
 		return slices.IndexFunc(waiting, func(c *Candidate) bool {
-			return c.Key == key && !slices.ContainsFunc(l.controls.holding(c.class()), func(s Subject) bool {
+			canRun := slices.ContainsFunc(free, func(t Target) bool { return t.worker.runs(c.JobType) })
+			return c.Key == key && canRun && !slices.ContainsFunc(l.controls.holding(c.class()), func(s Subject) bool {
 				held, _ := l.controls.of(s)
 				return running[s] >= held.maxRunning
 			})
@@ -111,6 +113,7 @@ func byTurns(l *Ledger, before *round, jobs queue, most int) (chosen []uuid.UUID
 		for _, s := range l.controls.holding(waiting[i].class()) {
 			running[s]++
 		}
+		goesTo(&free, waiting[i].JobType)
 		chosen = append(chosen, waiting[i].JobID)
 		waiting = slices.Delete(waiting, i, i+1)
 		missed, used = 0, used+1
@@ -157,14 +160,15 @@ func TestASharePickerGoesRoundTheKeys(t *testing.T) {
 					OwnerID: rapid.SampledFrom([]string{"", "x"}).Draw(rt, "owner"), Key: rapid.SampledFrom(keys).Draw(rt, "key"),
 					Rank: l.At.Add(time.Duration(rapid.IntRange(0, 50).Draw(rt, "rank")) * time.Millisecond),
 				}
-				c.Lane = l.controls.laneOf(c.JobType, c.OwnerID)
+				c.Lane = l.laneOf("default", c.JobType, c.OwnerID)
 				jobs[c.JobID] = c
 				delta.NoteWaiting("default", c.Lane, c.Key, c.Rank)
 			}
 			l.Enter(delta)
 			most := rapid.IntRange(1, 12).Draw(rt, "most")
-			want := byTurns(l, &before, jobs, most)
-			got := jobs.share(l, most)
+			targets := drawTargets(rt, l, []string{"A", "B"})
+			want := byTurns(l, &before, jobs, most, targets)
+			got := jobs.share(l, most, targets)
 			if !slices.Equal(got, want) {
 				rt.Fatalf("step %d chose %v, want %v", step, got, want)
 			}
@@ -211,7 +215,7 @@ func TestSharesFollowTheWeights(t *testing.T) {
 		}
 		var starts []string
 		for len(starts) < n/2 {
-			for _, id := range jobs.share(l, rapid.SampledFrom([]int{1, 1, 2, 3, 5, 20, 60}).Draw(rt, "room")) {
+			for _, id := range jobs.share(l, MaxStep, anywhere(rapid.SampledFrom([]int{1, 1, 2, 3, 5, 20, 60}).Draw(rt, "room"))) {
 				starts = append(starts, jobs[id].Key)
 				delete(jobs, id)
 			}
@@ -247,15 +251,15 @@ func TestAQuietKeyDoesNotWaitBehindABusyOne(t *testing.T) {
 	}
 	quiet := add(400, "quiet")
 	l.Enter(delta)
-	first := jobs.share(l, 1)
+	first := jobs.share(l, 1, anywhere(1))
 	delete(jobs, first[0])
-	second := jobs.share(l, 1)
+	second := jobs.share(l, 1, anywhere(1))
 	if !slices.Contains(slices.Concat(first, second), quiet.JobID) {
 		t.Errorf("started %v and %v", first, second)
 	}
 	// Alone, the busy key goes by rank again, at the cost of a queue without keys.
 	delete(jobs, quiet.JobID)
-	jobs.share(l, 1)
+	jobs.share(l, 1, anywhere(1))
 	if l.UsesShares("default") {
 		t.Errorf("several keys %v are remembered", l.keys["default"])
 	}

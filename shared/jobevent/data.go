@@ -338,7 +338,8 @@ type Heartbeat struct {
 	Version    string             `json:"version"`
 	Queues     []string           `json:"queues"`
 	JobTypes   []JobType          `json:"jobTypes"`
-	Partitions map[string][]int32 `json:"partitions"` // by queue
+	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others; false also from earlier releases
+	Partitions map[string][]int32 `json:"partitions"`          // by queue
 	Slots      int                `json:"slots"`
 	Free       int                `json:"free"`
 	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy

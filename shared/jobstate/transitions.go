@@ -185,6 +185,15 @@ func (j Job) GiveUp() (Job, bool) {
 	return j, false
 }
 
+// FailWithoutWorker fails a job for which no worker has come that runs its type.
+func (j Job) FailWithoutWorker() (Job, bool) {
+	if j.Status != Pending {
+		return j, false
+	}
+	j.Status = Failed
+	return j, true
+}
+
 func (j Job) reschedule() (Job, Answer) {
 	switch j.Status {
 	case Scheduled, Pending:

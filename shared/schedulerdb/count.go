@@ -21,6 +21,7 @@ type Count struct {
 	at       time.Time      // of the count
 	leaseAt  time.Time      // when the first lease ends; zero: no attempt is out
 	lastAt   time.Time      // when the last lease ends
+	noWorker []dispatch.ScarceType // types of which jobs wait and that no live worker runs
 	figures  *telemetry.QueueFigures
 }
 
@@ -50,6 +51,7 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		return Count{}, err
 	}
 	c, counted := Count{revision: kept.Revision(), at: kept.At}, dispatch.NewDelta()
+	c.noWorker = kept.WithoutWorker()
 	out, err := q.InFlight(ctx)
 	if err != nil {
 		return c, fmt.Errorf("count attempts in flight: %w", err)
@@ -91,8 +93,18 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 			return c, err
 		}
 	}
+	if kept.ControlsRevision() > 0 || kept.HasScarce() {
+		if err := countLanes(ctx, q, &counted); err != nil {
+			return c, err
+		}
+	}
 	c.drift = kept.Drift(counted)
 	c.figures = figuresOf(&counted, c.at)
+	for _, t := range c.noWorker {
+		c.figures.NoWorker = append(c.figures.NoWorker, telemetry.NoWorker{
+			Queue: t.Queue, JobType: t.JobType, For: c.at.Sub(t.Since),
+		})
+	}
 	return c, nil
 }
 
@@ -109,8 +121,7 @@ func figuresOf(counted *dispatch.Delta, at time.Time) *telemetry.QueueFigures {
 	return f
 }
 
-// countControlled counts what only exists in an installation that has or had controls: attempts by job type and owner,
-// and jobs in lanes.
+// countControlled counts the attempts by job type and owner, which matter in an installation that has or had controls.
 func (s *Store) countControlled(ctx context.Context, q *gen.Queries, revision int64, counted *dispatch.Delta) error {
 	set, err := s.controlsOf(ctx, q, revision)
 	if err != nil {
@@ -121,6 +132,10 @@ func (s *Store) countControlled(ctx context.Context, q *gen.Queries, revision in
 		return err
 	}
 	counted.SetRunning(running, revision)
+	return nil
+}
+
+func countLanes(ctx context.Context, q *gen.Queries, counted *dispatch.Delta) error {
 	waiting, err := q.LanesPending(ctx)
 	if err != nil {
 		return fmt.Errorf("find waiting lanes: %w", err)

@@ -31,16 +31,16 @@ func (s *Store) dispatchLocked(ctx context.Context, t step, by string, l *dispat
 		return err
 	}
 	r.Jobs = append(r.Jobs, ended...)
-	if ready := l.ReadyQueues(); len(ready) > 0 {
+	if len(l.ReadyQueues()) > 0 || l.HasScarce() {
 		workers, err := t.WorkersLive(ctx, silentAfter)
 		if err != nil {
 			return fmt.Errorf("list workers: %w", err)
 		}
-		room, err := newRoom(workers, l)
+		room, err := newRoom(ctx, t.Queries, workers, l)
 		if err != nil {
 			return err
 		}
-		if err := s.sendOut(ctx, t, by, room, l, ready, r); err != nil {
+		if err := s.sendOut(ctx, t, by, room, l, l.ReadyQueues(), r); err != nil {
 			return err
 		}
 	}
@@ -53,40 +53,47 @@ func (s *Store) sendOut(
 	ctx context.Context, t step, by string, room *dispatch.Room, l *dispatch.Ledger, queues []string, r *result,
 ) error {
 	for _, queue := range queues {
-		targets := room.Take(queue, min(dispatch.MaxStep, l.RoomOfQueue(queue)))
+		most := min(dispatch.MaxStep, l.RoomOfQueue(queue))
+		taken := most
+		if l.HasScarce() {
+			taken = dispatch.MaxStep // the best targets may be of workers that do not run the best jobs
+		}
+		targets := room.Take(queue, taken)
 		if len(targets) == 0 {
 			continue
 		}
 		if err := t.flush(ctx); err != nil { // the batch's new jobs may be among the best
 			return err
 		}
-		var sent int
+		var left []dispatch.Target
 		var err error
 		if l.UsesShares(queue) {
-			sent, err = s.sendShares(ctx, t.Queries, by, l, queue, targets, r)
+			left, err = s.sendShares(ctx, t.Queries, by, l, queue, most, targets, r)
 		} else if l.UsesLanes(queue) {
-			sent, err = s.sendPicked(ctx, t.Queries, by, l, queue, targets, r)
+			left, err = s.sendPicked(ctx, t.Queries, by, l, queue, most, targets, r)
 		} else {
-			sent, err = s.sendBest(ctx, t.Queries, by, l, queue, targets, r)
+			left, err = s.sendBest(ctx, t.Queries, by, l, queue, most, targets, r)
 		}
 		if err != nil {
 			return err
 		}
-		room.GiveBack(queue, targets[sent:])
+		room.GiveBack(queue, left)
 	}
 	return nil
 }
 
-// sendBest dispatches the best jobs of a queue to the targets, and returns their number. It is for queues without
-// lanes: no control of a job type or owner is or was in force.
+// sendBest dispatches up to most of the best jobs of a queue to targets, and returns those that it did not use. It is
+// for queues without lanes: no control of a job type or owner is or was in force, and each worker runs each job.
 func (s *Store) sendBest(
-	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
-) (int, error) {
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
+	r *result,
+) ([]dispatch.Target, error) {
+	asked := targets[:min(most, len(targets))]
 	rows, err := q.JobsDispatch(ctx, gen.JobsDispatchParams{
-		QueueName: queue, Floor: l.Floor(queue), Partitions: dispatch.Partitions(targets), Lease: s.cfg.Lease, ByFunction: by,
+		QueueName: queue, Floor: l.Floor(queue), Partitions: dispatch.Partitions(asked), Lease: s.cfg.Lease, ByFunction: by,
 	})
 	if err != nil {
-		return 0, fmt.Errorf("dispatch queue %s: %w", queue, err)
+		return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
 	}
 	var last time.Time
 	for _, row := range rows {
@@ -96,40 +103,42 @@ func (s *Store) sendBest(
 			last = row.Rank
 		}
 	}
-	l.NoteSent(queue, len(rows), len(targets), last)
-	return len(rows), nil
+	l.NoteSent(queue, len(rows), len(asked), last)
+	return targets[len(rows):], nil
 }
 
 // sendPicked does the same for a queue with lanes.
 func (s *Store) sendPicked(
-	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
-) (int, error) {
-	p := dispatch.NewPicker(l, queue, len(targets))
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
+	r *result,
+) ([]dispatch.Target, error) {
+	p := dispatch.NewPicker(l, queue, most, targets)
 	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
 		if err := showBest(ctx, q, queue, sources); err != nil {
-			return 0, fmt.Errorf("read waiting jobs of queue %s: %w", queue, err)
+			return nil, fmt.Errorf("read waiting jobs of queue %s: %w", queue, err)
 		}
 		p.Looked(sources)
 	}
 	p.Finish()
-	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen, p.Moved, targets, r)
+	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen, p.Moved, r)
 	l.NoteStarts(queue, len(sent))
-	return len(sent), err
+	return append(p.Left(), p.Chosen.Without(sent)...), err
 }
 
 // sendShares is sendBest for a queue in which jobs of several fairness keys wait, or in which a control may hold back
 // those of a key.
 func (s *Store) sendShares(
-	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
-) (int, error) {
-	p := dispatch.NewSharePicker(l, queue, len(targets))
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
+	r *result,
+) ([]dispatch.Target, error) {
+	p := dispatch.NewSharePicker(l, queue, most, targets)
 	for reach, more := p.Next(); more; reach, more = p.Next() {
 		rows, err := q.KeysBest(ctx, gen.KeysBestParams{
 			QueueName: queue, Lanes: reach.Lanes, Floors: reach.Floors, FromKey: reach.From, Closed: reach.Closed,
 			MaxKeys: int32Of(reach.Keys), MaxRows: int32Of(reach.Jobs),
 		})
 		if err != nil {
-			return 0, fmt.Errorf("read the best jobs by fairness key in queue %s: %w", queue, err)
+			return nil, fmt.Errorf("read the best jobs by fairness key in queue %s: %w", queue, err)
 		}
 		for _, row := range rows {
 			p.Show(dispatch.Candidate{
@@ -137,22 +146,23 @@ func (s *Store) sendShares(
 			}, int(row.Each))
 		}
 	}
-	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen(), p.Moved(), targets, r)
+	chosen := p.Chosen()
+	sent, err := s.sendChosen(ctx, q, by, l, queue, chosen, p.Moved(), r)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	p.Finish(sent)
-	return len(sent), nil
+	return append(p.Left(), chosen.Without(sent)...), nil
 }
 
-// sendChosen moves jobs to other lanes, and dispatches the chosen ones to the targets. It returns those that it
+// sendChosen moves jobs to other lanes, and dispatches the chosen ones to their targets. It returns those that it
 // dispatched: not those that another transaction has locked.
 func (s *Store) sendChosen(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, chosen, moved dispatch.Picked,
-	targets []dispatch.Target, r *result,
+	r *result,
 ) ([]uuid.UUID, error) {
 	if len(moved.JobIDs) > 0 {
-		if err := q.JobsChangeLane(ctx, gen.JobsChangeLaneParams(moved)); err != nil {
+		if err := q.JobsChangeLane(ctx, gen.JobsChangeLaneParams{JobIDs: moved.JobIDs, Lanes: moved.Lanes}); err != nil {
 			return nil, fmt.Errorf("change lanes in queue %s: %w", queue, err)
 		}
 	}
@@ -161,7 +171,7 @@ func (s *Store) sendChosen(
 	}
 	rows, err := q.JobsSendOut(ctx, gen.JobsSendOutParams{
 		JobIDs: chosen.JobIDs, Lanes: chosen.Lanes, Lease: s.cfg.Lease, ByFunction: by,
-		Partitions: dispatch.Partitions(targets[:len(chosen.JobIDs)]),
+		Partitions: dispatch.Partitions(chosen.Targets),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
@@ -210,7 +220,24 @@ func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*disp
 	return nil
 }
 
-func newRoom(rows []gen.WorkersLiveRow, l *dispatch.Ledger) (*dispatch.Room, error) {
+// newRoom returns the room of the live workers. It reads their job types only if these matter.
+func newRoom(
+	ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow, l *dispatch.Ledger,
+) (*dispatch.Room, error) {
+	var workers []*dispatch.Worker
+	var err error
+	if l.HasScarce() {
+		workers, err = typedWorkers(ctx, q, rows)
+	} else {
+		workers, err = workersOf(rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dispatch.NewRoom(workers, l), nil
+}
+
+func workersOf(rows []gen.WorkersLiveRow) ([]*dispatch.Worker, error) {
 	workers := make([]*dispatch.Worker, len(rows))
 	for i, row := range rows {
 		w := &dispatch.Worker{ID: row.WorkerID, Slots: int(row.Slots), Rate: row.Rate}
@@ -219,5 +246,31 @@ func newRoom(rows []gen.WorkersLiveRow, l *dispatch.Ledger) (*dispatch.Room, err
 		}
 		workers[i] = w
 	}
-	return dispatch.NewRoom(workers, l), nil
+	return workers, nil
+}
+
+// typedWorkers returns the live workers with their job types.
+func typedWorkers(ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow) ([]*dispatch.Worker, error) {
+	workers, err := workersOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	typed, err := q.WorkersTypes(ctx, silentAfter)
+	if err != nil {
+		return nil, fmt.Errorf("read the job types of workers: %w", err)
+	}
+	byID := make(map[string][]byte, len(typed))
+	for _, row := range typed {
+		byID[row.WorkerID] = row.JobTypes
+	}
+	for _, w := range workers {
+		var names []string
+		if types := byID[w.ID]; types != nil {
+			if err := json.Unmarshal(types, &names); err != nil {
+				return nil, fmt.Errorf("read the job types of worker %s: %w", w.ID, err)
+			}
+		}
+		w.RunOnly(names)
+	}
+	return workers, nil
 }

@@ -78,7 +78,7 @@ func (s *Store) ingest(
 	if err != nil {
 		return r, err
 	}
-	room, err := newRoom(found.workers, l)
+	room, err := newRoom(ctx, t.Queries, found.workers, l)
 	if err != nil {
 		return r, err
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
@@ -22,7 +25,8 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 			return emit.Effects{}, err
 		}
 		if before, some := latest[heartbeat.WorkerID]; some && heartbeat.Part > 0 {
-			heartbeat.Attempts = append(slices.Clip(before.Attempts), heartbeat.Attempts...)
+			before.Attempts = append(slices.Clip(before.Attempts), heartbeat.Attempts...)
+			heartbeat = before
 		}
 		latest[heartbeat.WorkerID] = heartbeat
 	}
@@ -38,7 +42,7 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 			return err
 		}
 		l.Enter(delta)
-		if err := seeWorkers(ctx, t.Queries, latest); err != nil {
+		if err := seeWorkers(ctx, t.Queries, latest, l); err != nil {
 			return err
 		}
 		return s.dispatchLocked(ctx, t, "watchdog", l, &r)
@@ -46,7 +50,10 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 	return r.Effects, err
 }
 
-func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat) error {
+// seeWorkers writes the workers. If the job types of one have changed, it notes those that not all workers run.
+func seeWorkers(
+	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, l *dispatch.Ledger,
+) error {
 	var p gen.WorkersSeenParams
 	var gone []string
 	for id, heartbeat := range latest {
@@ -58,14 +65,45 @@ func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.
 		p.Partitions = append(p.Partitions, mustJSON(existing(heartbeat.Partitions)))
 		p.Slots = append(p.Slots, int32Of(heartbeat.Slots))
 		p.Rates = append(p.Rates, min(max(heartbeat.Rate, 0), maxRate))
+		p.JobTypes = append(p.JobTypes, typesOf(heartbeat))
 	}
-	if err := q.WorkersSeen(ctx, p); err != nil {
+	changed, err := q.WorkersSeen(ctx, p)
+	if err != nil {
 		return fmt.Errorf("write workers: %w", err)
 	}
 	if err := q.WorkersGone(ctx, gen.WorkersGoneParams{WorkerIDs: gone, SilentAfter: silentAfter}); err != nil {
 		return fmt.Errorf("delete workers: %w", err)
 	}
+	if !changed {
+		return nil
+	}
+	rows, err := q.WorkersLive(ctx, silentAfter)
+	if err != nil {
+		return fmt.Errorf("list workers: %w", err)
+	}
+	workers, err := typedWorkers(ctx, q, rows)
+	if err != nil {
+		return err
+	}
+	l.CompareTypes(workers)
 	return nil
+}
+
+// typesOf returns the job types of a heartbeat as the workers' table keeps them: the JSON null if the worker runs any,
+// no value if the heartbeat's first part is missing, which names them.
+func typesOf(heartbeat jobevent.Heartbeat) []byte {
+	if heartbeat.Part > 0 {
+		return nil
+	}
+	var names []string
+	if heartbeat.OnlyTypes {
+		names = make([]string, len(heartbeat.JobTypes))
+		for i, t := range heartbeat.JobTypes {
+			names[i] = t.Name
+		}
+		slices.Sort(names)
+	}
+	return mustJSON(names)
 }
 
 // existing removes numbers of partitions that a run-job topic does not have.
@@ -135,12 +173,12 @@ func (s *Store) renew(
 	return nil
 }
 
-// AskMost bounds the run orders that one call of AskAgain republishes.
+// AskMost bounds the run orders that one call of AskAgain republishes, and the jobs that it fails.
 const AskMost = 1000
 
 // AskAgain asks about the attempts that no worker has listed for a lease, by republishing their run orders. Each
 // question without an answer delays the next one. AskAgain also repeats unanswered cancels that have become due since
-// the last call, and corrects the ledger by the count.
+// the last call, fails jobs for which no worker has come, and corrects the ledger by the count.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (emit.Effects, error) {
 	var r result
 	err := s.step(ctx, &r, nil, func(t step) error {
@@ -149,6 +187,11 @@ func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Dura
 		if err := s.askAgain(ctx, t.Queries, counted, sinceLast, &r, &delta); err != nil {
 			return err
 		}
+		failed, err := s.failWithoutWorker(ctx, t.Queries, counted, &delta)
+		if err != nil {
+			return err
+		}
+		r.Jobs = append(r.Jobs, failed...)
 		if err := s.findOverdue(ctx, t.Queries, &delta); err != nil || delta.Empty() && counted.drift.Empty() {
 			return err
 		}
@@ -201,4 +244,48 @@ func (s *Store) askAgain(
 		r.Cancels = append(r.Cancels, emit.AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
 	}
 	return nil
+}
+
+// failWithoutWorker fails jobs that have waited for NoWorkerTimeout for a worker that runs their type.
+func (s *Store) failWithoutWorker(
+	ctx context.Context, q *gen.Queries, counted Count, delta *dispatch.Delta,
+) ([]emit.Snapshot, error) {
+	var ids []uuid.UUID
+	since := counted.at.Add(-s.cfg.NoWorkerTimeout)
+	for _, scarce := range counted.noWorker {
+		if s.cfg.NoWorkerTimeout == 0 || scarce.Since.After(since) {
+			continue
+		}
+		for _, lane := range scarce.Lanes {
+			waiting, err := q.JobsWithoutWorker(ctx, gen.JobsWithoutWorkerParams{
+				QueueName: scarce.Queue, Lane: lane, Since: since, MaxJobs: int32Of(AskMost - len(ids)),
+			})
+			if err != nil {
+				return nil, fmt.Errorf("find jobs that no worker runs: %w", err)
+			}
+			ids = append(ids, waiting...)
+		}
+	}
+	jobs, err := lockJobs(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, job := range jobs {
+		job.failWithoutWorker(s.cfg.NoWorkerTimeout)
+	}
+	return saveJobs(ctx, q, jobs, delta)
+}
+
+func (j *lockedJob) failWithoutWorker(after time.Duration) {
+	next, ok := j.FailWithoutWorker()
+	if !ok {
+		return
+	}
+	j.lastError = jobevent.Error{
+		ErrorCode: string(apierror.NoWorker),
+		Message:   fmt.Sprintf("no worker of queue %s has run job type %s for %s", j.row.Queue, j.row.JobType, after),
+	}
+	j.move(next, jobevent.Move{
+		Attempt: j.Attempt, By: "watchdog", Reason: j.lastError.Message, ErrorCode: j.lastError.ErrorCode,
+	})
 }

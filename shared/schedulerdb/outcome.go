@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
@@ -130,6 +131,9 @@ func (s *Store) apply(
 		if job := jobs[o.JobID]; job != nil {
 			if err := job.outcome(by, o, s.cfg.MaxLost); err != nil {
 				return nil, err
+			}
+			if o.Kind == jobstate.KindSnoozed && o.ErrorCode == string(apierror.UnknownJobType) {
+				delta.NoteScarce(job.row.Queue, job.row.JobType)
 			}
 		}
 	}

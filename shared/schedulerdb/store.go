@@ -24,6 +24,8 @@ import (
 type Config struct {
 	Lease   time.Duration `envconfig:"LEASE" default:"15s" desc:"how long watchdog waits for a report of an attempt before it asks about it"`
 	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how many times in a row a job may be lost before it fails"`
+
+	NoWorkerTimeout time.Duration `envconfig:"NO_WORKER_TIMEOUT" default:"24h" desc:"how long a job waits for a worker that runs its type before it fails; 0: without end"`
 }
 
 const (
@@ -55,12 +57,14 @@ func (c Config) check() error {
 		return fmt.Errorf("LEASE: %s is not positive", c.Lease)
 	case c.MaxLost < 0 || c.MaxLost > math.MaxInt16:
 		return fmt.Errorf("MAX_LOST: %d is not from 0 to %d", c.MaxLost, math.MaxInt16)
+	case c.NoWorkerTimeout < 0:
+		return fmt.Errorf("NO_WORKER_TIMEOUT: %s is negative", c.NoWorkerTimeout)
 	}
 	return nil
 }
 
 // NewestOfSchema is a column of the newest migration that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "controls.weight"
+const NewestOfSchema = "workers.job_types"
 
 // Open connects to the database at url. An error about a setting begins with the setting's name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {

@@ -84,7 +84,14 @@ type QueueFigures struct {
 	At       time.Time
 	InFlight map[string]int           // attempts that are out, by queue
 	Waited   map[string]time.Duration // how long the first job of a queue has been ready; without empty queues
+	NoWorker []NoWorker
 	Late     time.Duration            // how long a job has been due that dispatch has not made ready
+}
+
+// NoWorker is a job type of which jobs wait in a queue and that no live worker of the queue runs.
+type NoWorker struct {
+	Queue, JobType string
+	For            time.Duration
 }
 
 // WatchJobs calls read at each scrape. read returns false if it has no counts.
@@ -123,6 +130,9 @@ func (m Meter) WatchQueues(read func() *QueueFigures) (stop func()) {
 		}
 		for queue, waited := range figures.Waited {
 			put(descQueueWait, max(waited.Seconds(), 0), queue)
+		}
+		for _, missing := range figures.NoWorker {
+			put(descNoWorker, max(missing.For.Seconds(), 0), missing.Queue, JobType(missing.JobType))
 		}
 		put(descLate, max(figures.Late.Seconds(), 0))
 	})

@@ -118,7 +118,7 @@ func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 			}}, true
 		})()
 		defer m.WatchQueues(func() *QueueFigures {
-			return &QueueFigures{At: time.Now(), InFlight: map[string]int{queue: int(n)}}
+			return &QueueFigures{At: time.Now(), InFlight: map[string]int{queue: int(n)}, NoWorker: []NoWorker{{queue, "A", time.Duration(n) * time.Minute}}}
 		})()
 	}
 	m.WatchQueues(func() *QueueFigures {
@@ -134,6 +134,7 @@ func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 		fmt.Sprintf(`jobs{job_type="A",queue=%q,state="PENDING"} 12`, queue),
 		fmt.Sprintf(`jobs_oldest_age_seconds{job_type="A",queue=%q,state="PENDING"} 3600`, queue),
 		fmt.Sprintf(`attempts_in_flight{queue=%q} 2`, queue),
+		fmt.Sprintf(`no_worker_seconds{job_type="A",queue=%q} 120`, queue),
 	} {
 		if !strings.Contains(got, "jobweaver_"+want) {
 			t.Errorf("no %s", want)

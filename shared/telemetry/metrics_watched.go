@@ -56,12 +56,14 @@ var (
 		"Attempts that are out, with a worker or on their way; max, since every replica of watchdog exports all.", "queue")
 	descQueueWait = watching(prometheus.GaugeValue, "queue_wait_seconds",
 		"How long ago the next job to dispatch became ready, a level of priority counting 10 s; max.", "queue")
+	descNoWorker = watching(prometheus.GaugeValue, "no_worker_seconds",
+		"For how long no live worker of a queue has run a job type of which jobs wait; max.", "queue", "job_type")
 	descLate = watching(prometheus.GaugeValue, "clock_lateness_seconds",
 		"How long a job has been due that dispatch has not made ready; max.")
 
 	watched = &watches{all: []*watch{
 		descLag, descGap, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
-		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descLate,
+		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descNoWorker, descLate,
 	}}
 )
 

@@ -100,6 +100,9 @@ func (r *Registry) Close() {
 // RegisterOthers sets the handler for all job types that are not registered.
 func (r *Registry) RegisterOthers(h Handler) { r.others = h }
 
+// RunsAny reports whether the registry has a handler for each job type there may be.
+func (r *Registry) RunsAny() bool { return r.others != nil }
+
 // Use lets middleware run around all handlers; the first is the outermost. Call it before the worker starts.
 func (r *Registry) Use(all ...jobrun.Middleware) { r.middleware = append(r.middleware, all...) }
 

@@ -123,6 +123,22 @@ func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 	return o
 }
 
+// UnknownTypeOutcome returns the outcome of an attempt whose type the worker does not run. From its error code the
+// scheduler learns to choose other workers, so an attempt comes here once. The delay bounds what happens if it does not:
+// a scheduler of the release before, or more such types than it keeps.
+func UnknownTypeOutcome(a *Attempt) workerdb.Outcome {
+	o := ended(a, jobevent.KindSnoozed)
+	o.RetryAfter, o.Retryable = min(time.Duration(a.Run.Attempt)*unknownTypeDelay, maxUnknownTypeDelay), true
+	o.ErrorCode = string(apierror.UnknownJobType)
+	o.Message = fmt.Sprintf("this worker has no handler for job type %q", a.Run.JobType)
+	return o
+}
+
+const (
+	unknownTypeDelay    = 2 * time.Second // times the number of the attempt
+	maxUnknownTypeDelay = 10 * time.Minute
+)
+
 // endedOutcome returns the outcome of an attempt whose context ended for a reason.
 func endedOutcome(a *Attempt, cause error) workerdb.Outcome {
 	switch {

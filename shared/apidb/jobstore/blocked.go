@@ -17,6 +17,7 @@ const (
 	BlockOrder      = "order"
 	BlockPause      = "pause" // by a control, for example queue:default
 	BlockLimit      = "limit"
+	BlockWorker     = "worker" // no live worker of the queue runs the job type that is the id
 )
 
 // maxDependencies bounds the listed dependencies of a job that have not ended.
@@ -26,7 +27,7 @@ const maxDependencies = 20
 const maxListedAfter = 100
 
 // findBlocks finds what blocks the waiting jobs among jobs. It queries the database only if one of them has
-// dependencies, and reads the controls at most once a second. Of the dependencies of a job it looks at the first
+// dependencies, and reads controls and workers at most once a second. Of the dependencies of a job it looks at the first
 // mostAfter.
 func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
 	if err := s.findBlockers(ctx, jobs, mostAfter); err != nil {
@@ -39,6 +40,13 @@ func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) err
 				return err
 			}
 			job.BlockedBy = append(job.BlockedBy, blocksOf(controls)...)
+			lacks, err := s.workers.LacksWorkers(ctx, job.Queue, job.JobType)
+			if err != nil {
+				return err
+			}
+			if lacks {
+				job.BlockedBy = append(job.BlockedBy, jobevent.Block{Kind: BlockWorker, ID: job.JobType})
+			}
 		}
 	}
 	return nil

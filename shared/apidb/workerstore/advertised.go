@@ -32,6 +32,47 @@ func (s *Store) AdvertisedTypes(ctx context.Context) (map[string]AdvertisedType,
 	})
 }
 
+// runTypes are the job types that the live workers of a queue run.
+type runTypes struct {
+	any   bool
+	named map[string]bool
+}
+
+// LacksWorkers reports whether the live workers of a queue all run other job types than this one. It does not say so of
+// a queue without a live worker. The answer may be up to advertisedAge old.
+func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string) (bool, error) {
+	byQueue, err := s.run.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]runTypes, error) {
+		workers, err := s.allWorkers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return runBy(workers), nil
+	})
+	run, isServed := byQueue[queue]
+	return isServed && !run.any && !run.named[jobType], err
+}
+
+func runBy(workers []Worker) map[string]runTypes {
+	byQueue := map[string]runTypes{}
+	for _, w := range workers {
+		if !w.Live || w.Stopping {
+			continue
+		}
+		for _, queue := range w.Queues {
+			run := byQueue[queue]
+			run.any = run.any || !w.OnlyTypes
+			if run.named == nil {
+				run.named = map[string]bool{}
+			}
+			for _, t := range w.JobTypes {
+				run.named[t.Name] = true
+			}
+			byQueue[queue] = run
+		}
+	}
+	return byQueue
+}
+
 func advertisedBy(workers []Worker) map[string]AdvertisedType {
 	types := map[string]AdvertisedType{}
 	advertisers := map[string]map[string]int{} // by type and schema

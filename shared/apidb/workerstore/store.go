@@ -13,6 +13,7 @@ type Store struct {
 	q  *gen.Queries
 
 	advertised readcache.Cache[map[string]AdvertisedType]
+	run        readcache.Cache[map[string]runTypes]
 }
 
 // New makes the store on a database.

@@ -47,6 +47,7 @@ var allSettings = []string{
 	"LOG_FORMAT",
 	"LOG_LEVEL",
 	"MAX_LOST",
+	"NO_WORKER_TIMEOUT",
 	"OIDC_AUDIENCE",
 	"OIDC_CLIENT_ID",
 	"OIDC_ISSUER",

@@ -122,3 +122,12 @@ where status in ('QUEUED', 'RUNNING')
   and floor(extract(epoch from now() - cancel_requested_at) / 15)
       > floor(extract(epoch from now() - cancel_requested_at - @since_last::interval) / 15)
 limit @max_jobs::int;
+
+-- name: JobsWithoutWorker :many
+-- Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready.
+select job_id from jobs
+where queue = @queue_name::text and lane = @lane::text and status = 'PENDING' and blocked_by is null
+  and rank <= @since::timestamptz and updated_at <= @since
+order by rank, job_id
+limit @max_jobs::int
+for update skip locked;

@@ -1,12 +1,26 @@
--- name: WorkersSeen :exec
-insert into workers (worker_id, partitions, slots, rate, seen_at)
-select unnest(@worker_ids::text[]),
-       unnest(@partitions::json[]),
-       unnest(@slots::int[]),
-       unnest(@rates::float8[]),
-       statement_timestamp()
-on conflict (worker_id) do update
-set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at;
+-- name: WorkersSeen :one
+-- Writes the workers of heartbeats, and reports whether the job types of one have changed. A heartbeat whose first part
+-- is missing keeps the types.
+with seen as (
+    select unnest(@worker_ids::text[])  as worker_id,
+           unnest(@partitions::json[])  as partitions,
+           unnest(@slots::int[])        as slots,
+           unnest(@rates::float8[])     as rate,
+           unnest(@job_types::jsonb[])  as job_types
+), before as (
+    select w.worker_id, w.job_types from workers w where w.worker_id = any (@worker_ids::text[])
+), written as (
+    insert into workers (worker_id, partitions, slots, rate, job_types, seen_at)
+    select seen.worker_id, seen.partitions, seen.slots, seen.rate, seen.job_types, statement_timestamp() from seen
+    on conflict (worker_id) do update
+    set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate,
+        job_types = coalesce(excluded.job_types, workers.job_types), seen_at = excluded.seen_at
+)
+select exists (
+    select from seen
+    left join before using (worker_id)
+    where seen.job_types is distinct from before.job_types and seen.job_types is not null
+)::bool as changed;
 
 -- name: WorkersGone :exec
 -- Deletes workers that are stopping, workers that have been silent for an hour, and workers whose last heartbeat lies
@@ -21,3 +35,10 @@ from workers
 where seen_at > now() - @silent_after::interval
   and slots > 0
 order by worker_id;
+
+-- name: WorkersTypes :many
+-- The job types of the live workers.
+select worker_id, job_types
+from workers
+where seen_at > now() - @silent_after::interval
+  and slots > 0;

@@ -1047,8 +1047,11 @@ class Blocker(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
-    kind: Literal["dependency", "order", "pause", "limit"]
-    id: str
+    kind: Annotated[
+        Literal["dependency", "order", "pause", "limit", "worker"],
+        Field(description="worker means that no live worker of the queue runs the job type."),
+    ]
+    id: Annotated[str, Field(description="Of the job, the ordering key, the control (`queue:default`) or the job type.")]
 
 
 class EventJob(BaseModel):

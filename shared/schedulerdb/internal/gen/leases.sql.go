@@ -345,6 +345,48 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 	return items, nil
 }
 
+const JobsWithoutWorker = `-- name: JobsWithoutWorker :many
+select job_id from jobs
+where queue = $1::text and lane = $2::text and status = 'PENDING' and blocked_by is null
+  and rank <= $3::timestamptz and updated_at <= $3
+order by rank, job_id
+limit $4::int
+for update skip locked
+`
+
+type JobsWithoutWorkerParams struct {
+	QueueName string
+	Lane      string
+	Since     time.Time
+	MaxJobs   int32
+}
+
+// Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready.
+func (q *Queries) JobsWithoutWorker(ctx context.Context, arg JobsWithoutWorkerParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, JobsWithoutWorker,
+		arg.QueueName,
+		arg.Lane,
+		arg.Since,
+		arg.MaxJobs,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LeasesCut = `-- name: LeasesCut :exec
 with ahead as (
     select job_id from jobs

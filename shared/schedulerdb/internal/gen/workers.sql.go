@@ -70,15 +70,27 @@ func (q *Queries) WorkersLive(ctx context.Context, silentAfter time.Duration) ([
 	return items, nil
 }
 
-const WorkersSeen = `-- name: WorkersSeen :exec
-insert into workers (worker_id, partitions, slots, rate, seen_at)
-select unnest($1::text[]),
-       unnest($2::json[]),
-       unnest($3::int[]),
-       unnest($4::float8[]),
-       statement_timestamp()
-on conflict (worker_id) do update
-set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at
+const WorkersSeen = `-- name: WorkersSeen :one
+with seen as (
+    select unnest($1::text[])  as worker_id,
+           unnest($2::json[])  as partitions,
+           unnest($3::int[])        as slots,
+           unnest($4::float8[])     as rate,
+           unnest($5::jsonb[])  as job_types
+), before as (
+    select w.worker_id, w.job_types from workers w where w.worker_id = any ($1::text[])
+), written as (
+    insert into workers (worker_id, partitions, slots, rate, job_types, seen_at)
+    select seen.worker_id, seen.partitions, seen.slots, seen.rate, seen.job_types, statement_timestamp() from seen
+    on conflict (worker_id) do update
+    set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate,
+        job_types = coalesce(excluded.job_types, workers.job_types), seen_at = excluded.seen_at
+)
+select exists (
+    select from seen
+    left join before using (worker_id)
+    where seen.job_types is distinct from before.job_types and seen.job_types is not null
+)::bool as changed
 `
 
 type WorkersSeenParams struct {
@@ -86,14 +98,53 @@ type WorkersSeenParams struct {
 	Partitions []json.RawMessage
 	Slots      []int32
 	Rates      []float64
+	JobTypes   []json.RawMessage
 }
 
-func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) error {
-	_, err := q.db.Exec(ctx, WorkersSeen,
+// Writes the workers of heartbeats, and reports whether the job types of one have changed. A heartbeat whose first part
+// is missing keeps the types.
+func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) (bool, error) {
+	row := q.db.QueryRow(ctx, WorkersSeen,
 		arg.WorkerIDs,
 		arg.Partitions,
 		arg.Slots,
 		arg.Rates,
+		arg.JobTypes,
 	)
-	return err
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const WorkersTypes = `-- name: WorkersTypes :many
+select worker_id, job_types
+from workers
+where seen_at > now() - $1::interval
+  and slots > 0
+`
+
+type WorkersTypesRow struct {
+	WorkerID string
+	JobTypes json.RawMessage
+}
+
+// The job types of the live workers.
+func (q *Queries) WorkersTypes(ctx context.Context, silentAfter time.Duration) ([]WorkersTypesRow, error) {
+	rows, err := q.db.Query(ctx, WorkersTypes, silentAfter)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WorkersTypesRow
+	for rows.Next() {
+		var i WorkersTypesRow
+		if err := rows.Scan(&i.WorkerID, &i.JobTypes); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -2584,8 +2584,12 @@ export interface components {
             message: string;
         } | null;
         Blocker: {
-            /** @enum {string} */
-            kind: "dependency" | "order" | "pause" | "limit";
+            /**
+             * @description worker means that no live worker of the queue runs the job type.
+             * @enum {string}
+             */
+            kind: "dependency" | "order" | "pause" | "limit" | "worker";
+            /** @description Of the job, the ordering key, the control (`queue:default`) or the job type. */
             id: string;
         };
         EventJob: {
