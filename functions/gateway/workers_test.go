@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,4 +80,35 @@ func TestWorkersShowTheirHeartbeats(t *testing.T) {
 	if got = h.workers(); len(got) != 2 {
 		t.Errorf("one that has stopped is still there: %+v", got)
 	}
+}
+
+func TestAPendingJobShowsThatNoWorkerRunsItsType(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		workers []jobevent.Heartbeat
+		want    []jobevent.Block
+	}{
+		"no worker":     {nil, nil},
+		"an older one":  {[]jobevent.Heartbeat{advertising("a", "MAIL", "")}, nil},
+		"another queue": {[]jobevent.Heartbeat{only(jobevent.Heartbeat{WorkerID: "a", Queues: []string{"mail"}})}, nil},
+		"other types":   {[]jobevent.Heartbeat{only(advertising("a", "MAIL", ""))}, []jobevent.Block{{Kind: "worker", ID: "SIMULATION"}}},
+		"one of two":    {[]jobevent.Heartbeat{only(advertising("a", "MAIL", "")), only(advertising("b", "SIMULATION", ""))}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			h.beat(c.workers...)
+			var job struct{ BlockedBy []jobevent.Block }
+			h.get("/api/jobs/" + h.submit(plainJob).String()).want(http.StatusOK).into(&job)
+			if !slices.Equal(job.BlockedBy, c.want) {
+				t.Errorf("waits for %v, want %v", job.BlockedBy, c.want)
+			}
+		})
+	}
+}
+
+// only makes a heartbeat one of a worker that runs no types but the advertised ones.
+func only(beat jobevent.Heartbeat) jobevent.Heartbeat {
+	beat.OnlyTypes = true
+	return beat
 }
