@@ -41,11 +41,12 @@ func (l *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 
 func (l *tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// take returns the statements since the last call, but for that of the controls, which are read once a second.
+// take returns the statements since the last call, but for those of the controls and workers, which are read once in
+// one or two seconds.
 func (l *tracer) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	statements := slices.DeleteFunc(l.statements, func(name string) bool { return name == "ControlsAll" })
+	statements := slices.DeleteFunc(l.statements, func(name string) bool { return name == "ControlsAll" || name == "WorkersAll" })
 	l.statements = nil
 	return statements
 }
