@@ -328,3 +328,28 @@ func boundedInBytes(t *testing.T, before string) {
 		t.Errorf("%d bytes waited", published)
 	}
 }
+
+// The role of the function may read what policies look at.
+func TestTheJobsOfSchedulesHavePolicies(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, name := range []string{"first", "second"} {
+		asked, err := apibody.DecodeSchedule([]byte(`{"name": "` + name + `", "cron": "0 0 1 1 *", "job": {"jobType": "OWN", "payload": 1,
+			"unique": {"key": "k", "for": "1h", "while": "WAITING"}, "throttle": {"key": "k", "perMs": 1000}, "singleton": {"key": "k", "else": "drop"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.store.Schedules.Create(t.Context(), nil, apidb.Everyone, asked); err != nil {
+			t.Fatal(err)
+		}
+		due := &apidbtest.Fixture{URL: h.url}
+		due.Ago(t, name, 0)
+		due.Once(t)
+		if _, _, err := h.function().Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ticks := h.ticks(name); len(ticks) != 1 || (ticks[0].Outcome == "skipped") != (name == "second") {
+			t.Errorf("%s: the ticks are %+v", name, ticks)
+		}
+	}
+}

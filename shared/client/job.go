@@ -23,9 +23,10 @@ const (
 
 // Accepted is the answer to a job that was taken.
 type Accepted struct {
-	JobID   string `json:"jobId"`
-	TraceID string `json:"traceId"`
-	Status  string `json:"status"`
+	JobID     string `json:"jobId"`
+	TraceID   string `json:"traceId"`
+	Status    string `json:"status"`
+	DecidedBy string `json:"decidedBy"` // the policy that found this job, so that no new one was made; empty: none
 }
 
 // Job is a job as the API shows it. What is null there is zero here; Raw is the answer itself. Lists, streams and
@@ -70,6 +71,9 @@ type Job struct {
 	RunAgainAs          string          `json:"runAgainAs"`
 	After               []string        `json:"after"`
 	OnDependencyFailure string          `json:"onDependencyFailure"`
+	Unique              *Unique         `json:"unique"`
+	Throttle            *Throttle       `json:"throttle"`
+	Singleton           *Singleton      `json:"singleton"`
 	History             []Move          `json:"history"`
 	Attempts            []Attempt       `json:"attempts"`
 	Logs                []LogLine       `json:"logs"`

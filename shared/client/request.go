@@ -31,7 +31,12 @@ type JobRequest struct {
 	After               []string `json:"after,omitempty"`          // ids of jobs that have to complete first
 	OnDependencyFailure string   `json:"onDependencyFailure,omitempty"`
 
-	BatchID     string   `json:"batchId,omitempty"` // the open batch that it joins
+	BatchID string `json:"batchId,omitempty"` // the open batch that it joins
+
+	Unique    *Unique    `json:"unique,omitempty"`
+	Throttle  *Throttle  `json:"throttle,omitempty"`
+	Singleton *Singleton `json:"singleton,omitempty"`
+
 	Tags        []string `json:"tags,omitempty"`
 	CallbackURL string   `json:"callbackUrl,omitempty"` // its end is POSTed there; see Webhook
 	OwnerID     string   `json:"ownerId,omitempty"`     // counts only while authentication is off
@@ -77,6 +82,26 @@ func RetryList(delays ...time.Duration) *RetryPolicy {
 		p.DelaysMs = append(p.DelaysMs, d.Milliseconds())
 	}
 	return p
+}
+
+// Unique makes a request a job only if no job has the key that was accepted within For and is still in the state of
+// While. With neither, until that job has ended.
+type Unique struct {
+	Key   string `json:"key"`
+	For   string `json:"for,omitempty"`   // a time.Duration as text; empty: however long ago
+	While string `json:"while,omitempty"` // WAITING: it has not started; ACTIVE: it has not ended
+}
+
+// Throttle makes the jobs with the key due at least PerMs milliseconds apart.
+type Throttle struct {
+	Key   string `json:"key"`
+	PerMs int64  `json:"perMs"`
+}
+
+// Singleton has the jobs with the key run one at a time.
+type Singleton struct {
+	Key  string `json:"key"`
+	Else string `json:"else,omitempty"` // while another one has not ended: queue, which is the default, or drop
 }
 
 // EnqueueSQL is the statement, with its arguments, that enqueues the job in a transaction of your own database, where

@@ -4,7 +4,7 @@ import "strings"
 
 // Block is a thing that a waiting job waits for.
 type Block struct {
-	Kind string `json:"kind"` // dependency, order, pause or limit
+	Kind string `json:"kind"` // dependency, order, singleton, pause or limit
 	ID   string `json:"id"`
 }
 
@@ -18,6 +18,8 @@ func (j *Job) WaitsFor() string {
 			all = append(all, "job "+block.ID+" to end")
 		case "order":
 			all = append(all, "earlier jobs of ordering key "+block.ID)
+		case "singleton":
+			all = append(all, "earlier jobs of singleton key "+block.ID)
 		case "pause":
 			all = append(all, control+", which is paused")
 		case "limit":

@@ -35,6 +35,7 @@ type canonical struct {
 	CallbackURL   string              `json:"callbackUrl,omitempty"`
 	RunAgainOf    *uuid.UUID          `json:"runAgainOf,omitempty"`
 	BatchID       *uuid.UUID          `json:"batchId,omitempty"`
+	Policies
 }
 
 // Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
@@ -50,6 +51,7 @@ func Canonical(req Request) ([]byte, error) {
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
 		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, FairnessKey: req.OwnFairnessKey(),
 		After: slices.SortedFunc(slices.Values(req.After), compareIDs), CallbackURL: req.CallbackURL,
+		Policies: req.Policies,
 	}
 	if req.RunAnyway {
 		c.OnFailure = OnDependencyFailureRun

@@ -148,6 +148,12 @@ func (r reader) request() (req Request, complete bool) {
 			req.CallbackURL = r.Checked(checkCallbackURL)
 		case "batchId":
 			req.BatchID = r.batchID()
+		case "unique":
+			req.Unique = r.unique()
+		case "throttle":
+			req.Throttle = r.throttle()
+		case "singleton":
+			req.Singleton = r.singleton()
 		default:
 			r.Unknown()
 		}
@@ -170,6 +176,7 @@ func (r reader) request() (req Request, complete bool) {
 	if complete && hasOnFailure && !hasAfter {
 		r.BadAt("onDependencyFailure", onlyWithAfter)
 	}
+	r.checkPolicies(&req, req.RunAt != nil || hasDelay)
 	req.RunAnyway = req.RunAnyway && len(req.After) > 0
 	return req, complete && hasPayload
 }

@@ -22,7 +22,7 @@ const (
 	MaxBatchJobs   = 1_000
 	MaxJobType     = 100
 	MaxQueue       = 63
-	MaxKey         = 255 // idempotencyKey, orderingKey, fairnessKey, ownerId
+	MaxKey         = 255 // idempotencyKey, orderingKey, fairnessKey, ownerId, those of policies
 	MaxAfter       = 10_000
 	MaxTags        = 16
 	MaxTag         = 64
@@ -68,6 +68,8 @@ type Request struct {
 	BatchID        uuid.UUID   // the batch that it joins; zero: none
 	RunAgainOf     uuid.UUID   // the job that this one does once more; zero: none. No member of a request
 	Silent         Silent
+
+	Policies
 }
 
 // Silent lists the members that a request leaves to the server, beside those that are the same for all.
@@ -78,7 +80,7 @@ type Silent struct {
 // IsPlain reports whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
 	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
-		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil
+		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil && r.Policies == Policies{}
 }
 
 // OwnFairnessKey is the fairness key that the request names in place of the default, which is the owner; empty: the

@@ -33,7 +33,7 @@ type patchMember struct {
 var requestFields = []string{
 	"jobType", "payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs",
 	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "after", "onDependencyFailure",
-	"callbackUrl", "batchId",
+	"callbackUrl", "batchId", "unique", "throttle", "singleton",
 }
 
 // mergedRoom is how much longer than MaxJobBytes a merged request may be: the defaults that its client did not write.
@@ -242,10 +242,11 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 }
 
 // Again is what a job asks for that does once more what r asked for: at once, under no idempotency key, in no batch, and
-// after no job but those of its ordering key.
+// after no job but those of its ordering key or singleton key. It is a job of its own, whether or not the old one was
+// unique.
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
-	r.BatchID = uuid.Nil
+	r.BatchID, r.Unique = uuid.Nil, nil
 	return r
 }
 
@@ -270,6 +271,9 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	optional(fields, "batchId", r.BatchID, r.BatchID != uuid.Nil)
 	optional(fields, "after", r.After, len(r.After) > 0)
 	optional(fields, "onDependencyFailure", OnDependencyFailureRun, r.RunAnyway)
+	optional(fields, "unique", r.Unique, r.Unique != nil)
+	optional(fields, "throttle", r.Throttle, r.Throttle != nil)
+	optional(fields, "singleton", r.Singleton, r.Singleton != nil)
 	written, err := json.Marshal(fields)
 	if err != nil {
 		return nil, fmt.Errorf("write a request: %w", err)

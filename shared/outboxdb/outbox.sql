@@ -51,7 +51,8 @@ create table if not exists jobweaver.outbox (
     constraint options_are_members_of_a_job_request check (
         jsonb_typeof(options) = 'object'
         and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount', 'retryPolicy',
-            'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl', 'batchId'] = '{}'),
+            'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl', 'batchId', 'unique',
+            'throttle', 'singleton'] = '{}'),
     constraint a_job_has_at_most_512_kib check (octet_length(payload::text) + octet_length(options::text) <= 523000)
 ) with (
     -- All rows go soon: their number means nothing, so vacuum comes by the number of those that are dead.
@@ -59,12 +60,12 @@ create table if not exists jobweaver.outbox (
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 5000
 );
 
--- An outbox of before there were fairness keys and batches refuses them.
+-- An outbox of before there were batches and submit policies refuses them.
 do $$
 begin
     if not exists (
         select from pg_constraint where conrelid = 'jobweaver.outbox'::regclass
-            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%batchId%'
+            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%singleton%'
     ) then
         alter table jobweaver.outbox
             drop constraint options_are_members_of_a_job_request,
@@ -72,7 +73,7 @@ begin
                 jsonb_typeof(options) = 'object'
                 and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount',
                     'retryPolicy', 'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId',
-                    'callbackUrl', 'batchId'] = '{}');
+                    'callbackUrl', 'batchId', 'unique', 'throttle', 'singleton'] = '{}');
     end if;
 end $$;
 

@@ -97,10 +97,10 @@ func TestInstallRunsAgainWhileTheOutboxIsInUse(t *testing.T) {
 	}
 }
 
-func TestInstallLetsAnOldOutboxTakeFairnessKeys(t *testing.T) {
+func TestInstallLetsAnOldOutboxTakeNewOptions(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})
-	const fair = `{"fairnessKey": "f"}`
+	const fair = `{"fairnessKey": "f", "unique": {"key": "u"}, "throttle": {"key": "t", "perMs": 1}, "singleton": {"key": "s"}}`
 	h.enqueue(fair)
 	h.exec(`truncate jobweaver.outbox; alter table jobweaver.outbox drop constraint options_are_members_of_a_job_request,
 		add constraint options_are_members_of_a_job_request check (options - array['queue'] = '{}')`)

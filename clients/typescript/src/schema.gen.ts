@@ -187,7 +187,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a job once more, with changes
-         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. It does take over the fairnessKey and the orderingKey, and is the last job with that orderingKey. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
+         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. Nor does it take over unique. It does take over the fairnessKey, throttle, and the orderingKey or singleton, and is the last job with that key. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
          */
         post: operations["runJobAgain"];
         delete?: never;
@@ -1671,6 +1671,38 @@ export interface components {
             callbackUrl?: components["schemas"]["CallbackUrl"];
             /** @description The open batch of the same owner that the job joins. Another owner's is a 404, a closed one a 409. */
             batchId?: components["schemas"]["Id"];
+            unique?: components["schemas"]["Unique"];
+            throttle?: components["schemas"]["Throttle"];
+            singleton?: components["schemas"]["Singleton"];
+        };
+        /** @description The request is answered with the owner's newest job that had the same unique key, if there is one that was accepted within for and is still in the state of while. */
+        Unique: {
+            key: components["schemas"]["Key"];
+            /**
+             * @description A duration such as 90s or 24h, from 1s to 8760h. The default is any time while the job is kept.
+             * @example 24h
+             */
+            for?: string;
+            /**
+             * @description WAITING: only a job that has not started counts; ACTIVE: only one that has not ended. The default is ACTIVE without for, and any state with it.
+             * @enum {string}
+             */
+            while?: "WAITING" | "ACTIVE";
+        };
+        /** @description The owner's jobs with the same throttle key are due at least perMs apart, in the order in which they are accepted; the job's runAt shows when. It goes with neither runAt nor delayMs. */
+        Throttle: {
+            key: components["schemas"]["Key"];
+            /** Format: int64 */
+            perMs: number;
+        };
+        /** @description The owner's jobs with the same singleton key run one at a time. If one of them has not ended, a request with else drop is answered with that job, and one with else queue becomes a job that waits for its turn. It does not go with orderingKey. */
+        Singleton: {
+            key: components["schemas"]["Key"];
+            /**
+             * @default queue
+             * @enum {string}
+             */
+            else: "queue" | "drop";
         };
         /** @description A JSON Merge Patch of a JobRequest, whose limits apply; null removes a member. */
         RunAgainRequest: {
@@ -1697,6 +1729,12 @@ export interface components {
             tags?: components["schemas"]["Tag"][] | null;
             ownerId?: string | null;
             callbackUrl?: string | null;
+            /** @description As in a JobRequest. */
+            unique?: Record<string, never> | null;
+            /** @description It is merged into the old one. */
+            throttle?: Record<string, never> | null;
+            /** @description It is merged into the old one. */
+            singleton?: Record<string, never> | null;
         };
         /** @description A JSON Merge Patch of the members of a JobRequest that can be changed, whose limits apply; null restores the default. */
         JobChange: {
@@ -1799,7 +1837,13 @@ export interface components {
             jobId: components["schemas"]["Id"];
             traceId: components["schemas"]["Id"];
             status: components["schemas"]["Status"];
+            decidedBy?: components["schemas"]["DecidedBy"];
         };
+        /**
+         * @description The policy of the request that found this job, so that no new one was made. Absent for a new job.
+         * @enum {string}
+         */
+        DecidedBy: "unique" | "singleton";
         /** @description For a request with wait, the whole job; otherwise the accepted job. */
         JobOrAccepted: components["schemas"]["Job"] | components["schemas"]["Accepted"];
         /** @description One of the two. */
@@ -2003,7 +2047,7 @@ export interface components {
             maxRetryCount: components["schemas"]["MaxRetryCount"];
             createdAt: components["schemas"]["Instant"];
             updatedAt: components["schemas"]["Instant"];
-            /** @description As requested. */
+            /** @description As requested, or the start that throttle has reserved for the job. */
             runAt: components["schemas"]["InstantOrNull"];
             /** @description When the next attempt is due. */
             nextRunAt: components["schemas"]["InstantOrNull"];
@@ -2015,7 +2059,7 @@ export interface components {
             lastError: components["schemas"]["LastErrorOrNull"];
             traceId: components["schemas"]["Id"];
             tags: components["schemas"]["Tag"][];
-            /** @description What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey; or, if PENDING, the pause or the limit of a control, such as queue:default. */
+            /** @description What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey or singleton key; or, if PENDING, the pause or the limit of a control, such as queue:default. */
             blockedBy: components["schemas"]["Blocker"][];
             /**
              * Format: int64
@@ -2469,6 +2513,7 @@ export interface components {
         };
         ScheduleRun: {
             jobId: components["schemas"]["Id"];
+            decidedBy?: components["schemas"]["DecidedBy"];
         };
         TickPage: {
             ticks: components["schemas"]["Tick"][];
@@ -2506,11 +2551,12 @@ export interface components {
             jobs: number;
         };
         BatchResult: components["schemas"]["BatchAccepted"] | components["schemas"]["BatchRefused"];
-        /** @description The job is stored; 200 if its idempotency key was used before. */
+        /** @description The job is stored; 200 if its idempotency key was used before, or if a policy of the request found this job. */
         BatchAccepted: {
             /** @enum {integer} */
             status: 200 | 202;
             jobId: components["schemas"]["Id"];
+            decidedBy?: components["schemas"]["DecidedBy"];
         };
         /** @description The job is refused. */
         BatchRefused: {
@@ -2562,6 +2608,12 @@ export interface components {
              * @enum {string|null}
              */
             onDependencyFailure: "cancel" | "run" | null;
+            /** @description As requested. */
+            unique?: null | components["schemas"]["Unique"];
+            /** @description As requested. */
+            throttle?: null | components["schemas"]["Throttle"];
+            /** @description As requested. */
+            singleton?: null | components["schemas"]["Singleton"];
             /** @description The last 100 transitions, oldest first. */
             history: components["schemas"]["HistoryEntry"][];
             /** @description The attempts in the history, oldest first. */
@@ -2588,8 +2640,8 @@ export interface components {
              * @description worker means that no live worker of the queue runs the job type.
              * @enum {string}
              */
-            kind: "dependency" | "order" | "pause" | "limit" | "worker";
-            /** @description Of the job, the ordering key, the control (`queue:default`) or the job type. */
+            kind: "dependency" | "order" | "singleton" | "pause" | "limit" | "worker";
+            /** @description Of the job, the ordering key, the singleton key, the control (`queue:default`) or the job type. */
             id: string;
         };
         EventJob: {
@@ -3426,7 +3478,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With wait: the job, which has ended. Without: the idempotency key was used before, for this job. */
+            /**
+             * @description With wait: the job, which has ended. Without: the idempotency key was used before, for this job; or a policy
+             *     of the request found this job, and decidedBy names the policy.
+             */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
@@ -3963,12 +4018,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The idempotency key was used before to run this job again with the same changes; this is the job that was made then. */
+            /** @description The idempotency key was used before to run this job again with the same changes, and this is the job that was made then; or a policy of the request found this job, and decidedBy names the policy. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
                     Location: components["headers"]["Location"];
-                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "Idempotent-Replayed": components["headers"]["MaybeReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5288,6 +5343,17 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description A policy of the schedule's job found this job, so that no new one was made. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleRun"];
+                };
+            };
             /** @description The job is stored and will run. */
             202: {
                 headers: {

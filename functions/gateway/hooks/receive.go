@@ -77,7 +77,7 @@ func (a *API) Receive(c *gin.Context) error {
 		return nil
 	}
 	job, err := a.submitJob(c, hook, body, id)
-	a.count(hook, job.Replayed, err)
+	a.count(hook, job.Existed(), err)
 	if err != nil {
 		return err
 	}

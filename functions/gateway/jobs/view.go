@@ -24,9 +24,14 @@ type full struct {
 	CallbackURL         *string         `json:"callbackUrl"`
 	RunAgainOf          *uuid.UUID      `json:"runAgainOf"`
 	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
-	History             []move          `json:"history"`
-	Attempts            []attempt       `json:"attempts"`
-	Logs                []LogLine       `json:"logs"`
+
+	Unique    *jobspec.Unique    `json:"unique"`
+	Throttle  *jobspec.Throttle  `json:"throttle"`
+	Singleton *jobspec.Singleton `json:"singleton"`
+
+	History  []move    `json:"history"`
+	Attempts []attempt `json:"attempts"`
+	Logs     []LogLine `json:"logs"`
 }
 
 // scheduled is the tick that made a job.
@@ -73,6 +78,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs,
+		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: NewLogs(lines),
 	}
 }

@@ -71,9 +71,14 @@ func (a *API) Run(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	rules := schedulestore.Rules{Rules: a.Rules, Defaults: a.Defaults, Sealer: a.Sealer}
-	created, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, rules)
+	created, decidedBy, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, rules)
 	if err != nil {
 		return err
+	}
+	c.Header("Location", "/api/jobs/"+created.JobID.String())
+	if decidedBy != "" {
+		c.JSON(http.StatusOK, runBody{JobID: created.JobID, DecidedBy: decidedBy})
+		return nil
 	}
 	e, err := apievent.Created(created)
 	if err != nil {
@@ -81,11 +86,11 @@ func (a *API) Run(c *gin.Context) error {
 	}
 	a.Hub.Announce(apidb.ChangeStatus, created.JobID)
 	a.Outgoing.Add([]jobevent.Item{e})
-	c.Header("Location", "/api/jobs/"+created.JobID.String())
 	c.JSON(http.StatusAccepted, runBody{JobID: created.JobID})
 	return nil
 }
 
 type runBody struct {
-	JobID uuid.UUID `json:"jobId"`
+	JobID     uuid.UUID `json:"jobId"`
+	DecidedBy string    `json:"decidedBy,omitempty"`
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -44,13 +45,13 @@ func (a *API) Accept(c *gin.Context, entry *apidb.Audit, jobs []jobstore.NewJob)
 
 // coalescerFor returns the coalescer for a single job; nil: it is inserted alone. A job with an idempotency key may
 // have to wait for another transaction with that key, and would delay the jobs in the same statement. Jobs with the
-// same ordering key wait for each other anyway: in one statement they wait once.
+// same ordering key or key of a policy wait for each other anyway: in one statement they wait once.
 func (a *API) coalescerFor(jobs []jobstore.NewJob) *coalesce.Coalescer {
 	if len(jobs) > 1 {
 		return nil
 	}
 	switch req := &jobs[0].Request; {
-	case req.OrderingKey != "" && len(req.After) == 0:
+	case (req.OrderingKey != "" || req.Policies != jobspec.Policies{}) && len(req.After) == 0:
 		return a.Ordered
 	case req.IdempotencyKey == "" && req.IsPlain():
 		return a.Singles

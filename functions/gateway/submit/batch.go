@@ -23,6 +23,8 @@ type batchResult struct {
 	Status int             `json:"status"`
 	JobID  *uuid.UUID      `json:"jobId,omitempty"`
 	Error  *edge.ErrorBody `json:"error,omitempty"`
+
+	DecidedBy string `json:"decidedBy,omitempty"`
 }
 
 // SubmitBatch is POST /api/jobs/batch: valid jobs are accepted even if others are refused.
@@ -63,8 +65,8 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 		switch i := ordinals[at]; {
 		case refused != nil:
 			refuse(i, refused)
-		case job.Replayed:
-			results[i] = batchResult{Status: http.StatusOK, JobID: &job.JobID}
+		case job.Existed():
+			results[i] = batchResult{Status: http.StatusOK, JobID: &job.JobID, DecidedBy: job.DecidedBy}
 		default:
 			results[i] = batchResult{Status: http.StatusAccepted, JobID: &job.JobID}
 		}
@@ -88,6 +90,9 @@ func (b batchBody) json() ([]byte, error) {
 		out = strconv.AppendInt(append(out, `{"status":`...), int64(result.Status), 10)
 		if result.JobID != nil {
 			out = append(append(append(out, `,"jobId":"`...), result.JobID.String()...), '"')
+		}
+		if result.DecidedBy != "" {
+			out = append(append(append(out, `,"decidedBy":"`...), result.DecidedBy...), '"')
 		}
 		if result.Error != nil {
 			refusal, err := json.Marshal(result.Error)

@@ -22,11 +22,13 @@ type Body struct {
 	JobID   uuid.UUID       `json:"jobId"`
 	TraceID uuid.UUID       `json:"traceId"`
 	Status  jobstate.Status `json:"status"`
+
+	DecidedBy string `json:"decidedBy,omitempty"` // the policy by which the request got a job that existed
 }
 
 // NewBody returns the response for a job.
 func NewBody(job jobstore.Accepted) Body {
-	return Body{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()}
+	return Body{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status(), DecidedBy: job.DecidedBy}
 }
 
 // Submit is POST /api/jobs. With a wait it holds the response, and shows the job if it ends in that time.
@@ -71,6 +73,8 @@ func (a *API) Submit(c *gin.Context) error {
 func AcceptedStatus(c *gin.Context, job jobstore.Accepted) int {
 	if job.Replayed {
 		c.Header("Idempotent-Replayed", "true")
+	}
+	if job.Existed() {
 		return http.StatusOK
 	}
 	return http.StatusAccepted

@@ -125,8 +125,10 @@ type requestFlags struct {
 	orderingKey, fairnessKey, onFailure, runAt string
 	expiresAt, callbackURL, batch              string
 	owner, retryPolicy                         string
+	unique, uniqueWhile, throttle              string
+	singleton, singletonElse                   string
 	priority, retries                          int
-	delay, timeout                             time.Duration
+	delay, timeout, uniqueFor, throttlePer     time.Duration
 	tags, after                                []string
 }
 
@@ -149,6 +151,13 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one at a time")
 	flags.StringVar(&f.fairnessKey, "fairness-key", "", "share the queue by this key instead of by the owner")
 	flags.StringVar(&f.batch, "batch", "", "id of the open batch that the job joins")
+	flags.StringVar(&f.unique, "unique", "", "make no job while another one has this key")
+	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "of --unique: only jobs accepted within this time count")
+	flags.StringVar(&f.uniqueWhile, "unique-while", "", "of --unique: only jobs that are WAITING or ACTIVE count")
+	flags.StringVar(&f.throttle, "throttle", "", "jobs of this key are due --throttle-per apart")
+	flags.DurationVar(&f.throttlePer, "throttle-per", 0, "of --throttle")
+	flags.StringVar(&f.singleton, "singleton", "", "jobs of this key run one at a time")
+	flags.StringVar(&f.singletonElse, "singleton-else", "", "of --singleton: queue a further job, or drop it")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
 	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
 }
@@ -196,7 +205,10 @@ func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 	if cmd.Flags().Changed("retry-policy") && !json.Valid([]byte(f.retryPolicy)) {
 		return nil, cli.Usage("--retry-policy is not JSON")
 	}
-	request := map[string]any{}
+	request, err := f.policies(cmd)
+	if err != nil {
+		return nil, err
+	}
 	for _, field := range []struct {
 		flag, name string
 		value      any
@@ -223,6 +235,34 @@ func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 	} {
 		if cmd.Flags().Changed(field.flag) {
 			request[field.name] = field.value
+		}
+	}
+	return request, nil
+}
+
+// policies returns the members of a request that are objects with a key.
+func (f *requestFlags) policies(cmd *cobra.Command) (map[string]any, error) {
+	request := map[string]any{}
+	for _, field := range []struct {
+		flag, member, name string
+		value              any
+	}{
+		{"unique", "unique", "key", f.unique},
+		{"unique-for", "unique", "for", f.uniqueFor.String()},
+		{"unique-while", "unique", "while", f.uniqueWhile},
+		{"throttle", "throttle", "key", f.throttle},
+		{"throttle-per", "throttle", "perMs", f.throttlePer.Milliseconds()},
+		{"singleton", "singleton", "key", f.singleton},
+		{"singleton-else", "singleton", "else", f.singletonElse},
+	} {
+		switch policy, _ := request[field.member].(map[string]any); {
+		case !cmd.Flags().Changed(field.flag):
+		case field.name == "key":
+			request[field.member] = map[string]any{"key": field.value}
+		case policy == nil:
+			return nil, cli.Usage("--%s goes only with --%s", field.flag, field.member)
+		default:
+			policy[field.name] = field.value
 		}
 	}
 	return request, nil

@@ -46,14 +46,26 @@ type Accepted struct {
 	OrderNumber int64      // of a job with an ordering key, rising in the order of acceptance
 	OrderAfter  *uuid.UUID // the previous job of the key; nil: all previous ones have ended
 	Missing     []int      // the first indexes in After that are not jobs of the owner; then it was refused
-	Late        error      // why the request was refused: NewJob.Late, or its batch takes no job
+	Late        error      // why the request was refused: NewJob.Late, its batch takes no job, or a policy
+
+	DecidedBy string          // the policy by which the request got a job that exists; empty: none
+	Found     jobstate.Status // of that job; empty: as at acceptance
 }
 
-// New reports whether the request has become a new job.
-func (a *Accepted) New() bool { return !a.Replayed && len(a.Missing) == 0 && a.Late == nil }
+// Existed reports whether the request got a job that existed, or one that is earlier in the same batch.
+func (a *Accepted) Existed() bool { return a.Replayed || a.DecidedBy != "" }
 
-// Status returns the job's status at acceptance, so that a repeated request gets the same answer.
+// New reports whether the request has become a new job.
+func (a *Accepted) New() bool {
+	return !a.Existed() && len(a.Missing) == 0 && a.Late == nil
+}
+
+// Status returns the job's status at acceptance, so that a repeated request gets the same answer, or that of a job that
+// a policy has found.
 func (a Accepted) Status() jobstate.Status {
+	if a.Found != "" {
+		return a.Found
+	}
 	if a.RunAt != nil && a.RunAt.After(a.CreatedAt) {
 		return jobstate.Scheduled
 	}
@@ -68,7 +80,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 		JobType: req.JobType, Queue: req.Queue, Payload: req.Payload, Priority: req.Priority,
 		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
-		ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
+		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
 		After: req.After, RunAnyway: req.RunAnyway,
 	}
 }
@@ -290,7 +302,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
 		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
 		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
-		p.RunAts = append(p.RunAts, nullable.Value(req.RunAt)) // zero: none, as in all lines below
+		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero: none, as in all lines below
 		p.DelaysMs = append(p.DelaysMs, req.Delay.Milliseconds())
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
 		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
@@ -299,7 +311,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.EventIDs = append(p.EventIDs, job.EventID)
 		p.EventOwners = append(p.EventOwners, job.Whose.ID())
 		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
-		p.OrderingKeys = append(p.OrderingKeys, req.OrderingKey)
+		p.OrderingKeys = append(p.OrderingKeys, req.LineKey())
 		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
 		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
 		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
@@ -308,6 +320,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
 		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
 		p.BatchIDs = append(p.BatchIDs, req.BatchID)
+		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
 	}
 	return p
 }

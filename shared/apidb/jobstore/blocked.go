@@ -15,6 +15,7 @@ import (
 const (
 	BlockDependency = "dependency"
 	BlockOrder      = "order"
+	BlockSingleton  = "singleton"
 	BlockPause      = "pause" // by a control, for example queue:default
 	BlockLimit      = "limit"
 	BlockWorker     = "worker" // no live worker of the queue runs the job type that is the id
@@ -69,7 +70,7 @@ func (s *Store) findBlockers(ctx context.Context, jobs []Job, mostAfter int32) e
 	at := map[uuid.UUID]*Job{}
 	var ids []uuid.UUID
 	for i := range jobs {
-		if job := &jobs[i]; waits(job) && (job.OrderingKey != "" || job.HasAfter) {
+		if job := &jobs[i]; waits(job) && (job.OrderingKey != "" || job.SingletonKey != "" || job.HasAfter) {
 			at[job.JobID] = job
 			ids = append(ids, job.JobID)
 		}
@@ -81,8 +82,11 @@ func (s *Store) findBlockers(ctx context.Context, jobs []Job, mostAfter int32) e
 		JobIDs: ids, MaxDependencies: maxDependencies, MostLookedAt: mostAfter,
 	})
 	for _, row := range rows {
-		job := at[row.JobID]
-		job.BlockedBy = append(job.BlockedBy, jobevent.Block{Kind: row.Kind, ID: row.ID})
+		job, block := at[row.JobID], jobevent.Block{Kind: row.Kind, ID: row.ID}
+		if row.Kind == BlockOrder && job.SingletonKey != "" {
+			block = jobevent.Block{Kind: BlockSingleton, ID: job.SingletonKey}
+		}
+		job.BlockedBy = append(job.BlockedBy, block)
 	}
 	return err
 }

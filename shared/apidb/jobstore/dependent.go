@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
@@ -33,11 +34,12 @@ func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.W
 
 func (e *LateError) Unwrap() error { return e.Why }
 
-// anyDependent reports whether some of the jobs have an order, a dependency, a batch or a deadline of acceptance.
+// anyDependent reports whether some of the jobs have an order, a dependency, a batch, a submit policy or a deadline of
+// acceptance.
 func anyDependent(jobs []NewJob) bool {
 	for i := range jobs {
 		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || req.BatchID != uuid.Nil ||
-			jobs[i].Late != nil {
+			req.Policies != (jobspec.Policies{}) || jobs[i].Late != nil {
 			return true
 		}
 	}
@@ -79,6 +81,7 @@ type dependents struct {
 	q        *gen.Queries
 	jobs     []NewJob
 	accepted []Accepted
+	copies   map[int]int // the jobs that are answered with another one of this transaction
 }
 
 // insert first handles the jobs that need no place in an order, since the lock of a key delays all its submits.
@@ -98,7 +101,7 @@ func (t *dependents) insert(ctx context.Context) error {
 		return err
 	}
 	fresh, repeated := t.split(open)
-	if err := t.takePlaces(ctx, fresh); err != nil {
+	if fresh, err = t.decide(ctx, fresh); err != nil {
 		return err
 	}
 	slices.SortStableFunc(fresh, func(a, b int) int { return compareKeys(&t.jobs[a], &t.jobs[b]) })
@@ -109,6 +112,7 @@ func (t *dependents) insert(ctx context.Context) error {
 	if left := takeInserted(t.jobs, fresh, rows, t.accepted); len(left) > 0 {
 		return ErrCameBetween
 	}
+	t.copyAccepted()
 	if repeated, err = t.lookUp(ctx, repeated); err == nil && len(repeated) > 0 {
 		return ErrCameBetween
 	}

@@ -16,4 +16,4 @@ var (
 )
 
 // OrderLock is the lock of an ordering key.
-func OrderLock(owner, key string) int64 { return orderKey{owner, key}.lock() }
+func OrderLock(owner, key string) int64 { return keyed{orderKeys, owner, key}.lock() }

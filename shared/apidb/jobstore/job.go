@@ -43,18 +43,20 @@ type Job struct {
 	Progress          *jobevent.Progress
 	ExpiresAt         *time.Time
 	OrderingKey       string
+	SingletonKey      string // it has its turn by; then it has no OrderingKey
 	FairnessKey       string // the one that its request named, or its owner; empty: it has neither
 	IdempotencyKey    string
 	HasAfter          bool        // it has dependencies
 	After             []uuid.UUID // nil in a list; see Changed
 	RunAnyway         bool        // false in a list
 	BlockedBy         []jobevent.Block
-	ScheduledBy       *ScheduledBy // nil in a list, and without a schedule
-	CallbackURL       string       // empty in a list, and if its end is not delivered
-	BatchID           *uuid.UUID   // nil: it is in no batch
-	RunAgainOf        *uuid.UUID   // nil in a list, and if it does not repeat another job
-	RunAgainAs        *uuid.UUID   // the newest job that repeats this one; nil in a list, and if there is none
-	Sealed            []string     // members that Open could not open, as the API names them
+	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
+	CallbackURL       string           // empty in a list, and if its end is not delivered
+	BatchID           *uuid.UUID       // nil: it is in no batch
+	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
+	Policies          jobspec.Policies // none in a list
+	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
+	Sealed            []string         // members that Open could not open, as the API names them
 }
 
 // Job returns one of the owner's jobs, or ErrNoJob.
@@ -79,6 +81,9 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
 	job.RunAgainOf = row.RunAgainOf
+	if job.Policies, err = policiesOf(row); err != nil {
+		return Job{}, err
+	}
 	if found.RunAgainAs != uuid.Nil {
 		job.RunAgainAs = &found.RunAgainAs
 	}
@@ -185,6 +190,9 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
 		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter, BatchID: row.BatchID,
+	}
+	if key, is := jobspec.SingletonOf(job.OrderingKey); is {
+		job.OrderingKey, job.SingletonKey = "", key
 	}
 	if row.Progress != nil {
 		var progress rowjson.Progress

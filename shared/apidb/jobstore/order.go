@@ -9,63 +9,110 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-type orderKey struct{ owner, key string }
+// keyKind separates the keys of orders, of unique jobs and of throttles.
+type keyKind string
+
+const (
+	orderKeys    keyKind = ""
+	uniqueKeys   keyKind = "unique"
+	throttleKeys keyKind = "throttle"
+)
+
+// keyed is a key of an owner. All submits that have it decide one after another.
+type keyed struct {
+	kind       keyKind
+	owner, key string
+}
 
 // lock returns the number of the key's lock in the database. Two keys with the same number only wait for each other.
-func (k orderKey) lock() int64 {
+func (k keyed) lock() int64 {
+	of := k.owner + "\x00" + k.key
+	if k.kind != orderKeys { // the lock of an order is also that of the release before there were other keys
+		of = string(k.kind) + "\x00" + of
+	}
 	// A weaker hash would let an owner find a key that blocks another owner's.
-	sum := sha256.Sum256([]byte(k.owner + "\x00" + k.key))
+	sum := sha256.Sum256([]byte(of))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
-// takePlaces gives jobs with an ordering key their places, in the order of the request.
-func (t *dependents) takePlaces(ctx context.Context, fresh []int) error {
-	inLine := map[orderKey][]int{}
-	var keys []orderKey
-	for _, i := range fresh {
-		req := &t.jobs[i].Request
-		key := orderKey{req.OwnerID, req.OrderingKey}
-		if req.OrderingKey == "" {
-			continue
-		}
-		if inLine[key] == nil {
-			keys = append(keys, key)
-		}
-		inLine[key] = append(inLine[key], i)
+// keysOf returns the keys of a request.
+func keysOf(req *jobspec.Request) (keys []keyed) {
+	if key := req.LineKey(); key != "" {
+		keys = append(keys, keyed{orderKeys, req.OwnerID, key})
 	}
-	if len(keys) == 0 {
-		return nil
+	if req.Unique != nil {
+		keys = append(keys, keyed{uniqueKeys, req.OwnerID, req.Unique.Key})
 	}
-	var locks []int64
-	var p gen.OrderPlacesParams
-	for place, key := range keys {
-		locks = append(locks, key.lock())
-		p.Places = append(p.Places, int32(place))
-		p.OwnerIDs = append(p.OwnerIDs, key.owner)
-		p.OrderingKeys = append(p.OrderingKeys, key.key)
-		p.Jobs = append(p.Jobs, int32(len(inLine[key])))
+	if req.Throttle != nil {
+		keys = append(keys, keyed{throttleKeys, req.OwnerID, req.Throttle.Key})
 	}
-	slices.Sort(locks)
-	if err := t.q.OrdersLock(ctx, slices.Compact(locks)); err != nil {
-		return err
-	}
-	// A statement of its own, so that it sees what was committed while this transaction waited for the lock.
-	rows, err := t.q.OrderPlaces(ctx, p)
-	for _, row := range rows {
-		t.lineUp(inLine[keys[row.Place]], row)
-	}
-	return err
+	return keys
 }
 
-func (t *dependents) lineUp(line []int, row gen.OrderPlacesRow) {
-	var before *uuid.UUID
-	if row.Tail != uuid.Nil {
-		before = &row.Tail
+// keysOfKind returns those keys that are of a kind.
+func keysOfKind(keys map[keyed][]int, kind keyKind) (some []keyed) {
+	for key := range keys {
+		if key.kind == kind {
+			some = append(some, key)
+		}
 	}
-	for at, i := range line {
-		t.accepted[i].OrderNumber, t.accepted[i].OrderAfter = row.Numbers[at], before
-		before = &t.jobs[i].JobID
+	return some
+}
+
+// line is an ordering key.
+type line struct {
+	numbers []int64
+	tail    *Accepted // the last job, unless it has ended
+	at      int       // the ordinal of the last job of this transaction; -1: none
+}
+
+// readLines reads the ends of lines, and the numbers for further jobs.
+func (t *dependents) readLines(ctx context.Context, keys map[keyed][]int, d *decision) error {
+	some := keysOfKind(keys, orderKeys)
+	if len(some) == 0 {
+		return nil
 	}
+	var p gen.OrderPlacesParams
+	for place, key := range some {
+		p.Places = append(p.Places, int32(place))
+		p.OwnerIDs, p.OrderingKeys = append(p.OwnerIDs, key.owner), append(p.OrderingKeys, key.key)
+		p.Jobs = append(p.Jobs, int32(len(keys[key])))
+	}
+	rows, err := t.q.OrderPlaces(ctx, p)
+	if err != nil {
+		return err
+	}
+	dropped := 0
+	for _, row := range rows {
+		l := &line{numbers: row.Numbers, at: -1}
+		d.lines[some[row.Place]] = l
+		if row.Tail == uuid.Nil {
+			continue
+		}
+		l.tail = &Accepted{
+			JobID: row.Tail, TraceID: row.TailTraceID, RunAt: row.TailRunAt, CreatedAt: row.TailCreatedAt,
+			DecidedBy: BySingleton, Found: jobstate.Status(row.TailStatus),
+		}
+		if slices.ContainsFunc(keys[some[row.Place]], func(i int) bool { return t.jobs[i].Request.Drops() }) {
+			dropped++
+		}
+	}
+	return t.awaitReplicas(ctx, dropped)
+}
+
+// lineUp puts a job at the end of its line.
+func (t *dependents) lineUp(i int, l *line) {
+	a := &t.accepted[i]
+	a.OrderNumber, l.numbers = l.numbers[0], l.numbers[1:]
+	switch {
+	case l.at >= 0:
+		a.OrderAfter = &t.jobs[l.at].JobID
+	case l.tail != nil:
+		a.OrderAfter = &l.tail.JobID
+	}
+	l.at = i
 }

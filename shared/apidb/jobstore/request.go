@@ -39,6 +39,13 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
 		BatchID: nullable.Value(row.BatchID),
 	}
+	var err error
+	if req.Policies, err = policiesOf(row); err != nil {
+		return req, err
+	}
+	if req.Singleton != nil {
+		req.OrderingKey = ""
+	}
 	if row.RetryPolicy == nil {
 		return req, nil
 	}
@@ -47,4 +54,18 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
 	}
 	return req, nil
+}
+
+// policiesOf reads the submit policies of a job. One that was restored from the scheduler's row has only its turn.
+func policiesOf(row gen.Job) (p jobspec.Policies, err error) {
+	if key, is := jobspec.SingletonOf(nullable.Value(row.OrderingKey)); is {
+		p.Singleton = &jobspec.Singleton{Key: key, Else: jobspec.SingletonQueue}
+	}
+	if row.Policies == nil {
+		return p, nil
+	}
+	if err := json.Unmarshal(row.Policies, &p); err != nil {
+		return p, fmt.Errorf("read the submit policies of job %s: %w", row.JobID, err)
+	}
+	return p, nil
 }

@@ -124,9 +124,10 @@ func (s *Store) Resume(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 }
 
 // Run makes a job of a schedule now, whatever its cron expression. A job that the rules refuse is returned as the
-// *apierror.Error of jobspec.
+// *apierror.Error of jobspec. If a policy of the job decides for a job that exists, that is the one returned, with the
+// name of the policy.
 func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, rules Rules) (
-	created jobevent.Created, err error,
+	created jobevent.Created, decidedBy string, err error,
 ) {
 	var jobs []jobstore.NewJob
 	var accepted []jobstore.Accepted
@@ -145,21 +146,28 @@ func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 		if accepted, err = jobstore.InsertInTx(ctx, q, jobs); err != nil {
 			return err
 		}
-		created = accepted[0].Created(jobs[0])
+		if accepted[0].Late != nil {
+			return accepted[0].Late
+		}
+		created, decidedBy = accepted[0].Created(jobs[0]), accepted[0].DecidedBy
 		if entry != nil {
 			entry.JobIDs = []uuid.UUID{created.JobID}
 		}
 		log, moved := tickLog{}, scheduleMoves{}
-		log.fire(row.ScheduleID, now, created.JobID, "manual")
 		moved.add(row.ScheduleID, row.NextAt)
-		moved.fired(row.ScheduleID, now, created.JobID)
+		if decidedBy != "" {
+			log.skip(row.ScheduleID, now, hasKey(accepted[0]))
+		} else {
+			log.fire(row.ScheduleID, now, created.JobID, "manual")
+			moved.fired(row.ScheduleID, now, created.JobID)
+		}
 		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
 	}
 	_, err = s.change(ctx, entry, owner, key, "run", run)
 	if err == nil {
 		s.jobs.CountAccepted(jobs, accepted)
 	}
-	return created, err
+	return created, decidedBy, err
 }
 
 // Tick is a recorded tick.

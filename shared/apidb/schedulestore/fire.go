@@ -196,8 +196,15 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	}
 	f.jobs, f.accepted = append(f.jobs, jobs...), append(f.accepted, accepted...)
 	for i, job := range accepted {
-		if job.Replayed {
+		switch {
+		case job.Replayed:
 			continue // a repeated tick: its job was published before
+		case job.DecidedBy != "":
+			f.log.skip(due[i].schedule, due[i].at, hasKey(job))
+			continue
+		case job.Late != nil:
+			f.log.skip(due[i].schedule, due[i].at, "the job is refused: "+message(job.Late))
+			continue
 		}
 		f.cancels = append(f.cancels, due[i].cancels...)
 		f.log.fire(due[i].schedule, due[i].at, job.JobID, "")
@@ -205,6 +212,11 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 		f.fired.Jobs = append(f.fired.Jobs, job.Created(jobs[i]))
 	}
 	return nil
+}
+
+// hasKey is the reason why a tick made no job: a policy of its request has found one.
+func hasKey(job jobstore.Accepted) string {
+	return job.DecidedBy + ": job " + job.JobID.String() + " has the key"
 }
 
 // cancelOld stores a cancel for each job that must make room, and for jobs of earlier passes that are still to be

@@ -28,7 +28,7 @@ func TestASchedulesJobBelongsToItsOwnerWhateverItsRequest(t *testing.T) {
 		if kept, created, err := h.Schedules.Put(t.Context(), nil, acme, asked); err != nil || created || kept.ScheduleID != made.ScheduleID {
 			t.Errorf("%s: put as %+v, %t, %v", name, kept, created, err)
 		}
-		job, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, apidbtest.ScheduleRules)
+		job, _, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, apidbtest.ScheduleRules)
 		if err != nil || job.OwnerID != "acme" {
 			t.Errorf("%s: runs %s's job, %v", name, job.OwnerID, err)
 		}
@@ -70,7 +70,7 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 		_, get := h.Schedules.Get(t.Context(), of.owner, of.key)
 		_, pause := h.Schedules.Pause(t.Context(), nil, of.owner, of.key)
 		_, resume := h.Schedules.Resume(t.Context(), nil, of.owner, of.key)
-		_, run := h.Schedules.Run(t.Context(), nil, of.owner, of.key, apidbtest.ScheduleRules)
+		_, _, run := h.Schedules.Run(t.Context(), nil, of.owner, of.key, apidbtest.ScheduleRules)
 		_, _, ticks := h.Schedules.Ticks(t.Context(), of.owner, of.key, time.Now(), 10)
 		for i, err := range []error{get, pause, resume, run, ticks, h.Schedules.Delete(t.Context(), nil, of.owner, of.key)} {
 			if !errors.Is(err, schedulestore.ErrNone) {

@@ -197,7 +197,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	if fired, _ := h.fire(t); len(fired.Jobs) != 1 {
 		t.Fatalf("fires %+v", fired)
 	}
-	if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Jobs.EnterAccepted(t.Context()); err != nil {
@@ -246,7 +246,7 @@ func TestAJobThatIsRefusedCancelsNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "overlap": "cancel"`)
-	if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.late(t)

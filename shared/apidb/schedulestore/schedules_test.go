@@ -339,7 +339,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "paused": true, "overlap": "skip"`)
 	for range 2 {
-		if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+		if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -407,7 +407,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Fatal(created, err)
 	}
 	key := schedulestore.Key{Name: "a"}
-	if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.Exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")

@@ -10,7 +10,11 @@ select pg_advisory_xact_lock(order_lock) from unnest(@order_locks::bigint[]) as 
 select
     wanted.place::int as place,
     array(select nextval('order_numbers') from generate_series(1, wanted.jobs))::bigint[] as numbers,
-    coalesce(tail.job_id, '00000000-0000-0000-0000-000000000000')::uuid as tail
+    coalesce(tail.job_id, '00000000-0000-0000-0000-000000000000')::uuid as tail,
+    coalesce(tail.trace_id, '00000000-0000-0000-0000-000000000000')::uuid as tail_trace_id,
+    coalesce(tail.created_at, '0001-01-01Z')::timestamptz as tail_created_at,
+    tail.run_at as tail_run_at,
+    coalesce(tail.status, '')::text as tail_status
 from (
     select
         unnest(@places::int[])         as place,
@@ -18,7 +22,7 @@ from (
         unnest(@ordering_keys::text[]) as ordering_key,
         unnest(@jobs::int[])           as jobs
 ) as wanted left join lateral (
-    select jobs.job_id from jobs
+    select jobs.job_id, jobs.trace_id, jobs.created_at, jobs.run_at, jobs.status from jobs
     where jobs.ordering_key = wanted.ordering_key and jobs.owner_id = wanted.owner_id
         and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
     order by jobs.order_number desc

@@ -301,6 +301,67 @@ class Key(RootModel[str]):
     ]
 
 
+class Unique(BaseModel):
+    """
+    The request is answered with the owner's newest job that had the same unique key, if there is one that was accepted within for and is still in the state of while.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    key: Annotated[
+        str, Field(description="No control characters.", max_length=255, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
+    ]
+    for_: Annotated[
+        str | None,
+        Field(
+            alias="for",
+            description="A duration such as 90s or 24h, from 1s to 8760h. The default is any time while the job is kept.",
+            examples=["24h"],
+            max_length=255,
+            min_length=2,
+        ),
+    ] = None
+    while_: Annotated[
+        Literal["WAITING", "ACTIVE"] | None,
+        Field(
+            alias="while",
+            description="WAITING: only a job that has not started counts; ACTIVE: only one that has not ended. The default is ACTIVE without for, and any state with it.",
+        ),
+    ] = None
+
+
+class Throttle(BaseModel):
+    """
+    The owner's jobs with the same throttle key are due at least perMs apart, in the order in which they are accepted; the job's runAt shows when. It goes with neither runAt nor delayMs.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    key: Annotated[
+        str, Field(description="No control characters.", max_length=255, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
+    ]
+    per_ms: Annotated[int, Field(alias="perMs", ge=1, le=86400000)]
+
+
+class Singleton(BaseModel):
+    """
+    The owner's jobs with the same singleton key run one at a time. If one of them has not ended, a request with else drop is answered with that job, and one with else queue becomes a job that waits for its turn. It does not go with orderingKey.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    key: Annotated[
+        str, Field(description="No control characters.", max_length=255, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
+    ]
+    else_: Annotated[Literal["queue", "drop"] | None, Field(alias="else")] = "queue"
+
+
 class Tick(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -311,16 +372,6 @@ class Tick(BaseModel):
     reason: Annotated[str | None, Field(description="Why the tick was skipped; manual: a request ran the schedule.")]
     job_id: Annotated[UUID | None, Field(alias="jobId")]
     recorded_at: Annotated[AwareDatetime, Field(alias="recordedAt")]
-
-
-class Accepted(BaseModel):
-    model_config = ConfigDict(
-        extra="ignore",
-        populate_by_name=True,
-    )
-    job_id: Annotated[UUID, Field(alias="jobId")]
-    trace_id: Annotated[UUID, Field(alias="traceId")]
-    status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
 
 
 class CommandAccepted(BaseModel):
@@ -901,6 +952,13 @@ class ScheduleRun(BaseModel):
         populate_by_name=True,
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
+    decided_by: Annotated[
+        Literal["unique", "singleton"] | None,
+        Field(
+            alias="decidedBy",
+            description="The policy of the request that found this job, so that no new one was made. Absent for a new job.",
+        ),
+    ] = None
 
 
 class TickPage(BaseModel):
@@ -954,7 +1012,7 @@ class RefusalReason(BaseModel):
 
 class BatchAccepted(BaseModel):
     """
-    The job is stored; 200 if its idempotency key was used before.
+    The job is stored; 200 if its idempotency key was used before, or if a policy of the request found this job.
     """
 
     model_config = ConfigDict(
@@ -963,6 +1021,13 @@ class BatchAccepted(BaseModel):
     )
     status: Literal[200, 202]
     job_id: Annotated[UUID, Field(alias="jobId")]
+    decided_by: Annotated[
+        Literal["unique", "singleton"] | None,
+        Field(
+            alias="decidedBy",
+            description="The policy of the request that found this job, so that no new one was made. Absent for a new job.",
+        ),
+    ] = None
 
 
 class JobTick(BaseModel):
@@ -1026,6 +1091,9 @@ class JobDetails(BaseModel):
     on_dependency_failure: Annotated[
         Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
     ]
+    unique: Annotated[Unique | None, Field(description="As requested.")] = None
+    throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
+    singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
     history: Annotated[list[HistoryEntry], Field(description="The last 100 transitions, oldest first.")]
     attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
     logs: Annotated[
@@ -1048,10 +1116,12 @@ class Blocker(BaseModel):
         populate_by_name=True,
     )
     kind: Annotated[
-        Literal["dependency", "order", "pause", "limit", "worker"],
+        Literal["dependency", "order", "singleton", "pause", "limit", "worker"],
         Field(description="worker means that no live worker of the queue runs the job type."),
     ]
-    id: Annotated[str, Field(description="Of the job, the ordering key, the control (`queue:default`) or the job type.")]
+    id: Annotated[
+        str, Field(description="Of the job, the ordering key, the singleton key, the control (`queue:default`) or the job type.")
+    ]
 
 
 class EventJob(BaseModel):
@@ -1616,6 +1686,9 @@ class RunAgainRequest(BaseModel):
     tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
     owner_id: Annotated[str | None, Field(alias="ownerId", max_length=255, min_length=1)] = None
     callback_url: Annotated[str | None, Field(alias="callbackUrl", max_length=2000, min_length=1)] = None
+    unique: Annotated[dict[str, Any] | None, Field(description="As in a JobRequest.")] = None
+    throttle: Annotated[dict[str, Any] | None, Field(description="It is merged into the old one.")] = None
+    singleton: Annotated[dict[str, Any] | None, Field(description="It is merged into the old one.")] = None
 
 
 class JobChange(BaseModel):
@@ -1693,6 +1766,23 @@ class Schedule(BaseModel):
         Field(
             description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
             min_length=1,
+        ),
+    ] = None
+
+
+class Accepted(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    trace_id: Annotated[UUID, Field(alias="traceId")]
+    status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
+    decided_by: Annotated[
+        Literal["unique", "singleton"] | None,
+        Field(
+            alias="decidedBy",
+            description="The policy of the request that found this job, so that no new one was made. Absent for a new job.",
         ),
     ] = None
 
@@ -1871,7 +1961,9 @@ class JobFields(BaseModel):
     ]
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
-    run_at: Annotated[AwareDatetime | None, Field(alias="runAt", description="As requested.")]
+    run_at: Annotated[
+        AwareDatetime | None, Field(alias="runAt", description="As requested, or the start that throttle has reserved for the job.")
+    ]
     next_run_at: Annotated[AwareDatetime | None, Field(alias="nextRunAt", description="When the next attempt is due.")]
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
     finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt")]
@@ -1884,7 +1976,7 @@ class JobFields(BaseModel):
         list[Blocker],
         Field(
             alias="blockedBy",
-            description="What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey; or, if PENDING, the pause or the limit of a control, such as queue:default.",
+            description="What a SCHEDULED or PENDING job waits for, beside its time and a worker: dependencies, by job id (at most 20 of them are listed); its turn in the order of its orderingKey or singleton key; or, if PENDING, the pause or the limit of a control, such as queue:default.",
         ),
     ]
     version: Annotated[int, Field(description="Rises with each transition; 0: not yet scheduled.", ge=0)]
@@ -2210,6 +2302,9 @@ class JobRequest(BaseModel):
             description="The open batch of the same owner that the job joins. Another owner's is a 404, a closed one a 409.",
         ),
     ] = None
+    unique: Unique | None = None
+    throttle: Throttle | None = None
+    singleton: Singleton | None = None
 
 
 class SimulationPayload(BaseModel):

@@ -7,6 +7,7 @@ package gen
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -104,7 +105,11 @@ const OrderPlaces = `-- name: OrderPlaces :many
 select
     wanted.place::int as place,
     array(select nextval('order_numbers') from generate_series(1, wanted.jobs))::bigint[] as numbers,
-    coalesce(tail.job_id, '00000000-0000-0000-0000-000000000000')::uuid as tail
+    coalesce(tail.job_id, '00000000-0000-0000-0000-000000000000')::uuid as tail,
+    coalesce(tail.trace_id, '00000000-0000-0000-0000-000000000000')::uuid as tail_trace_id,
+    coalesce(tail.created_at, '0001-01-01Z')::timestamptz as tail_created_at,
+    tail.run_at as tail_run_at,
+    coalesce(tail.status, '')::text as tail_status
 from (
     select
         unnest($1::int[])         as place,
@@ -112,7 +117,7 @@ from (
         unnest($3::text[]) as ordering_key,
         unnest($4::int[])           as jobs
 ) as wanted left join lateral (
-    select jobs.job_id from jobs
+    select jobs.job_id, jobs.trace_id, jobs.created_at, jobs.run_at, jobs.status from jobs
     where jobs.ordering_key = wanted.ordering_key and jobs.owner_id = wanted.owner_id
         and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
     order by jobs.order_number desc
@@ -128,9 +133,13 @@ type OrderPlacesParams struct {
 }
 
 type OrderPlacesRow struct {
-	Place   int32
-	Numbers []int64
-	Tail    uuid.UUID
+	Place         int32
+	Numbers       []int64
+	Tail          uuid.UUID
+	TailTraceID   uuid.UUID
+	TailCreatedAt time.Time
+	TailRunAt     *time.Time
+	TailStatus    string
 }
 
 // For each key the next numbers, and the last of its jobs that has not ended.
@@ -148,7 +157,15 @@ func (q *Queries) OrderPlaces(ctx context.Context, arg OrderPlacesParams) ([]Ord
 	var items []OrderPlacesRow
 	for rows.Next() {
 		var i OrderPlacesRow
-		if err := rows.Scan(&i.Place, &i.Numbers, &i.Tail); err != nil {
+		if err := rows.Scan(
+			&i.Place,
+			&i.Numbers,
+			&i.Tail,
+			&i.TailTraceID,
+			&i.TailCreatedAt,
+			&i.TailRunAt,
+			&i.TailStatus,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

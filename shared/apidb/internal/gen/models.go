@@ -117,6 +117,7 @@ type Job struct {
 	RunAgainOf        *uuid.UUID
 	FairnessKey       *string
 	BatchID           *uuid.UUID
+	Policies          json.RawMessage
 }
 
 type RejectedRecord struct {

@@ -51,6 +51,9 @@ export function About({ job }: { job: Job }) {
           </Link>
         )}
       </Fact>
+      <Fact name="Unique key">{job.unique?.key}</Fact>
+      <Fact name="Throttle key">{job.throttle && `${job.throttle.key}, every ${job.throttle.perMs / 1000} s`}</Fact>
+      <Fact name="Singleton key">{job.singleton?.key}</Fact>
       <Fact name="Schedule">
         {job.schedule && (
           <>

@@ -66,7 +66,14 @@ function Failure({ job }: { job: Job }) {
   );
 }
 
-const KINDS = { dependency: 'the job', order: 'the jobs before it of the ordering key', pause: 'the pause of', limit: 'the limit of', worker: 'a worker that runs the job type' };
+const KINDS = {
+  dependency: 'the job',
+  order: 'the jobs before it of the ordering key',
+  singleton: 'the jobs before it of the singleton key',
+  pause: 'the pause of',
+  limit: 'the limit of',
+  worker: 'a worker that runs the job type',
+};
 
 function Waits({ job }: { job: Job }) {
   if (job.blockedBy.length === 0) {

@@ -10,6 +10,9 @@ export function requestOf(job: Job): Record<string, unknown> {
     ...(job.maxRetryCount !== 3 && { maxRetryCount: job.maxRetryCount }),
     ...(job.tags.length > 0 && { tags: job.tags }),
     ...(job.orderingKey && { orderingKey: job.orderingKey }),
+    ...(job.unique && { unique: job.unique }),
+    ...(job.throttle && { throttle: job.throttle }),
+    ...(job.singleton && { singleton: job.singleton }),
     ...(job.after.length > 0 && { after: job.after, onDependencyFailure: job.onDependencyFailure }),
     ...(job.callbackUrl && { callbackUrl: job.callbackUrl }),
   };

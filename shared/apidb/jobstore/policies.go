@@ -1,0 +1,191 @@
+package jobstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// The policies by which a request gets a job that exists.
+const (
+	ByUnique    = "unique"
+	BySingleton = "singleton"
+)
+
+// decision is what submit policies look at for the jobs of a transaction.
+type decision struct {
+	lines   map[keyed]*line
+	holders map[int]*Accepted    // by the ordinal of a job that is not unique
+	first   map[keyed]int        // the job of this transaction that has taken a unique key
+	starts  map[keyed]*throttled // of throttle keys
+	copies  map[int]int          // the jobs that are answered with another one of this transaction
+}
+
+// throttled is a throttle key: its latest reserved start, long ago if it has none, and the present.
+type throttled struct{ at, now time.Time }
+
+// decide applies the submit policies and gives jobs their places, in the order of the request. It returns the ordinals
+// of those that become jobs.
+func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
+	keys := map[keyed][]int{}
+	for _, i := range fresh {
+		for _, key := range keysOf(&t.jobs[i].Request) {
+			keys[key] = append(keys[key], i)
+		}
+	}
+	if len(keys) == 0 {
+		return fresh, nil
+	}
+	var locks []int64
+	for key := range keys {
+		locks = append(locks, key.lock())
+	}
+	slices.Sort(locks)
+	if err := t.q.OrdersLock(ctx, slices.Compact(locks)); err != nil {
+		return nil, err
+	}
+	// Statements of their own, so that they see what was committed while this transaction waited for the locks.
+	d := decision{
+		lines: map[keyed]*line{}, holders: map[int]*Accepted{}, first: map[keyed]int{}, starts: map[keyed]*throttled{},
+		copies: map[int]int{},
+	}
+	if err := t.readLines(ctx, keys, &d); err != nil {
+		return nil, err
+	}
+	if err := t.readHolders(ctx, keys, &d); err != nil {
+		return nil, err
+	}
+	if err := t.readStarts(ctx, keys, &d); err != nil {
+		return nil, err
+	}
+	t.copies = d.copies
+	return slices.DeleteFunc(fresh, func(i int) bool { return !t.place(i, &d) }), nil
+}
+
+// place gives a job its place and its start, unless it does not become a job.
+func (t *dependents) place(i int, d *decision) bool {
+	req, a := &t.jobs[i].Request, &t.accepted[i]
+	unique := keyed{uniqueKeys, req.OwnerID, ""}
+	if req.Unique != nil {
+		unique.key = req.Unique.Key
+		if first, taken := d.first[unique]; taken {
+			d.copies[i], a.DecidedBy = first, ByUnique
+			return false
+		}
+		if holder := d.holders[i]; holder != nil {
+			*a = *holder
+			return false
+		}
+	}
+	l := d.lines[keyed{orderKeys, req.OwnerID, req.LineKey()}]
+	if req.Drops() && l.at >= 0 {
+		d.copies[i], a.DecidedBy = l.at, BySingleton
+		return false
+	}
+	if req.Drops() && l.tail != nil {
+		*a = *l.tail
+		return false
+	}
+	if req.Throttle != nil && !t.reserveStart(i, d.starts[keyed{throttleKeys, req.OwnerID, req.Throttle.Key}]) {
+		return false
+	}
+	if req.Unique != nil {
+		d.first[unique] = i
+	}
+	if l != nil {
+		t.lineUp(i, l)
+	}
+	return true
+}
+
+// reserveStart gives a job the next start of its throttle key, or refuses it.
+func (t *dependents) reserveStart(i int, s *throttled) bool {
+	at := s.at.Add(t.jobs[i].Request.Throttle.Per())
+	if !at.After(s.now) {
+		s.at = s.now
+		return true
+	}
+	if at.Sub(s.now) > jobspec.MaxAhead {
+		t.accepted[i].Late = tooManyThrottled
+		return false
+	}
+	s.at, t.accepted[i].RunAt = at, &at
+	return true
+}
+
+const tooFarAhead = "would start more than ten years ahead"
+
+var tooManyThrottled error = &apierror.Error{
+	Code: apierror.InvalidJobRequest, Message: "invalid job request: throttle " + tooFarAhead,
+	Details: []apierror.Detail{{Path: "throttle", Message: tooFarAhead}},
+}
+
+// copyAccepted answers the requests that another one of the transaction has made jobs of.
+func (t *dependents) copyAccepted() {
+	for i, of := range t.copies {
+		by := t.accepted[i].DecidedBy
+		t.accepted[i] = t.accepted[of]
+		t.accepted[i].DecidedBy = by
+	}
+}
+
+func (t *dependents) readHolders(ctx context.Context, keys map[keyed][]int, d *decision) error {
+	var p gen.UniqueHoldersParams
+	for key, jobs := range keys {
+		if key.kind != uniqueKeys {
+			continue
+		}
+		for _, i := range jobs {
+			unique := t.jobs[i].Request.Unique
+			p.Ordinals = append(p.Ordinals, int32(i))
+			p.OwnerIDs, p.Keys = append(p.OwnerIDs, key.owner), append(p.Keys, key.key)
+			p.ForsMs = append(p.ForsMs, time.Duration(unique.For).Milliseconds())
+			p.Whiles = append(p.Whiles, unique.While)
+		}
+	}
+	if len(p.Keys) == 0 {
+		return nil
+	}
+	rows, err := t.q.UniqueHolders(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		d.holders[int(row.Ordinal)] = &Accepted{
+			JobID: row.JobID, TraceID: row.TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt,
+			DecidedBy: ByUnique, Found: jobstate.Status(row.Status),
+		}
+	}
+	return t.awaitReplicas(ctx, len(rows))
+}
+
+func (t *dependents) readStarts(ctx context.Context, keys map[keyed][]int, d *decision) error {
+	some := keysOfKind(keys, throttleKeys)
+	if len(some) == 0 {
+		return nil
+	}
+	var p gen.ThrottleStartsParams
+	for place, key := range some {
+		p.Places = append(p.Places, int32(place))
+		p.OwnerIDs, p.Keys = append(p.OwnerIDs, key.owner), append(p.Keys, key.key)
+	}
+	rows, err := t.q.ThrottleStarts(ctx, p)
+	for _, row := range rows {
+		d.starts[some[row.Place]] = &throttled{at: row.DueAt, now: row.At}
+	}
+	return err
+}
+
+// awaitReplicas has the transaction wait for the replicas, since an answer with a job that exists promises as much as
+// the first one.
+func (t *dependents) awaitReplicas(ctx context.Context, known int) error {
+	if known == 0 {
+		return nil
+	}
+	return t.q.AwaitReplicas(ctx)
+}
