@@ -1,5 +1,5 @@
-// Package cron is the clock of schedules and batches: it creates a job for each due tick, or records why it did not; and
-// it ends the batches whose jobs have ended, and creates the jobs that follow them.
+// Package cron is the clock of schedules and batches: it creates a job for each due tick, or records why it did not. It
+// also ends the batches whose jobs have ended, and creates the jobs that follow them.
 package cron
 
 import (

@@ -56,8 +56,8 @@ func AtJob(path string, err error) error {
 	return &moved
 }
 
-// DecodeBatch reads a batch. What is wrong inside its jobs is left to jobspec.Decode and DecodeFollowUp. The error is an
-// *apierror.Error.
+// DecodeBatch reads a batch. What is wrong inside its jobs is left to jobspec.Decode and DecodeFollowUp. The error is
+// an *apierror.Error.
 func DecodeBatch(body []byte) (Batch, error) {
 	if p := strictjson.Scan(body, ""); p != nil {
 		return Batch{}, p.Err("job request")
@@ -105,7 +105,9 @@ func (b *Batch) CheckExpiry(now time.Time) error {
 
 // notOfFollowUps are the members of a job request that make no sense for a job that begins when a batch has ended, and
 // which is made once.
-var notOfFollowUps = []string{"runAt", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId"}
+var notOfFollowUps = []string{
+	"runAt", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId",
+}
 
 // DecodeFollowUp reads the request of a job that follows a batch, with the batch's summary in its payload.
 func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) {

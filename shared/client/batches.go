@@ -52,8 +52,8 @@ type Batch struct {
 	Sealed        []string         `json:"sealed"` // members that the gateway cannot show
 }
 
-// CreateBatch makes a batch with all of its jobs, or none, and returns its id. Without an IdempotencyKey the request has
-// one of its own, so that repeating it makes no second batch.
+// CreateBatch makes a batch with all of its jobs, or none, and returns its id. Without an IdempotencyKey the request
+// has one of its own, so that repeating it makes no second batch.
 func (c *Client) CreateBatch(ctx context.Context, batch BatchRequest) (id string, err error) {
 	var made struct {
 		BatchID string `json:"batchId"`

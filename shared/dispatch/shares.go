@@ -280,7 +280,8 @@ func (p *SharePicker) take(job Candidate) bool {
 // hasMore reports whether jobs of a key that go out before another one may stand behind those that are shown.
 func (p *SharePicker) hasMore(k *keyJobs, other Candidate) bool {
 	for lane, n := range k.shownOf {
-		if k.leftOf[lane] == 0 && n == p.each && byRank(k.lastOf[lane], other) < 0 && p.places.roomUnder(subjectsOf(lane)) > 0 {
+		if k.leftOf[lane] == 0 && n == p.each && byRank(k.lastOf[lane], other) < 0 &&
+			p.places.roomUnder(subjectsOf(lane)) > 0 {
 			return true
 		}
 	}

@@ -241,9 +241,9 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 	return err
 }
 
-// Again is what a job asks for that does once more what r asked for: at once, under no idempotency key, in no batch, and
-// after no job but those of its ordering key or singleton key. It is a job of its own, whether or not the old one was
-// unique.
+// Again is what a job asks for that does once more what r asked for: at once, under no idempotency key, in no batch,
+// and after no job but those of its ordering key or singleton key. It is a job of its own, whether or not the old one
+// was unique.
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
 	r.BatchID, r.Unique = uuid.Nil, nil

@@ -17,7 +17,8 @@ import (
 // FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
 // and the parameters, of the names and meanings of a request's members, say the rest: jobType,
 // queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, fairnessKey,
-// onDependencyFailure, callbackUrl, batchId, tags and after (these two separated by commas, or repeated). Errors are Decode's.
+// onDependencyFailure, callbackUrl, batchId, tags and after (these two separated by commas, or repeated). Errors are
+// Decode's.
 func FromQuery(values url.Values, payload []byte) (Request, error) {
 	if err := checkSize(payload); err != nil {
 		return Request{}, err

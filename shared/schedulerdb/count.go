@@ -15,12 +15,12 @@ import (
 
 // Count is a count of the rows: the attempts that are out and the jobs that wait.
 type Count struct {
-	revision int64          // of the ledger with which the rows were compared
-	drift    dispatch.Delta // what has to be added to that ledger
-	asked    int            // attempts with an unanswered cancel
-	at       time.Time      // of the count
-	leaseAt  time.Time      // when the first lease ends; zero: no attempt is out
-	lastAt   time.Time      // when the last lease ends
+	revision int64                 // of the ledger with which the rows were compared
+	drift    dispatch.Delta        // what has to be added to that ledger
+	asked    int                   // attempts with an unanswered cancel
+	at       time.Time             // of the count
+	leaseAt  time.Time             // when the first lease ends; zero: no attempt is out
+	lastAt   time.Time             // when the last lease ends
 	noWorker []dispatch.ScarceType // types of which jobs wait and that no live worker runs
 	figures  *telemetry.QueueFigures
 }

@@ -85,7 +85,7 @@ type QueueFigures struct {
 	InFlight map[string]int           // attempts that are out, by queue
 	Waited   map[string]time.Duration // how long the first job of a queue has been ready; without empty queues
 	NoWorker []NoWorker
-	Late     time.Duration            // how long a job has been due that dispatch has not made ready
+	Late     time.Duration // how long a job has been due that dispatch has not made ready
 }
 
 // NoWorker is a job type of which jobs wait in a queue and that no live worker of the queue runs.

@@ -68,7 +68,9 @@ func (a *API) read(c *gin.Context) (asked batchstore.NewBatch, by submit.Request
 }
 
 // create checks the jobs of a request, and stores the batch with them.
-func (a *API) create(c *gin.Context, asked *batchstore.NewBatch, by submit.Requester) (made batchstore.Created, err error) {
+func (a *API) create(
+	c *gin.Context, asked *batchstore.NewBatch, by submit.Requester,
+) (made batchstore.Created, err error) {
 	req := &asked.Request
 	if err := req.CheckExpiry(time.Now()); err != nil {
 		return made, err

@@ -124,8 +124,8 @@ func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 }
 
 // UnknownTypeOutcome returns the outcome of an attempt whose type the worker does not run. From its error code the
-// scheduler learns to choose other workers, so an attempt comes here once. The delay bounds what happens if it does not:
-// a scheduler of the release before, or more such types than it keeps.
+// scheduler learns to choose other workers, so an attempt comes here once. The delay bounds what happens if it does not
+// learn: it is of the release before, or there are more such types than it keeps.
 func UnknownTypeOutcome(a *Attempt) workerdb.Outcome {
 	o := ended(a, jobevent.KindSnoozed)
 	o.RetryAfter, o.Retryable = min(time.Duration(a.Run.Attempt)*unknownTypeDelay, maxUnknownTypeDelay), true

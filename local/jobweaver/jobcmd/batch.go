@@ -72,7 +72,9 @@ func newBatchCreate() *cobra.Command {
 				}
 				batch[name] = job
 			} else {
-				batch[map[string]string{"name": "name", "expires-at": "expiresAt", "key": "idempotencyKey", "owner": "ownerId"}[flag]] = *value
+				batch[map[string]string{
+					"name": "name", "expires-at": "expiresAt", "key": "idempotencyKey", "owner": "ownerId",
+				}[flag]] = *value
 			}
 		}
 		if closed {
@@ -86,9 +88,12 @@ func newBatchCreate() *cobra.Command {
 	flags := create.Flags()
 	flags.StringVar(&file, "file", "", "a batch as JSON, perhaps with its jobs; - for standard input")
 	for flag, usage := range map[string]string{
-		"name": "a name for people", "expires-at": "cancel what waits if it has not ended by then (RFC 3339)", "key": "idempotency key",
-		"owner": "owner of the batch; only where authentication is off", "on-complete": "file of the job that follows when all jobs have completed",
-		"on-failure": "file of the job that follows when the batch ends in another way",
+		"name":        "a name for people",
+		"expires-at":  "cancel what waits if it has not ended by then (RFC 3339)",
+		"key":         "idempotency key",
+		"owner":       "owner of the batch; only where authentication is off",
+		"on-complete": "file of the job that follows when all jobs have completed",
+		"on-failure":  "file of the job that follows when the batch ends in another way",
 	} {
 		texts[flag] = flags.String(flag, "", usage)
 	}
@@ -116,7 +121,8 @@ func createAndWait(cmd *cobra.Command, batch map[string]any) error {
 		return fmt.Errorf("write batch: %w", err)
 	}
 	var made client.Batch
-	if _, err := cli.API(cmd).Do(cmd.Context(), http.MethodPost, cli.Path("batches"), "application/json", body, &made); err != nil {
+	_, err = cli.API(cmd).Do(cmd.Context(), http.MethodPost, cli.Path("batches"), "application/json", body, &made)
+	if err != nil {
 		return err
 	}
 	return awaitBatch(cmd, made.BatchID)
@@ -154,7 +160,8 @@ func awaitBatch(cmd *cobra.Command, id string) error {
 
 func newBatchGet() *cobra.Command {
 	wait := false
-	get := cli.Verb("get ID", "Show a batch with the counts of its jobs", 1, func(cmd *cobra.Command, args []string) error {
+	const short = "Show a batch with the counts of its jobs"
+	get := cli.Verb("get ID", short, 1, func(cmd *cobra.Command, args []string) error {
 		if wait {
 			return awaitBatch(cmd, args[0])
 		}
@@ -217,8 +224,8 @@ func showBatches(w io.Writer, batches []client.Batch) error {
 			percent, total = "-", "-"
 		}
 		return []any{
-			b.BatchID, cli.DashIfEmpty(cli.Line(b.Name)), b.Status, percent, total, cli.At(&b.CreatedAt), cli.AtOrDash(b.FinishedAt),
-			cli.DashIfEmpty(b.FollowUpJobID),
+			b.BatchID, cli.DashIfEmpty(cli.Line(b.Name)), b.Status, percent, total, cli.At(&b.CreatedAt),
+			cli.AtOrDash(b.FinishedAt), cli.DashIfEmpty(b.FollowUpJobID),
 		}
 	})
 }

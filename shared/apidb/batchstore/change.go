@@ -149,7 +149,7 @@ func (s *Store) Cancel(
 		return uuid.Nil, err
 	}
 	return s.operate(ctx, entry, owner, id, s.newOperation(owner, id, by, jobevent.CommandCancel),
-		func(q *gen.Queries, batch *gen.Batch, _ uuid.UUID) error {
+		func(_ *gen.Queries, batch *gen.Batch, _ uuid.UUID) error {
 			if batch.FinishedAt != nil {
 				return ended(batch)
 			}

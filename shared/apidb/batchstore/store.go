@@ -40,9 +40,9 @@ var ErrNone error = apierror.New(apierror.BatchNotFound, "there is no such batch
 // Status is how far a batch has come.
 type Status string
 
-// The states of a batch. An open batch takes jobs. A running one is closed, and some of its jobs have not ended. The
-// others have ended: COMPLETED if each job has completed; else EXPIRED if it had not ended by its expiresAt; else FAILED
-// if a job has failed; else CANCELLED.
+// The states of a batch. An open batch takes jobs. A running one is closed, and some of its jobs have not ended. All
+// others have ended: COMPLETED if each job has completed; else EXPIRED if it had not ended by its expiresAt; else
+// FAILED if a job has failed; else CANCELLED.
 const (
 	Open      Status = "OPEN"
 	Running   Status = "RUNNING"

@@ -262,7 +262,8 @@ type summary struct {
 func newSummary(b *Batch) summary {
 	return summary{
 		BatchID: b.ID, Name: nullable.Text(b.Name), Status: b.Status, Total: b.Counts.Total(), Counts: b.Counts,
-		CreatedAt: b.CreatedAt.UTC(), ClosedAt: inUTC(b.ClosedAt), ExpiredAt: inUTC(b.ExpiredAt), FinishedAt: inUTC(b.FinishedAt),
+		CreatedAt: b.CreatedAt.UTC(), ClosedAt: inUTC(b.ClosedAt), ExpiredAt: inUTC(b.ExpiredAt),
+		FinishedAt: inUTC(b.FinishedAt),
 	}
 }
 

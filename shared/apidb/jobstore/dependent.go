@@ -46,8 +46,8 @@ func anyDependent(jobs []NewJob) bool {
 	return false
 }
 
-// ErrCameBetween: a concurrent submit has inserted a job that conflicts with one that has its place already. The
-// transaction has to be tried again.
+// ErrCameBetween means that a concurrent submit has inserted a job that conflicts with one that has its place already.
+// The transaction has to be tried again.
 var ErrCameBetween = errors.New("another submit came between")
 
 // insertDependent accepts jobs of which some have an order or depend on others.

@@ -19,8 +19,8 @@ type operationFilter struct {
 
 // storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to
 // other jobs. A version that does not know narrow_filter finds a text in filter, and a version that does not know
-// some of its fields finds a list in narrow_filter, or a list in that list. Each fails on it and leaves the operation to
-// this version.
+// some of its fields finds a list in narrow_filter, or a list in that list. Each fails on it and leaves the operation
+// to this version.
 func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
 	switch {
 	case f.Narrowest():
