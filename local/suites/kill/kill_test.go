@@ -32,6 +32,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	l.run(submitting)
 	l.submitting.Go(func() { l.schedule(submitting) })
 	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
+	l.submitting.Go(func() { l.every(submitting, 3*time.Second, l.batch) })
 	frozen := h.workers()[2]
 	l.following.Go(func() { c.freezes(submitting, frozen) })
 	c.run(submitting, h.targets(frozen))
@@ -47,9 +48,11 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	l.following.Wait()
 	h.outside.settle(drainWithin)
 	h.settleDown(drainWithin)
+	h.endBatches(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
 	e.takeScheduled(t.Context(), h.api)
+	e.takeBatches(t.Context(), h.api)
 	e.checkOperations(t.Context(), h.api)
 	e.check()
 	e.checkOutside(h.outside)

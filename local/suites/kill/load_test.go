@@ -54,6 +54,7 @@ type load struct {
 	number int
 
 	operations []operation
+	batches    []batchMade
 	paused     time.Time // when the schedule was paused
 
 	submitting, following sync.WaitGroup
