@@ -59,7 +59,8 @@ func TestEveryQueryAnswersOnAnInstallationThatRuns(t *testing.T) {
 	t.Setenv("LEASE", "3s") // so that a lease expires
 	o := dev.Options{
 		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default", "nobody"}, WorkerQueues: []string{"default"},
-		Out: io.Discard,
+		JobTypes: []string{"RESIZE"}, // no worker runs it
+		Out:      io.Discard,
 	}
 	err := dev.Run(t.Context(), o, func(ctx context.Context, at string) error {
 		fixture, err := url.Parse(at)
@@ -102,7 +103,7 @@ func busy(ctx context.Context, c *client.Client) error {
 		step(`{"type":"FAIL","message":"no","retryable":false}`, ""),
 	}
 	once := append(slices.Repeat([]string{step(`{"type":"LOG","message":"hi"}`, `,"queue":"nobody"`)}, 30),
-		step(`{"type":"LOG","message":"hi"}`, `,"delayMs":3600000`))
+		step(`{"type":"LOG","message":"hi"}`, `,"delayMs":3600000`), `{"jobType":"RESIZE","payload":{}}`)
 	again := time.NewTicker(500 * time.Millisecond)
 	defer again.Stop()
 	for first := true; ; first = false {
