@@ -37,26 +37,12 @@ func (a *API) Get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q := edge.NewQuery(c)
-	wait := edge.WaitOf(c, &q)
-	if err := q.Close("wait"); err != nil {
-		return err
-	}
-	found, err := a.batch(c, id)
+	found, release, err := edge.AwaitEnd(c, a.Auth, func() (batchstore.Batch, error) { return a.batch(c, id) },
+		func(b batchstore.Batch) bool { return b.Finished() }, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
 	if err != nil {
 		return err
 	}
-	wait.Confirm(c)
-	if wait.Duration > 0 && !found.Finished() {
-		release, err := a.Auth.Hold(c, wait, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
-		if err != nil {
-			return err
-		}
-		defer release()
-		if found, err = a.batch(c, id); err != nil {
-			return err
-		}
-	}
+	defer release()
 	body := full{batch: newBatch(found)}
 	body.Sealed = found.OpenFollowUps(a.Submit.Sealer)
 	body.OnComplete, body.OnFailure = found.OnComplete, found.OnFailure

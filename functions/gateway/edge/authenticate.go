@@ -53,6 +53,35 @@ func (a *Authenticator) Hold(c *gin.Context, wait Wait, await func(context.Conte
 	return release, nil
 }
 
+// AwaitEnd reads what a request shows, and again at its end if the request waits for that: await returns then, or when
+// its context ends. The caller calls release after it has answered.
+func AwaitEnd[T any](
+	c *gin.Context, a *Authenticator, read func() (T, error), hasEnded func(T) bool, await func(context.Context),
+) (shown T, release func(), err error) {
+	release = func() {}
+	q := NewQuery(c)
+	wait := WaitOf(c, &q)
+	if err := q.Close("wait"); err != nil {
+		return shown, release, err
+	}
+	if shown, err = read(); err != nil {
+		return shown, release, err
+	}
+	wait.Confirm(c)
+	if wait.Duration <= 0 || hasEnded(shown) {
+		return shown, release, nil
+	}
+	held, err := a.Hold(c, wait, await)
+	if err != nil {
+		return shown, release, err
+	}
+	if shown, err = read(); err != nil {
+		held()
+		return shown, release, err
+	}
+	return shown, held, nil
+}
+
 // WithShare returns ctx with the name of the request's caller, so that the request takes database connections from the
 // caller's share.
 func WithShare(ctx context.Context, c *gin.Context) context.Context {

@@ -110,26 +110,12 @@ func (a *API) Get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q := edge.NewQuery(c)
-	wait := edge.WaitOf(c, &q)
-	if err := q.Close("wait"); err != nil {
-		return err
-	}
-	op, err := a.operation(c, id)
+	op, release, err := edge.AwaitEnd(c, a.Auth, func() (operationstore.Operation, error) { return a.operation(c, id) },
+		operationstore.Operation.Ended, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
 	if err != nil {
 		return err
 	}
-	wait.Confirm(c)
-	if wait.Duration > 0 && !op.Ended() {
-		release, err := a.Auth.Hold(c, wait, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
-		if err != nil {
-			return err
-		}
-		defer release()
-		if op, err = a.operation(c, id); err != nil {
-			return err
-		}
-	}
+	defer release()
 	c.JSON(http.StatusOK, newOperation(op))
 	return nil
 }
