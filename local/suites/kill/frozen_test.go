@@ -126,19 +126,11 @@ func (h *fixture) isFull(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	lines, err := witness.Read(h.witnessFile())
+	worker, begun, err := h.begun(p)
 	if err != nil {
 		return err
 	}
-	worker, begun, waiting := "", map[string]bool{}, 0
-	for _, l := range lines {
-		if l.Process == p.last().name && l.What == witness.Worker {
-			worker = l.How
-		}
-		if l.Process == p.last().name && l.What == witness.Start {
-			begun[fmt.Sprintf("%s %s %d", worker, l.Job, l.Attempt)] = true
-		}
-	}
+	waiting := 0
 	for _, attempt := range open {
 		if strings.HasPrefix(attempt, worker+" ") && !begun[attempt] {
 			waiting++
@@ -148,6 +140,22 @@ func (h *fixture) isFull(ctx context.Context, p *process) error {
 		return fmt.Errorf("%s has only %d attempts that it has not begun", p.name, waiting)
 	}
 	return nil
+}
+
+// begun returns the worker's id of a process, empty until it has one, and which attempts its handlers have begun:
+// "<worker> <job> <attempt>".
+func (h *fixture) begun(p *process) (worker string, attempts map[string]bool, err error) {
+	lines, err := witness.Read(h.witnessFile())
+	attempts = map[string]bool{}
+	for _, l := range lines {
+		if l.Process == p.last().name && l.What == witness.Worker {
+			worker = l.How
+		}
+		if l.Process == p.last().name && l.What == witness.Start {
+			attempts[fmt.Sprintf("%s %s %d", worker, l.Job, l.Attempt)] = true
+		}
+	}
+	return worker, attempts, err
 }
 
 // heldBy returns the attempts that a process has lost, and how many of them it had not begun.

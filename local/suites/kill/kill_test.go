@@ -102,13 +102,13 @@ func (h *fixture) checkDatabases(e *evidence) {
 }
 
 // texts reads one column.
-func texts(ctx context.Context, url, sql string) ([]string, error) {
+func texts(ctx context.Context, url, sql string, args ...any) ([]string, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	rows, err := conn.Query(ctx, sql)
+	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}

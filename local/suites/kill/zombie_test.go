@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 )
 
 // zombies is how many handlers run when their worker freezes.
@@ -38,7 +36,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 		// An attempt lasts until the worker is frozen; one that starts later ends at once.
 		l.submitMany(rnd, &shape{name: "until it sleeps", payload: works(0, 0, "until", asleep), ends: one(completed)}, 600)
 	}
-	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasStarted(sleepy, zombies) }))
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.hasStarted(ctx, sleepy, zombies) }))
 	wake, err := sleepy.freeze()
 	must(t, err)
 	froze := time.Now()
@@ -76,22 +74,19 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 // longerThanLease is how long a worker is frozen whose attempts all have an outcome by then.
 const longerThanLease = 17 * time.Second
 
-// hasStarted returns an error until n handlers of a process have started.
-func (h *fixture) hasStarted(p *process, n int) error {
-	lines, err := witness.Read(h.witnessFile())
+// hasStarted returns an error until the start of n attempts of a process is in the worker's database. The handlers
+// themselves begin earlier, and an attempt whose start is not there when its worker freezes is not lost but interrupted.
+func (h *fixture) hasStarted(ctx context.Context, p *process, n int) error {
+	worker, _, err := h.begun(p)
 	if err != nil {
 		return err
 	}
-	started := 0
-	for _, l := range lines {
-		if l.What == witness.Start && l.Process == p.last().name {
-			started++
-		}
+	started, err := texts(ctx, h.urls.Worker, "select job_id || '.' || attempt from execution_attempts "+
+		"where worker_id = $1 and started_at is not null and outcome is null", worker)
+	if err == nil && len(started) < n {
+		err = fmt.Errorf("%s has started only %d attempts", p.name, len(started))
 	}
-	if started < n {
-		return fmt.Errorf("%s has started only %d handlers", p.name, started)
-	}
-	return nil
+	return err
 }
 
 // triedBy counts the handlers of a process that ended after an instant. None may have started then.
