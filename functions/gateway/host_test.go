@@ -38,7 +38,7 @@ func TestDrainPublishesAllAcceptedJobs(t *testing.T) {
 	}
 	cfg := funchost.Config{
 		Listener: listener, Kafka: kafka, FuncTransport: funchost.TransportKafka, ShutdownDelay: 200 * time.Millisecond,
-		ShutdownGrace: time.Minute, Queues: []string{"default"},
+		ShutdownGrace: 10 * time.Second, Queues: []string{"default"},
 	}
 	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: cfg.Queues, Broker: funchost.Reachable(cfg)}, store)
 	ctx, stop := context.WithCancel(t.Context())

@@ -6,13 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzip"
+	"golang.org/x/net/html"
 )
 
 // HTMLType is the media type of a page.
@@ -97,19 +97,24 @@ func pagePolicy(page string) string {
 		"; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-var inlineElements = map[string]*regexp.Regexp{
-	"script": regexp.MustCompile(`(?is)<script(?:\s[^>]*)?>(.*?)</script\s*>`),
-	"style":  regexp.MustCompile(`(?is)<style(?:\s[^>]*)?>(.*?)</style\s*>`),
-}
-
-// Inlines returns the hashes of the page's inline elements of a kind, each after a space.
+// Inlines returns the hashes of the page's inline elements of a kind, script or style, each after a space.
 func Inlines(page, element string) string {
 	var names strings.Builder
-	for _, found := range inlineElements[element].FindAllStringSubmatch(page, -1) {
-		if content := found[1]; content != "" {
-			sum := sha256.Sum256([]byte(content))
-			names.WriteString(" 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+	tokens := html.NewTokenizer(strings.NewReader(page))
+	for inside := false; ; {
+		switch tokens.Next() {
+		case html.ErrorToken: // the end of the page
+			return names.String()
+		case html.StartTagToken:
+			name, _ := tokens.TagName()
+			inside = string(name) == element
+		case html.TextToken:
+			if inside {
+				sum := sha256.Sum256(tokens.Raw())
+				names.WriteString(" 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+			}
+		default:
+			inside = false
 		}
 	}
-	return names.String()
 }
