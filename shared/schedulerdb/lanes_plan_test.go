@@ -26,9 +26,9 @@ func TestPlansOfControlledDispatchingUseIndexesWithoutStatistics(t *testing.T) {
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.control(atMost("type", "A", 1, 1000), aSecond("type", "A", 2, 1000), pause("type", "B", 1), pause("owner", "x", 1),
 		atMost("queue", "mail", 1, 50))
-	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL") // of type A
-	h.exec(`UPDATE jobs SET owner_id = CASE WHEN get_byte(uuid_send(job_id), 15) % 4 = 1 THEN 'x' END,
-			lane = CASE get_byte(uuid_send(job_id), 15) % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END, fairness_key = 'all'`)
+	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL", // of type A
+		"owner_id", "CASE WHEN n / 2 % 4 = 1 THEN 'x' END", "fairness_key", "'all'",
+		"lane", `CASE n / 2 % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END`)
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		t.Run(planning, func(t *testing.T) {
 			h, plans := newExplainedFixture(t, url, planning)

@@ -61,14 +61,21 @@ func TestPlansUseIndexesWithoutStatistics(t *testing.T) {
 	}
 }
 
-// fill inserts rows into two queues. The arguments are SQL in which n is the row's number.
-func (h fixture) fill(rows int, status, dueAt, leaseExpiresAt, partition string) {
+// fill inserts rows into two queues. The arguments are SQL in which n is the row's number; more are names of further
+// columns and their values. A test that counts blocks fills a table in one statement: updated rows leave dead ones, and
+// a lookup steps over these again and again while a transaction on the server, even of another database, is older.
+func (h fixture) fill(rows int, status, dueAt, leaseExpiresAt, partition string, more ...string) {
 	h.Helper()
+	columns, values := "", ""
+	for i := 0; i < len(more); i += 2 {
+		columns += ", " + more[i]
+		values += ", " + more[i+1]
+	}
 	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
-			attempt, rank, due_at, callback_deadline_at, lease_expires_at, partition, history, created_at)
+			attempt, rank, due_at, callback_deadline_at, lease_expires_at, partition, history, created_at`+columns+`)
 		SELECT uuidv7(), uuidv7(), 'A', (ARRAY['default', 'mail'])[1 + n % 2], '1', 0, 3, 1000, `+status+`,
 			1, now() - n * interval '1 ms', `+dueAt+`, CASE WHEN `+status+` = 'WAITING' THEN now() END, `+
-		leaseExpiresAt+`, `+partition+`, '{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now()
+		leaseExpiresAt+`, `+partition+`, '{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now()`+values+`
 		FROM generate_series(1, $1::int) n`, rows)
 }
 

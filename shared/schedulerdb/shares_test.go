@@ -158,9 +158,8 @@ func TestThePlanOfSharesReadsTheNextKeysOnly(t *testing.T) {
 	url := pgtest.Database(t, migrations.Scheduler)
 	h, _ := newExplainedFixture(t, url, "auto")
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
-	h.exec(`ALTER TABLE jobs ALTER fairness_key SET DEFAULT 'key-' || floor(random() * 10000),
-		ALTER lane SET DEFAULT CASE WHEN random() < 0.25 THEN 'type:"A"' END`)
-	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
+	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL",
+		"fairness_key", "'key-' || floor(random() * 10000)", "lane", `CASE WHEN random() < 0.25 THEN 'type:"A"' END`)
 	h.control(atMost(jobevent.ControlKey, jobevent.AnyName, 1, 1), atMost("type", "A", 1, 1000))
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		t.Run(planning, func(t *testing.T) {
