@@ -19,7 +19,7 @@ func TestTheContractAndTheGatewayAgreeOnCursors(t *testing.T) {
 		id + ".v1000000000000000000", id + ".v999999999999999999", "1", "0", "-1", "+1", "01", "999999999999999999",
 		"9223372036854775808", "1.0", "1.5", "0.5", "1.05", "1.2147483648", "2147483648.1", "1.", "nightly:", "nightly:acme",
 		"nightly", ":acme", "Nightly:", "nightly:a:b", "nightly:" + strings.Repeat("ü", 255), "nightly:" + strings.Repeat("ü", 256),
-		"nightly:a\tb", "nightly:a\u0085b", "2026-11-22T08:00:00Z", "2026-11-22T08:00:00.123456+01:00", "1969-12-31T23:59:59Z",
+		"nightly:a\tb", "nightly:a\u0085b", "0:", "17:acme", "017:acme", "2026-11-22T08:00:00Z", "2026-11-22T08:00:00.123456+01:00", "1969-12-31T23:59:59Z",
 		"2026-11-22", "ccpcu5mlirwx", "ccpcu5mlirwX", "ccpcu5mlirw", "x",
 	}
 	for path, item := range loadContract(t).Paths.Map() {
@@ -28,7 +28,7 @@ func TestTheContractAndTheGatewayAgreeOnCursors(t *testing.T) {
 			continue
 		}
 		schema := p.Parameters.GetByInAndName("query", "cursor").Schema.Value
-		at := strings.NewReplacer("{jobId}", id, "{name}", "nightly").Replace(path)
+		at := strings.NewReplacer("{jobId}", id, "{name}", "nightly", "{queue}", "default").Replace(path)
 		for _, cursor := range cursors {
 			tried++
 			good := schema.VisitJSON(cursor, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation()) == nil
@@ -38,7 +38,7 @@ func TestTheContractAndTheGatewayAgreeOnCursors(t *testing.T) {
 			}
 		}
 	}
-	if lists := 11; tried != lists*len(cursors) {
+	if lists := 12; tried != lists*len(cursors) {
 		t.Errorf("tried %d cursors, want %d of each of %d lists", tried, len(cursors), lists)
 	}
 }

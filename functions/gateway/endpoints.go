@@ -87,7 +87,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Store: store.rejected, Queues: f.cfg.Queues, PublishAgain: f.cfg.Redrive, Audit: f.auditLog,
 	}
 	api.monitor = &monitor.API{
-		Stats: store.stats, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker),
+		Stats: store.stats, Controls: store.controls, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker),
 		Lags: monitor.NewLags(f.cfg.Lags), Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Unserved: &f.unserved,
 	}
 	api.pull = pullworkers.New(s.pull, store.jobs, f.auth)

@@ -65,7 +65,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
 		"POST /api/batches", "GET /api/batches", "GET /api/batches/{batchId}", "POST /api/batches/{batchId}/close",
 		"POST /api/batches/{batchId}/cancel", "POST /api/batches/{batchId}/retry",
-		"GET /api/audit", "GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
+		"GET /api/queues/{queue}/shares", "GET /api/audit", "GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
 		"POST /api/workers/claim", "POST /api/workers/beat", "POST /api/workers/settle", "POST /api/workers/checkpoint",

@@ -82,6 +82,7 @@ func (f *Function) routes() []route {
 		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, noQuery(noBody(f.api.controls.Delete))},
 		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, noQuery(noBody(f.api.controls.Pause))},
 		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, noQuery(noBody(f.api.controls.Resume))},
+		{http.MethodGet, "/api/queues/:queue/shares", access.Read, f.api.monitor.GetShares},
 		{http.MethodGet, "/api/audit", access.Admin, f.auditLog.List},
 		{http.MethodGet, "/api/rejected", access.Installation, f.api.rejected.List},
 		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, noQuery(f.api.rejected.Get)},

@@ -14,7 +14,7 @@ import (
 var groups = []struct{ title, commands string }{
 	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
 	{"Many jobs, again and again", "batch operations schedules controls limit pause resume"},
-	{"What happens", "stats workers types deliveries rejected audit callback hooks mcp"},
+	{"What happens", "stats shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
 	{"Install and run", "dev migrate topics outbox keyset secrets after-restore"},
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
 // The forms of nextCursor. The contract has them, too.
@@ -18,6 +19,7 @@ var (
 	deliveryCursorForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[.]v[1-9][0-9]{0,17}$`)
 	logCursorForm      = regexp.MustCompile(`^[1-9][0-9]{0,8}[.](0|[1-9][0-9]{0,8})$`)
 	scheduleCursorForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}:[^\x00-\x1f\x7f-\x9f]{0,255}$`)
+	keyPlaceForm       = regexp.MustCompile(`^(0|[1-9][0-9]{0,17}):[^\x00-\x1f\x7f-\x9f]{0,255}$`)
 	KeyCursorForm      = regexp.MustCompile(`^[a-z2-7]{12}$`)
 )
 
@@ -57,6 +59,17 @@ func (q *Query) LogPlace(name string) logstore.Place {
 	n, _ := strconv.ParseInt(attempt, 10, 32)
 	at, _ := strconv.ParseInt(line, 10, 32)
 	return logstore.Place{Attempt: int32(n), Line: int32(at)}
+}
+
+// KeyPlace returns the last fairness key of the page before, with its waiting jobs then; nil: this is the first page.
+func (q *Query) KeyPlace(name string) *statstore.KeyCount {
+	cursor := q.Formed(name, keyPlaceForm)
+	if cursor == "" {
+		return nil
+	}
+	waiting, key, _ := strings.Cut(cursor, ":")
+	n, _ := strconv.ParseInt(waiting, 10, 64)
+	return &statstore.KeyCount{Key: key, Waiting: n}
 }
 
 // AfterSchedule returns the key at which the page before ends: name and owner, separated by a colon, which a name

@@ -4,6 +4,7 @@ package monitor
 import (
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -13,6 +14,7 @@ import (
 // API is the endpoints for operators.
 type API struct {
 	Stats    *statstore.Store
+	Controls *controlstore.Store
 	Workers  *workerstore.Store
 	Broker   *Broker
 	Lags     *Lags

@@ -36,6 +36,9 @@ func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
 // Holds reports whether it pauses or limits anything.
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
+// Stops reports whether nothing starts under it.
+func (c Control) Stops() bool { return c.Paused || c.MaxRunning != nil && *c.MaxRunning == 0 }
+
 // ErrNoControl is returned for a control that the owner must not see.
 var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
@@ -213,7 +216,7 @@ func (s *Store) ForgetControls() { s.held.Forget() }
 // controlsAge is the highest age of the cached controls.
 const controlsAge = time.Second
 
-// heldControls are the controls that hold something.
+// heldControls are all controls, by kind and name.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
 // Holding returns the controls that affect the jobs of a queue, a type, an owner and a fairness key, as they were
@@ -229,15 +232,29 @@ func (s *Store) Holding(ctx context.Context, queue, jobType, owner, key string) 
 		{Kind: jobevent.ControlQueue, Name: queue}, {Kind: jobevent.ControlType, Name: jobType},
 		{Kind: jobevent.ControlOwner, Name: owner}, {Kind: jobevent.ControlKey, Name: key},
 	} {
-		control, there := held[subject.Kind][subject.Name]
-		if !there && subject.Name != "" && subject.Kind != jobevent.ControlOwner {
-			control, there = held[subject.Kind][jobevent.AnyName]
+		control := held[subject.Kind][subject.Name]
+		if !control.Holds() && subject.Name != "" && subject.Kind != jobevent.ControlOwner {
+			control = held[subject.Kind][jobevent.AnyName]
 		}
-		if there {
+		if control.Holds() {
 			controls = append(controls, control)
 		}
 	}
 	return controls, nil
+}
+
+// OfKeys returns the control of each fairness key, as Holding finds it, with the key's own weight.
+func (s *Store) OfKeys(ctx context.Context) (of func(key string) Control, err error) {
+	held, err := s.held.Get(ctx, controlsAge, s.readControls)
+	return func(key string) Control {
+		control := held[jobevent.ControlKey][key]
+		weight := max(control.Weight, 1)
+		if !control.Holds() && key != "" {
+			control = held[jobevent.ControlKey][jobevent.AnyName]
+		}
+		control.Weight = weight
+		return control
+	}, err
 }
 
 func (s *Store) readControls(ctx context.Context) (heldControls, error) {
@@ -250,9 +267,7 @@ func (s *Store) readControls(ctx context.Context) (heldControls, error) {
 		if held[control.Kind] == nil {
 			held[control.Kind] = map[string]Control{}
 		}
-		if control.Holds() {
-			held[control.Kind][control.Name] = control
-		}
+		held[control.Kind][control.Name] = control
 	}
 	return held, nil
 }

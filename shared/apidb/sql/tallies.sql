@@ -91,6 +91,17 @@ select
     min(job_id::text collate "C")::uuid as first_id, max(job_id::text collate "C")::uuid as last_id
 from page group by shelf, owner_id, queue, job_type;
 
+-- Counts one page of the jobs on a shelf, by queue and fairness key.
+-- name: KeysCountPage :many
+with page as (
+    select job_id, queue, owner_id, coalesce(fairness_key, owner_id) as key from jobs
+    where shelf_of(status, version) = @shelf::smallint and job_id > @after_id::uuid
+    order by job_id
+    limit @max_jobs::int
+)
+select queue, owner_id, key, count(*) as n, max(job_id::text collate "C")::uuid as last_id
+from page group by queue, owner_id, key;
+
 -- Only the newest count is kept, and only the newest replaces the counts of each owner.
 -- name: JobCountsPut :execrows
 insert into job_counts (as_of, took, counts, ended, ended_at) values (@as_of, @took, @counts, @ended, @as_of)

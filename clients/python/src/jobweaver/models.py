@@ -946,6 +946,38 @@ class ControlPage(BaseModel):
     controls: list[Control]
 
 
+class Share(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    fairness_key: Annotated[
+        str, Field(alias="fairnessKey", description="Empty for the jobs with neither a fairnessKey nor an owner.")
+    ]
+    weight: Annotated[int, Field(ge=1, le=100)]
+    waiting: Annotated[int, Field(description="Its jobs that are PENDING, also those that are blocked.", ge=0)]
+    running: Annotated[int, Field(description="Its jobs that are QUEUED or RUNNING.", ge=0)]
+    due_share: Annotated[
+        float | None,
+        Field(
+            alias="dueShare",
+            description="The part of the next starts that is due to the key: its weight by the weights of all keys with waiting jobs. 0 if none of its jobs wait or its control lets none start; null for an owner.",
+        ),
+    ]
+    running_share: Annotated[
+        float | None,
+        Field(
+            alias="runningShare",
+            description="Its part of what runs; null for an owner. Keys with equal shares of the starts differ in it if the jobs of one take longer.",
+        ),
+    ]
+    paused: Annotated[bool, Field(description="Whether the control of the key lets none start.")]
+    max_running: Annotated[
+        int | None, Field(alias="maxRunning", description="Of the control of the key, or of fairnessKey/*.", ge=0)
+    ]
+    starts_per_second: Annotated[float | None, Field(alias="startsPerSecond", description="Likewise.")]
+
+
 class ScheduleRun(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2110,6 +2142,23 @@ class Callback1(RootModel[CallbackCompleted | CallbackFailed | CallbackProgress]
             description="Members of another status are refused unless they are null, so that a client may send null for members that it does not use."
         ),
     ]
+
+
+class SharePage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    queue: Annotated[
+        str, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ]
+    at: Annotated[AwareDatetime, Field(description="When the jobs were counted.")]
+    complete: Annotated[bool, Field(description="Whether all jobs were counted.")]
+    keys: Annotated[int, Field(description="How many keys there are, on all pages and without q.", ge=0)]
+    waiting: Annotated[int, Field(description="The jobs of all keys that are PENDING.", ge=0)]
+    running: Annotated[int, Field(description="The jobs of all keys that are QUEUED or RUNNING.", ge=0)]
+    shares: list[Share]
+    next_cursor: Annotated[str | None, Field(alias="nextCursor", description="The cursor of the next page; null on the last one.")]
 
 
 class SchedulePage(BaseModel):

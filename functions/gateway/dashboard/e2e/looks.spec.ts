@@ -57,7 +57,7 @@ const pages = [
   { path: '/jobs', name: 'jobs', shows: '40 %' },
   { path: `/jobs/${id(4)}`, name: 'job', shows: 'SMTP.TIMEOUT' },
   { path: '/dead', name: 'dead', shows: 'SMTP.TIMEOUT' },
-  { path: '/controls', name: 'controls', shows: 'at most 10' },
+  { path: '/controls', name: 'controls', shows: 'initech', as: 'admin' },
 ];
 
 const sizes = [

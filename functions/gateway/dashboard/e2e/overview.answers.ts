@@ -49,6 +49,16 @@ export function overviewAnswers(now: string): Record<string, unknown> {
     { ...control, kind: 'queue', name: 'mail', paused: true },
     { ...control, kind: 'owner', name: 'globex', paused: false, maxRunning: 10, startsPerSecond: 2 },
   ];
+  const share = (fairnessKey: string, weight: number, waiting: number, running: number): Schemas['Share'] => ({
+    fairnessKey, weight, waiting, running, dueShare: weight / 8, runningShare: running / 33, paused: false, maxRunning: null, startsPerSecond: null,
+  });
+  const shares: Schemas['SharePage'] = {
+    queue: 'default', at: now, complete: true, keys: 4, waiting: 4120, running: 33, nextCursor: null,
+    shares: [
+      share('globex', 1, 3987, 4), { ...share('acme', 6, 128, 27), maxRunning: 30 }, share('', 1, 4, 2),
+      { ...share('initech', 1, 1, 0), dueShare: 0, paused: true },
+    ],
+  };
   const lag: Schemas['Lag'] = {
     at: now,
     topics: [
@@ -64,6 +74,6 @@ export function overviewAnswers(now: string): Record<string, unknown> {
   };
   return {
     '/api/stats': stats, '/api/workers': { workers: [worker('worker-1', 16), worker('worker-2', 5)] }, '/api/controls': { controls },
-    '/api/lag': lag, '/api/health': health,
+    '/api/lag': lag, '/api/health': health, '/api/queues/default/shares': shares,
   };
 }

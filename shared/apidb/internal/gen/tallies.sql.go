@@ -157,6 +157,58 @@ func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([
 	return items, nil
 }
 
+const KeysCountPage = `-- name: KeysCountPage :many
+with page as (
+    select job_id, queue, owner_id, coalesce(fairness_key, owner_id) as key from jobs
+    where shelf_of(status, version) = $1::smallint and job_id > $2::uuid
+    order by job_id
+    limit $3::int
+)
+select queue, owner_id, key, count(*) as n, max(job_id::text collate "C")::uuid as last_id
+from page group by queue, owner_id, key
+`
+
+type KeysCountPageParams struct {
+	Shelf   int16
+	AfterID uuid.UUID
+	MaxJobs int32
+}
+
+type KeysCountPageRow struct {
+	Queue   string
+	OwnerID string
+	Key     string
+	N       int64
+	LastID  uuid.UUID
+}
+
+// Counts one page of the jobs on a shelf, by queue and fairness key.
+func (q *Queries) KeysCountPage(ctx context.Context, arg KeysCountPageParams) ([]KeysCountPageRow, error) {
+	rows, err := q.db.Query(ctx, KeysCountPage, arg.Shelf, arg.AfterID, arg.MaxJobs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []KeysCountPageRow
+	for rows.Next() {
+		var i KeysCountPageRow
+		if err := rows.Scan(
+			&i.Queue,
+			&i.OwnerID,
+			&i.Key,
+			&i.N,
+			&i.LastID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const OwnerJobCountsPut = `-- name: OwnerJobCountsPut :exec
 with input as (
     select unnest($1::text[]) as owner_id, unnest($2::text[]) as counts, unnest($3::text[]) as ended

@@ -401,6 +401,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/queues/{queue}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what waits and runs for each fairness key of a queue
+         * @description The keys with jobs that are PENDING, QUEUED or RUNNING: the one with the most waiting jobs first, then by name. A
+         *     queue without such jobs has none. The gateway counts the jobs when they are asked for; the counts are a second
+         *     old at most, or twenty times as old as counting takes. It counts 500,000 jobs, those that run first; if there are
+         *     more, `complete` is false.
+         *
+         *     The counts may change between two pages, so a key can be on both or on neither. An owner sees its own jobs
+         *     only, and no shares, since these depend on the jobs of others.
+         */
+        get: operations["listShares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/operations": {
         parameters: {
             query?: never;
@@ -2506,6 +2532,41 @@ export interface components {
         ControlPage: {
             controls: components["schemas"]["Control"][];
         };
+        SharePage: {
+            queue: components["schemas"]["Queue"];
+            /** @description When the jobs were counted. */
+            at: components["schemas"]["Instant"];
+            /** @description Whether all jobs were counted. */
+            complete: boolean;
+            /** @description How many keys there are, on all pages and without q. */
+            keys: number;
+            /** @description The jobs of all keys that are PENDING. */
+            waiting: number;
+            /** @description The jobs of all keys that are QUEUED or RUNNING. */
+            running: number;
+            shares: components["schemas"]["Share"][];
+            /** @description The cursor of the next page; null on the last one. */
+            nextCursor: string | null;
+        };
+        Share: {
+            /** @description Empty for the jobs with neither a fairnessKey nor an owner. */
+            fairnessKey: string;
+            weight: number;
+            /** @description Its jobs that are PENDING, also those that are blocked. */
+            waiting: number;
+            /** @description Its jobs that are QUEUED or RUNNING. */
+            running: number;
+            /** @description The part of the next starts that is due to the key: its weight by the weights of all keys with waiting jobs. 0 if none of its jobs wait or its control lets none start; null for an owner. */
+            dueShare: number | null;
+            /** @description Its part of what runs; null for an owner. Keys with equal shares of the starts differ in it if the jobs of one take longer. */
+            runningShare: number | null;
+            /** @description Whether the control of the key lets none start. */
+            paused: boolean;
+            /** @description Of the control of the key, or of fairnessKey/*. */
+            maxRunning: number | null;
+            /** @description Likewise. */
+            startsPerSecond: number | null;
+        };
         SchedulePage: {
             schedules: components["schemas"]["Schedule"][];
             /** @description Null on the last page. */
@@ -3332,6 +3393,8 @@ export interface components {
         TickCursor: components["schemas"]["Instant"];
         /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         ScheduleCursor: string;
+        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        ShareCursor: string;
         /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
         KeyCursor: components["schemas"]["KeyId"];
     };
@@ -4521,6 +4584,48 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listShares: {
+        parameters: {
+            query?: {
+                /** @description Only keys that contain this text; lower and upper case are alike. */
+                q?: components["schemas"]["Key"];
+                limit?: number;
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                cursor?: components["parameters"]["ShareCursor"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                queue: components["schemas"]["Queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharePage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };

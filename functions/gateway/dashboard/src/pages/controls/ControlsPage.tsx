@@ -15,6 +15,7 @@ import { Skeleton } from '../../ui/Skeleton';
 import { Table } from '../../ui/Table';
 import { ControlForm } from './ControlForm';
 import { type Control, inWords, usePausing, useRemove } from './queries';
+import { Shares } from './Shares';
 
 export default function ControlsPage() {
   const may = useMay();
@@ -49,6 +50,7 @@ export default function ControlsPage() {
           <List controls={controls} onEdit={setEditing} />
         </Card>
       )}
+      {list.isSuccess && <Shares controls={controls} onEdit={setEditing} />}
       {editing && <ControlForm {...(editing === 'new' ? {} : { control: editing })} onClose={() => setEditing(undefined)} />}
     </div>
   );

@@ -15,7 +15,7 @@ export function inWords({ kind, name }: Subject): string {
 }
 
 const at = ({ kind, name }: Subject) => ({ params: { path: { kind, name } } });
-const CHANGES = ['controls'];
+const CHANGES = ['controls', 'shares'];
 
 export function usePutControl() {
   return useAction({

@@ -1,0 +1,123 @@
+package statstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// KeyCounts are the jobs of each fairness key of a queue. Callers share Keys, and must not change them.
+type KeyCounts struct {
+	At       time.Time // by this process's clock
+	Complete bool      // false: there are more jobs than mostKeyed, and only so many were counted
+	Keys     []KeyCount
+}
+
+// KeyCount counts the jobs of a fairness key that are PENDING, and those that are QUEUED or RUNNING.
+type KeyCount struct {
+	Key              string
+	Waiting, Running int64
+}
+
+const (
+	// keysAge is how old the counts may be, and keysShare how much of the time counting may take: the longer it takes,
+	// the older they may be.
+	keysAge   = time.Second
+	keysShare = 20
+	// mostKeyed bounds a count, and so the keys in memory. A page takes 0.1 to 0.2 s.
+	mostKeyed = 500_000
+)
+
+// keyed are the counts of all queues.
+type keyed struct {
+	at       time.Time
+	complete bool
+	counts   map[keyOf]*KeyCount    // of everyone, and of each owner
+	queues   map[queueOf][]KeyCount // the same, sorted
+}
+
+type queueOf struct {
+	owner apidb.Owner
+	queue string
+}
+
+type keyOf struct {
+	queueOf
+	key string
+}
+
+// Keys counts the jobs of a queue by fairness key, those of an owner only: the key with the most waiting jobs first,
+// then by name. Nothing is kept for it with the jobs, so it counts whenever it is asked, but not all the time.
+func (s *Store) Keys(ctx context.Context, owner apidb.Owner, queue string) (KeyCounts, error) {
+	age := max(keysAge, keysShare*time.Duration(s.keysTook.Load()))
+	all, err := s.keys.Get(ctx, age, s.countKeys)
+	if err != nil {
+		return KeyCounts{}, err
+	}
+	return KeyCounts{At: all.at, Complete: all.complete, Keys: all.queues[queueOf{owner, queue}]}, nil
+}
+
+// Compare orders the keys of a queue.
+func (k KeyCount) Compare(other KeyCount) int {
+	return cmp.Or(cmp.Compare(other.Waiting, k.Waiting), cmp.Compare(k.Key, other.Key))
+}
+
+// countKeys counts what is in flight first, since that is bounded by the workers.
+func (s *Store) countKeys(ctx context.Context) (keyed, error) {
+	all := keyed{at: time.Now(), counts: map[keyOf]*KeyCount{}, queues: map[queueOf][]KeyCount{}}
+	left := int64(mostKeyed)
+	for _, status := range []jobstate.Status{jobstate.Running, jobstate.Queued, jobstate.Pending} {
+		for _, shelf := range shelves.Of(status) {
+			for after := uuid.Nil; left > 0; {
+				p := gen.KeysCountPageParams{Shelf: int16(shelf), AfterID: after, MaxJobs: int32(min(left, censusPage))}
+				rows, err := s.q.KeysCountPage(ctx, p)
+				if err != nil {
+					return all, apidb.Classify("count jobs by fairness key", err)
+				}
+				n := int64(0)
+				for _, row := range rows {
+					all.add(row, status)
+					n += row.N
+					if row.LastID.String() > after.String() {
+						after = row.LastID
+					}
+				}
+				if left -= n; n < int64(p.MaxJobs) {
+					break
+				}
+			}
+		}
+	}
+	all.complete = left > 0
+	for of, count := range all.counts {
+		all.queues[of.queueOf] = append(all.queues[of.queueOf], *count)
+	}
+	all.counts = nil
+	for _, keys := range all.queues {
+		slices.SortFunc(keys, KeyCount.Compare)
+	}
+	s.keysTook.Store(int64(time.Since(all.at)))
+	return all, nil
+}
+
+func (k *keyed) add(row gen.KeysCountPageRow, status jobstate.Status) {
+	for _, owner := range []apidb.Owner{apidb.Everyone, apidb.OwnerOf(row.OwnerID)} {
+		of := keyOf{queueOf{owner, row.Queue}, row.Key}
+		if k.counts[of] == nil {
+			k.counts[of] = &KeyCount{Key: row.Key}
+		}
+		if status == jobstate.Pending {
+			k.counts[of].Waiting += row.N
+		} else {
+			k.counts[of].Running += row.N
+		}
+	}
+}
