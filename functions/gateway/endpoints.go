@@ -80,8 +80,8 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	}
 	api.deliveries = &deliveries.API{Store: store.deliveries}
 	api.controls = &controls.API{
-		Store: store.controls, Queues: f.cfg.Queues, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits,
-		Closing: f.jobEnds.Closing(),
+		Store: store.controls, Workers: store.workers, Queues: f.cfg.Queues, Hub: f.hub, Outgoing: f.outgoing,
+		Limits: f.limits, Closing: f.jobEnds.Closing(),
 	}
 	api.rejected = &rejected.API{
 		Store: store.rejected, Queues: f.cfg.Queues, PublishAgain: f.cfg.Redrive, Audit: f.auditLog,

@@ -105,7 +105,7 @@ var bodies = map[string]func(things) []string{
 	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "listShares": nil, "getControl": nil, "deleteControl": nil,
-	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
+	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
 	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
 	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil, "getLogin": nil,
 	"getLag": nil, "listHooks": nil, "listRejected": nil, "getRejected": nil, "redriveRejected": nil, "discardRejected": nil,
@@ -179,7 +179,7 @@ func fill(t *testing.T, path, kind string, x things) (filled string, about bool)
 		name = x.jobType
 	}
 	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{batchId}", x.batch, "{version}", "3", "{kind}", kind, "{name}", name,
-		"{type}", x.jobType, "{queue}", "default", "{keyId}", x.keyID, "{rejectedId}", x.op).Replace(path)
+		"{type}", x.jobType, "{queue}", "default", "{keyId}", x.keyID, "{rejectedId}", x.op, "{workerId}", "worker-of-"+x.owner).Replace(path)
 	if strings.Contains(filled, "{") {
 		t.Errorf("%s: fill has no value for the parameter", path)
 	}

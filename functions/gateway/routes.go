@@ -90,6 +90,8 @@ func (f *Function) routes() []route {
 		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, noQuery(noBody(f.api.rejected.Discard))},
 		{http.MethodGet, "/api/workers", access.Read, noQuery(f.api.monitor.ListWorkers)},
 		{http.MethodPost, claimPath, access.Work, noQuery(f.api.pull.Claim)},
+		{http.MethodPut, "/api/workers/:workerId/drain", access.Operate, noQuery(noBody(f.api.controls.Drain))},
+		{http.MethodDelete, "/api/workers/:workerId/drain", access.Operate, noQuery(noBody(f.api.controls.Undrain))},
 		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
 		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
 		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},

@@ -16,6 +16,7 @@ import (
 type workerBody struct {
 	WorkerID          string
 	Live, Stopping    bool
+	Draining, Drained bool
 	Slots, Free, Busy int
 	Queues, JobTypes  []string
 	Partitions        map[string][]int32

@@ -33,9 +33,27 @@ func (f *Function) tailCancels(ctx context.Context) {
 				telemetry.Logger(ctx).WarnContext(ctx, "request to cancel cannot be read", "offset", m.Offset, "error", err)
 				continue
 			}
+			if c.WorkerID != "" {
+				f.obey(ctx, c)
+				continue
+			}
 			f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, it.TraceID()})
 		}
 	})
+}
+
+// obey acts on an order to a worker. The worker's heartbeats show that it has, or the order comes again.
+func (f *Function) obey(ctx context.Context, order jobevent.AttemptCancel) {
+	if order.WorkerID != f.id || !f.consumers.drain(order.Drain) {
+		return
+	}
+	f.pool.Drain(order.Drain)
+	f.beats.change()
+	if order.Drain {
+		telemetry.Logger(ctx).InfoContext(ctx, "worker drains", "workerId", f.id)
+	} else {
+		telemetry.Logger(ctx).InfoContext(ctx, "worker takes attempts again", "workerId", f.id)
+	}
 }
 
 func (f *Function) wanted(w wish) {

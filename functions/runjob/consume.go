@@ -21,6 +21,10 @@ type consumers struct {
 	changed func() // called when partitions have come or gone
 
 	turn int // the queue that is read first; used by take only
+
+	mu       sync.Mutex
+	draining bool
+	turned   chan struct{} // closed when draining changes
 }
 
 // delivered is a record or one item of its event, in the order of the partition.
@@ -39,7 +43,7 @@ type queueConsumer struct {
 }
 
 func newConsumers(cfg Config, meter telemetry.Meter, wake, changed func()) (*consumers, error) {
-	c := &consumers{wake: wake, changed: changed}
+	c := &consumers{wake: wake, changed: changed, turned: make(chan struct{})}
 	for _, queue := range cfg.Queues {
 		group, err := kafkaevent.NewGroupConsumer(cfg.Kafka, "jobweaver-runjob-"+queue, []string{jobevent.RunTopic(queue)})
 		if err != nil {
@@ -58,12 +62,7 @@ func newConsumers(cfg Config, meter telemetry.Meter, wake, changed func()) (*con
 func (c *consumers) run(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, q := range c.all {
-		group.Go(func() {
-			_ = q.Run(ctx, kafkaevent.Hooks{ // returns no error: it reconnects
-				Assigned: func(p *kafkaevent.Partition) { q.assign(p); c.changed() },
-				Revoked:  func(p *kafkaevent.Partition) { q.revoke(p); c.changed() },
-			})
-		})
+		group.Go(func() { c.attend(ctx, q) })
 		group.Go(func() {
 			for {
 				select {
@@ -76,6 +75,53 @@ func (c *consumers) run(ctx context.Context) {
 		})
 	}
 	group.Wait()
+}
+
+// attend keeps one membership until ctx ends, except while the worker drains: other members then get its partitions,
+// and with them the attempts that it has not claimed. A new worker receives them if there is no other member.
+func (c *consumers) attend(ctx context.Context, q *queueConsumer) {
+	for ctx.Err() == nil {
+		draining, turned := c.isDraining()
+		if draining {
+			select {
+			case <-turned:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		member, leave := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-turned:
+				leave()
+			case <-member.Done():
+			}
+		}()
+		_ = q.Run(member, kafkaevent.Hooks{ // returns no error: it reconnects
+			Assigned: func(p *kafkaevent.Partition) { q.assign(p); c.changed() },
+			Revoked:  func(p *kafkaevent.Partition) { q.revoke(p); c.changed() },
+		})
+		leave()
+	}
+}
+
+func (c *consumers) isDraining() (draining bool, turned <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining, c.turned
+}
+
+// drain leaves the groups, or joins them again. It reports whether that is a change.
+func (c *consumers) drain(draining bool) (changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining == draining {
+		return false
+	}
+	c.draining = draining
+	close(c.turned)
+	c.turned = make(chan struct{})
+	return true
 }
 
 func (q *queueConsumer) assign(p *kafkaevent.Partition) {
@@ -122,9 +168,10 @@ func (c *consumers) holds(p *offsets.Partition) bool {
 	})
 }
 
-// joined reports whether this worker is a member of every queue's group.
+// joined reports whether this worker is a member of every queue's group, or has left them to drain.
 func (c *consumers) joined() bool {
-	return !slices.ContainsFunc(c.all, func(q *queueConsumer) bool { return !q.Joined() })
+	draining, _ := c.isDraining()
+	return draining || !slices.ContainsFunc(c.all, func(q *queueConsumer) bool { return !q.Joined() })
 }
 
 // held lists the partitions of each queue.

@@ -177,6 +177,8 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h.WorkerID, h.Version = f.id, f.cfg.Version
 	h.Queues, h.JobTypes, h.Partitions = f.cfg.Queues, f.registry.JobTypes(), f.consumers.held()
 	h.OnlyTypes = f.cfg.Demand == nil && !f.registry.RunsAny()
+	// An outcome that is on its way from one step to the next may be missed. It is in the store by then.
+	h.Drained = h.Drained && f.finished.len()+f.toPublish.len() == 0 && f.settling.Load()+f.publishing.Load() == 0
 	if f.cfg.Demand != nil {
 		h.JobTypes = f.cfg.Demand.JobTypes()
 	}

@@ -42,6 +42,8 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 	answers["GET /api/schedules/s/ticks"] = `{"ticks":[{"at":"2026-01-02T03:04:05Z","outcome":"skipped","reason":"why"}]}`
 	answers["POST /api/jobs/callback"] = `{"jobId":"j1","attempt":2}`
 	answers["GET /api/workers"] = `{"workers":[{"workerId":"w1","live":true,"slots":12,"busy":3,"rate":1.25,"queues":["default"]}]}`
+	answers["PUT /api/workers/w1/drain"] = `{"workerId":"w1","draining":true,"applied":true}`
+	answers["DELETE /api/workers/w1/drain"] = `{"workerId":"w1","draining":false,"applied":false}`
 	answers["GET /api/stats"] = `{"types":[{"jobType":"A","jobs":{"PENDING":7}}],"oldestWaiting":{"jobId":"j7","ageMs":1500},
 		"throughput":{"perSecond":{"1m":{"completed":2.5}}},"latency":{"5m":{"run":{"p50Ms":1,"p95Ms":2,"p99Ms":3}}}}`
 	answers["GET /api/jobs/j1/logs"] = `{"logs":[{"attempt":2,"at":"2026-01-02T03:04:05Z","level":"INFO","text":"hi"}]}`
@@ -127,6 +129,8 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"schedules delete s":                           {"DELETE /api/schedules/s", "", "s is deleted"},
 		"schedules ticks s":                            {"GET /api/schedules/s/ticks", "", "skipped"},
 		"workers":                                      {"GET /api/workers", "", "w1"},
+		"drain w1":                                     {"PUT /api/workers/w1/drain", "", "w1 drains"},
+		"drain w1 --undo":                              {"DELETE /api/workers/w1/drain", "", "w1 takes attempts as soon as"},
 		"stats --type A":                               {"GET /api/stats?type=A", "", "run 1ms 2ms 3ms"},
 		"logs j1 --attempt 2":                          {"GET /api/jobs/j1/logs?attempt=2", "", "hi"},
 	} {
@@ -152,6 +156,7 @@ func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
+		{"drain"}, {"drain", "w1", "--undo", "--wait"}, {"drain", "w1", "--timeout", "1s"}, {"drain", "w1", "--wait", "--timeout", "-1s"},
 		{"limit", "kind", "A", "--none"}, {"limit", "type", "A", "--weight", "2"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
 		{"change"}, {"change", "j1"}, {"change", "j1", "--type", "A"}, {"change", "j1", "-", "--priority", "1"}, {"run-again"}, {"run-again", "j1", "-", "--priority", "1"}, {"run-again", "j1", "--set", "priority"}, {"run-again", "j1", "--set", "a..b=1"},
 		{"run-again", "j1", "--set", "payload.a=1", "--payload", "{}"}, {"run-again", "j1", "--set", "a=1", "--set", "a=2"}, {"run-again", "j1", "--watch", "--wait", "1s"},
@@ -164,5 +169,28 @@ func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 	}
 	if len(g.asked) > 0 {
 		t.Errorf("asked %q", g.asked)
+	}
+}
+
+func TestDrainWaitsUntilNothingRuns(t *testing.T) {
+	const draining = `"workerId":"w1","live":true,"draining":true`
+	for name, c := range map[string]struct {
+		worker, printed string
+		code            int
+	}{
+		"nothing runs":  {`{` + draining + `,"drained":true}`, "w1 is drained", 0},
+		"one runs":      {`{` + draining + `,"attempts":[{}]}`, "", cli.ExitNotYet},
+		"it has left":   {`{"workerId":"w2","live":true}`, "w1 has left", 0},
+		"it is silent":  {`{"workerId":"w1","draining":true}`, "w1 is silent", 0},
+		"it was undone": {`{"workerId":"w1","live":true}`, "", cli.ExitFailed},
+	} {
+		newGateway(t, map[string]string{
+			"PUT /api/workers/w1/drain": `{"workerId":"w1","draining":true,"applied":true}`,
+			"GET /api/workers":          `{"workers":[` + c.worker + `]}`,
+		})
+		out, err := run(t, "", "drain", "w1", "--wait", "--timeout", "50ms")
+		if cli.CodeOf(err) != c.code || !strings.Contains(out, c.printed) {
+			t.Errorf("%s: %v, printed %q", name, err, out)
+		}
 	}
 }

@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 		steercmd.NewSchedules(), steercmd.NewControls(), steercmd.NewLimit(),
 		steercmd.NewPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
 		steercmd.NewPauseOrResume("resume", "Resume a queue, a job type or an owner"),
-		steercmd.NewDeliveries(), steercmd.NewRejected(),
+		steercmd.NewDrain(), steercmd.NewDeliveries(), steercmd.NewRejected(),
 		viewcmd.NewStats(), viewcmd.NewShares(), viewcmd.NewWorkers(), viewcmd.NewTypes(), viewcmd.NewAudit(),
 		viewcmd.NewHooks(), viewcmd.NewMCP(),
 		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),

@@ -17,7 +17,7 @@ GRANT INSERT ON jobs, dependencies TO jobweaver_ingest;
 GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
 
 -- Applies pauses and limits.
-GRANT INSERT ON controls TO jobweaver_command;
+GRANT INSERT, DELETE ON controls TO jobweaver_command;
 GRANT UPDATE (version, paused, max_running, starts_per_second, weight) ON controls TO jobweaver_command;
 
 -- Consumes the workers' heartbeats.

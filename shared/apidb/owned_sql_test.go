@@ -33,6 +33,7 @@ var ownerless = map[string]string{
 	"ScheduleCancelsOpen": forAll, "ScheduleCancelsDrop": forAll, "ControlsApplied": forAll,
 	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
 	"JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
+	"DrainsForget": forAll,
 
 	"RejectedInsert": forAll, "RejectedTrim": forAll, "RejectedForget": forAll,
 	"RejectedList": "only for callers that see all owners", "RejectedGet": "only for callers that see all owners",
@@ -50,7 +51,7 @@ var ownerless = map[string]string{
 	"WebhookSeen": secret,
 	"KeysByID":    own, "KeyEnsure": own, "KeysAll": own, "KeyRetire": own, "KeysUsed": own,
 	"ControlLock": shared, "ControlByName": shared, "ControlsCount": shared, "ControlPut": shared, "ControlsAll": shared,
-	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared,
+	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared, "WorkerIsKnown": shared,
 	"RestoredJobs": restore, "RestoredUntil": restore, "RestoredStatuses": restore, "RestoredAccepted": restore,
 	"RestoredForgetStatuses": restore, "RestoredInsert": restore, "RestoredNumbers": restore, "RestoredControlVersion": restore, "RestoredSequences": restore,
 	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore,

@@ -40,6 +40,7 @@ type Controls struct {
 	bySubject    map[Subject]control              // without those that hold nothing back
 	anyOf        map[jobevent.ControlKind]control // of each one without a control of its own
 	weights      map[string]int                   // of fairness keys; missing: 1
+	draining     map[string]bool                  // workers that get no attempts
 	byJob        bool                             // some are about a job type or an owner
 	byKey        bool                             // some are about a fairness key, and hold back
 	limitsStarts bool                             // some limit the starts a second
@@ -73,9 +74,13 @@ var NoControls = &Controls{}
 func NewControls(revision int64, kept []jobevent.Control) *Controls {
 	set := &Controls{
 		revision: revision, bySubject: map[Subject]control{}, anyOf: map[jobevent.ControlKind]control{},
-		weights: map[string]int{},
+		weights: map[string]int{}, draining: map[string]bool{},
 	}
 	for _, k := range kept {
+		if k.Kind == jobevent.ControlWorker {
+			set.draining[k.Name] = k.Paused
+			continue
+		}
 		if k.Kind == jobevent.ControlKey && k.Name != jobevent.AnyName && k.Weight > 1 {
 			set.weights[k.Name] = k.Weight
 		}
@@ -103,6 +108,9 @@ func NewControls(revision int64, kept []jobevent.Control) *Controls {
 
 // Revision returns the number that the ledger has for the set.
 func (c *Controls) Revision() int64 { return c.revision }
+
+// Drains reports whether a worker gets no attempts.
+func (c *Controls) Drains(workerID string) bool { return c.draining[workerID] }
 
 // CountsRunning reports whether some controls are about a job type, an owner or a fairness key, so that the ledger
 // counts the attempts of these.

@@ -163,6 +163,9 @@ func (l *Ledger) Enter(d Delta) {
 	}
 }
 
+// Controls returns the controls that are in force.
+func (l *Ledger) Controls() *Controls { return l.controls }
+
 // Revision returns the number of the version that was read.
 func (l *Ledger) Revision() int64 { return l.revision }
 

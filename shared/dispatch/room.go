@@ -35,6 +35,7 @@ type Worker struct {
 	Rate       float64 // attempts that it finishes in a second
 
 	types    map[string]bool // the job types that it runs; nil: any
+	drains   bool            // it gets no attempts
 	prefetch int
 	used     int
 	turn     int
@@ -130,11 +131,11 @@ func (r *Room) Take(queue string, n int) []Target {
 	return targets
 }
 
-// serving returns the workers that have partitions of a queue.
+// serving returns the workers that have partitions of a queue and do not drain.
 func serving(workers []*Worker, queue string) []*Worker {
 	var serving []*Worker
 	for _, w := range workers {
-		if len(w.Partitions[queue]) > 0 {
+		if len(w.Partitions[queue]) > 0 && !w.drains {
 			serving = append(serving, w)
 		}
 	}

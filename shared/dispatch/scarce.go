@@ -52,8 +52,11 @@ func (c *counts) NoteScarce(queue, jobType string) {
 
 // CompareTypes finds the scarce types: those that some live workers of a queue run and others do not, and of those that
 // were scarce before the ones that no worker runs. In a queue without a live worker no type is known to lack a worker:
-// attempts go out, to wake one.
+// attempts go out, to wake one. A draining worker does not count.
 func (l *Ledger) CompareTypes(workers []*Worker) {
+	for _, w := range workers {
+		w.drains = l.controls.Drains(w.ID)
+	}
 	for _, w := range workers {
 		for queue := range w.Partitions {
 			for name := range w.types {

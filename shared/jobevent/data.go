@@ -287,6 +287,8 @@ const (
 	ControlType  ControlKind = "type"
 	ControlOwner ControlKind = "owner"
 	ControlKey   ControlKind = "fairnessKey"
+
+	ControlWorker ControlKind = "worker" // a paused worker drains; its Control ends with the worker
 )
 
 // AnyName is the name of the Control that holds for each one of its kind that has no Control of its own.
@@ -311,10 +313,13 @@ type ControlApplied struct {
 	Version int64       `json:"version"`
 }
 
-// AttemptCancel asks the worker of an attempt to end it.
+// AttemptCancel asks the worker of an attempt to end it. One that names a worker is about no attempt: it orders that
+// worker to drain, or to take attempts again. Workers of earlier releases ignore it.
 type AttemptCancel struct {
-	JobID   uuid.UUID `json:"jobId"`
-	Attempt int       `json:"attempt"`
+	JobID    uuid.UUID `json:"jobId,omitzero"`
+	Attempt  int       `json:"attempt,omitempty"`
+	WorkerID string    `json:"workerId,omitempty"`
+	Drain    bool      `json:"drain,omitempty"`
 }
 
 // LogLine is one line of an attempt's log.
@@ -347,6 +352,8 @@ type Heartbeat struct {
 	Left       []HeldAttempt      `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
 	Part       int                `json:"part,omitempty"`     // above 0: it lists further attempts of the beat before it
 	Stopping   bool               `json:"stopping,omitempty"` // it claims no further attempts
+	Draining   bool               `json:"draining,omitempty"` // by order; it takes attempts again when it is ordered to
+	Drained    bool               `json:"drained,omitempty"`  // and it has no attempt left, nor an outcome to publish
 }
 
 // JobType is a job type that a worker can run, with the JSON Schema of its payload where it has one.

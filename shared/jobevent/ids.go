@@ -38,6 +38,11 @@ func AttemptCancelID(jobID uuid.UUID, attempt int) string {
 	return attemptID(jobID, attempt) + ".cancel"
 }
 
+// DrainID names the order to a worker to drain, or not to, under the controls of a revision.
+func DrainID(workerID string, revision int64) string {
+	return workerID + ".drain" + strconv.FormatInt(revision, 10)
+}
+
 // AttemptLogID names a run of an attempt's log lines by the number of its first line.
 func AttemptLogID(jobID uuid.UUID, attempt, firstLine int) string {
 	return attemptID(jobID, attempt) + ".log" + strconv.Itoa(firstLine)

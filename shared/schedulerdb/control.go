@@ -46,6 +46,9 @@ func (s *Store) Control(ctx context.Context, controls []jobevent.Control) (emit.
 // the ledger has not counted until now. A transaction that has changed a row without having entered the change yet
 // waits for our lock, and enters it afterwards.
 func changeControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, newer []jobevent.Control) error {
+	if err := q.DrainsForget(ctx); err != nil {
+		return fmt.Errorf("forget drains of workers that are gone: %w", err)
+	}
 	if err := q.ControlsSave(ctx, controlsParams(newer)); err != nil {
 		return fmt.Errorf("write controls: %w", err)
 	}
@@ -109,6 +112,8 @@ func checkControl(c jobevent.Control) error {
 		ok = ok && c.Weight == 0 && (namesTopic(c.Name) || c.Name == jobevent.AnyName)
 	case jobevent.ControlType, jobevent.ControlOwner:
 		ok = ok && c.Weight == 0
+	case jobevent.ControlWorker:
+		ok = ok && c.Weight == 0 && c.MaxRunning == nil && c.StartsPerSecond == nil
 	case jobevent.ControlKey:
 		// A pause of each key would have dispatching look at all of them in vain.
 		holdsAll := c.Paused || c.MaxRunning != nil && *c.MaxRunning == 0

@@ -45,9 +45,21 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 		if err := seeWorkers(ctx, t.Queries, latest, l); err != nil {
 			return err
 		}
+		r.Drains = drains(latest, l.Controls())
 		return s.dispatchLocked(ctx, t, "watchdog", l, &r)
 	})
 	return r.Effects, err
+}
+
+// drains returns orders to the workers whose heartbeats do not show yet that they drain, or no longer do. No order is
+// stored, and one that is lost is repeated after the next heartbeat.
+func drains(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (orders []emit.Drain) {
+	for id, heartbeat := range latest {
+		if drain := controls.Drains(id); drain != heartbeat.Draining && !heartbeat.Stopping {
+			orders = append(orders, emit.Drain{WorkerID: id, Drain: drain, Revision: controls.Revision()})
+		}
+	}
+	return orders
 }
 
 // seeWorkers writes the workers. If the job types of one have changed, it notes those that not all workers run.

@@ -90,6 +90,7 @@ func (w *limited) wantUsedUp(s subject, n int) {
 			jobs[i].OwnerID = s.name
 		case jobevent.ControlKey:
 			jobs[i].FairnessKey = s.name
+		case jobevent.ControlWorker: // no subject of a job
 		}
 	}
 	out := w.ingest(jobs...).Runs

@@ -32,6 +32,8 @@ var actions = map[string]string{
 	"DELETE /api/controls/:kind/:name":                "control.delete",
 	"POST /api/controls/:kind/:name/pause":            "control.pause",
 	"POST /api/controls/:kind/:name/resume":           "control.resume",
+	"PUT /api/workers/:workerId/drain":                "worker.drain",
+	"DELETE /api/workers/:workerId/drain":             "worker.undrain",
 	"POST /api/keys":                                  "key.create",
 	"DELETE /api/keys/:keyId":                         "key.revoke",
 	"POST /api/keys/:keyId/rotate":                    "key.rotate",

@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -68,6 +69,7 @@ type listBody struct {
 // API has the endpoints of controls.
 type API struct {
 	Store    *controlstore.Store
+	Workers  *workerstore.Store
 	Queues   []string // those of the installation
 	Hub      *changes.Hub
 	Outgoing *publishbuffer.Buffer
@@ -188,25 +190,36 @@ func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.C
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := a.Store.ChangeControl(ctx, entry, edge.WidestOwner(c), kind, name, audit.Actor(c), change)
+	control, applied, err := a.put(ctx, c, entry, kind, name, change)
 	if err != nil {
 		return err
 	}
-	a.Hub.Announce(apidb.ChangeControls, uuid.Nil)
-	applied := control.Applied()
-	if !applied {
-		e, err := apievent.Control(control)
-		if err != nil {
-			return err
-		}
-		a.Outgoing.Add([]jobevent.Item{e})
-		if release, err := a.Limits.HoldAnswer(c); err == nil { // else the response does not wait
-			defer release()
-			applied = a.applied(ctx, edge.WidestOwner(c), control)
-		}
-	}
 	c.JSON(http.StatusOK, newBody(control, applied))
 	return nil
+}
+
+func (a *API) put(
+	ctx context.Context, c *gin.Context, entry *apidb.Audit, kind jobevent.ControlKind, name string,
+	change func(*jobevent.Control),
+) (control controlstore.Control, applied bool, err error) {
+	control, err = a.Store.ChangeControl(ctx, entry, edge.WidestOwner(c), kind, name, audit.Actor(c), change)
+	if err != nil {
+		return control, false, err
+	}
+	a.Hub.Announce(apidb.ChangeControls, uuid.Nil)
+	if control.Applied() {
+		return control, true, nil
+	}
+	e, err := apievent.Control(control)
+	if err != nil {
+		return control, false, err
+	}
+	a.Outgoing.Add([]jobevent.Item{e})
+	if release, err := a.Limits.HoldAnswer(c); err == nil { // else the response does not wait
+		defer release()
+		applied = a.applied(ctx, edge.WidestOwner(c), control)
+	}
+	return control, applied, nil
 }
 
 // applied waits until the scheduler has applied a version, or a later one. The change is committed already, so an error

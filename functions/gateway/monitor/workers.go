@@ -20,6 +20,8 @@ type workerBody struct {
 	Version    string             `json:"version"`
 	Live       bool               `json:"live"`
 	Stopping   bool               `json:"stopping"`
+	Draining   bool               `json:"draining"`
+	Drained    bool               `json:"drained"`
 	SeenAt     time.Time          `json:"seenAt"`
 	Queues     []string           `json:"queues"`
 	JobTypes   []string           `json:"jobTypes"`
@@ -59,7 +61,8 @@ func (a *API) ListWorkers(c *gin.Context) error {
 
 func newWorkerBody(w *workerstore.Worker) workerBody {
 	body := workerBody{
-		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping, SeenAt: w.SeenAt.UTC(),
+		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping,
+		Draining: w.Draining(), Drained: w.Drained(), SeenAt: w.SeenAt.UTC(),
 		Queues: jobview.List(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
 		Slots: w.Slots, Attempts: make([]heldAttempt, len(w.Attempts)),
 	}
@@ -81,7 +84,7 @@ func newWorkerBody(w *workerstore.Worker) workerBody {
 // load sets how busy a worker is.
 func (b *workerBody) load(w *workerstore.Worker) {
 	busy := max(w.Slots-w.Free, 0)
-	if w.Stopping { // a stopping worker has no free slots, and those that are not busy are closed
+	if w.Stopping || w.Heartbeat.Draining { // it has no free slots, and those that are not busy are closed
 		busy = min(busy, len(w.Attempts))
 	}
 	b.Free, b.Busy, b.Rate = &w.Free, &busy, &w.Rate

@@ -136,6 +136,19 @@ func (p *Pool) Stop() {
 	p.work.Broadcast()
 }
 
+const drainingReason = "its worker is draining"
+
+// Drain gives back the attempts that wait for a slot, and takes none until it is called with false.
+func (p *Pool) Drain(draining bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draining = draining
+	for draining && len(p.held) > 0 {
+		p.decide(p.held[0], interrupted(p.held[0], drainingReason))
+	}
+	p.changed(p.roomNow())
+}
+
 // EndRunning ends the contexts of running attempts.
 func (p *Pool) EndRunning() {
 	p.mu.Lock()

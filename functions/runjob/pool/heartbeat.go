@@ -51,7 +51,7 @@ func (p *Pool) Free() int {
 }
 
 func (p *Pool) freeSlots() int {
-	if p.stopping {
+	if p.stopping || p.draining {
 		return 0
 	}
 	return max(0, p.slotsNow()-p.busy-len(p.held))
@@ -93,6 +93,7 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 	p.ahead = min(maxAhead, int(rate*aheadFor.Seconds()))
 	h := jobevent.Heartbeat{
 		Slots: slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
+		Draining: p.draining, Drained: p.draining && len(p.mine) == 0,
 		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {

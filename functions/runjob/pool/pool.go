@@ -52,6 +52,7 @@ type Pool struct {
 	epoch    int                    // rises with the end of each silence: others may have settled earlier claims
 	ending   bool                   // a heartbeat has got through after a silence; the next one opens the pool
 	stopping bool
+	draining bool // it takes no attempts, as if it were stopping, until it is resumed
 	meter    meter
 }
 
@@ -82,7 +83,7 @@ func (p *Pool) roomNow() int {
 	if p.weight < maxAheadBytes {
 		places += p.ahead
 	}
-	if p.stopping || len(p.held) > places/2 {
+	if p.stopping || p.draining || len(p.held) > places/2 {
 		return 0
 	}
 	return p.slots - p.busy + places - len(p.held)
@@ -165,6 +166,9 @@ func (p *Pool) take(a *Attempt, now time.Time) {
 		return
 	case p.stopping:
 		p.decide(a, interrupted(a, "its worker is stopping"))
+		return
+	case p.draining:
+		p.decide(a, interrupted(a, drainingReason))
 		return
 	case a.Expired(now):
 		p.decide(a, expiredOutcome(a))

@@ -17,6 +17,8 @@ func NewWorkers() *cobra.Command {
 		WorkerID    string
 		Live        bool
 		Stopping    bool
+		Draining    bool
+		Drained     bool
 		SeenAt      time.Time
 		Queues      []string
 		Slots, Busy int
@@ -24,12 +26,22 @@ func NewWorkers() *cobra.Command {
 	}
 	return cli.Verb("workers", "List the workers", 0, func(cmd *cobra.Command, _ []string) error {
 		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page struct{ Workers []worker }) error {
-			head := "WORKER\tLIVE\tQUEUES\tBUSY\tSLOTS\tRATE\tSEEN"
+			head := "WORKER\tLIVE\tDRAINING\tQUEUES\tBUSY\tSLOTS\tRATE\tSEEN"
 			return cli.Table(w, head, "no workers", len(page.Workers), func(i int) []any {
 				x := page.Workers[i]
-				return []any{x.WorkerID, x.Live && !x.Stopping, strings.Join(x.Queues, ","), x.Busy, x.Slots,
-					strconv.FormatFloat(x.Rate, 'f', 1, 64), cli.At(&x.SeenAt)}
+				return []any{x.WorkerID, x.Live && !x.Stopping, drainOf(x.Draining, x.Drained), strings.Join(x.Queues, ","),
+					x.Busy, x.Slots, strconv.FormatFloat(x.Rate, 'f', 1, 64), cli.At(&x.SeenAt)}
 			})
 		})
 	})
+}
+
+func drainOf(draining, drained bool) string {
+	switch {
+	case drained:
+		return "drained"
+	case draining:
+		return "yes"
+	}
+	return "-"
 }

@@ -73,7 +73,7 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 }
 
 // Controls returns all controls that an owner may see, by kind and name: those that hold something, and lifted ones
-// until the scheduler has applied that.
+// until the scheduler has applied that. Those of workers are shown with the workers.
 func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, error) {
 	if !owner.IsEveryone() {
 		var seen []Control
@@ -89,7 +89,8 @@ func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, err
 		return seen, nil
 	}
 	rows, err := s.q.ControlsAll(ctx)
-	return newControls(rows), apidb.Classify("list controls", err)
+	controls := slices.DeleteFunc(newControls(rows), func(c Control) bool { return c.Kind == jobevent.ControlWorker })
+	return controls, apidb.Classify("list controls", err)
 }
 
 // maxControls bounds the controls: the scheduler and each process that lists jobs hold all of them in memory.

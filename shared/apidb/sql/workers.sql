@@ -17,8 +17,21 @@ select
 from workers
 where seen_at > now() - interval '10 s' and not coalesce((beat ->> 'stopping')::boolean, false);
 
+-- name: DrainsForget :exec
+-- A drain ends with its worker.
+delete from controls
+where kind = 'worker' and updated_at < now() - interval '1 minute'
+  and not exists (select from workers w where w.worker_id = controls.name);
+
+-- name: WorkerIsKnown :one
+select exists (select from workers where worker_id = @worker_id)::boolean;
+
 -- name: WorkersAll :many
-select worker_id, seen_at, (seen_at > now() - interval '10 s')::boolean as live, beat from workers order by worker_id;
+select w.worker_id, w.seen_at, (w.seen_at > now() - interval '10 s')::boolean as live, w.beat,
+    coalesce(c.paused, false)::boolean as draining
+from workers w
+left join controls c on c.kind = 'worker' and c.name = w.worker_id
+order by w.worker_id;
 
 -- name: JobsOfOwner :many
 select job_id from jobs where job_id = any (@job_ids::uuid[]) and owner_id = @owner_id;

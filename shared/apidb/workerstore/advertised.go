@@ -55,7 +55,7 @@ func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string) (bool, 
 func runBy(workers []Worker) map[string]runTypes {
 	byQueue := map[string]runTypes{}
 	for _, w := range workers {
-		if !w.Live || w.Stopping {
+		if !w.Live || w.Stopping || w.Draining() {
 			continue
 		}
 		for _, queue := range w.Queues {

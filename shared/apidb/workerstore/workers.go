@@ -1,6 +1,7 @@
 package workerstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,14 @@ type Worker struct {
 	jobevent.Heartbeat
 	SeenAt time.Time
 	Live   bool // seen within the last 10 s
+	Drain  bool // it was ordered to drain; its heartbeat follows
 }
+
+// Draining reports whether the worker gets no attempts until it is resumed.
+func (w *Worker) Draining() bool { return w.Drain || w.Heartbeat.Draining }
+
+// Drained reports whether a draining worker has no attempt left.
+func (w *Worker) Drained() bool { return w.Drain && w.Heartbeat.Drained }
 
 // List returns all workers of the last hour, by their ids. An owner sees only the attempts of its own jobs.
 func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
@@ -65,7 +73,7 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	}
 	workers := make([]Worker, len(rows))
 	for i, row := range rows {
-		workers[i].SeenAt, workers[i].Live = row.SeenAt, row.Live
+		workers[i].SeenAt, workers[i].Live, workers[i].Drain = row.SeenAt, row.Live, row.Draining
 		if err := json.Unmarshal(row.Beat, &workers[i].Heartbeat); err != nil {
 			return nil, fmt.Errorf("read heartbeat of worker %s: %w", row.WorkerID, err)
 		}
@@ -73,7 +81,13 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	return workers, nil
 }
 
-// DeleteOld deletes the workers that have been silent for an hour.
+// IsKnown reports whether a worker has sent a heartbeat within the last hour, and not left.
+func (s *Store) IsKnown(ctx context.Context, workerID string) (bool, error) {
+	known, err := s.q.WorkerIsKnown(ctx, workerID)
+	return known, apidb.Classify("find worker", err)
+}
+
+// DeleteOld deletes the workers that have been silent for an hour, and the drains of workers that are gone.
 func (s *Store) DeleteOld(ctx context.Context) error {
-	return apidb.Classify("forget workers", s.q.WorkersForget(ctx))
+	return apidb.Classify("forget workers", cmp.Or(s.q.WorkersForget(ctx), s.q.DrainsForget(ctx)))
 }

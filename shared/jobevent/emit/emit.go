@@ -18,6 +18,14 @@ type Effects struct {
 	Jobs     []Snapshot
 	Cancels  []AttemptRef              // attempts whose cancel is asked for again, without their job's status
 	Controls []jobevent.ControlApplied // versions of controls that are in force
+	Drains   []Drain
+}
+
+// Drain is the order to a worker to drain, or to take attempts again.
+type Drain struct {
+	WorkerID string
+	Drain    bool
+	Revision int64 // of the controls
 }
 
 // RunOrder is an attempt that is dispatched, or about which the watchdog asks.
@@ -74,7 +82,7 @@ type AttemptRef struct {
 // Events builds the events of a function in the order in which they must be published. The status of a job's version
 // comes last: if the API has seen a version, no event of that version was lost.
 func (e Effects) Events(function string) ([]jobevent.Item, error) {
-	most := len(e.Runs) + len(e.Cancels) + len(e.Jobs) + len(e.Controls)
+	most := len(e.Runs) + len(e.Cancels) + len(e.Jobs) + len(e.Controls) + len(e.Drains)
 	w := writer{function: function, events: make([]jobevent.Item, 0, most)}
 	for _, order := range e.Runs {
 		w.run(order)
@@ -95,6 +103,11 @@ func (e Effects) Events(function string) ([]jobevent.Item, error) {
 			w.deadLetter(job)
 		}
 		w.status(job)
+	}
+	for _, d := range e.Drains {
+		w.add(jobevent.TypeAttemptCancel,
+			jobevent.Meta{ID: jobevent.DrainID(d.WorkerID, d.Revision), Key: d.WorkerID},
+			jobevent.AttemptCancel{WorkerID: d.WorkerID, Drain: d.Drain})
 	}
 	for _, c := range e.Controls {
 		w.add(jobevent.TypeApplied, jobevent.Meta{

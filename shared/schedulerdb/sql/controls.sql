@@ -18,6 +18,11 @@ set version           = excluded.version,
     weight            = excluded.weight
 where controls.version < excluded.version;
 
+-- name: DrainsForget :exec
+-- A worker's id is new at each start, so the drains of workers that are gone would pile up.
+delete from controls
+where kind = 'worker' and not exists (select from workers w where w.worker_id = controls.name);
+
 -- name: RunningByJob :many
 -- The attempts that are out, by job type, owner and fairness key.
 select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*)::int as attempts

@@ -815,6 +815,16 @@ class Partition(RootModel[int]):
     root: Annotated[int, Field(ge=0)]
 
 
+class WorkerDrain(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    worker_id: Annotated[str, Field(alias="workerId", min_length=1)]
+    draining: bool
+    applied: Annotated[bool, Field(description="The scheduler has applied it.")]
+
+
 class HookRejection(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2090,6 +2100,8 @@ class Worker(BaseModel):
     version: str
     live: Annotated[bool, Field(description="Seen within the last 10 s.")]
     stopping: Annotated[bool, Field(description="It finishes its attempts and claims no new ones.")]
+    draining: Annotated[bool, Field(description="It was ordered to drain. It finishes its attempts and gets no new ones.")]
+    drained: Annotated[bool, Field(description="It drains and has no attempts left.")]
     seen_at: Annotated[AwareDatetime, Field(alias="seenAt")]
     queues: list[str]
     job_types: Annotated[list[str], Field(alias="jobTypes")]

@@ -118,6 +118,7 @@ type Job struct {
 	FairnessKey       *string
 	BatchID           *uuid.UUID
 	Policies          json.RawMessage
+	KeepBuild         *bool
 }
 
 type RejectedRecord struct {

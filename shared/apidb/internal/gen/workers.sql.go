@@ -13,6 +13,18 @@ import (
 	"github.com/google/uuid"
 )
 
+const DrainsForget = `-- name: DrainsForget :exec
+delete from controls
+where kind = 'worker' and updated_at < now() - interval '1 minute'
+  and not exists (select from workers w where w.worker_id = controls.name)
+`
+
+// A drain ends with its worker.
+func (q *Queries) DrainsForget(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, DrainsForget)
+	return err
+}
+
 const JobsOfOwner = `-- name: JobsOfOwner :many
 select job_id from jobs where job_id = any ($1::uuid[]) and owner_id = $2
 `
@@ -62,6 +74,17 @@ func (q *Queries) WorkerFigures(ctx context.Context) (WorkerFiguresRow, error) {
 	return i, err
 }
 
+const WorkerIsKnown = `-- name: WorkerIsKnown :one
+select exists (select from workers where worker_id = $1)::boolean
+`
+
+func (q *Queries) WorkerIsKnown(ctx context.Context, workerID string) (bool, error) {
+	row := q.db.QueryRow(ctx, WorkerIsKnown, workerID)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const WorkerRemoveMany = `-- name: WorkerRemoveMany :exec
 delete from workers where worker_id = any ($1::text[])
 `
@@ -88,7 +111,11 @@ func (q *Queries) WorkerSeeMany(ctx context.Context, arg WorkerSeeManyParams) er
 }
 
 const WorkersAll = `-- name: WorkersAll :many
-select worker_id, seen_at, (seen_at > now() - interval '10 s')::boolean as live, beat from workers order by worker_id
+select w.worker_id, w.seen_at, (w.seen_at > now() - interval '10 s')::boolean as live, w.beat,
+    coalesce(c.paused, false)::boolean as draining
+from workers w
+left join controls c on c.kind = 'worker' and c.name = w.worker_id
+order by w.worker_id
 `
 
 type WorkersAllRow struct {
@@ -96,6 +123,7 @@ type WorkersAllRow struct {
 	SeenAt   time.Time
 	Live     bool
 	Beat     json.RawMessage
+	Draining bool
 }
 
 func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
@@ -112,6 +140,7 @@ func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
 			&i.SeenAt,
 			&i.Live,
 			&i.Beat,
+			&i.Draining,
 		); err != nil {
 			return nil, err
 		}

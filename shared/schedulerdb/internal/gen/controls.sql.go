@@ -105,6 +105,17 @@ func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) erro
 	return err
 }
 
+const DrainsForget = `-- name: DrainsForget :exec
+delete from controls
+where kind = 'worker' and not exists (select from workers w where w.worker_id = controls.name)
+`
+
+// A worker's id is new at each start, so the drains of workers that are gone would pile up.
+func (q *Queries) DrainsForget(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, DrainsForget)
+	return err
+}
+
 const RunningByJob = `-- name: RunningByJob :many
 select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*)::int as attempts
 from jobs

@@ -810,6 +810,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workers/{workerId}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Drain a worker
+         * @description The worker gets no further attempts and finishes those that it runs. Attempts that it has and that have not
+         *     begun go to other workers; that costs no retry. It is drained when `drained` in the list of workers is true. A
+         *     drain lasts until it is deleted, or the worker's process ends: a new process has a new id and does not drain.
+         */
+        put: operations["drainWorker"];
+        post?: never;
+        /**
+         * Let a draining worker take attempts again
+         * @description The response is that of a PUT.
+         */
+        delete: operations["undrainWorker"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workers/claim": {
         parameters: {
             query?: never;
@@ -2404,6 +2430,10 @@ export interface components {
             live: boolean;
             /** @description It finishes its attempts and claims no new ones. */
             stopping: boolean;
+            /** @description It was ordered to drain. It finishes its attempts and gets no new ones. */
+            draining: boolean;
+            /** @description It drains and has no attempts left. */
+            drained: boolean;
             seenAt: components["schemas"]["Instant"];
             queues: string[];
             jobTypes: string[];
@@ -2421,6 +2451,12 @@ export interface components {
             rate: number | null;
             /** @description The attempts that it has claimed and not settled, without those claimed in the last 100 ms. For an owner, those of its own jobs. */
             attempts: components["schemas"]["WorkerAttempt"][];
+        };
+        WorkerDrain: {
+            workerId: string;
+            draining: boolean;
+            /** @description The scheduler has applied it. */
+            applied: boolean;
         };
         Hooks: {
             hooks: components["schemas"]["Hook"][];
@@ -3333,6 +3369,8 @@ export interface components {
         JobId: string;
         /** @description Whether the name is that of a queue, a job type or an owner. */
         ControlKindInPath: components["schemas"]["ControlKind"];
+        /** @description The workerId that the list of workers shows; percent-encoded where needed. */
+        WorkerId: string;
         /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
         ControlName: components["schemas"]["Key"];
         /** @description An id that is not a UUID is a 404. */
@@ -5775,6 +5813,96 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    drainWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description The workerId that the list of workers shows; percent-encoded where needed. */
+                workerId: components["parameters"]["WorkerId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The drain. If the scheduler applies it within 5 s, applied is true. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "workerId": "host-1-k3zr7hxw2c",
+                     *       "draining": true,
+                     *       "applied": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WorkerDrain"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    undrainWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description The workerId that the list of workers shows; percent-encoded where needed. */
+                workerId: components["parameters"]["WorkerId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The drain. If the scheduler applies it within 5 s, applied is true. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "workerId": "host-1-k3zr7hxw2c",
+                     *       "draining": true,
+                     *       "applied": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WorkerDrain"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };

@@ -81,6 +81,9 @@ function State({ worker }: { worker: Worker }) {
   if (!worker.live) {
     return <Badge tone="danger">no beat for over 10 s</Badge>;
   }
+  if (worker.draining && !worker.stopping) {
+    return <Badge tone="warn">{worker.drained ? 'drained: it runs nothing' : 'draining: it finishes what it has'}</Badge>;
+  }
   return worker.stopping ? <Badge tone="warn">stopping: it finishes what it has</Badge> : <Badge tone="good">live</Badge>;
 }
 
