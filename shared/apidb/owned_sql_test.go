@@ -32,6 +32,7 @@ var ownerless = map[string]string{
 	"SchedulesDue": forAll, "SchedulesFired": forAll, "ScheduleNext": forAll, "ScheduleHeads": forAll, "ScheduleCancelsKeep": forAll,
 	"ScheduleCancelsOpen": forAll, "ScheduleCancelsDrop": forAll, "ControlsApplied": forAll,
 	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
+	"KeysCountPage": forAll,
 	"JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 	"DrainsForget": forAll,
 
