@@ -2,6 +2,9 @@ package gateway
 
 import (
 	_ "embed"
+	"sync"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 )
 
 //go:generate go test -run TestTheReferenceIsMadeFromTheContract -update
@@ -15,4 +18,10 @@ var (
 	referenceHTML []byte
 )
 
-const yamlType = "application/yaml"
+// contractPages are the contract's three forms. To hash them takes longer than the rest of making a gateway.
+var contractPages = sync.OnceValue(func() (pages struct{ yaml, json, reference edge.Static }) {
+	pages.yaml = edge.NewStatic("application/yaml", contractYAML)
+	pages.json = edge.NewStatic(edge.JSONType, contractJSON)
+	pages.reference = edge.NewPage(referenceHTML)
+	return pages
+})

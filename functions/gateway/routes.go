@@ -109,9 +109,9 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/me", access.Known, noQuery(f.api.keys.Me)},
 		{http.MethodGet, "/api/login", access.Public, f.limited(noQuery(f.api.login.Get))},
 		{http.MethodGet, "/api/health", access.Public, f.limited(f.api.monitor.GetHealth)},
-		{http.MethodGet, "/api/openapi.yaml", access.Public, f.limited(edge.NewStatic(yamlType, contractYAML).Answer)},
-		{http.MethodGet, "/api/openapi.json", access.Public, f.limited(edge.NewStatic(edge.JSONType, contractJSON).Answer)},
-		{http.MethodGet, "/api/reference", access.Public, f.limited(edge.NewPage(referenceHTML).Answer)},
+		{http.MethodGet, "/api/openapi.yaml", access.Public, f.limited(contractPages().yaml.Answer)},
+		{http.MethodGet, "/api/openapi.json", access.Public, f.limited(contractPages().json.Answer)},
+		{http.MethodGet, "/api/reference", access.Public, f.limited(contractPages().reference.Answer)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
 		{http.MethodGet, "/", access.Public, f.limited(f.page.Show)},
 	}
