@@ -71,6 +71,29 @@ func TestAJobHasAFairnessKeyHoweverItComesIn(t *testing.T) {
 	}
 }
 
+// However a job comes in, the wish to keep its build is stored, shown and published.
+func TestAJobKeepsItsBuildHoweverItComesIn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	shown := func(id uuid.UUID) (body struct{ KeepBuild *bool }) {
+		h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&body)
+		return body
+	}
+	for more, want := range map[string]bool{`"keepBuild": true`: true, `"keepBuild": false`: false, `"idempotencyKey": "k", "keepBuild": true`: true} {
+		id := h.submit(with(more))
+		created, err := jobevent.Decode[jobevent.Created](h.broker.next(t))
+		if got := shown(id).KeepBuild; err != nil || got == nil || *got != want || created.KeepBuild != want {
+			t.Errorf("%s: shown %v, published %v, %v", more, got, created.KeepBuild, err)
+		}
+		again := h.post(runAgainPath(id), `{}`).want(http.StatusAccepted).jobID()
+		h.broker.next(t)
+		if got := shown(again).KeepBuild; *got != want {
+			t.Errorf("%s: run again: %v", more, *got)
+		}
+	}
+	h.post("/api/jobs", with(`"keepBuild": 1`)).wantError(apierror.InvalidJobRequest)
+}
+
 func TestTheSameKeyWithAnotherFairnessKeyIsAnotherRequest(t *testing.T) {
 	t.Parallel()
 	h := open(t)

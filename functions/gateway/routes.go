@@ -34,7 +34,7 @@ type route struct {
 
 // routes returns every endpoint, each of which is in openapi.yaml, with the role that it needs.
 func (f *Function) routes() []route {
-	return []route{
+	return append(f.workerRoutes(), []route{
 		{http.MethodPost, "/api/jobs", access.Submit, f.api.submit.Submit},
 		{http.MethodPost, "/api/jobs/batch", access.Submit, noQuery(f.api.submit.SubmitBatch)},
 		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.api.callbacks.Receive)},
@@ -88,13 +88,6 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, noQuery(f.api.rejected.Get)},
 		{http.MethodPost, "/api/rejected/:rejectedId/redrive", access.Installation, noQuery(noBody(f.api.rejected.Redrive))},
 		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, noQuery(noBody(f.api.rejected.Discard))},
-		{http.MethodGet, "/api/workers", access.Read, noQuery(f.api.monitor.ListWorkers)},
-		{http.MethodPost, claimPath, access.Work, noQuery(f.api.pull.Claim)},
-		{http.MethodPut, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Drain))},
-		{http.MethodDelete, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Undrain))},
-		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
-		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
-		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
 		{http.MethodGet, "/api/job-types", access.Read, noQuery(f.api.jobTypes.List)},
 		{http.MethodGet, "/api/job-types/:type", access.Read, noQuery(f.api.jobTypes.Get)},
 		{http.MethodGet, "/api/stats", access.Read, f.api.monitor.GetStats},
@@ -114,6 +107,18 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/reference", access.Public, f.limited(contractPages().reference.Answer)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
 		{http.MethodGet, "/", access.Public, f.limited(f.page.Show)},
+	}...)
+}
+
+func (f *Function) workerRoutes() []route {
+	return []route{
+		{http.MethodGet, "/api/workers", access.Read, noQuery(f.api.monitor.ListWorkers)},
+		{http.MethodPost, claimPath, access.Work, noQuery(f.api.pull.Claim)},
+		{http.MethodPut, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Drain))},
+		{http.MethodDelete, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Undrain))},
+		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
+		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
+		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
 	}
 }
 

@@ -20,6 +20,8 @@ type Config struct {
 	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
 	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long running attempts may continue when a worker stops"`
 
+	Build string `envconfig:"BUILD_ID" desc:"the build of a worker's handlers, on which jobs with keepBuild stay; empty: the release of JobWeaver"`
+
 	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
 
 	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: forever"`

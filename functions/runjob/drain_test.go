@@ -22,7 +22,7 @@ func (h *fixture) orderDrain(workerID string, drain bool) {
 
 func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T) {
 	h := newFixture(t)
-	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.Build, c.Version = 1, "v7", "dev" })
 	running, held := h.run("BLOCK", ""), h.run("BLOCK", "")
 	h.order(running)
 	h.untilStarted(running)
@@ -37,7 +37,8 @@ func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T)
 		last := h.beatOf(w)
 		return last.Draining && len(last.Partitions[h.queue]) == 0
 	})
-	if last := h.lastBeat(w); last.Drained || last.Free != 0 || last.Stopping || len(last.Attempts) != 1 {
+	if last := h.lastBeat(w); last.Drained || last.Free != 0 || last.Stopping || len(last.Attempts) != 1 ||
+		last.Build != "v7" {
 		t.Errorf("while one runs: %+v", last)
 	}
 

@@ -1,6 +1,7 @@
 package runjob
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -179,8 +180,10 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h.OnlyTypes = f.cfg.Demand == nil && !f.registry.RunsAny()
 	// An outcome that is on its way from one step to the next may be missed. It is in the store by then.
 	h.Drained = h.Drained && f.finished.len()+f.toPublish.len() == 0 && f.settling.Load()+f.publishing.Load() == 0
-	if f.cfg.Demand != nil {
+	if f.cfg.Demand != nil { // its handlers are elsewhere, of any build
 		h.JobTypes = f.cfg.Demand.JobTypes()
+	} else {
+		h.Build = cmp.Or(f.cfg.Build, f.cfg.Version)
 	}
 	return h
 }

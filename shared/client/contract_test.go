@@ -93,7 +93,7 @@ func TestARequestHasEveryFieldOfTheContract(t *testing.T) {
 	full := client.JobRequest{
 		JobType: "SIMULATION", Payload: map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "hi"}}},
 		Queue: "default", Priority: 3, MaxRetryCount: new(0), RetryPolicy: client.RetryExponential(time.Second, time.Minute),
-		Delay: 1500 * time.Millisecond, ExpiresAt: at, Timeout: time.Minute, IdempotencyKey: "a", OrderingKey: "b", FairnessKey: "f",
+		Delay: 1500 * time.Millisecond, ExpiresAt: at, Timeout: time.Minute, IdempotencyKey: "a", OrderingKey: "b", FairnessKey: "f", KeepBuild: true,
 		After: []string{"01936f3e-5f3e-7cc0-8000-0123456789ab"}, OnDependencyFailure: "run", Tags: []string{"c"},
 		CallbackURL: "https://example.org/done", OwnerID: "acme", BatchID: "01936f3e-5f3e-7cc0-8000-0123456789ab",
 	}

@@ -71,6 +71,7 @@ type Job struct {
 	RunAgainAs          string          `json:"runAgainAs"`
 	After               []string        `json:"after"`
 	OnDependencyFailure string          `json:"onDependencyFailure"`
+	KeepBuild           bool            `json:"keepBuild"`
 	Unique              *Unique         `json:"unique"`
 	Throttle            *Throttle       `json:"throttle"`
 	Singleton           *Singleton      `json:"singleton"`

@@ -28,6 +28,7 @@ type JobRequest struct {
 	JobID               string   `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
 	OrderingKey         string   `json:"orderingKey,omitempty"`    // jobs of one key run one after another
 	FairnessKey         string   `json:"fairnessKey,omitempty"`    // shares its queue with other keys; empty: the owner
+	KeepBuild           bool     `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
 	After               []string `json:"after,omitempty"`          // ids of jobs that have to complete first
 	OnDependencyFailure string   `json:"onDependencyFailure,omitempty"`
 

@@ -30,8 +30,10 @@ type Ledger struct {
 	dependents       int64            // rows of dependencies
 	driftRevision    int64            // of the ledger into which the watchdog's last drift was entered
 	rounds           map[string]round // by queue
+	buildsAt         time.Time        // when jobs that stay on a build waited last; zero: not lately
 
 	controls *Controls
+	live     []*Worker // with which CompareTypes was called last
 	now      time.Time // by which starts a second are counted
 
 	changed       bool
@@ -68,6 +70,7 @@ type extra struct {
 	Rounds map[string]round    `json:"rounds,omitempty"`
 
 	Scarce map[string]map[string]scarce `json:"scarce,omitempty"` // by queue and job type
+	Builds time.Time                    `json:"builds,omitzero"`
 }
 
 // noExtra is the text of an empty extra. It is neither encoded nor decoded: most ledgers have none.
@@ -96,7 +99,7 @@ func ReadLedger(row Row) (*Ledger, error) {
 	l.controlsRevision, l.running, l.buckets, l.lanes, l.opensAt = e.Controls, e.Running, e.Buckets, e.Lanes, e.OpensAt
 	l.unreleased, l.dependents, l.driftRevision = e.Ended, e.Dependents, e.Entered
 	l.hadUnreleased = len(e.Ended) > 0
-	l.keys, l.rounds, l.scarce = e.Keys, e.Rounds, e.Scarce
+	l.keys, l.rounds, l.scarce, l.buildsAt = e.Keys, e.Rounds, e.Scarce, e.Builds
 	l.fillKeys()
 	return l, nil
 }
@@ -134,13 +137,14 @@ func (l *Ledger) namedKeys() map[string][]string {
 func (l *Ledger) extra() json.RawMessage {
 	keys := l.namedKeys()
 	if l.controlsRevision == 0 && len(l.lanes) == 0 && l.opensAt.IsZero() && len(l.unreleased) == 0 &&
-		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 && len(l.scarce) == 0 {
+		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 && len(l.scarce) == 0 &&
+		l.buildsAt.IsZero() {
 		return json.RawMessage(noExtra)
 	}
 	return mustJSON(extra{
 		Controls: l.controlsRevision, Running: l.running, Buckets: l.buckets, Lanes: l.lanes, OpensAt: l.opensAt,
 		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision, Keys: keys, Rounds: l.rounds,
-		Scarce: l.scarce,
+		Scarce: l.scarce, Builds: l.buildsAt,
 	})
 }
 
@@ -212,6 +216,7 @@ func (l *Ledger) Close() (write, wakeClock bool) {
 	l.tidyControls()
 	l.tidyKeys()
 	l.tidyScarce()
+	l.tidyBuilds()
 	if len(l.unreleased) > 0 && !l.hadUnreleased { // the function dispatch goes on where this step stops
 		l.wakeClock = true
 	}

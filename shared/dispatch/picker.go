@@ -146,16 +146,17 @@ func (p *Picker) open() []*Source {
 func (p *Picker) decide(s *Source) {
 	job := s.shown[0]
 	s.shown = s.shown[1:]
+	build := buildOf(job.Lane)
 	if class := job.class(); p.l.allows(class) {
-		if to, some := p.places.take(job.JobType); some {
+		if to, some := p.places.take(job.JobType, build); some {
 			p.l.noteStart(class)
 			p.Chosen.JobIDs = append(p.Chosen.JobIDs, job.JobID)
-			p.Chosen.Lanes = append(p.Chosen.Lanes, p.l.laneOf(p.queue, job.JobType, job.OwnerID))
+			p.Chosen.Lanes = append(p.Chosen.Lanes, p.l.laneOf(p.queue, job.JobType, job.OwnerID, build))
 			p.Chosen.Targets = append(p.Chosen.Targets, to)
 			return
 		}
 	}
-	lane := p.l.laneOf(p.queue, job.JobType, job.OwnerID)
+	lane := p.l.laneOf(p.queue, job.JobType, job.OwnerID, build)
 	p.Moved.JobIDs = append(p.Moved.JobIDs, job.JobID)
 	p.Moved.Lanes = append(p.Moved.Lanes, lane)
 	p.moved = append(p.moved, job)

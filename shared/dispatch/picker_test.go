@@ -53,25 +53,56 @@ func (q queue) pick(l *Ledger, most int, targets []Target) []uuid.UUID {
 // anywhere are n targets whose workers run each job.
 func anywhere(n int) []Target { return make([]Target, n) }
 
-// drawTargets draws up to three workers, each of which runs some of the types or any, and takes their targets.
-func drawTargets(rt *rapid.T, l *Ledger, types []string) []Target {
+// someBuilds are the builds of workers, and those on which jobs stay. The empty one is any, of a job.
+var someBuilds = []string{"", "v1", `v2 build:"x"`}
+
+// drawDrains draws controls by which some workers drain.
+func drawDrains(rt *rapid.T) (controls []jobevent.Control) {
+	for _, id := range []string{"a", "b", "c"} {
+		if rapid.IntRange(0, 4).Draw(rt, "drains "+id) == 0 {
+			controls = append(controls, pause(jobevent.ControlWorker, id))
+		}
+	}
+	return controls
+}
+
+// drawTargets draws up to three workers, each of which is of some build, runs some of the types or any, and may drain.
+// It returns those that do not drain, and takes their targets.
+func drawTargets(rt *rapid.T, l *Ledger, types []string) (live []*Worker, targets []Target) {
 	var workers []*Worker
 	for i := range rapid.IntRange(0, 3).Draw(rt, "workers") {
 		w := &Worker{
 			ID: string(rune('a' + i)), Partitions: map[string][]int32{"default": {int32(i)}},
-			Slots: rapid.IntRange(1, 6).Draw(rt, "slots"),
+			Slots: rapid.IntRange(1, 6).Draw(rt, "slots"), Build: rapid.SampledFrom(someBuilds).Draw(rt, "build"),
 		}
 		if rapid.Bool().Draw(rt, "runs only") {
 			w.RunOnly(append([]string{}, rapid.SliceOfDistinct(rapid.SampledFrom(types), rapid.ID).Draw(rt, "runs")...))
 		}
 		workers = append(workers, w)
+		if !l.controls.Drains(w.ID) {
+			live = append(live, w)
+		}
 	}
-	return NewRoom(workers, l).Take("default", MaxStep)
+	targets = NewRoom(workers, l).Take("default", MaxStep)
+	for _, t := range targets {
+		if len(live) > 0 && !slices.Contains(live, t.worker) {
+			rt.Fatalf("a target is of %+v, which drains", t.worker)
+		}
+	}
+	return live, targets
 }
 
-// goesTo removes the target from free to which the rules send a job of a type; false: there is none.
-func goesTo(free *[]Target, jobType string) bool {
-	i := slices.IndexFunc(*free, func(t Target) bool { return t.worker.runs(jobType) })
+// fits returns the free target to which the rules send a job of a type that stays on a build; -1: there is none.
+func fits(free []Target, live []*Worker, jobType, build string) int {
+	stays := build != "" && slices.ContainsFunc(live, func(w *Worker) bool { return w.runs(jobType) && w.Build == build })
+	return slices.IndexFunc(free, func(t Target) bool {
+		return t.worker.runs(jobType) && (!stays || t.worker.Build == build)
+	})
+}
+
+// goesTo removes that target from free; false: there is none.
+func goesTo(free *[]Target, live []*Worker, jobType, build string) bool {
+	i := fits(*free, live, jobType, build)
 	if i < 0 {
 		return false
 	}
@@ -79,7 +110,7 @@ func goesTo(free *[]Target, jobType string) bool {
 	return true
 }
 
-// Whatever lanes the jobs stand in, whatever controls came later, and whatever types the workers run: those go out that go out when the jobs are taken one
+// Whatever lanes the jobs stand in, whatever controls came later, and whatever types and builds the workers have: those go out that go out when the jobs are taken one
 // by one in the order of their ranks, and none is hidden by a floor.
 func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 	t.Parallel()
@@ -95,17 +126,18 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 			if n := rapid.IntRange(-1, 4).Draw(rt, label+"x"); n >= 0 {
 				controls = append(controls, atMost("owner", "x", n))
 			}
-			return controls
+			return append(controls, drawDrains(rt)...)
 		}
 		l := newLedger(t, draw("before ")...)
-		jobs, delta := queue{}, NewDelta()
+		jobs, builds, delta := queue{}, map[uuid.UUID]string{}, NewDelta()
 		for i := range rapid.IntRange(0, 40).Draw(rt, "jobs") {
 			c := &Candidate{
 				JobID: uuid.UUID{15: byte(i + 1)}, JobType: rapid.SampledFrom(types).Draw(rt, "type"),
 				OwnerID: rapid.SampledFrom(owners).Draw(rt, "owner"),
 				Rank:    l.At.Add(time.Duration(100*rapid.IntRange(0, 20).Draw(rt, "rank")+i) * time.Millisecond), // no two alike
 			}
-			c.Lane = l.laneOf("default", c.JobType, c.OwnerID)
+			builds[c.JobID] = rapid.SampledFrom(someBuilds).Draw(rt, "stays on")
+			c.Lane = l.laneOf("default", c.JobType, c.OwnerID, builds[c.JobID])
 			jobs[c.JobID] = c
 			delta.NoteWaiting("default", c.Lane, "", c.Rank)
 		}
@@ -115,8 +147,8 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 				l.UseControls(l.ChangeControls(draw("later ")), l.At)
 			}
 			l.SetRunning(nil)
-			targets := drawTargets(rt, l, types)
-			want := byTheRules(l, jobs, 10, targets)
+			live, targets := drawTargets(rt, l, types)
+			want := byTheRules(l, jobs, builds, 10, live, targets)
 			got := jobs.pick(l, 10, targets)
 			if !slices.Equal(got, want) {
 				rt.Fatalf("step %d picked %v, want %v", step, got, want)
@@ -129,7 +161,9 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 }
 
 // byTheRules is the picker's model: one job after the other, the best rank first.
-func byTheRules(l *Ledger, jobs queue, most int, targets []Target) (chosen []uuid.UUID) {
+func byTheRules(
+	l *Ledger, jobs queue, builds map[uuid.UUID]string, most int, live []*Worker, targets []Target,
+) (chosen []uuid.UUID) {
 	free := slices.Clone(l.sortTargets("default", targets))
 	var waiting []Candidate
 	for _, c := range jobs {
@@ -140,7 +174,7 @@ func byTheRules(l *Ledger, jobs queue, most int, targets []Target) (chosen []uui
 	for _, c := range waiting {
 		subjects := l.controls.touching(c.JobType, c.OwnerID)
 		isFull := slices.ContainsFunc(subjects, func(s Subject) bool { return running[s] >= l.controls.bySubject[s].maxRunning })
-		if isFull || len(chosen) == most || !goesTo(&free, c.JobType) {
+		if isFull || len(chosen) == most || !goesTo(&free, live, c.JobType, builds[c.JobID]) {
 			continue
 		}
 		for _, s := range subjects {

@@ -46,7 +46,8 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 	for i := range jobs {
 		job := &jobs[i]
 		arrivals[i] = Arrival{
-			Created: job, Rank: rankOf(job, l.At), Lane: l.laneOf(job.Queue, job.JobType, job.OwnerID), Status: jobstate.Pending,
+			Created: job, Rank: rankOf(job, l.At), Lane: l.laneOf(job.Queue, job.JobType, job.OwnerID, ""),
+			Status: jobstate.Pending,
 		}
 		if (job.RunAt == nil || !job.RunAt.After(l.At)) && b.By(job.JobID) == "" {
 			due[job.Queue]++
@@ -73,7 +74,7 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 			delta.NoteOut(job.Queue, "", *job.Partition, 1)
 			continue
 		default:
-			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID) // its type may be scarce since the line before
+			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID, "") // its type may be scarce since the line before
 			delta.NoteWaiting(job.Queue, job.Lane, FairnessKeyOf(job.Created), job.Rank)
 		}
 		if job.ExpiresAt != nil {
@@ -91,7 +92,7 @@ func (a *Arrival) start(l *Ledger, p *places) bool {
 	if p == nil || !l.allows(classOf(a.Created)) {
 		return false
 	}
-	to, some := p.take(a.JobType)
+	to, some := p.take(a.JobType, "")
 	if !some {
 		return false
 	}

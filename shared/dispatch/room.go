@@ -33,6 +33,7 @@ type Worker struct {
 	Partitions map[string][]int32 // by queue
 	Slots      int
 	Rate       float64 // attempts that it finishes in a second
+	Build      string  // read only if the ledger has jobs that stay on a build
 
 	types    map[string]bool // the job types that it runs; nil: any
 	drains   bool            // it gets no attempts

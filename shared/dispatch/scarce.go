@@ -54,6 +54,7 @@ func (c *counts) NoteScarce(queue, jobType string) {
 // were scarce before the ones that no worker runs. In a queue without a live worker no type is known to lack a worker:
 // attempts go out, to wake one. A draining worker does not count.
 func (l *Ledger) CompareTypes(workers []*Worker) {
+	l.live = workers
 	for _, w := range workers {
 		w.drains = l.controls.Drains(w.ID)
 	}
@@ -142,13 +143,17 @@ func (l *Ledger) tidyScarce() {
 	}
 }
 
-// laneOf names the lane of jobs of a queue: the one of their controls, and of their type where that is scarce.
-func (l *Ledger) laneOf(queue, jobType, owner string) string {
+// laneOf names the lane of jobs of a queue: the one of their controls, of their type where that is scarce, and of the
+// build on which they stay; empty: any.
+func (l *Ledger) laneOf(queue, jobType, owner, build string) string {
 	lane := l.controls.laneOf(jobType, owner)
-	if !l.IsScarce(queue, jobType) {
-		return lane
+	switch {
+	case build != "":
+		return LaneOnBuild(lane, jobType, build)
+	case l.IsScarce(queue, jobType):
+		return laneAnd(lane, Subject{runs, jobType})
 	}
-	return laneAnd(lane, Subject{runs, jobType})
+	return lane
 }
 
 // places are the targets that one step has for jobs of a queue.
@@ -202,11 +207,11 @@ func (p *places) addRoom(t Target, n int) {
 	}
 }
 
-// take uses up the first target whose worker runs a job type. If there is none, the type is scarce from now on; if too
-// many are scarce already, any target will do.
-func (p *places) take(jobType string) (Target, bool) {
-	at := slices.IndexFunc(p.free, func(t Target) bool { return t.worker.runs(jobType) })
-	if at < 0 && len(p.free) > 0 && !p.l.IsScarce(p.queue, jobType) {
+// take uses up the first target whose worker runs a job type and is of the build on which the job stays. If none runs
+// the type, the type is scarce from now on; if too many are scarce already, any target will do.
+func (p *places) take(jobType, build string) (Target, bool) {
+	at := slices.IndexFunc(p.free, p.takes(jobType, build))
+	if at < 0 && !p.l.staysOn(p.queue, build, jobType) && len(p.free) > 0 && !p.l.IsScarce(p.queue, jobType) {
 		p.l.NoteScarce(p.queue, jobType)
 		p.l.changed = true
 		if !p.l.IsScarce(p.queue, jobType) {
@@ -232,6 +237,9 @@ func (p *places) take(jobType string) (Target, bool) {
 func (p *places) roomUnder(subjects []Subject) int {
 	room := p.l.roomUnder(p.queue, subjects)
 	for _, s := range subjects {
+		if s.Kind == onBuild && room > 0 {
+			room = min(room, p.roomOnBuild(s.Name, subjects))
+		}
 		if s.Kind == runs && p.l.IsScarce(p.queue, s.Name) {
 			room = min(room, p.room[s.Name])
 		}

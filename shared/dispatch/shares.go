@@ -240,7 +240,7 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 		k.waiting = k.waiting[1:]
 		k.leftOf[job.Lane]--
 		isStarted := p.take(job)
-		lane := p.l.laneOf(p.queue, job.JobType, job.OwnerID)
+		lane := p.l.laneOf(p.queue, job.JobType, job.OwnerID, buildOf(job.Lane))
 		switch {
 		case isStarted:
 			job.Lane = lane
@@ -266,7 +266,7 @@ func (p *SharePicker) take(job Candidate) bool {
 	if slices.ContainsFunc(subjects, func(s Subject) bool { return p.roomOf(s) <= 0 }) {
 		return false
 	}
-	to, some := p.places.take(job.JobType)
+	to, some := p.places.take(job.JobType, buildOf(job.Lane))
 	if !some {
 		return false
 	}

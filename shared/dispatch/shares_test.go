@@ -73,7 +73,9 @@ func (q queue) share(l *Ledger, most int, targets []Target) []uuid.UUID {
 }
 
 // byTurns is the model: it sees all jobs at once, and knows neither lanes nor floors.
-func byTurns(l *Ledger, before *round, jobs queue, most int, targets []Target) (chosen []uuid.UUID) {
+func byTurns(
+	l *Ledger, before *round, jobs queue, builds map[uuid.UUID]string, most int, live []*Worker, targets []Target,
+) (chosen []uuid.UUID) {
 	free := slices.Clone(l.sortTargets("default", targets))
 	waiting := slices.Collect(maps.Values(jobs))
 	slices.SortFunc(waiting, func(a, b *Candidate) int { return byRank(*a, *b) })
@@ -83,7 +85,7 @@ func byTurns(l *Ledger, before *round, jobs queue, most int, targets []Target) (
 	}
 	best := func(key string) int {
 		return slices.IndexFunc(waiting, func(c *Candidate) bool {
-			canRun := slices.ContainsFunc(free, func(t Target) bool { return t.worker.runs(c.JobType) })
+			canRun := fits(free, live, c.JobType, builds[c.JobID]) >= 0
 			return c.Key == key && canRun && !slices.ContainsFunc(l.controls.holding(c.class()), func(s Subject) bool {
 				held, _ := l.controls.of(s)
 				return running[s] >= held.maxRunning
@@ -113,7 +115,7 @@ func byTurns(l *Ledger, before *round, jobs queue, most int, targets []Target) (
 		for _, s := range l.controls.holding(waiting[i].class()) {
 			running[s]++
 		}
-		goesTo(&free, waiting[i].JobType)
+		goesTo(&free, live, waiting[i].JobType, builds[waiting[i].JobID])
 		chosen = append(chosen, waiting[i].JobID)
 		waiting = slices.Delete(waiting, i, i+1)
 		missed, used = 0, used+1
@@ -142,10 +144,10 @@ func TestASharePickerGoesRoundTheKeys(t *testing.T) {
 					controls = append(controls, atMost(s.Kind, s.Name, max(n, 1)))
 				}
 			}
-			return controls
+			return append(controls, drawDrains(rt)...)
 		}
 		l := newLedger(t, draw("before ")...)
-		jobs, before := queue{}, round{}
+		jobs, builds, before := queue{}, map[uuid.UUID]string{}, round{}
 		for step := range rapid.IntRange(1, 6).Draw(rt, "steps") {
 			if step > 0 && rapid.Bool().Draw(rt, "change controls") {
 				l.UseControls(l.ChangeControls(draw("later ")), l.At)
@@ -160,14 +162,15 @@ func TestASharePickerGoesRoundTheKeys(t *testing.T) {
 					OwnerID: rapid.SampledFrom([]string{"", "x"}).Draw(rt, "owner"), Key: rapid.SampledFrom(keys).Draw(rt, "key"),
 					Rank: l.At.Add(time.Duration(rapid.IntRange(0, 50).Draw(rt, "rank")) * time.Millisecond),
 				}
-				c.Lane = l.laneOf("default", c.JobType, c.OwnerID)
+				builds[c.JobID] = rapid.SampledFrom(someBuilds).Draw(rt, "stays on")
+				c.Lane = l.laneOf("default", c.JobType, c.OwnerID, builds[c.JobID])
 				jobs[c.JobID] = c
 				delta.NoteWaiting("default", c.Lane, c.Key, c.Rank)
 			}
 			l.Enter(delta)
 			most := rapid.IntRange(1, 12).Draw(rt, "most")
-			targets := drawTargets(rt, l, []string{"A", "B"})
-			want := byTurns(l, &before, jobs, most, targets)
+			live, targets := drawTargets(rt, l, []string{"A", "B"})
+			want := byTurns(l, &before, jobs, builds, most, live, targets)
 			got := jobs.share(l, most, targets)
 			if !slices.Equal(got, want) {
 				rt.Fatalf("step %d chose %v, want %v", step, got, want)

@@ -15,6 +15,7 @@ type Created struct {
 	JobID         uuid.UUID           `json:"jobId"`
 	TraceID       uuid.UUID           `json:"traceId"`
 	OwnerID       string              `json:"ownerId,omitempty"`
+	KeepBuild     bool                `json:"keepBuild,omitempty"`   // further attempts stay on the build of the last
 	FairnessKey   string              `json:"fairnessKey,omitempty"` // shares its queue with other keys; empty: the owner
 	JobType       string              `json:"jobType"`
 	Queue         string              `json:"queue"`
@@ -341,6 +342,7 @@ type AttemptLog struct {
 type Heartbeat struct {
 	WorkerID   string             `json:"workerId"`
 	Version    string             `json:"version"`
+	Build      string             `json:"build,omitempty"` // of its handlers; empty: unknown, or they are elsewhere
 	Queues     []string           `json:"queues"`
 	JobTypes   []JobType          `json:"jobTypes"`
 	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others; false also from earlier releases

@@ -30,6 +30,7 @@ type canonical struct {
 	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
 	OrderingKey   string              `json:"orderingKey,omitempty"`
 	FairnessKey   string              `json:"fairnessKey,omitempty"`
+	KeepBuild     bool                `json:"keepBuild,omitempty"`
 	After         []uuid.UUID         `json:"after,omitempty"`
 	OnFailure     string              `json:"onDependencyFailure,omitempty"`
 	CallbackURL   string              `json:"callbackUrl,omitempty"`
@@ -51,7 +52,7 @@ func Canonical(req Request) ([]byte, error) {
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
 		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, FairnessKey: req.OwnFairnessKey(),
 		After: slices.SortedFunc(slices.Values(req.After), compareIDs), CallbackURL: req.CallbackURL,
-		Policies: req.Policies,
+		KeepBuild: req.KeepBuild, Policies: req.Policies,
 	}
 	if req.RunAnyway {
 		c.OnFailure = OnDependencyFailureRun

@@ -47,7 +47,7 @@ func TestOtherMeaningOtherBytes(t *testing.T) {
 		own(`1`), own(`2`), own(`"1"`), own(`null`), own(`{}`), own(`[]`), own(`[1,2]`), own(`[2,1]`),
 		own(`9007199254740992`), own(`9007199254740993`), own(`{"a":null}`),
 		job(`"maxRetryCount": 0`), job(`"queue": "x"`), job(`"priority": 1`), job(`"delayMs": 1`),
-		job(`"runAt": "2026-11-22T08:00:00Z"`), job(`"expiresAt": "2026-11-22T08:00:00Z"`), job(`"orderingKey": "a"`), job(`"fairnessKey": "a"`),
+		job(`"runAt": "2026-11-22T08:00:00Z"`), job(`"expiresAt": "2026-11-22T08:00:00Z"`), job(`"orderingKey": "a"`), job(`"fairnessKey": "a"`), job(`"keepBuild": true`),
 		job(`"after": [` + id1 + `]`), job(`"after": [` + id2 + `]`), job(`"after": [` + id1 + `,` + id2 + `]`),
 		job(`"after": [` + id1 + `], "onDependencyFailure": "run"`), job(`"callbackUrl": "http://x/"`), job(`"timeoutMs": 1`), job(`"tags": ["a"]`), job(`"ownerId": "a"`),
 		job(`"retryPolicy": {"type": "fixed", "delayMs": 0}`), job(`"retryPolicy": {"type": "fixed", "delayMs": 1}`),

@@ -138,12 +138,12 @@ func (r reader) request() (req Request, complete bool) {
 			req.OrderingKey = r.Label(MaxKey)
 		case "fairnessKey":
 			req.FairnessKey = r.Label(MaxKey)
+		case "keepBuild":
+			req.KeepBuild = r.Boolean()
 		case "after":
-			hasAfter = true
-			req.After = r.after()
+			hasAfter, req.After = true, r.after()
 		case "onDependencyFailure":
-			hasOnFailure = true
-			req.RunAnyway = r.onDependencyFailure()
+			hasOnFailure, req.RunAnyway = true, r.onDependencyFailure()
 		case "callbackUrl":
 			req.CallbackURL = r.Checked(checkCallbackURL)
 		case "batchId":

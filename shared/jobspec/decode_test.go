@@ -26,7 +26,7 @@ const full = `{"jobType": "SIMULATION",
  "maxRetryCount": 5, "retryPolicy": {"type": "exponential", "baseMs": 1000, "capMs": 300000, "jitter": 0.5},
  "queue": "default", "priority": 4, "runAt": "2026-11-22T09:00:00.1234567+01:00", "timeoutMs": 1000,
  "idempotencyKey": "order-17", "tags": ["billing", "ü\n"], "ownerId": "acme",
- "expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "customer-9", "fairnessKey": "eu", "onDependencyFailure": "run",
+ "expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "customer-9", "fairnessKey": "eu", "keepBuild": true, "onDependencyFailure": "run",
  "callbackUrl": "https://example.org/done",
  "after": ["01936f3e-5f3e-7cc0-8000-000000000002", "01936f3e-5f3e-7cc0-8000-000000000001"]}`
 
@@ -55,7 +55,7 @@ func TestDecodeAFullRequest(t *testing.T) {
 		RetryPolicy: &retrypolicy.Policy{Type: "exponential", BaseMs: 1000, CapMs: 300000, Jitter: 0.5},
 		RunAt:       &runAt, Timeout: time.Second, IdempotencyKey: "order-17",
 		Tags: []string{"billing", "ü-😀"}, OwnerID: "acme",
-		ExpiresAt: &expiresAt, OrderingKey: "customer-9", FairnessKey: "eu", RunAnyway: true, CallbackURL: "https://example.org/done",
+		ExpiresAt: &expiresAt, OrderingKey: "customer-9", FairnessKey: "eu", KeepBuild: true, RunAnyway: true, CallbackURL: "https://example.org/done",
 		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -172,8 +172,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 		"fields of the wrong kind": {`{"jobType": 1, "payload": 1, "maxRetryCount": "3", "retryPolicy": [], "queue": null,
 			"priority": true, "runAt": 5, "timeoutMs": {}, "idempotencyKey": 7, "jobId": 7, "tags": "x", "ownerId": [],
-			"expiresAt": 5, "orderingKey": null, "fairnessKey": 5, "after": {}, "onDependencyFailure": true}`,
-			"after expiresAt fairnessKey idempotencyKey jobId jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
+			"expiresAt": 5, "orderingKey": null, "fairnessKey": 5, "keepBuild": "true", "after": {}, "onDependencyFailure": true}`,
+			"after expiresAt fairnessKey idempotencyKey jobId jobType keepBuild maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
 				"retryPolicy runAt tags timeoutMs"},
 		"policies of the wrong kind":       {job(`"unique": "k", "throttle": [], "singleton": null`), "singleton throttle unique"},
 		"policies without members":         {job(`"unique": {}, "throttle": {}, "singleton": {}`), "singleton.key throttle.key throttle.perMs unique.key"},

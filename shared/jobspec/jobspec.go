@@ -62,6 +62,7 @@ type Request struct {
 	ExpiresAt      *time.Time  // as RunAt; not started by then: cancelled
 	OrderingKey    string      // of its owner's jobs with this key one runs after another; empty: none
 	FairnessKey    string      // shares its queue with other keys; empty: its owner is the key
+	KeepBuild      bool        // its further attempts stay on the build that began it, as long as a worker has that
 	After          []uuid.UUID // jobs of its owner that have to end first, each once
 	RunAnyway      bool        // also when one of After does not complete
 	CallbackURL    string      // where its end is delivered to; empty: nowhere
@@ -79,7 +80,7 @@ type Silent struct {
 
 // IsPlain reports whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
-	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
+	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" && !r.KeepBuild &&
 		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil && r.Policies == Policies{}
 }
 

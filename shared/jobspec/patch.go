@@ -32,8 +32,8 @@ type patchMember struct {
 // requestFields are the members of a request, by their names in JSON.
 var requestFields = []string{
 	"jobType", "payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs",
-	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "after", "onDependencyFailure",
-	"callbackUrl", "batchId", "unique", "throttle", "singleton",
+	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "keepBuild", "after",
+	"onDependencyFailure", "callbackUrl", "batchId", "unique", "throttle", "singleton",
 }
 
 // mergedRoom is how much longer than MaxJobBytes a merged request may be: the defaults that its client did not write.
@@ -267,6 +267,7 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	optional(fields, "ownerId", r.OwnerID, r.OwnerID != "")
 	optional(fields, "orderingKey", r.OrderingKey, r.OrderingKey != "")
 	optional(fields, "fairnessKey", r.FairnessKey, r.FairnessKey != "")
+	optional(fields, "keepBuild", true, r.KeepBuild)
 	optional(fields, "callbackUrl", r.CallbackURL, r.CallbackURL != "")
 	optional(fields, "batchId", r.BatchID, r.BatchID != uuid.Nil)
 	optional(fields, "after", r.After, len(r.After) > 0)

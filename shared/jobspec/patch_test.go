@@ -86,7 +86,7 @@ func TestARequestIsPatchedAndCheckedAsAWhole(t *testing.T) {
 		t.Errorf("the payload is %s", got.Payload)
 	}
 	defaults := patched(`{"queue": null, "priority": null, "maxRetryCount": null, "timeoutMs": null, "retryPolicy": null, "tags": null,
-		"orderingKey": null, "fairnessKey": null, "callbackUrl": null}`)
+		"orderingKey": null, "fairnessKey": null, "keepBuild": null, "callbackUrl": null}`)
 	if defaults.Queue != DefaultQueue || defaults.Priority != 0 || defaults.MaxRetryCount != DefaultMaxRetryCount || defaults.Tags != nil ||
 		defaults.RetryPolicy != nil || !defaults.IsPlain() || defaults.FairnessKey != "" || defaults.Silent != (Silent{true, true, true}) {
 		t.Errorf("the defaults are %+v", defaults)

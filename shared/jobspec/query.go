@@ -16,7 +16,7 @@ import (
 
 // FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
 // and the parameters, of the names and meanings of a request's members, say the rest: jobType,
-// queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, fairnessKey,
+// queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, fairnessKey, keepBuild,
 // onDependencyFailure, callbackUrl, batchId, tags and after (these two separated by commas, or repeated). Errors are
 // Decode's.
 func FromQuery(values url.Values, payload []byte) (Request, error) {
@@ -101,6 +101,8 @@ func (q *query) parameter(req *Request, name string) {
 		req.OrderingKey = q.label(name)
 	case "fairnessKey":
 		req.FairnessKey = q.label(name)
+	case "keepBuild":
+		req.KeepBuild = q.boolean(name)
 	case "after":
 		req.After = q.after(name)
 	case "onDependencyFailure":
@@ -145,6 +147,17 @@ func (q *query) integer(name string, least, most int64) int64 {
 		q.Add(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
 	}
 	return n
+}
+
+func (q *query) boolean(name string) bool {
+	switch q.one(name) {
+	case "true":
+		return true
+	case "false":
+	default:
+		q.Add(name, "must be true or false")
+	}
+	return false
 }
 
 func (q *query) instant(name string) *time.Time {

@@ -16,11 +16,11 @@ import (
 func TestFromQuery(t *testing.T) {
 	t.Parallel()
 	values := query(t, "jobType=OWN&queue=mail&priority=9&maxRetryCount=0&timeoutMs=1000&delayMs=5&tags=a,b&tags=c"+
-		"&orderingKey=customer-9&fairnessKey=eu&callbackUrl=https://example.org/done%3Fa%3Db&onDependencyFailure=run&after="+strings.Trim(id2, `"`)+","+strings.Trim(id1, `"`))
+		"&orderingKey=customer-9&fairnessKey=eu&keepBuild=true&callbackUrl=https://example.org/done%3Fa%3Db&onDependencyFailure=run&after="+strings.Trim(id2, `"`)+","+strings.Trim(id1, `"`))
 	got, err := jobspec.FromQuery(values, []byte(` {"order": 17} `))
 	want := jobspec.Request{JobType: "OWN", Payload: got.Payload, Queue: "mail", Priority: 9,
 		Timeout: time.Second, Delay: 5 * time.Millisecond, Tags: []string{"a", "b", "c"}, OrderingKey: "customer-9", FairnessKey: "eu",
-		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))}, RunAnyway: true,
+		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))}, RunAnyway: true, KeepBuild: true,
 		CallbackURL: "https://example.org/done?a=b",
 		Silent:      jobspec.Silent{RetryPolicy: true}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -47,6 +47,7 @@ func TestFromQueryRefuses(t *testing.T) {
 		"bad instants":          {"jobType=A&runAt=tomorrow", "1", "runAt"},
 		"two times":             {"jobType=A&runAt=2026-11-22T08:00:00Z&delayMs=5", "1", "delayMs"},
 		"bad tags":              {"jobType=A&tags=a,,a," + strings.Repeat("x", 65) + ",%00,%ff", "1", "tags[1] tags[2] tags[3] tags[4] tags[5]"},
+		"keepBuild of a word":   {"jobType=A&keepBuild=yes", "1", "keepBuild"},
 		"a bad fairness key":    {"jobType=A&fairnessKey=", "1", "fairnessKey"},
 		"bad keys":              {"jobType=A&orderingKey=", "1", "orderingKey"},
 		"a key that is no text": {"jobType=A&orderingKey=%ff", "1", "orderingKey"},

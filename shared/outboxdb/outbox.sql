@@ -51,8 +51,8 @@ create table if not exists jobweaver.outbox (
     constraint options_are_members_of_a_job_request check (
         jsonb_typeof(options) = 'object'
         and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount', 'retryPolicy',
-            'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl', 'batchId', 'unique',
-            'throttle', 'singleton'] = '{}'),
+            'orderingKey', 'fairnessKey', 'keepBuild', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl',
+            'batchId', 'unique', 'throttle', 'singleton'] = '{}'),
     constraint a_job_has_at_most_512_kib check (octet_length(payload::text) + octet_length(options::text) <= 523000)
 ) with (
     -- All rows go soon: their number means nothing, so vacuum comes by the number of those that are dead.
@@ -60,19 +60,19 @@ create table if not exists jobweaver.outbox (
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 5000
 );
 
--- An outbox of before there were batches and submit policies refuses them.
+-- An outbox of before there were batches, submit policies and keepBuild refuses them.
 do $$
 begin
     if not exists (
         select from pg_constraint where conrelid = 'jobweaver.outbox'::regclass
-            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%singleton%'
+            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%keepBuild%'
     ) then
         alter table jobweaver.outbox
             drop constraint options_are_members_of_a_job_request,
             add constraint options_are_members_of_a_job_request check (
                 jsonb_typeof(options) = 'object'
                 and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount',
-                    'retryPolicy', 'orderingKey', 'fairnessKey', 'after', 'onDependencyFailure', 'tags', 'ownerId',
+                    'retryPolicy', 'orderingKey', 'fairnessKey', 'keepBuild', 'after', 'onDependencyFailure', 'tags', 'ownerId',
                     'callbackUrl', 'batchId', 'unique', 'throttle', 'singleton'] = '{}');
     end if;
 end $$;

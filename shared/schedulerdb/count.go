@@ -93,7 +93,7 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 			return c, err
 		}
 	}
-	if kept.ControlsRevision() > 0 || kept.HasScarce() {
+	if kept.ControlsRevision() > 0 || kept.HasScarce() || kept.HadBuilds() {
 		if err := countLanes(ctx, q, &counted); err != nil {
 			return c, err
 		}

@@ -55,7 +55,7 @@ func (s *Store) sendOut(
 	for _, queue := range queues {
 		most := min(dispatch.MaxStep, l.RoomOfQueue(queue))
 		taken := most
-		if l.HasScarce() {
+		if l.HasScarce() || l.HasBuilds() {
 			taken = dispatch.MaxStep // the best targets may be of workers that do not run the best jobs
 		}
 		targets := room.Take(queue, taken)
@@ -220,13 +220,13 @@ func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*disp
 	return nil
 }
 
-// newRoom returns the room of the live workers. It reads their job types only if these matter.
+// newRoom returns the room of the live workers. It reads their job types and builds only if these matter.
 func newRoom(
 	ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow, l *dispatch.Ledger,
 ) (*dispatch.Room, error) {
 	var workers []*dispatch.Worker
 	var err error
-	if l.HasScarce() {
+	if l.HasScarce() || l.HasBuilds() {
 		workers, err = typedWorkers(ctx, q, rows)
 	} else {
 		workers, err = workersOf(rows)
@@ -249,7 +249,7 @@ func workersOf(rows []gen.WorkersLiveRow) ([]*dispatch.Worker, error) {
 	return workers, nil
 }
 
-// typedWorkers returns the live workers with their job types.
+// typedWorkers returns the live workers with their job types and builds.
 func typedWorkers(ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow) ([]*dispatch.Worker, error) {
 	workers, err := workersOf(rows)
 	if err != nil {
@@ -259,18 +259,20 @@ func typedWorkers(ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow
 	if err != nil {
 		return nil, fmt.Errorf("read the job types of workers: %w", err)
 	}
-	byID := make(map[string][]byte, len(typed))
+	byID := make(map[string]gen.WorkersTypesRow, len(typed))
 	for _, row := range typed {
-		byID[row.WorkerID] = row.JobTypes
+		byID[row.WorkerID] = row
 	}
 	for _, w := range workers {
+		row := byID[w.ID]
 		var names []string
-		if types := byID[w.ID]; types != nil {
-			if err := json.Unmarshal(types, &names); err != nil {
+		if row.JobTypes != nil {
+			if err := json.Unmarshal(row.JobTypes, &names); err != nil {
 				return nil, fmt.Errorf("read the job types of worker %s: %w", w.ID, err)
 			}
 		}
 		w.RunOnly(names)
+		w.Build = row.Build
 	}
 	return workers, nil
 }

@@ -72,6 +72,8 @@ func TestADrainIsForgottenWithItsWorker(t *testing.T) {
 	if got := h.beats(gone); len(got.Drains) > 0 {
 		t.Errorf("ordered a stopping worker: %+v", got.Drains)
 	}
+	h.exec("UPDATE workers SET seen_at = seen_at - interval '6 minutes' WHERE worker_id = 'old'")
+	h.beats(plainBeat("new", 10, 1))
 	h.control(pause(jobevent.ControlWorker, "new", 2))
 	var names []string
 	if err := h.pool.QueryRow(t.Context(), "SELECT array_agg(name) FROM controls").Scan(&names); err != nil {

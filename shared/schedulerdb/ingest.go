@@ -218,6 +218,9 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
 	setLast(&p.Lanes, len(p.JobIDs)-1, job.Lane)
 	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
+	if job.KeepBuild {
+		setLast(&p.Builds, len(p.JobIDs)-1, "+")
+	}
 }
 
 // IngestUnusable stores a job as failed that the API accepted but that cannot run: otherwise the API would republish it

@@ -67,15 +67,14 @@ func seeWorkers(
 	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, l *dispatch.Ledger,
 ) error {
 	var p gen.WorkersSeenParams
-	var gone []string
 	for id, heartbeat := range latest {
 		if heartbeat.Stopping {
-			gone = append(gone, id)
-			continue
+			heartbeat.Slots = 0 // it gets nothing more
 		}
 		p.WorkerIDs = append(p.WorkerIDs, id)
 		p.Partitions = append(p.Partitions, mustJSON(existing(heartbeat.Partitions)))
 		p.Slots = append(p.Slots, int32Of(heartbeat.Slots))
+		p.Builds = append(p.Builds, jobevent.CleanText(heartbeat.Build, nameMost))
 		p.Rates = append(p.Rates, min(max(heartbeat.Rate, 0), maxRate))
 		p.JobTypes = append(p.JobTypes, typesOf(heartbeat))
 	}
@@ -83,7 +82,7 @@ func seeWorkers(
 	if err != nil {
 		return fmt.Errorf("write workers: %w", err)
 	}
-	if err := q.WorkersGone(ctx, gen.WorkersGoneParams{WorkerIDs: gone, SilentAfter: silentAfter}); err != nil {
+	if err := q.WorkersGone(ctx, silentAfter); err != nil {
 		return fmt.Errorf("delete workers: %w", err)
 	}
 	if !changed {

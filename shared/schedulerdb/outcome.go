@@ -137,7 +137,51 @@ func (s *Store) apply(
 			}
 		}
 	}
+	if err := keepBuilds(ctx, q, outcomes, jobs); err != nil {
+		return nil, err
+	}
 	return saveJobs(ctx, q, jobs, delta)
+}
+
+// keepBuilds has locked jobs that keep their build stay on that of the attempt that has ended. As long as the build
+// lives, that is the one that began the job.
+func keepBuilds(ctx context.Context, q *gen.Queries, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob) error {
+	begunBy := map[uuid.UUID]string{}
+	var workers []string
+	for _, o := range outcomes {
+		job := jobs[o.JobID]
+		if job != nil && job.row.Build != nil && o.WorkerID != "" && o.StartedAt != nil && job.Attempt == o.Attempt {
+			begunBy[o.JobID], workers = o.WorkerID, append(workers, o.WorkerID)
+		}
+	}
+	if len(workers) == 0 {
+		return nil
+	}
+	rows, err := q.WorkersBuilds(ctx, workers)
+	if err != nil {
+		return fmt.Errorf("read the builds of workers: %w", err)
+	}
+	builds := map[string]string{}
+	for _, row := range rows {
+		builds[row.WorkerID] = orEmpty(row.Build)
+	}
+	var p gen.JobsKeepBuildParams
+	for id, worker := range begunBy {
+		job, build := jobs[id], builds[worker]
+		if build == "" || build == orEmpty(job.row.Build) {
+			continue
+		}
+		lane := dispatch.LaneOnBuild(orEmpty(job.row.Lane), job.row.JobType, build)
+		job.row.Build, job.row.Lane = &build, &lane
+		p.JobIDs, p.Builds, p.Lanes = append(p.JobIDs, id), append(p.Builds, build), append(p.Lanes, lane)
+	}
+	if len(p.JobIDs) == 0 {
+		return nil
+	}
+	if err := q.JobsKeepBuild(ctx, p); err != nil {
+		return fmt.Errorf("note the builds of jobs: %w", err)
+	}
+	return nil
 }
 
 func jobIDs(outcomes []Outcome) []uuid.UUID {

@@ -1715,6 +1715,11 @@ export interface components {
             orderingKey?: components["schemas"]["Key"];
             /** @description In each queue, the fairness keys of the waiting jobs share the starts by their weights. The default is the ownerId. A key or token of one owner can set no other value than that; else 403. */
             fairnessKey?: components["schemas"]["Key"];
+            /**
+             * @description Further attempts run on workers of the build that began the job, as long as one of them is live, runs the job type and does not drain. They wait for such a worker even if others are free.
+             * @default false
+             */
+            keepBuild: boolean;
             /** @description Jobs of the same owner that must be COMPLETED before this one runs. */
             after?: components["schemas"]["Id"][];
             onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
@@ -1773,6 +1778,7 @@ export interface components {
             idempotencyKey?: string | null;
             orderingKey?: string | null;
             fairnessKey?: string | null;
+            keepBuild?: boolean | null;
             /** Format: uuid */
             batchId?: string | null;
             after?: components["schemas"]["Id"][] | null;
@@ -2705,6 +2711,8 @@ export interface components {
              * @enum {string|null}
              */
             onDependencyFailure: "cancel" | "run" | null;
+            /** @description As requested. Absent if the gateway is of a release without it. */
+            keepBuild?: boolean;
             /** @description As requested. */
             unique?: null | components["schemas"]["Unique"];
             /** @description As requested. */
@@ -5575,6 +5583,7 @@ export interface operations {
                 expiresAt?: components["schemas"]["Instant"];
                 orderingKey?: components["schemas"]["Key"];
                 fairnessKey?: components["schemas"]["Key"];
+                keepBuild?: boolean;
                 /** @description Ids of jobs, separated by commas, or repeated. */
                 after?: string;
                 batchId?: components["schemas"]["Id"];

@@ -24,6 +24,7 @@ type full struct {
 	CallbackURL         *string         `json:"callbackUrl"`
 	RunAgainOf          *uuid.UUID      `json:"runAgainOf"`
 	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
+	KeepBuild           bool            `json:"keepBuild"`
 
 	Unique    *jobspec.Unique    `json:"unique"`
 	Throttle  *jobspec.Throttle  `json:"throttle"`
@@ -77,7 +78,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 	return full{
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
-		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs,
+		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: NewLogs(lines),
 	}

@@ -127,6 +127,7 @@ type requestFlags struct {
 	owner, retryPolicy                         string
 	unique, uniqueWhile, throttle              string
 	singleton, singletonElse                   string
+	keepBuild                                  bool
 	priority, retries                          int
 	delay, timeout, uniqueFor, throttlePer     time.Duration
 	tags, after                                []string
@@ -149,6 +150,7 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it if it has not started by then (RFC 3339)")
 	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
 	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one at a time")
+	flags.BoolVar(&f.keepBuild, "keep-build", false, "run retries on the build that began the job, while it lives")
 	flags.StringVar(&f.fairnessKey, "fairness-key", "", "share the queue by this key instead of by the owner")
 	flags.StringVar(&f.batch, "batch", "", "id of the open batch that the job joins")
 	flags.StringVar(&f.unique, "unique", "", "make no job while another one has this key")
@@ -228,6 +230,7 @@ func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 		{"expires-at", "expiresAt", f.expiresAt},
 		{"ordering-key", "orderingKey", f.orderingKey},
 		{"fairness-key", "fairnessKey", f.fairnessKey},
+		{"keep-build", "keepBuild", f.keepBuild},
 		{"callback-url", "callbackUrl", f.callbackURL},
 		{"batch", "batchId", f.batch},
 		{"after", "after", f.after},

@@ -81,7 +81,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
-		After: req.After, RunAnyway: req.RunAnyway,
+		After: req.After, RunAnyway: req.RunAnyway, KeepBuild: req.KeepBuild,
 	}
 }
 
@@ -313,6 +313,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
 		p.OrderingKeys = append(p.OrderingKeys, req.LineKey())
 		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
+		p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
 		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
 		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
 		p.Afters = append(p.Afters, idsLiteral(req.After))

@@ -45,6 +45,7 @@ type Job struct {
 	OrderingKey       string
 	SingletonKey      string // it has its turn by; then it has no OrderingKey
 	FairnessKey       string // the one that its request named, or its owner; empty: it has neither
+	KeepBuild         bool   // false in a list
 	IdempotencyKey    string
 	HasAfter          bool        // it has dependencies
 	After             []uuid.UUID // nil in a list; see Changed
@@ -79,6 +80,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 		return Job{}, err
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
+	job.KeepBuild = nullable.Value(row.KeepBuild)
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
 	job.RunAgainOf = row.RunAgainOf
 	if job.Policies, err = policiesOf(row); err != nil {

@@ -35,7 +35,7 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
 		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
-		After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
+		KeepBuild: nullable.Value(row.KeepBuild), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
 		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
 		BatchID: nullable.Value(row.BatchID),
 	}

@@ -40,6 +40,7 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
 			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber),
 			RunAnyway: nullable.Value(row.RunsAnyway), FairnessKey: nullable.Value(row.FairnessKey),
+			KeepBuild: nullable.Value(row.KeepBuild),
 		}
 		if row.RetryPolicy == nil {
 			continue

@@ -11,6 +11,7 @@ var allSettings = []string{
 	"AUTH",
 	"AUTH_FAILURE_LIMIT",
 	"BOOTSTRAP_API_KEY",
+	"BUILD_ID",
 	"CALLBACK_SECRETS",
 	"CALLBACK_URL",
 	"DATABASE_URL",

@@ -10,7 +10,7 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key)
+                  lane, expires_at, fairness_key, build)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -40,7 +40,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@order_numbers::bigint[]), 0),
        nullif(unnest(@lanes::text[]), ''),
        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z'),
-       unnest(@fairness_keys::text[]);
+       unnest(@fairness_keys::text[]),
+       substr(nullif(unnest(@builds::text[]), ''), 2); -- a + is an empty one: it keeps the first build
 
 -- name: JobsComplete :many
 -- The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
@@ -83,7 +84,7 @@ returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_cou
 -- deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key,
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key, build,
        now()::timestamptz as at
 from jobs
 where job_id = any (@job_ids::uuid[])
@@ -149,6 +150,14 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
     jobs.deleted_at, jobs.lane, jobs.fairness_key;
+
+-- name: JobsKeepBuild :exec
+-- Notes the build that began an attempt of locked jobs, in whose lanes the jobs wait from now on.
+update jobs
+set build = input.build,
+    lane  = input.lane
+from rows from (unnest(@job_ids::uuid[]), unnest(@builds::text[]), unnest(@lanes::text[])) as input (job_id, build, lane)
+where jobs.job_id = input.job_id;
 
 -- name: JobsChange :exec
 -- Writes changed values of jobs that are locked and have not started. The version stands for the old state.

@@ -1133,6 +1133,9 @@ class JobDetails(BaseModel):
     on_dependency_failure: Annotated[
         Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
     ]
+    keep_build: Annotated[
+        bool | None, Field(alias="keepBuild", description="As requested. Absent if the gateway is of a release without it.")
+    ] = None
     unique: Annotated[Unique | None, Field(description="As requested.")] = None
     throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
     singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
@@ -1722,6 +1725,7 @@ class RunAgainRequest(BaseModel):
     idempotency_key: Annotated[str | None, Field(alias="idempotencyKey", max_length=255, min_length=1)] = None
     ordering_key: Annotated[str | None, Field(alias="orderingKey", max_length=255, min_length=1)] = None
     fairness_key: Annotated[str | None, Field(alias="fairnessKey", max_length=255, min_length=1)] = None
+    keep_build: Annotated[bool | None, Field(alias="keepBuild")] = None
     batch_id: Annotated[UUID | None, Field(alias="batchId")] = None
     after: Annotated[list[UUID] | None, Field(max_length=10000)] = None
     on_dependency_failure: Annotated[Literal["cancel", "run"] | None, Field(alias="onDependencyFailure")] = None
@@ -2326,6 +2330,13 @@ class JobRequest(BaseModel):
             pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
         ),
     ] = None
+    keep_build: Annotated[
+        bool | None,
+        Field(
+            alias="keepBuild",
+            description="Further attempts run on workers of the build that began the job, as long as one of them is live, runs the job type and does not drain. They wait for such a worker even if others are free.",
+        ),
+    ] = False
     after: Annotated[
         list[UUID] | None,
         Field(description="Jobs of the same owner that must be COMPLETED before this one runs.", max_length=10000),

@@ -193,13 +193,14 @@ with input as (
         nullif(unnest($26::text[]), '')                    as callback_url,
         nullif(unnest($27::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
         nullif(unnest($28::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
-        unnest($29::json[])                                     as policies
+        unnest($29::json[])                                     as policies,
+        nullif(unnest($30::boolean[]), false)                as keep_build
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies
+    batch_id, policies, keep_build
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -208,7 +209,7 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies
+    batch_id, policies, keep_build
 from input
 on conflict do nothing
 returning job_id, run_at, created_at
@@ -244,6 +245,7 @@ type JobInsertManyParams struct {
 	RunAgainOfs     []uuid.UUID
 	BatchIDs        []uuid.UUID
 	Policies        []json.RawMessage
+	KeepBuilds      []bool
 }
 
 type JobInsertManyRow struct {
@@ -286,6 +288,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.RunAgainOfs,
 		arg.BatchIDs,
 		arg.Policies,
+		arg.KeepBuilds,
 	)
 	if err != nil {
 		return nil, err
@@ -838,7 +841,8 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
+    keep_build
 from page
 where bytes_before <= $1::bigint
 order by job_id
@@ -872,6 +876,7 @@ type JobsUnconfirmedRow struct {
 	AfterIDs      []uuid.UUID
 	RunsAnyway    *bool
 	FairnessKey   *string
+	KeepBuild     *bool
 }
 
 // The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
@@ -914,6 +919,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.AfterIDs,
 			&i.RunsAnyway,
 			&i.FairnessKey,
+			&i.KeepBuild,
 		); err != nil {
 			return nil, err
 		}

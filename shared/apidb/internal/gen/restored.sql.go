@@ -16,7 +16,8 @@ import (
 const RestoredAccepted = `-- name: RestoredAccepted :many
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
+    keep_build
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -42,6 +43,7 @@ type RestoredAcceptedRow struct {
 	AfterIDs      []uuid.UUID
 	RunsAnyway    *bool
 	FairnessKey   *string
+	KeepBuild     *bool
 }
 
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]RestoredAcceptedRow, error) {
@@ -73,6 +75,7 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]R
 			&i.AfterIDs,
 			&i.RunsAnyway,
 			&i.FairnessKey,
+			&i.KeepBuild,
 		); err != nil {
 			return nil, err
 		}
@@ -206,17 +209,18 @@ func (q *Queries) RestoredForgetStatuses(ctx context.Context, jobIds []uuid.UUID
 const RestoredInsert = `-- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
+    keep_build,
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset($1::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
     retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
     ordering_key text, order_number bigint, command_seq int,
-    fairness_key text)
+    fairness_key text, keep_build boolean)
 on conflict do nothing
 `
 

@@ -101,6 +101,7 @@ func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
 }
 
 const JobsComplete = `-- name: JobsComplete :many
+
 with input as (
     select unnest($1::uuid[])            as job_id,
            unnest($2::int[])            as attempt,
@@ -163,6 +164,7 @@ type JobsCompleteRow struct {
 	WasOut      bool
 }
 
+// a + is an empty one: it keeps the first build
 // The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
 // attempt was out: an attempt that waited for a callback has none.
 func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]JobsCompleteRow, error) {
@@ -282,7 +284,7 @@ const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key)
+                  lane, expires_at, fairness_key, build)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -312,7 +314,8 @@ select unnest($1::uuid[]),
        nullif(unnest($26::bigint[]), 0),
        nullif(unnest($27::text[]), ''),
        nullif(unnest($28::timestamptz[]), '0001-01-01Z'),
-       unnest($29::text[])
+       unnest($29::text[]),
+       substr(nullif(unnest($30::text[]), ''), 2)
 `
 
 type JobsInsertParams struct {
@@ -345,6 +348,7 @@ type JobsInsertParams struct {
 	Lanes          []string
 	ExpiresAts     []time.Time
 	FairnessKeys   []string
+	Builds         []string
 }
 
 // Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
@@ -380,7 +384,28 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.Lanes,
 		arg.ExpiresAts,
 		arg.FairnessKeys,
+		arg.Builds,
 	)
+	return err
+}
+
+const JobsKeepBuild = `-- name: JobsKeepBuild :exec
+update jobs
+set build = input.build,
+    lane  = input.lane
+from rows from (unnest($1::uuid[]), unnest($2::text[]), unnest($3::text[])) as input (job_id, build, lane)
+where jobs.job_id = input.job_id
+`
+
+type JobsKeepBuildParams struct {
+	JobIDs []uuid.UUID
+	Builds []string
+	Lanes  []string
+}
+
+// Notes the build that began an attempt of locked jobs, in whose lanes the jobs wait from now on.
+func (q *Queries) JobsKeepBuild(ctx context.Context, arg JobsKeepBuildParams) error {
+	_, err := q.db.Exec(ctx, JobsKeepBuild, arg.JobIDs, arg.Builds, arg.Lanes)
 	return err
 }
 
@@ -414,7 +439,7 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 const JobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key,
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key, build,
        now()::timestamptz as at
 from jobs
 where job_id = any ($1::uuid[])
@@ -450,6 +475,7 @@ type JobsLockRow struct {
 	JobType            string
 	Lane               *string
 	FairnessKey        string
+	Build              *string
 	At                 time.Time
 }
 
@@ -492,6 +518,7 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.JobType,
 			&i.Lane,
 			&i.FairnessKey,
+			&i.Build,
 			&i.At,
 		); err != nil {
 			return nil, err

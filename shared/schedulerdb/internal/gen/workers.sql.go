@@ -12,21 +12,47 @@ import (
 	"time"
 )
 
-const WorkersGone = `-- name: WorkersGone :exec
-delete from workers
-where worker_id = any ($1::text[])
-   or seen_at not between now() - interval '1 hour' and statement_timestamp() + $2::interval
+const WorkersBuilds = `-- name: WorkersBuilds :many
+select worker_id, build from workers where worker_id = any ($1::text[]) and build <> ''
 `
 
-type WorkersGoneParams struct {
-	WorkerIDs   []string
-	SilentAfter time.Duration
+type WorkersBuildsRow struct {
+	WorkerID string
+	Build    *string
 }
 
-// Deletes workers that are stopping, workers that have been silent for an hour, and workers whose last heartbeat lies
-// in the future because the clock was put back. If one of those is live, its next heartbeat inserts it again.
-func (q *Queries) WorkersGone(ctx context.Context, arg WorkersGoneParams) error {
-	_, err := q.db.Exec(ctx, WorkersGone, arg.WorkerIDs, arg.SilentAfter)
+// The builds of workers, also of those that have stopped.
+func (q *Queries) WorkersBuilds(ctx context.Context, workerIds []string) ([]WorkersBuildsRow, error) {
+	rows, err := q.db.Query(ctx, WorkersBuilds, workerIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WorkersBuildsRow
+	for rows.Next() {
+		var i WorkersBuildsRow
+		if err := rows.Scan(&i.WorkerID, &i.Build); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const WorkersGone = `-- name: WorkersGone :exec
+delete from workers
+where slots = 0 and seen_at < now() - interval '5 minutes'
+   or seen_at not between now() - interval '1 hour' and statement_timestamp() + $1::interval
+`
+
+// Deletes workers that have stopped five minutes ago, workers that have been silent for an hour, and workers whose last
+// heartbeat lies in the future because the clock was put back. If one of those is live, its next heartbeat inserts it
+// again. Outcomes that a worker publishes before it has gone find its build meanwhile.
+func (q *Queries) WorkersGone(ctx context.Context, silentAfter time.Duration) error {
+	_, err := q.db.Exec(ctx, WorkersGone, silentAfter)
 	return err
 }
 
@@ -76,15 +102,17 @@ with seen as (
            unnest($2::json[])  as partitions,
            unnest($3::int[])        as slots,
            unnest($4::float8[])     as rate,
-           unnest($5::jsonb[])  as job_types
+           unnest($5::jsonb[])  as job_types,
+           unnest($6::text[])      as build
 ), before as (
     select w.worker_id, w.job_types from workers w where w.worker_id = any ($1::text[])
 ), written as (
-    insert into workers (worker_id, partitions, slots, rate, job_types, seen_at)
-    select seen.worker_id, seen.partitions, seen.slots, seen.rate, seen.job_types, statement_timestamp() from seen
+    insert into workers (worker_id, partitions, slots, rate, job_types, build, seen_at)
+    select seen.worker_id, seen.partitions, seen.slots, seen.rate, seen.job_types, seen.build, statement_timestamp()
+    from seen
     on conflict (worker_id) do update
     set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate,
-        job_types = coalesce(excluded.job_types, workers.job_types), seen_at = excluded.seen_at
+        job_types = coalesce(excluded.job_types, workers.job_types), build = excluded.build, seen_at = excluded.seen_at
 )
 select exists (
     select from seen
@@ -99,6 +127,7 @@ type WorkersSeenParams struct {
 	Slots      []int32
 	Rates      []float64
 	JobTypes   []json.RawMessage
+	Builds     []string
 }
 
 // Writes the workers of heartbeats, and reports whether the job types of one have changed. A heartbeat whose first part
@@ -110,6 +139,7 @@ func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) (bool,
 		arg.Slots,
 		arg.Rates,
 		arg.JobTypes,
+		arg.Builds,
 	)
 	var changed bool
 	err := row.Scan(&changed)
@@ -117,7 +147,7 @@ func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) (bool,
 }
 
 const WorkersTypes = `-- name: WorkersTypes :many
-select worker_id, job_types
+select worker_id, job_types, coalesce(build, '')::text as build
 from workers
 where seen_at > now() - $1::interval
   and slots > 0
@@ -126,9 +156,10 @@ where seen_at > now() - $1::interval
 type WorkersTypesRow struct {
 	WorkerID string
 	JobTypes json.RawMessage
+	Build    string
 }
 
-// The job types of the live workers.
+// The job types and the builds of the live workers.
 func (q *Queries) WorkersTypes(ctx context.Context, silentAfter time.Duration) ([]WorkersTypesRow, error) {
 	rows, err := q.db.Query(ctx, WorkersTypes, silentAfter)
 	if err != nil {
@@ -138,7 +169,7 @@ func (q *Queries) WorkersTypes(ctx context.Context, silentAfter time.Duration) (
 	var items []WorkersTypesRow
 	for rows.Next() {
 		var i WorkersTypesRow
-		if err := rows.Scan(&i.WorkerID, &i.JobTypes); err != nil {
+		if err := rows.Scan(&i.WorkerID, &i.JobTypes, &i.Build); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
