@@ -87,7 +87,7 @@ const notValid = "the API key or token is not valid; send the header 'Authorizat
 
 // concrete returns a path to a resource that does not exist, so that an allowed request changes nothing.
 func concrete(path string) string {
-	return strings.NewReplacer("{jobId}", uuid.NewString(), "{operationId}", uuid.NewString(), "{batchId}", uuid.NewString(), "{version}", "1", "{kind}", "none",
+	return strings.NewReplacer("{jobId}", uuid.NewString(), "{operationId}", uuid.NewString(), "{batchId}", uuid.NewString(), "{flowId}", uuid.NewString(), "{version}", "1", "{kind}", "none",
 		"{type}", "NONE", "{keyId}", "aaaaaaaaaaaa", "{queue}", "default").Replace(path)
 }
 

@@ -65,6 +65,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
 		"POST /api/batches", "GET /api/batches", "GET /api/batches/{batchId}", "POST /api/batches/{batchId}/close",
 		"POST /api/batches/{batchId}/cancel", "POST /api/batches/{batchId}/retry",
+		"POST /api/flows", "GET /api/flows", "GET /api/flows/{flowId}", "POST /api/flows/{flowId}/cancel",
 		"GET /api/queues/{queue}/shares", "GET /api/audit", "GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
@@ -103,11 +104,11 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if strings.Contains(name, "/keys") || strings.Contains(name, "/workers/") {
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
 	}
-	if strings.Contains(name, "/schedules") || strings.HasSuffix(name, "/batches") {
+	if strings.Contains(name, "/schedules") || strings.HasSuffix(name, "/batches") || strings.HasSuffix(name, "/flows") {
 		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 400, 503)
 	}
 	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") ||
-		strings.Contains(name, "{batchId}") {
+		strings.Contains(name, "{batchId}") || strings.Contains(name, "{flowId}") {
 		want = append(want, 404, 503)
 	}
 	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "{batchId}/retry") || strings.HasSuffix(name, "{jobId}/retry") || strings.HasSuffix(name, "/reschedule") ||

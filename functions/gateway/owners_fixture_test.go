@@ -44,6 +44,8 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	h.operateAll(t)
 	x.batch = c.batch(fmt.Sprintf(`{"name": %q, "jobs": [{"jobType": %q, "payload": %q}], "onFailure": {"jobType": "OWN", "payload": %q},
 		"idempotencyKey": %q}`, canary, x.jobType, canary, canary, x.key)).BatchID.String()
+	x.flow = c.flow(fmt.Sprintf(`{"name": %q, "jobs": {"a": {"jobType": %q, "payload": %q}}, "onFailure": {"jobType": "OWN", "payload": %q},
+		"idempotencyKey": %q}`, canary, x.jobType, canary, canary, x.key+"-flow")).FlowID.String()
 	c.post("/api/schedules", fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "OWN", "payload": %q}}`, x.schedule, canary)).
 		want(http.StatusCreated)
 	c.post("/api/schedules/"+x.schedule+"/run", "").want(http.StatusAccepted)

@@ -18,14 +18,14 @@ import (
 
 // things are the resources of an owner, whose names another owner may guess.
 type things struct {
-	owner, job, dead, op, batch, schedule, tag, key, orderingKey, jobType, event, keyID string
+	owner, job, dead, op, batch, flow, schedule, tag, key, orderingKey, jobType, event, keyID string
 }
 
 // guessed returns resources that do not exist.
 func guessed() things {
 	return things{
 		owner: "umbrella", job: uuid.NewString(), dead: uuid.NewString(), op: uuid.NewString(), schedule: "nightly-umbrella",
-		batch: uuid.NewString(), tag: "umbrella-tag", key: "umbrella-key", orderingKey: "umbrella-order", jobType: "UMBRELLA_TYPE", event: "umbrella-event",
+		batch: uuid.NewString(), flow: uuid.NewString(), tag: "umbrella-tag", key: "umbrella-key", orderingKey: "umbrella-order", jobType: "UMBRELLA_TYPE", event: "umbrella-event",
 		keyID: "aaaabbbbcccc",
 	}
 }
@@ -71,6 +71,12 @@ var bodies = map[string]func(things) []string{
 			fmt.Sprintf(`{"jobs": [{"jobType": "OWN", "payload": 1, "after": [%q]}]}`, x.job),
 		}
 	},
+	"createFlow": func(x things) []string {
+		return []string{
+			fmt.Sprintf(`{"ownerId": %q, "idempotencyKey": %q, "jobs": {"a": {"jobType": "OWN", "payload": 1}}}`, x.owner, x.key),
+			fmt.Sprintf(`{"jobs": {"a": {"jobType": "OWN", "payload": {"$output": %[1]q}, "after": [{"jobId": %[1]q}]}}}`, x.job),
+		}
+	},
 	"rescheduleJob": func(things) []string { return []string{`{"delayMs": 5}`} },
 	"changeJob":     func(things) []string { return []string{`{"priority": 1}`, `{"payload": {"a": null}}`} },
 	"runJobAgain": func(x things) []string {
@@ -103,6 +109,7 @@ var bodies = map[string]func(things) []string{
 	"listJobs": nil, "listDeadJobs": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
 	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
 	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
+	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "listShares": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
@@ -178,7 +185,7 @@ func fill(t *testing.T, path, kind string, x things) (filled string, about bool)
 	case "type":
 		name = x.jobType
 	}
-	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{batchId}", x.batch, "{version}", "3", "{kind}", kind, "{name}", name,
+	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{batchId}", x.batch, "{flowId}", x.flow, "{version}", "3", "{kind}", kind, "{name}", name,
 		"{type}", x.jobType, "{queue}", "default", "{keyId}", x.keyID, "{rejectedId}", x.op, "{workerId}", "worker-of-"+x.owner).Replace(path)
 	if strings.Contains(filled, "{") {
 		t.Errorf("%s: fill has no value for the parameter", path)

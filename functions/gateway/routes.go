@@ -34,7 +34,7 @@ type route struct {
 
 // routes returns every endpoint, each of which is in openapi.yaml, with the role that it needs.
 func (f *Function) routes() []route {
-	return append(f.workerRoutes(), []route{
+	return append(slices.Concat(f.workerRoutes(), f.batchRoutes()), []route{
 		{http.MethodPost, "/api/jobs", access.Submit, f.api.submit.Submit},
 		{http.MethodPost, "/api/jobs/batch", access.Submit, noQuery(f.api.submit.SubmitBatch)},
 		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.api.callbacks.Receive)},
@@ -58,12 +58,6 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/operations", access.Read, f.api.operations.List},
 		{http.MethodGet, "/api/operations/:operationId", access.Read, f.api.operations.Get},
 		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, noQuery(noBody(f.api.operations.Abort))},
-		{http.MethodPost, "/api/batches", access.Submit, noQuery(f.api.batches.Create)},
-		{http.MethodGet, "/api/batches", access.Read, f.api.batches.List},
-		{http.MethodGet, "/api/batches/:batchId", access.Read, f.api.batches.Get},
-		{http.MethodPost, "/api/batches/:batchId/close", access.Submit, noQuery(noBody(f.api.batches.Close))},
-		{http.MethodPost, "/api/batches/:batchId/cancel", access.Operate, noQuery(noBody(f.api.batches.Cancel))},
-		{http.MethodPost, "/api/batches/:batchId/retry", access.Operate, noQuery(noBody(f.api.batches.Retry))},
 		{http.MethodPost, "/api/schedules", access.Operate, noQuery(f.api.schedules.Create)},
 		{http.MethodGet, "/api/schedules", access.Read, f.api.schedules.List},
 		{http.MethodGet, "/api/schedules/:name", access.Read, f.api.schedules.Get},
@@ -119,6 +113,22 @@ func (f *Function) workerRoutes() []route {
 		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
 		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
 		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
+	}
+}
+
+// batchRoutes are those of batches and flows.
+func (f *Function) batchRoutes() []route {
+	return []route{
+		{http.MethodPost, "/api/batches", access.Submit, noQuery(f.api.batches.Create)},
+		{http.MethodGet, "/api/batches", access.Read, f.api.batches.List},
+		{http.MethodGet, "/api/batches/:batchId", access.Read, f.api.batches.Get},
+		{http.MethodPost, "/api/batches/:batchId/close", access.Submit, noQuery(noBody(f.api.batches.Close))},
+		{http.MethodPost, "/api/batches/:batchId/cancel", access.Operate, noQuery(noBody(f.api.batches.Cancel))},
+		{http.MethodPost, "/api/batches/:batchId/retry", access.Operate, noQuery(noBody(f.api.batches.Retry))},
+		{http.MethodPost, "/api/flows", access.Submit, noQuery(f.api.batches.CreateFlow)},
+		{http.MethodGet, "/api/flows", access.Read, f.api.batches.ListFlows},
+		{http.MethodGet, "/api/flows/:flowId", access.Read, f.api.batches.GetFlow},
+		{http.MethodPost, "/api/flows/:flowId/cancel", access.Operate, noQuery(noBody(f.api.batches.CancelFlow))},
 	}
 }
 

@@ -47,7 +47,13 @@ func (h *inHand) kind() runjob.Kind {
 }
 
 // bytes returns how many bytes of an answer the attempt takes.
-func (h *inHand) bytes() int { return len(h.attempt.Payload) + len(h.attempt.Saved) }
+func (h *inHand) bytes() int {
+	bytes := len(h.attempt.Payload) + len(h.attempt.Saved)
+	for _, parent := range h.attempt.Parents {
+		bytes += len(parent.Output)
+	}
+	return bytes
+}
 
 func (h *inHand) rouse() {
 	select {
@@ -164,6 +170,9 @@ func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 		handed := pullwire.Attempt{
 			JobID: a.JobID, Attempt: a.Number, Token: h.token, JobType: a.JobType, Queue: a.Queue, TraceID: a.TraceID,
 			Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond), Checkpoint: a.Saved,
+		}
+		for _, parent := range a.Parents {
+			handed.Parents = append(handed.Parents, pullwire.Parent{Input: parent.Input, Output: parent.Output})
 		}
 		if a.OwnerID != "" {
 			handed.OwnerID = &a.OwnerID

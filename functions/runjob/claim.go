@@ -62,6 +62,8 @@ type ordered struct {
 	from trace.SpanContext // invalid: without tracing
 }
 
+func (o *ordered) bytes() int { return len(o.run.Payload) + len(o.run.Parents) }
+
 func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt} }
 
 // read reads the run orders in a batch of records, and rejects those that it cannot read.

@@ -99,7 +99,7 @@ func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 			u.known, u.kinds = map[workerdb.Key]*ordered{}, map[Kind]*byRank{}
 		}
 		u.known[o.key()] = o
-		u.bytes += len(o.run.Payload)
+		u.bytes += o.bytes()
 		same := u.kinds[o.kind()]
 		if same == nil {
 			same = &byRank{}
@@ -127,7 +127,7 @@ func (u *unclaimed) take(limit int, d *Demand) []ordered {
 		if first == nil {
 			break
 		}
-		if !d.Wants(best, first.key(), len(first.run.Payload)) {
+		if !d.Wants(best, first.key(), first.bytes()) {
 			refused[best] = true
 			continue
 		}
@@ -158,7 +158,7 @@ func (u *unclaimed) remove(pick func(*ordered) bool) []ordered {
 // dropped removes what is kept of an attempt that has left its heap. The caller holds the mutex.
 func (u *unclaimed) dropped(o *ordered) {
 	delete(u.known, o.key())
-	u.bytes -= len(o.run.Payload)
+	u.bytes -= o.bytes()
 	if kind := o.kind(); u.kinds[kind].Len() == 0 {
 		delete(u.kinds, kind)
 	}

@@ -37,21 +37,21 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 	if handler == nil {
 		return pool.UnknownTypeOutcome(a)
 	}
-	run, saved, closed := a.Open()
+	opened, closed := a.Open()
 	if closed != nil {
 		return pool.FailedOutcome(a, closed)
 	}
-	given := handlers.NewAttempt(run, a.TraceID, a.Log.Add, func(p jobevent.Progress) {
+	given := handlers.NewAttempt(opened.Run, a.TraceID, a.Log.Add, func(p jobevent.Progress) {
 		p.Message = pool.Clean(p.Message, maxProgress)
 		a.Progress.Store(&p)
 		f.beats.change()
 	})
 	given.JobType, given.Queue = a.Run.JobType, a.Queue
-	given.Saved = saved
+	given.Saved, given.Parents = opened.Checkpoint, opened.Parents
 	given.Save = func(ctx context.Context, number int64, data json.RawMessage) error {
 		return f.saveCheckpoint(ctx, a, number, data)
 	}
-	given.Checkpoint = durable.New(saved, func(number int64, data json.RawMessage) error {
+	given.Checkpoint = durable.New(opened.Checkpoint, func(number int64, data json.RawMessage) error {
 		return f.saveSoon(ctx, a, number, data)
 	})
 	given.WhenSettled = func(settled func(jobevent.Kind)) { a.Settled.Store(&settled) }

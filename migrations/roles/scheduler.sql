@@ -31,8 +31,11 @@ GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, outp
     TO jobweaver_retention;
 GRANT DELETE ON jobs TO jobweaver_retention;
 
--- The function that a CHECK calls at each write, and the one that shortens a history.
+-- The function that a CHECK calls at each write, the one that reads outputs for run orders, and the one that shortens a
+-- history.
 GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;
+GRANT EXECUTE ON FUNCTION parents_of TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
+    jobweaver_watchdog;
 GRANT EXECUTE ON FUNCTION last_moves TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;

@@ -66,28 +66,39 @@ func DecodeBatch(body []byte) (Batch, error) {
 	var b Batch
 	r.Object(func() {
 		switch string(r.Name) {
-		case "name":
-			b.Name = r.Label(jobspec.MaxKey)
-		case "ownerId":
-			b.OwnerID = r.Label(jobspec.MaxKey)
 		case "jobs":
 			r.Array(jobspec.MaxBatchJobs, func(int) { b.Jobs = append(b.Jobs, json.RawMessage(r.Raw())) })
 		case "closed":
 			b.Closed = r.Boolean()
-		case "onComplete":
-			b.OnComplete = json.RawMessage(r.Raw())
-		case "onFailure":
-			b.OnFailure = json.RawMessage(r.Raw())
-		case "expiresAt":
-			b.ExpiresAt = r.Instant()
-		case "idempotencyKey":
-			b.IdempotencyKey = r.Label(jobspec.MaxKey)
 		default:
-			r.Unknown()
+			if !r.batchMember(&b) {
+				r.Unknown()
+			}
 		}
 	})
 	p := r.Close()
 	return b, p.Err("job request")
+}
+
+// batchMember reads one of the members that batches and flows share, and reports whether it is one.
+func (r reader) batchMember(b *Batch) bool {
+	switch string(r.Name) {
+	case "name":
+		b.Name = r.Label(jobspec.MaxKey)
+	case "ownerId":
+		b.OwnerID = r.Label(jobspec.MaxKey)
+	case "onComplete":
+		b.OnComplete = json.RawMessage(r.Raw())
+	case "onFailure":
+		b.OnFailure = json.RawMessage(r.Raw())
+	case "expiresAt":
+		b.ExpiresAt = r.Instant()
+	case "idempotencyKey":
+		b.IdempotencyKey = r.Label(jobspec.MaxKey)
+	default:
+		return false
+	}
+	return true
 }
 
 // CheckExpiry checks expiresAt at an instant. The error is an *apierror.Error.

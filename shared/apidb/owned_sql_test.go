@@ -41,7 +41,7 @@ var ownerless = map[string]string{
 	"RejectedHold": "only for callers that see all owners", "RejectedRedriven": "only for callers that see all owners",
 	"RejectedDiscard": "only for callers that see all owners",
 	"BatchExpire":     forAll, "BatchesDue": forAll, "BatchLock": forAll, "BatchLive": forAll, "BatchEnd": forAll, "BatchesExpire": forAll,
-	"BatchCounts": asked, "BatchesEnded": asked, "BatchesList": "only for callers that see all owners",
+	"BatchCounts": asked, "FlowStates": asked, "BatchesEnded": asked, "BatchesList": "only for callers that see all owners",
 	"BatchReopen": locked, "BatchDelay": locked, "BatchHold": none, "BatchesShare": none, "BatchesChanged": none,
 	"LogsEnd": asked, "LogsAfter": asked, "ChangesNotify": forAll, "WatchersAnnounce": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll,
 	"OperationSkips": asked, "JobsEnded": asked, "JobsMissingStatus": forAll, "JobsForgetStatuses": forAll, "OperationsEnded": asked, "JobsBlocks": asked, "TicksList": asked,

@@ -16,6 +16,7 @@ const (
 	ScheduleExists         Code = "API.SCHEDULE_EXISTS"
 	BatchNotFound          Code = "API.BATCH_NOT_FOUND"
 	BatchClosed            Code = "API.BATCH_CLOSED"
+	FlowNotFound           Code = "API.FLOW_NOT_FOUND"
 	NotFound               Code = "API.NOT_FOUND"
 	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
@@ -47,6 +48,8 @@ const (
 	InvalidOutput    Code = "WORKER.INVALID_OUTPUT"
 	OutputTooLarge   Code = "WORKER.OUTPUT_TOO_LARGE"
 	CheckpointBytes  Code = "WORKER.CHECKPOINT_TOO_LARGE"
+	OutputMissing    Code = "WORKER.OUTPUT_MISSING"
+	InputTooLarge    Code = "WORKER.INPUT_TOO_LARGE"
 	StepRepeated     Code = "WORKER.STEP_REPEATED"
 	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
 	PayloadSealed    Code = "WORKER.PAYLOAD_SEALED"
@@ -88,6 +91,7 @@ var table = []Entry{
 	{ScheduleExists, http.StatusConflict, "There already is a schedule with this name."},
 	{BatchNotFound, http.StatusNotFound, "There is no batch with this id."},
 	{BatchClosed, http.StatusConflict, "The batch is closed: it takes no more jobs."},
+	{FlowNotFound, http.StatusNotFound, "There is no flow with this id."},
 	{NotFound, http.StatusNotFound, "There is nothing at this path."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "This path does not support this method."},
 	{IdempotencyConflict, http.StatusConflict,
@@ -122,6 +126,10 @@ var table = []Entry{
 	{InvalidOutput, 0, "The handler's output is not JSON that can be stored."},
 	{OutputTooLarge, 0, "The handler's output is larger than 256 KiB."},
 	{CheckpointBytes, 0, "The handler's checkpoint, with the results of its steps, is larger than 64 KiB."},
+	{OutputMissing, 0,
+		"The payload refers to the output of a job that has not completed or is deleted, or to a path that it lacks."},
+	{InputTooLarge, 0,
+		"The outputs to which the payload refers have more than 512 KiB as they are stored, or the payload has with them."},
 	{StepRepeated, 0, "The handler has two steps of the same name."},
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},
 	{PayloadSealed, 0, "The payload is sealed with a key that the worker does not have, or it was altered."},

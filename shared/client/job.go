@@ -64,20 +64,21 @@ type Job struct {
 	Version     int64           `json:"version"`     // rises with each change
 	Sealed      []string        `json:"sealed"`      // members that cannot be shown
 
-	Payload             json.RawMessage `json:"payload"`
-	Schedule            *Tick           `json:"schedule"`
-	CallbackURL         string          `json:"callbackUrl"`
-	RunAgainOf          string          `json:"runAgainOf"`
-	RunAgainAs          string          `json:"runAgainAs"`
-	After               []string        `json:"after"`
-	OnDependencyFailure string          `json:"onDependencyFailure"`
-	KeepBuild           bool            `json:"keepBuild"`
-	Unique              *Unique         `json:"unique"`
-	Throttle            *Throttle       `json:"throttle"`
-	Singleton           *Singleton      `json:"singleton"`
-	History             []Move          `json:"history"`
-	Attempts            []Attempt       `json:"attempts"`
-	Logs                []LogLine       `json:"logs"`
+	Payload             json.RawMessage   `json:"payload"`
+	Schedule            *Tick             `json:"schedule"`
+	CallbackURL         string            `json:"callbackUrl"`
+	RunAgainOf          string            `json:"runAgainOf"`
+	RunAgainAs          string            `json:"runAgainAs"`
+	After               []string          `json:"after"`
+	Conditions          map[string]string `json:"conditions"` // how jobs in After have to end; nil: as by default
+	KeepBuild           bool              `json:"keepBuild"`
+	OnDependencyFailure string            `json:"onDependencyFailure"`
+	Unique              *Unique           `json:"unique"`
+	Throttle            *Throttle         `json:"throttle"`
+	Singleton           *Singleton        `json:"singleton"`
+	History             []Move            `json:"history"`
+	Attempts            []Attempt         `json:"attempts"`
+	Logs                []LogLine         `json:"logs"`
 
 	Raw json.RawMessage `json:"-"`
 }

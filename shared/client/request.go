@@ -24,13 +24,14 @@ type JobRequest struct {
 	ExpiresAt time.Time     `json:"expiresAt,omitzero"` // CANCELLED if it has not started by then
 	Timeout   time.Duration `json:"-"`                  // of one attempt
 
-	IdempotencyKey      string   `json:"idempotencyKey,omitempty"` // the same key again is the same job
-	JobID               string   `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
-	OrderingKey         string   `json:"orderingKey,omitempty"`    // jobs of one key run one after another
-	FairnessKey         string   `json:"fairnessKey,omitempty"`    // shares its queue with other keys; empty: the owner
-	KeepBuild           bool     `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
-	After               []string `json:"after,omitempty"`          // ids of jobs that have to complete first
-	OnDependencyFailure string   `json:"onDependencyFailure,omitempty"`
+	IdempotencyKey      string       `json:"idempotencyKey,omitempty"` // the same key again is the same job
+	JobID               string       `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
+	OrderingKey         string       `json:"orderingKey,omitempty"`    // jobs of one key run one after another
+	FairnessKey         string       `json:"fairnessKey,omitempty"`    // shares its queue with other keys; empty: the owner
+	KeepBuild           bool         `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
+	After               []string     `json:"after,omitempty"`          // ids, in a flow names, of jobs to complete first
+	Dependencies        []Dependency `json:"-"`                        // further ones, with conditions
+	OnDependencyFailure string       `json:"onDependencyFailure,omitempty"`
 
 	BatchID string `json:"batchId,omitempty"` // the open batch that it joins
 
@@ -49,12 +50,34 @@ func (r JobRequest) key() string { return cmp.Or(r.IdempotencyKey, r.JobID) }
 // MarshalJSON writes durations as milliseconds, in whole ones.
 func (r JobRequest) MarshalJSON() ([]byte, error) {
 	type plain JobRequest
+	var after []any
+	for _, name := range r.After {
+		after = append(after, name)
+	}
+	for _, d := range r.Dependencies {
+		after = append(after, d)
+	}
 	return json.Marshal(struct {
 		plain
+		After     []any `json:"after,omitempty"`
 		DelayMs   int64 `json:"delayMs,omitempty"`
 		TimeoutMs int64 `json:"timeoutMs,omitempty"`
-	}{plain(r), r.Delay.Milliseconds(), r.Timeout.Milliseconds()})
+	}{plain(r), after, r.Delay.Milliseconds(), r.Timeout.Milliseconds()})
 }
+
+// Dependency is a job that has to end first.
+type Dependency struct {
+	JobID string `json:"jobId,omitempty"`
+	Name  string `json:"name,omitempty"` // in place of the JobID: another job of the flow
+	On    string `json:"on,omitempty"`   // OnCompleted, OnEnded or OnFailed; empty: OnCompleted
+}
+
+// How a job has to end before one that depends on it runs.
+const (
+	OnCompleted = "completed"
+	OnEnded     = "ended"
+	OnFailed    = "failed" // or CANCELLED
+)
 
 // RetryPolicy is when a failed attempt runs again: made by RetryExponential, RetryFixed or RetryList.
 type RetryPolicy struct {

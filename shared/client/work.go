@@ -48,6 +48,7 @@ type WorkAttempt struct {
 	Deadline time.Time       `json:"deadline"` // the end of its timeout, by this machine's clock
 
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
+	Parents    []WorkParent    `json:"parents"`    // the jobs of the flow to whose outputs the payload refers
 
 	Callback *WorkCallback `json:"callback"` // nil: it cannot wait for an outside system
 }
@@ -81,6 +82,13 @@ type WorkLine struct {
 type WorkBeaten struct {
 	Cancelled []string `json:"cancelled"`
 	Lost      []string `json:"lost"`
+}
+
+// WorkParent is a job of the flow with its output, which the payload has already.
+type WorkParent struct {
+	Name   string          `json:"name"`
+	JobID  string          `json:"jobId"`
+	Output json.RawMessage `json:"output"`
 }
 
 // WorkCheckpoint is what the next attempt of a job gets as its checkpoint.

@@ -35,12 +35,18 @@ func KeyOf(key, owner *string) (OrderKey, bool) {
 // ordering key.
 type Blocks struct {
 	Arrived      map[uuid.UUID]bool            // jobs all of whose predecessors in their ordering key have arrived
-	Dependencies map[uuid.UUID][]uuid.UUID     // jobs that have to end first
+	Dependencies map[uuid.UUID][]Dependency    // jobs that have to end first
 	Gaps         []*jobevent.Created           // jobs whose predecessor has not arrived
 	TooLate      []uuid.UUID                   // jobs that failed before others asked to run after them
 	ended        map[uuid.UUID]jobstate.Status // of the jobs named in `after`, those that have ended
 	lines        map[OrderKey]Line
 	blockedBy    map[uuid.UUID]string
+}
+
+// Dependency is a job that has to end first, and how it has to end.
+type Dependency struct {
+	AfterID   uuid.UUID
+	Condition jobstate.Condition
 }
 
 // Line is how an ordering key stands.
@@ -74,7 +80,7 @@ func Ask(jobs []jobevent.Created) (Question, *Blocks) {
 		return q, nil
 	}
 	return q, &Blocks{
-		Arrived: map[uuid.UUID]bool{}, Dependencies: map[uuid.UUID][]uuid.UUID{},
+		Arrived: map[uuid.UUID]bool{}, Dependencies: map[uuid.UUID][]Dependency{},
 		ended: map[uuid.UUID]jobstate.Status{}, lines: map[OrderKey]Line{}, blockedBy: map[uuid.UUID]string{},
 	}
 }
@@ -109,16 +115,17 @@ func (b *Blocks) Decide(jobs []jobevent.Created) {
 
 func (b *Blocks) depend(job *jobevent.Created) {
 	seen := make(map[uuid.UUID]bool, len(job.After))
-	for _, id := range job.After {
+	for i, id := range job.After {
+		condition := job.Condition(i)
 		status, ended := b.ended[id]
-		if seen[id] || ended && (status == jobstate.Completed || job.RunAnyway) {
+		if seen[id] || ended && condition.Met(status) {
 			continue
 		}
 		seen[id] = true
 		if ended {
 			b.TooLate = append(b.TooLate, id)
 		}
-		b.Dependencies[job.JobID] = append(b.Dependencies[job.JobID], id)
+		b.Dependencies[job.JobID] = append(b.Dependencies[job.JobID], Dependency{id, condition})
 		b.blockedBy[job.JobID] = ByDependency
 	}
 }

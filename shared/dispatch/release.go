@@ -63,10 +63,29 @@ type Dependent struct {
 	BlockedBy   *string
 	WaitsFor    *int32 // how many jobs it waits for; nil: it has ended, or it runs although one of them failed
 	RunsAnyway  *bool
+	Condition   *string // how the other one has to end; nil: it was stored by the release before
 	Queue       string
 	Rank        time.Time
 	Lane        *string
 	FairnessKey string
+}
+
+func (d *Dependent) condition() jobstate.Condition {
+	switch {
+	case d.Condition != nil:
+		return jobstate.Condition(*d.Condition)
+	case d.RunsAnyway != nil:
+		return jobstate.WhenEnded
+	}
+	return jobstate.WhenCompleted
+}
+
+// Verb is what the other one had to do.
+func (d *Dependent) Verb() string {
+	if d.condition() == jobstate.WhenFailed {
+		return "fail"
+	}
+	return "complete"
 }
 
 // Releases sorts out what becomes of dependents.
@@ -84,7 +103,7 @@ func NewReleases() *Releases {
 func (r *Releases) Add(d Dependent) {
 	switch {
 	case d.WaitsFor == nil:
-	case d.EndedAs != string(jobstate.Completed) && d.RunsAnyway == nil:
+	case !d.condition().Met(jobstate.Status(d.EndedAs)):
 		r.Failed[d.JobID] = d
 	default:
 		r.fewer[d.JobID]++

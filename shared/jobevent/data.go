@@ -32,7 +32,40 @@ type Created struct {
 	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // is known first; absent: all before it have ended
 	After         []uuid.UUID         `json:"after,omitempty"`       // have to end first
 	RunAnyway     bool                `json:"runAnyway,omitempty"`   // also when one of After did not complete
+
+	// Conditions has how each of After has to end. Absent: all completed, or ended for a job that runs anyway.
+	Conditions []jobstate.Condition `json:"conditions,omitempty"`
+	Inputs     []Input              `json:"inputs,omitempty"` // the jobs whose outputs the payload refers to
 }
+
+// Condition is how the job After[i] has to end.
+func (c *Created) Condition(i int) jobstate.Condition {
+	switch {
+	case len(c.Conditions) > 0:
+		return c.Conditions[i]
+	case c.RunAnyway:
+		return jobstate.WhenEnded
+	}
+	return jobstate.WhenCompleted
+}
+
+// Input is a job whose output a payload refers to.
+type Input struct {
+	Name  string    `json:"name"` // in the payload
+	JobID uuid.UUID `json:"jobId"`
+}
+
+// Parent is an Input with the output of its job.
+type Parent struct {
+	Input
+
+	Attempt     int             `json:"attempt"`          // whose output it is; 0: the job has not completed or is deleted
+	Output      json.RawMessage `json:"output,omitempty"` // perhaps sealed; absent: none, or all have too many bytes
+	OutputBytes int64           `json:"outputBytes"`      // of the outputs of all parents, as they are stored
+}
+
+// MaxParentBytes is the most bytes of all outputs that a run order carries. The scheduler's parents_of applies it.
+const MaxParentBytes = 512 << 10
 
 // Run is the order to run one attempt.
 type Run struct {
@@ -45,6 +78,7 @@ type Run struct {
 	Cancel    bool            `json:"cancel,omitempty"`    // settle it as cancelled, do not start it
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled when it has not started by then
 	OwnerID   string          `json:"ownerId,omitempty"`   // one of a scheduler of the release before has none
+	Parents   json.RawMessage `json:"parents,omitempty"`   // []Parent, to which the payload refers
 }
 
 // Completed is the outcome of a completed attempt.

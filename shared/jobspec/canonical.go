@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
@@ -33,6 +34,8 @@ type canonical struct {
 	KeepBuild     bool                `json:"keepBuild,omitempty"`
 	After         []uuid.UUID         `json:"after,omitempty"`
 	OnFailure     string              `json:"onDependencyFailure,omitempty"`
+	Conditions    []string            `json:"conditions,omitempty"` // of each of after, sorted
+	Inputs        []jobevent.Input    `json:"inputs,omitempty"`
 	CallbackURL   string              `json:"callbackUrl,omitempty"`
 	RunAgainOf    *uuid.UUID          `json:"runAgainOf,omitempty"`
 	BatchID       *uuid.UUID          `json:"batchId,omitempty"`
@@ -52,8 +55,12 @@ func Canonical(req Request) ([]byte, error) {
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
 		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, FairnessKey: req.OwnFairnessKey(),
 		After: slices.SortedFunc(slices.Values(req.After), compareIDs), CallbackURL: req.CallbackURL,
-		KeepBuild: req.KeepBuild, Policies: req.Policies,
+		KeepBuild: req.KeepBuild, Inputs: req.Inputs, Policies: req.Policies,
 	}
+	for i := range req.Conditions {
+		c.Conditions = append(c.Conditions, req.After[i].String()+" "+string(req.Conditions[i]))
+	}
+	slices.Sort(c.Conditions)
 	if req.RunAnyway {
 		c.OnFailure = OnDependencyFailureRun
 	}
@@ -83,7 +90,7 @@ func Canonical(req Request) ([]byte, error) {
 }
 
 func canonicalPayload(req Request) ([]byte, error) {
-	if req.JobType == Simulation {
+	if req.JobType == Simulation && req.Inputs == nil {
 		steps, err := ParseSimulation(req.Payload)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
@@ -19,18 +20,33 @@ func Decode(body []byte) (Request, error) {
 	if err := checkSize(body); err != nil {
 		return Request{}, err
 	}
-	return decode(body)
+	return decode(body, nil, nil)
 }
 
-// decode is Decode of a request whose size has been checked.
-func decode(body []byte) (Request, error) {
+// decode is Decode of a request whose size has been checked. names are the jobs of its flow, and inputs those to whose
+// outputs its payload may refer besides.
+func decode(body []byte, names map[string]uuid.UUID, inputs []jobevent.Input) (Request, error) {
 	if p := strictjson.Scan(body, ""); p != nil {
 		return Request{}, p.Err("job request")
 	}
-	r := newReader(body, "")
-	req, complete := r.request()
+	r := reader{strictjson.NewReader(body, ""), names}
+	req, labels, complete := r.request()
 	p := r.Close()
-	if complete {
+	if names != nil {
+		p.AddAll(req.notOfFlows())
+	}
+	for _, input := range inputs {
+		if labels == nil {
+			labels = make(map[string]uuid.UUID, len(inputs))
+		}
+		labels[input.Name] = input.JobID
+	}
+	if complete && (names != nil || inputs != nil) {
+		var wrong strictjson.Problems
+		req.Inputs, wrong = inputsOf(req.Payload, labels)
+		p.AddAll(wrong)
+	}
+	if complete && req.Inputs == nil { // else the worker checks the payload when it has the outputs
 		p.AddAll(checkPayload(req))
 	}
 	if err := p.Err("job request"); err != nil {
@@ -93,13 +109,19 @@ func checkPayload(req Request) strictjson.Problems {
 }
 
 // reader reads what requests and settings have in common.
-type reader struct{ *strictjson.Reader }
+type reader struct {
+	*strictjson.Reader
 
-func newReader(doc []byte, root string) reader { return reader{strictjson.NewReader(doc, root)} }
+	names map[string]uuid.UUID // of the jobs of a flow; nil: the request is in none
+}
 
-// request reads the members of a request; complete: its payload can be checked.
-func (r reader) request() (req Request, complete bool) {
+func newReader(doc []byte, root string) reader { return reader{strictjson.NewReader(doc, root), nil} }
+
+// request reads the members of a request. labels are the names by which its payload may refer to jobs in after;
+// complete: its payload can be checked.
+func (r reader) request() (req Request, labels map[string]uuid.UUID, complete bool) {
 	req = silent()
+	var after dependencies
 	var hasType, hasPayload, hasDelay, hasAfter, hasOnFailure bool
 	complete = r.Object(func() {
 		switch string(r.Name) {
@@ -141,7 +163,8 @@ func (r reader) request() (req Request, complete bool) {
 		case "keepBuild":
 			req.KeepBuild = r.Boolean()
 		case "after":
-			hasAfter, req.After = true, r.after()
+			hasAfter, after = true, r.after()
+			req.After = after.ids
 		case "onDependencyFailure":
 			hasOnFailure, req.RunAnyway = true, r.onDependencyFailure()
 		case "callbackUrl":
@@ -167,18 +190,25 @@ func (r reader) request() (req Request, complete bool) {
 	if req.RunAt != nil && hasDelay {
 		r.BadAt("delayMs", bothTimes)
 	}
-	if req.JobID != uuid.Nil {
-		if req.IdempotencyKey != "" {
-			r.BadAt("jobId", "and idempotencyKey exclude each other")
-		}
-		req.IdempotencyKey = req.JobID.String()
-	}
+	r.nameByID(&req)
 	if complete && hasOnFailure && !hasAfter {
 		r.BadAt("onDependencyFailure", onlyWithAfter)
 	}
 	r.checkPolicies(&req, req.RunAt != nil || hasDelay)
 	req.RunAnyway = req.RunAnyway && len(req.After) > 0
-	return req, complete && hasPayload
+	req.Conditions = after.conditionsOf(req.RunAnyway)
+	return req, after.labels, complete && hasPayload
+}
+
+// nameByID makes the id that the client has made the idempotency key, too.
+func (r reader) nameByID(req *Request) {
+	if req.JobID == uuid.Nil {
+		return
+	}
+	if req.IdempotencyKey != "" {
+		r.BadAt("jobId", "and idempotencyKey exclude each other")
+	}
+	req.IdempotencyKey = req.JobID.String()
 }
 
 const (

@@ -17,16 +17,6 @@ const (
 	OnDependencyFailureRun    = "run"
 )
 
-func (r reader) after() []uuid.UUID {
-	list := idList{}
-	r.Array(MaxAfter, func(int) {
-		if s, ok := r.Text(MaxJobBytes); ok {
-			r.Note(list.add(s))
-		}
-	})
-	return list.ids
-}
-
 func (r reader) onDependencyFailure() (runAnyway bool) {
 	s, ok := r.Text(MaxJobBytes)
 	if !ok {

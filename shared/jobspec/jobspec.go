@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
@@ -55,19 +57,21 @@ type Request struct {
 	RunAt          *time.Time // UTC, in microseconds; at most one of RunAt and Delay is set
 	Delay          time.Duration
 	Timeout        time.Duration
-	IdempotencyKey string      // empty: none
-	JobID          uuid.UUID   // that the client has made, whose text is the IdempotencyKey, too; zero: none
-	Tags           []string    // each once, in the order of the request
-	OwnerID        string      // empty: none
-	ExpiresAt      *time.Time  // as RunAt; not started by then: cancelled
-	OrderingKey    string      // of its owner's jobs with this key one runs after another; empty: none
-	FairnessKey    string      // shares its queue with other keys; empty: its owner is the key
-	KeepBuild      bool        // its further attempts stay on the build that began it, as long as a worker has that
-	After          []uuid.UUID // jobs of its owner that have to end first, each once
-	RunAnyway      bool        // also when one of After does not complete
-	CallbackURL    string      // where its end is delivered to; empty: nowhere
-	BatchID        uuid.UUID   // the batch that it joins; zero: none
-	RunAgainOf     uuid.UUID   // the job that this one does once more; zero: none. No member of a request
+	IdempotencyKey string               // empty: none
+	JobID          uuid.UUID            // that the client has made, whose text is the IdempotencyKey, too; zero: none
+	Tags           []string             // each once, in the order of the request
+	OwnerID        string               // empty: none
+	ExpiresAt      *time.Time           // as RunAt; not started by then: cancelled
+	OrderingKey    string               // of its owner's jobs with this key one runs after another; empty: none
+	FairnessKey    string               // shares its queue with other keys; empty: its owner is the key
+	KeepBuild      bool                 // its further attempts stay on the build that began it, as long as a worker has that
+	After          []uuid.UUID          // jobs of its owner that have to end first, each once
+	RunAnyway      bool                 // also when one of After does not complete
+	Conditions     []jobstate.Condition // how each of After has to end; nil: as RunAnyway has it
+	Inputs         []jobevent.Input     // the jobs to whose outputs the payload refers
+	CallbackURL    string               // where its end is delivered to; empty: nowhere
+	BatchID        uuid.UUID            // the batch that it joins; zero: none
+	RunAgainOf     uuid.UUID            // the job that this one does once more; zero: none. No member of a request
 	Silent         Silent
 
 	Policies

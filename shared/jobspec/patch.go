@@ -147,7 +147,7 @@ func (p Patch) Apply(to Request) (Request, error) {
 	if len(merged) > MaxJobBytes+mergedRoom {
 		return Request{}, checkSize(merged)
 	}
-	return decode(merged)
+	return decode(merged, nil, to.Inputs)
 }
 
 // replacesPolicy reports whether the patch has a retryPolicy of another type than a request.
@@ -246,7 +246,7 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 // was unique.
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
-	r.BatchID, r.Unique = uuid.Nil, nil
+	r.BatchID, r.Unique, r.Conditions = uuid.Nil, nil, nil
 	return r
 }
 
@@ -270,7 +270,7 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	optional(fields, "keepBuild", true, r.KeepBuild)
 	optional(fields, "callbackUrl", r.CallbackURL, r.CallbackURL != "")
 	optional(fields, "batchId", r.BatchID, r.BatchID != uuid.Nil)
-	optional(fields, "after", r.After, len(r.After) > 0)
+	optional(fields, "after", r.afterFields(), len(r.After) > 0)
 	optional(fields, "onDependencyFailure", OnDependencyFailureRun, r.RunAnyway)
 	optional(fields, "unique", r.Unique, r.Unique != nil)
 	optional(fields, "throttle", r.Throttle, r.Throttle != nil)

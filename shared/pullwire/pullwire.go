@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -87,9 +88,18 @@ type Attempt struct {
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // its timeout
 
+	Parents []Parent `json:"parents,omitempty"` // to whose outputs the payload refers
+
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
 
 	Callback *Callback `json:"callback"` // null: it cannot wait for an outside system
+}
+
+// Parent is a job of the flow, with its output.
+type Parent struct {
+	jobevent.Input
+
+	Output json.RawMessage `json:"output"`
 }
 
 // Callback is what an outside system needs to end an attempt that was settled as WAITING.

@@ -76,8 +76,9 @@ func setLast[T comparable](values *[]T, last int, value T) {
 func insertBlocks(ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *dispatch.Ledger) error {
 	var p gen.DependenciesInsertParams
 	for id, after := range b.Dependencies {
-		for _, afterID := range after {
-			p.JobIDs, p.AfterIDs = append(p.JobIDs, id), append(p.AfterIDs, afterID)
+		for _, d := range after {
+			p.JobIDs, p.AfterIDs = append(p.JobIDs, id), append(p.AfterIDs, d.AfterID)
+			p.Conditions = append(p.Conditions, string(d.Condition))
 		}
 	}
 	if len(p.JobIDs) > 0 {

@@ -22,6 +22,9 @@ func checkCreated(job jobevent.Created) error {
 	if !namesTopic(job.Queue) {
 		return fmt.Errorf("accept job of queue %q: %w", jobevent.CleanText(job.Queue, nameMost), jobevent.ErrInvalid)
 	}
+	if n := len(job.Conditions); n > 0 && n != len(job.After) {
+		return fmt.Errorf("accept job after %d others with %d conditions: %w", len(job.After), n, jobevent.ErrInvalid)
+	}
 	return checkInstants(&job.CreatedAt, job.RunAt, job.ExpiresAt)
 }
 

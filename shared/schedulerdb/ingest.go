@@ -98,7 +98,7 @@ func (s *Store) ingest(
 		}
 	}
 	l.Enter(delta)
-	r.Runs = in.orders
+	r.Runs, r.sentOut = in.orders, in.sentOut
 	if r.Jobs, err = snapshots(ctx, t.Queries, in.scheduled.JobIDs); err != nil {
 		return r, err
 	}
@@ -127,6 +127,7 @@ func (s *Store) ingest(
 type insertion struct {
 	queued, pending, scheduled gen.JobsInsertParams
 	orders                     []emit.RunOrder // of the jobs that are dispatched at once
+	sentOut                    []uuid.UUID     // of these, those whose orders carry outputs; read after the commit
 }
 
 func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at time.Time) insertion {
@@ -159,6 +160,10 @@ func (in *insertion) send(job *dispatch.Arrival, n int) {
 		in.orders = make([]emit.RunOrder, 0, n)
 	}
 	in.queued.Partitions = append(in.queued.Partitions, *job.Partition)
+	if len(job.Inputs) > 0 {
+		in.sentOut = append(in.sentOut, job.JobID)
+		return
+	}
 	in.orders = append(in.orders, emit.RunOrder{
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.Rank, Partition: job.Partition,
@@ -220,6 +225,10 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
 	if job.KeepBuild {
 		setLast(&p.Builds, len(p.JobIDs)-1, "+")
+	}
+	if len(job.Inputs) > 0 {
+		p.Inputs = append(p.Inputs, make([]json.RawMessage, len(p.JobIDs)-1-len(p.Inputs))...)
+		p.Inputs = append(p.Inputs, mustJSON(job.Inputs))
 	}
 }
 

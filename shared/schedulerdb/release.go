@@ -105,7 +105,7 @@ func (s *Store) cancelDependents(
 	for id, job := range jobs {
 		after := failed[id]
 		job.giveUp(by, "SCHEDULER.DEPENDENCY_FAILED",
-			fmt.Sprintf("job %s, which had to complete first, ended %s", after.AfterID, after.EndedAs))
+			fmt.Sprintf("job %s, which had to %s first, ended %s", after.AfterID, after.Verb(), after.EndedAs))
 	}
 	delta := dispatch.NewDelta()
 	cancelled, err := saveJobs(ctx, q, jobs, &delta)

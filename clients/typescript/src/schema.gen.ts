@@ -595,6 +595,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/flows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List flows, newest first
+         * @description A flow that has not ended is listed without its counts. Flows are deleted as batches are.
+         */
+        get: operations["listFlows"];
+        put?: never;
+        /**
+         * Submit a flow
+         * @description A flow is up to 10,000 jobs that name each other. Each waits for the jobs in its after, and its payload may refer to their outputs. All jobs are accepted, or none: an unknown name, or jobs that wait for each other, are a 400. A flow is a closed batch; its jobs have its id as their batchId.
+         */
+        post: operations["createFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/flows/{flowId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a flow, with its graph and the states of its jobs
+         * @description With wait, the response comes when the flow has ended or the time is over, whichever is first.
+         */
+        get: operations["getFlow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/flows/{flowId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel the jobs of a flow
+         * @description An operation cancels all jobs of the flow. Then the flow ends. A flow that has ended is a 409.
+         */
+        post: operations["cancelFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules": {
         parameters: {
             query?: never;
@@ -1465,8 +1529,16 @@ export interface components {
             traceId: string;
             /** @description The job's tags; null if they could not be read. */
             tags: string[] | null;
-            /** @description The job's payload. */
+            /** @description The job's payload, with the outputs to which it refers. */
             payload: unknown;
+            /** @description The jobs of its flow to whose outputs the payload refers, with these outputs. */
+            parents?: {
+                name: components["schemas"]["FlowName"];
+                /** Format: uuid */
+                jobId: string;
+                /** @description Null if it has none. */
+                output: unknown;
+            }[];
             /** @description What earlier attempts of the job have saved last; null if nothing. */
             checkpoint?: unknown | null;
             /** @description When timeoutMs ends and the attempt fails. */
@@ -1677,11 +1749,20 @@ export interface components {
          */
         TimeoutMs: number;
         /**
-         * @description What happens to a job if one of its dependencies ends FAILED or CANCELLED.
+         * @description What happens to a job if one of its dependencies ends FAILED or CANCELLED. An entry in after with a condition has its own rule.
          * @default cancel
          * @enum {string}
          */
         OnDependencyFailure: "cancel" | "run";
+        /**
+         * @description How the other job has to end: COMPLETED, in whatever way, or FAILED or CANCELLED. A job that has a dependency that ends otherwise is CANCELLED.
+         * @enum {string}
+         */
+        Condition: "completed" | "ended" | "failed";
+        Dependency: components["schemas"]["Id"] | {
+            jobId: components["schemas"]["Id"];
+            on?: components["schemas"]["Condition"];
+        };
         /**
          * Format: int64
          * @default 0
@@ -1720,8 +1801,8 @@ export interface components {
              * @default false
              */
             keepBuild: boolean;
-            /** @description Jobs of the same owner that must be COMPLETED before this one runs. */
-            after?: components["schemas"]["Id"][];
+            /** @description Jobs of the same owner that must end before this one runs, by default COMPLETED. */
+            after?: components["schemas"]["Dependency"][];
             onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
             tags?: components["schemas"]["Tag"][];
             ownerId?: components["schemas"]["Key"];
@@ -1781,7 +1862,7 @@ export interface components {
             keepBuild?: boolean | null;
             /** Format: uuid */
             batchId?: string | null;
-            after?: components["schemas"]["Id"][] | null;
+            after?: components["schemas"]["Dependency"][] | null;
             /** @enum {string|null} */
             onDependencyFailure?: "cancel" | "run" | null;
             tags?: components["schemas"]["Tag"][] | null;
@@ -2076,6 +2157,128 @@ export interface components {
         };
         BatchPage: {
             batches: components["schemas"]["BatchFields"][];
+            /** @description Null on the last page. */
+            nextCursor: string | null;
+        };
+        /** @description The name of a job in its flow. */
+        FlowName: string;
+        FlowRequest: {
+            /** @description For people. Two flows may have the same name. */
+            name?: components["schemas"]["Key"];
+            /** @description They belong to the owner of the flow. Together they have at most 100,000 entries in after. */
+            jobs: {
+                [key: string]: components["schemas"]["FlowJobRequest"];
+            };
+            /** @description Submitted when all jobs have COMPLETED. */
+            onComplete?: components["schemas"]["FollowUp"];
+            /** @description Submitted when the flow is FAILED, CANCELLED or EXPIRED. */
+            onFailure?: components["schemas"]["FollowUp"];
+            /** @description If the flow has not ended by then, those of its jobs that do not run are cancelled. It must be in the future, at most ten years ahead. */
+            expiresAt?: components["schemas"]["Instant"];
+            ownerId?: components["schemas"]["Key"];
+            /** @description The same key again returns the same flow, or 409 if the rest of the request differs. */
+            idempotencyKey?: components["schemas"]["Key"];
+        };
+        /** @description A JobRequest, in which after has names of other jobs of the flow. */
+        FlowJobRequest: {
+            jobType: components["schemas"]["JobType"];
+            /** @description As in a JobRequest. The output of the job a of the flow, or the value at a path in it, replaces each object {"$output": "a", "path": "$.b[0]", "default": null} when the job starts; path and default may be left out. The job a must be in after. The payload is checked by the schema of its type after that. */
+            payload: unknown;
+            maxRetryCount?: components["schemas"]["MaxRetryCount"];
+            retryPolicy?: components["schemas"]["RetryPolicy"];
+            queue?: components["schemas"]["Queue"];
+            priority?: components["schemas"]["Priority"];
+            runAt?: components["schemas"]["Instant"];
+            /** @description Counted from the submit of the flow. */
+            delayMs?: components["schemas"]["DelayMs"];
+            expiresAt?: components["schemas"]["Instant"];
+            timeoutMs?: components["schemas"]["TimeoutMs"];
+            orderingKey?: components["schemas"]["Key"];
+            fairnessKey?: components["schemas"]["Key"];
+            after?: (components["schemas"]["FlowName"] | {
+                name: components["schemas"]["FlowName"];
+                on?: components["schemas"]["Condition"];
+            } | {
+                /** @description A job that was accepted before. */
+                jobId: components["schemas"]["Id"];
+                on?: components["schemas"]["Condition"];
+            })[];
+            onDependencyFailure?: components["schemas"]["OnDependencyFailure"];
+            tags?: components["schemas"]["Tag"][];
+            ownerId?: components["schemas"]["Key"];
+            callbackUrl?: components["schemas"]["CallbackUrl"];
+            throttle?: components["schemas"]["Throttle"];
+            /** @description Its else must be queue. */
+            singleton?: components["schemas"]["Singleton"];
+            /**
+             * @description As in a JobRequest.
+             * @default false
+             */
+            keepBuild: boolean;
+        };
+        MadeFlow: {
+            flowId: components["schemas"]["Id"];
+            /** @description The ids of the jobs by their names. */
+            jobs: {
+                [key: string]: components["schemas"]["Id"];
+            };
+        };
+        FlowOperation: {
+            flowId: components["schemas"]["Id"];
+            operationId: components["schemas"]["Id"];
+        };
+        FlowFields: {
+            flowId: components["schemas"]["Id"];
+            name: string | null;
+            ownerId: string | null;
+            /** @description As of a batch; a flow is never OPEN. */
+            status: components["schemas"]["BatchStatus"];
+            /** @description How many of a hundred jobs have ended, rounded down; 100 for a flow that has ended. */
+            percent: number | null;
+            /** @description How many jobs it has. */
+            total: number | null;
+            counts: components["schemas"]["BatchCounts"];
+            createdAt: components["schemas"]["Instant"];
+            expiresAt: components["schemas"]["InstantOrNull"];
+            /** @description When its jobs were cancelled because of its expiresAt. */
+            expiredAt: components["schemas"]["InstantOrNull"];
+            /** @description When it ended. */
+            finishedAt: components["schemas"]["InstantOrNull"];
+            /**
+             * Format: uuid
+             * @description The job onComplete or onFailure that was submitted at its end.
+             */
+            followUpJobId: string | null;
+            /** @description Why that job was refused, such as for a queue that no longer exists. */
+            followUpError: string | null;
+        };
+        JobFlow: components["schemas"]["FlowFields"] & {
+            /** @description As it was submitted. Null if it cannot be shown. */
+            onComplete: Record<string, never> | null;
+            /** @description As it was submitted. Null if it cannot be shown. */
+            onFailure: Record<string, never> | null;
+            sealed?: components["schemas"]["Sealed"];
+            /** @description The graph of the flow, by the names of its jobs. */
+            jobs: {
+                [key: string]: components["schemas"]["FlowJob"];
+            };
+        };
+        FlowJob: {
+            jobId: components["schemas"]["Id"];
+            jobType: components["schemas"]["JobType"];
+            /** @description Null if the job is deleted. */
+            status: components["schemas"]["Status"] | null;
+            /** @description What it waits for. */
+            after: components["schemas"]["FlowEdge"][];
+        };
+        FlowEdge: {
+            /** @description Absent if the job is not of the flow. */
+            name?: components["schemas"]["FlowName"];
+            jobId: components["schemas"]["Id"];
+            on: components["schemas"]["Condition"];
+        };
+        FlowPage: {
+            flows: components["schemas"]["FlowFields"][];
             /** @description Null on the last page. */
             nextCursor: string | null;
         };
@@ -2525,7 +2728,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -2706,6 +2909,10 @@ export interface components {
             runAgainAs: components["schemas"]["IdOrNull"];
             /** @description The jobs that must end first. */
             after: components["schemas"]["Id"][];
+            /** @description How jobs in after have to end, by their ids. Null if no entry was submitted with a condition. */
+            conditions?: {
+                [key: string]: components["schemas"]["Condition"];
+            } | null;
             /**
              * @description Null if the job has no dependencies.
              * @enum {string|null}
@@ -3116,6 +3323,27 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description No such flow. */
+        NoFlow: {
+            headers: {
+                "X-Trace-Id": components["headers"]["TraceId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "timestamp": "2026-11-21T08:00:00.123Z",
+                 *       "status": 404,
+                 *       "errorCode": "API.FLOW_NOT_FOUND",
+                 *       "message": "there is no such flow",
+                 *       "jobId": null,
+                 *       "traceId": "0af76519-16cd-43dd-8448-eb211c80319c",
+                 *       "details": []
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description No such batch. */
         NoBatch: {
             headers: {
@@ -3412,6 +3640,8 @@ export interface components {
         BatchIdQuery: components["schemas"]["Id"];
         /** @description An id that is not a UUID is a 404. */
         BatchId: string;
+        /** @description An id that is not a UUID is a 404. */
+        FlowId: string;
         /** @description Accepted by a request with this trace id, from X-Trace-Id or traceparent. */
         TraceIdQuery: components["schemas"]["Id"];
         /** @description Submitted with this key; each owner has at most one such job. */
@@ -3452,6 +3682,8 @@ export interface components {
         Location: string;
         /** @description The path of the key. */
         KeyLocation: string;
+        /** @description The path of the flow. */
+        FlowLocation: string;
         /** @description The path of the batch. */
         BatchLocation: string;
         /** @description The path of the operation. */
@@ -5155,6 +5387,272 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NoBatch"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listFlows: {
+        parameters: {
+            query?: {
+                status?: components["schemas"]["BatchStatus"];
+                /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
+                ownerId?: components["parameters"]["OwnerIdQuery"];
+                /** @description The most entries that a page has; it has fewer if outputs are large. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createFlow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same as idempotencyKey in the body; if both are given they must be equal. It may stand in double quotes. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKeyHeader"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 17 MiB, and each job at most 512 KiB. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "order 17",
+                 *       "jobs": {
+                 *         "reserve": {
+                 *           "jobType": "FUNCTION",
+                 *           "payload": {
+                 *             "url": "https://shop.example.org/reserve",
+                 *             "data": {
+                 *               "order": 17
+                 *             }
+                 *           }
+                 *         },
+                 *         "charge": {
+                 *           "jobType": "FUNCTION",
+                 *           "payload": {
+                 *             "url": "https://shop.example.org/charge",
+                 *             "data": {
+                 *               "price": {
+                 *                 "$output": "reserve",
+                 *                 "path": "$.price"
+                 *               }
+                 *             }
+                 *           },
+                 *           "after": [
+                 *             "reserve"
+                 *           ]
+                 *         },
+                 *         "release": {
+                 *           "jobType": "FUNCTION",
+                 *           "payload": {
+                 *             "url": "https://shop.example.org/release",
+                 *             "data": {
+                 *               "order": 17
+                 *             }
+                 *           },
+                 *           "after": [
+                 *             {
+                 *               "name": "charge",
+                 *               "on": "failed"
+                 *             }
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["FlowRequest"];
+            };
+        };
+        responses: {
+            /** @description The idempotency key was used before, for the same request; this is that flow. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["FlowLocation"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "flowId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "jobs": {
+                     *         "reserve": "01936f3e-5f3e-7cc0-8000-0123456789ac",
+                     *         "charge": "01936f3e-5f3e-7cc0-8000-0123456789ad",
+                     *         "release": "01936f3e-5f3e-7cc0-8000-0123456789ae"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MadeFlow"];
+                };
+            };
+            /** @description The flow is stored with all of its jobs. */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["FlowLocation"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "flowId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "jobs": {
+                     *         "reserve": "01936f3e-5f3e-7cc0-8000-0123456789ac",
+                     *         "charge": "01936f3e-5f3e-7cc0-8000-0123456789ad",
+                     *         "release": "01936f3e-5f3e-7cc0-8000-0123456789ae"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MadeFlow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getFlow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Hold the response until the flow has ended, for at most this long.
+                 * @example 30s
+                 */
+                wait?: components["schemas"]["Wait"];
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+                /**
+                 * @description RFC 7240: wait=30 is the same as the parameter wait, in whole seconds; the parameter takes precedence. Preference-Applied confirms the preference. Other preferences are ignored.
+                 * @example wait=30
+                 */
+                Prefer?: components["parameters"]["Prefer"];
+                /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                flowId: components["parameters"]["FlowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The flow as it is now. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ETag"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobFlow"];
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoFlow"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelFlow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                flowId: components["parameters"]["FlowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation is stored and will be carried out. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    Location: components["headers"]["OperationLocation"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "flowId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "operationId": "01936f3e-5f3e-7cc0-8000-0123456789ac"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FlowOperation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoFlow"];
             409: components["responses"]["Conflict"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];

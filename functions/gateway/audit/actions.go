@@ -22,6 +22,8 @@ var actions = map[string]string{
 	"POST /api/batches/:batchId/close":                "batch.close",
 	"POST /api/batches/:batchId/cancel":               "batch.cancel",
 	"POST /api/batches/:batchId/retry":                "batch.retry",
+	"POST /api/flows":                                 "flow.create",
+	"POST /api/flows/:flowId/cancel":                  "flow.cancel",
 	"POST /api/schedules":                             "schedule.create",
 	"PUT /api/schedules/:name":                        "schedule.put",
 	"DELETE /api/schedules/:name":                     "schedule.delete",
@@ -50,6 +52,7 @@ var reads = map[string]string{
 	"GET /api/stream":           "job.stream",
 	"GET /api/schedules":        "schedule.list",
 	"GET /api/batches/:batchId": "batch.read",
+	"GET /api/flows/:flowId":    "flow.read",
 	"GET /api/schedules/:name":  "schedule.read",
 	"GET /api/workers":          "worker.list",
 

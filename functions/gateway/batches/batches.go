@@ -43,13 +43,16 @@ func (a *API) Get(c *gin.Context) error {
 		return err
 	}
 	defer release()
-	body := full{batch: newBatch(found)}
-	body.Sealed = found.OpenFollowUps(a.Submit.Sealer)
-	body.OnComplete, body.OnFailure = found.OnComplete, found.OnFailure
-	if len(body.Sealed) > 0 {
-		a.Sealed.Log(c.Request.Context(), body.Sealed)
+	return a.Audit.Show(c, full{newBatch(found), a.followUps(c, &found)})
+}
+
+// followUps opens the jobs that follow a batch.
+func (a *API) followUps(c *gin.Context, b *batchstore.Batch) followUps {
+	sealed := b.OpenFollowUps(a.Submit.Sealer)
+	if len(sealed) > 0 {
+		a.Sealed.Log(c.Request.Context(), sealed)
 	}
-	return a.Audit.Show(c, body)
+	return followUps{b.OnComplete, b.OnFailure, sealed}
 }
 
 func batchID(c *gin.Context) (uuid.UUID, error) { return edge.PathID(c, "batchId", batchstore.ErrNone) }
@@ -67,27 +70,33 @@ type page struct {
 
 // List is GET /api/batches: pages by key, newest first.
 func (a *API) List(c *gin.Context) error {
+	found, next, err := a.page(c, false)
+	if err != nil {
+		return err
+	}
+	body := page{Batches: make([]batch, len(found)), NextCursor: next}
+	for i, b := range found {
+		body.Batches[i] = newBatch(b)
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// page reads a page of flows, or of other batches.
+func (a *API) page(c *gin.Context, flows bool) (found []batchstore.Batch, next *string, err error) {
 	q := edge.NewQuery(c)
 	filter := batchstore.Filter{
+		Flows:  flows,
 		Status: batchstore.Status(q.Checked("status", checkStatus)), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
 		Before: q.Cursor("cursor"), Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
 	}
 	if err := q.Close("status", "ownerId", "cursor", "limit"); err != nil {
-		return err
+		return nil, nil, err
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	found, more, err := a.Store.List(ctx, edge.OwnerOf(c), filter)
-	if err != nil {
-		return err
-	}
-	body := page{Batches: make([]batch, len(found))}
-	for i, b := range found {
-		body.Batches[i] = newBatch(b)
-	}
-	body.NextCursor = edge.NextCursor(more, func() string { return found[len(found)-1].ID.String() })
-	c.JSON(http.StatusOK, body)
-	return nil
+	return found, edge.NextCursor(more, func() string { return found[len(found)-1].ID.String() }), err
 }
 
 func checkStatus(text string) error {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -34,17 +36,31 @@ func (a *API) Create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Header("Location", "/api/batches/"+made.ID.String())
+	answerMade(c, "/api/batches/", made, stateBody{BatchID: made.ID, Status: made.Status})
+	return nil
+}
+
+func answerMade(c *gin.Context, at string, made batchstore.Created, body any) {
+	c.Header("Location", at+made.ID.String())
 	status := http.StatusCreated
 	if made.Replayed {
 		c.Header("Idempotent-Replayed", "true")
 		status = http.StatusOK
 	}
-	c.JSON(status, stateBody{BatchID: made.ID, Status: made.Status})
-	return nil
+	c.JSON(status, body)
 }
 
 func (a *API) read(c *gin.Context) (asked batchstore.NewBatch, by submit.Requester, err error) {
+	return a.readAs(c, func(body []byte) (req apibody.Batch, named []apibody.NamedJob, err error) {
+		req, err = apibody.DecodeBatch(body)
+		return req, nil, err
+	})
+}
+
+// readAs reads a request for a batch, or for a flow with its named jobs.
+func (a *API) readAs(
+	c *gin.Context, decode func(body []byte) (apibody.Batch, []apibody.NamedJob, error),
+) (asked batchstore.NewBatch, by submit.Requester, err error) {
 	key, err := edge.IdempotencyKey(c)
 	if err != nil {
 		return asked, by, err
@@ -55,7 +71,8 @@ func (a *API) read(c *gin.Context) (asked batchstore.NewBatch, by submit.Request
 	}
 	asked.ID = a.DB.NewID()
 	req := &asked.Request
-	if *req, err = apibody.DecodeBatch(body); err != nil {
+	var named []apibody.NamedJob
+	if *req, named, err = decode(body); err != nil {
 		return asked, by, err
 	}
 	if err := edge.MergeKey(&req.IdempotencyKey, key); err != nil {
@@ -63,7 +80,7 @@ func (a *API) read(c *gin.Context) (asked batchstore.NewBatch, by submit.Request
 	}
 	by = a.Submit.Requester(c)
 	req.OwnerID = by.Owner.Names(req.OwnerID)
-	asked.RequestHash, err = hashOf(*req)
+	asked.RequestHash, err = hashOf(*req, named)
 	return asked, by, err
 }
 
@@ -72,12 +89,6 @@ func (a *API) create(
 	c *gin.Context, asked *batchstore.NewBatch, by submit.Requester,
 ) (made batchstore.Created, err error) {
 	req := &asked.Request
-	if err := req.CheckExpiry(time.Now()); err != nil {
-		return made, err
-	}
-	if err := a.readFollowUps(asked, by); err != nil {
-		return made, err
-	}
 	by.Join(asked.ID, req.OwnerID)
 	asked.Jobs = make([]jobstore.NewJob, len(req.Jobs))
 	for i, raw := range req.Jobs {
@@ -85,13 +96,26 @@ func (a *API) create(
 			return made, apibody.AtJob(fmt.Sprintf("jobs[%d]", i), err)
 		}
 	}
+	return a.store(c, asked, by, func(i int) string { return fmt.Sprintf("jobs[%d]", i) })
+}
+
+// store checks the rest of a request, and stores the batch with its jobs. path names a job in errors.
+func (a *API) store(
+	c *gin.Context, asked *batchstore.NewBatch, by submit.Requester, path func(job int) string,
+) (made batchstore.Created, err error) {
+	if err := asked.Request.CheckExpiry(time.Now()); err != nil {
+		return made, err
+	}
+	if err := a.readFollowUps(asked, by); err != nil {
+		return made, err
+	}
 	if err := a.Limits.AllowJobs(c, max(len(asked.Jobs), 1)); err != nil {
 		return made, err
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	if made, err = a.Store.Create(edge.WithShare(ctx, c), audit.Entry(c), *asked); err != nil {
-		return made, atJob(err)
+		return made, atJob(err, path)
 	}
 	return made, a.Submit.Publish(ctx, asked.Jobs[:len(made.Jobs)], made.Jobs)
 }
@@ -117,23 +141,29 @@ func (a *API) readFollowUps(asked *batchstore.NewBatch, by submit.Requester) err
 }
 
 // hashOf returns a hash that is equal for requests with the same members, whatever the white space between them.
-func hashOf(req apibody.Batch) ([]byte, error) {
+func hashOf(req apibody.Batch, named []apibody.NamedJob) ([]byte, error) {
 	req.IdempotencyKey = ""
-	written, err := json.Marshal(req)
+	hash := sha256.New()
+	e := json.NewEncoder(hash)
+	err := e.Encode(req)
+	if named != nil && err == nil {
+		err = e.Encode(slices.SortedFunc(slices.Values(named), func(a, b apibody.NamedJob) int {
+			return strings.Compare(a.Name, b.Name)
+		}))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write batch: %w", err)
 	}
-	hash := sha256.Sum256(written)
-	return hash[:], nil
+	return hash.Sum(nil), nil
 }
 
 // atJob names the job because of which the store has refused a batch.
-func atJob(err error) error {
+func atJob(err error, path func(job int) string) error {
 	if missing := (*jobstore.MissingError)(nil); errors.As(err, &missing) {
-		return apibody.AtJob(fmt.Sprintf("jobs[%d]", missing.Job), submit.NoJobs(missing.At))
+		return apibody.AtJob(path(missing.Job), submit.NoJobs(missing.At))
 	}
 	if late := (*jobstore.LateError)(nil); errors.As(err, &late) {
-		return apibody.AtJob(fmt.Sprintf("jobs[%d]", late.Job), late.Why)
+		return apibody.AtJob(path(late.Job), late.Why)
 	}
 	return err
 }

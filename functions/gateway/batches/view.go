@@ -42,6 +42,11 @@ type batch struct {
 // full is a batch in its own response.
 type full struct {
 	batch
+	followUps
+}
+
+// followUps are the jobs that follow a batch.
+type followUps struct {
 	OnComplete json.RawMessage `json:"onComplete"`
 	OnFailure  json.RawMessage `json:"onFailure"`
 	Sealed     []string        `json:"sealed,omitempty"` // members that cannot be shown

@@ -16,9 +16,9 @@ func JobTag(version int64, shown []byte) string {
 	return `W/"` + strconv.FormatInt(version, 10) + "-" + Digest(shown) + `"`
 }
 
-// contentTag is the entity tag of a body that is the same for all clients. It is weak, because the body may be sent
+// ContentTag is the entity tag of a body that is the same for all clients. It is weak, because the body may be sent
 // compressed.
-func contentTag(content []byte) string { return `W/"` + Digest(content) + `"` }
+func ContentTag(content []byte) string { return `W/"` + Digest(content) + `"` }
 
 // Digest is a short name of some content.
 func Digest(content []byte) string {

@@ -30,7 +30,7 @@ type Static struct {
 // NewStatic makes a response that is the same for all clients.
 func NewStatic(contentType string, body []byte) Static {
 	return Static{
-		Body: body, contentType: contentType, tag: contentTag(body),
+		Body: body, contentType: contentType, tag: ContentTag(body),
 		zipped: sync.OnceValue(func() []byte { return zip(body) }),
 	}
 }

@@ -19,6 +19,7 @@ type full struct {
 	jobview.Summary
 	Payload             json.RawMessage `json:"payload"`
 	After               []uuid.UUID     `json:"after"`
+	Conditions          conditions      `json:"conditions"`
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
 	Schedule            *scheduled      `json:"schedule"`
 	CallbackURL         *string         `json:"callbackUrl"`
@@ -80,8 +81,23 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
+		Conditions:          conditionsOf(job),
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: NewLogs(lines),
 	}
+}
+
+// conditions are how jobs in after have to end, by their ids; null: no entry names a condition.
+type conditions map[uuid.UUID]jobstate.Condition
+
+func conditionsOf(job jobstore.Job) conditions {
+	if job.Conditions == nil {
+		return nil
+	}
+	of := conditions{}
+	for i, id := range job.After {
+		of[id] = job.Conditions[i]
+	}
+	return of
 }
 
 func onDependencyFailure(job jobstore.Job) *string {

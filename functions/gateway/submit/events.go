@@ -108,7 +108,11 @@ func (a *API) jobOf(ctx context.Context, e event.Event, params url.Values, by Re
 	if err != nil {
 		return jobstore.NewJob{}, err
 	}
-	job, err := a.newJob(req, by)
+	id := req.JobID
+	if id == uuid.Nil {
+		id = a.NewJobID(by)
+	}
+	job, err := a.newJob(id, req, by)
 	job.EventSource, job.EventID, job.Late, job.TraceParent = e.Source(), e.ID(), late, asked
 	return job, err
 }

@@ -81,8 +81,30 @@ func (a *API) Decode(body []byte, by Requester) (jobstore.NewJob, error) {
 	return a.make(req, by)
 }
 
+// NewJobID returns an id for a job of a request.
+func (a *API) NewJobID(by Requester) uuid.UUID { return a.DB.NewJobID(by.sampled) }
+
+// DecodeNamed makes a job of a flow, with the id that its name has among names.
+func (a *API) DecodeNamed(
+	body []byte, id uuid.UUID, names map[string]uuid.UUID, by Requester,
+) (jobstore.NewJob, error) {
+	req, err := jobspec.DecodeNamed(body, names)
+	if err != nil {
+		return jobstore.NewJob{}, err
+	}
+	return a.makeAs(id, req, by)
+}
+
 // make checks a request that has been decoded, and makes a job of it.
 func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
+	id := req.JobID
+	if id == uuid.Nil {
+		id = a.NewJobID(by)
+	}
+	return a.makeAs(id, req, by)
+}
+
+func (a *API) makeAs(id uuid.UUID, req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 	if err := edge.MergeKey(&req.IdempotencyKey, by.key); err != nil {
 		return jobstore.NewJob{}, err
 	}
@@ -93,7 +115,7 @@ func (a *API) make(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
 	if err != nil {
 		return jobstore.NewJob{}, err
 	}
-	job, err := a.newJob(req, by)
+	job, err := a.newJob(id, req, by)
 	job.Late = late
 	return job, err
 }
@@ -133,11 +155,8 @@ func (a *API) Validate(req *jobspec.Request, repeatable bool, check jobtypes.Che
 	return nil, err
 }
 
-func (a *API) newJob(req jobspec.Request, by Requester) (jobstore.NewJob, error) {
-	job := jobstore.NewJob{JobID: req.JobID, TraceID: by.trace, Request: req, Whose: by.Owner}
-	if job.JobID == uuid.Nil {
-		job.JobID = a.DB.NewJobID(by.sampled)
-	}
+func (a *API) newJob(id uuid.UUID, req jobspec.Request, by Requester) (jobstore.NewJob, error) {
+	job := jobstore.NewJob{JobID: id, TraceID: by.trace, Request: req, Whose: by.Owner}
 	a.Defaults.FillIn(&job.Request)
 	job.Request.Payload = a.Sealer.Seal(sealing.OfJob(job.JobID, sealing.Payload), job.Request.Payload)
 	if req.IdempotencyKey == "" {

@@ -50,6 +50,9 @@ type Attempt struct {
 	Saved json.RawMessage
 	Save  func(ctx context.Context, number int64, data json.RawMessage) error
 
+	// Parents are the jobs of the flow to whose outputs the payload refers. The payload has these outputs already.
+	Parents []jobevent.Parent
+
 	// WhenSettled registers a function to be called once the attempt's outcome is in the store, with the kind of that
 	// outcome. It is not the handler's outcome if another worker or a timeout decided first. The function must return at
 	// once. nil: in a test.

@@ -2,11 +2,16 @@ package pool
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/durable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -21,10 +26,17 @@ func (a *Attempt) spot(field sealing.Field) sealing.Place {
 	return sealing.OfAttempt(a.Run.JobID, a.Run.Attempt, field)
 }
 
-// Open returns the run order with its payload opened, and the opened checkpoint. The failure to open them is retryable:
-// this worker may get the key later.
-func (a *Attempt) Open() (run jobevent.Run, checkpoint json.RawMessage, failure *handlers.Failure) {
-	run = a.Run
+// Opened is what a handler gets of an attempt.
+type Opened struct {
+	Run        jobevent.Run // with the payload opened, and with the outputs to which it refers
+	Checkpoint json.RawMessage
+	Parents    []jobevent.Parent
+}
+
+// Open opens what the attempt has. The failure to open something is retryable: this worker may get the key later.
+func (a *Attempt) Open() (opened Opened, failure *handlers.Failure) {
+	run := a.Run
+	var checkpoint json.RawMessage
 	what := "payload"
 	payload, err := a.sealer.Open(sealing.OfJob(run.JobID, sealing.Payload), run.Payload)
 	if err == nil && a.Checkpoint != nil {
@@ -33,12 +45,62 @@ func (a *Attempt) Open() (run jobevent.Run, checkpoint json.RawMessage, failure 
 		checkpoint, err = a.sealer.Open(sealing.OfJob(run.JobID, sealing.Checkpoint), a.Checkpoint)
 	}
 	if err != nil {
-		return run, nil, &handlers.Failure{
-			Code: string(apierror.PayloadSealed), Message: "the " + what + " cannot be read: " + err.Error(), Retryable: true,
-		}
+		return opened, cannotBeRead(what, err)
 	}
-	run.Payload = payload
-	return run, checkpoint, nil
+	opened = Opened{Run: run, Checkpoint: checkpoint}
+	opened.Run.Payload = payload
+	if run.Parents != nil {
+		failure = a.openParents(&opened)
+	}
+	return opened, failure
+}
+
+func cannotBeRead(what string, err error) *handlers.Failure {
+	return &handlers.Failure{
+		Code: string(apierror.PayloadSealed), Message: "the " + what + " cannot be read: " + err.Error(), Retryable: true,
+	}
+}
+
+// openParents opens the outputs of parents, and puts them into the payload. Its other failures are final: outputs do
+// not change.
+func (a *Attempt) openParents(opened *Opened) *handlers.Failure {
+	if err := json.Unmarshal(a.Run.Parents, &opened.Parents); err != nil {
+		return &handlers.Failure{Code: string(apierror.OutputMissing), Message: "the outputs of other jobs are not readable"}
+	}
+	outputs := make(map[string]jsontext.Value, len(opened.Parents))
+	for i := range opened.Parents {
+		parent := &opened.Parents[i]
+		if parent.OutputBytes > jobevent.MaxParentBytes {
+			const tooLarge = "the outputs to which the payload refers have %d bytes, %d are allowed"
+			return &handlers.Failure{
+				Code:    string(apierror.InputTooLarge),
+				Message: fmt.Sprintf(tooLarge, parent.OutputBytes, jobevent.MaxParentBytes),
+			}
+		}
+		if parent.Attempt == 0 { // its job has not completed
+			continue
+		}
+		output, err := a.sealer.Open(sealing.OfAttempt(parent.JobID, parent.Attempt, sealing.Output), parent.Output)
+		if err != nil {
+			return cannotBeRead("output of "+parent.Name, err)
+		}
+		if output == nil {
+			output = json.RawMessage("null")
+		}
+		parent.Output, outputs[parent.Name] = output, jsontext.Value(output)
+	}
+	filled, err := jobspec.FillInOutputs(opened.Run.Payload, func(name string) (jsontext.Value, bool) {
+		output, has := outputs[name]
+		return output, has
+	})
+	if wrong := (*jobspec.OutputError)(nil); errors.As(err, &wrong) {
+		return &handlers.Failure{Code: string(wrong.Code), Message: wrong.Message}
+	}
+	if err != nil {
+		return &handlers.Failure{Code: string(apierror.InvalidPayload), Message: "the payload is not JSON"}
+	}
+	opened.Run.Payload = filled
+	return nil
 }
 
 // SealCheckpoint returns a checkpoint as it is stored, or the failure of one that cannot be stored.

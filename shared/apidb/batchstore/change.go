@@ -3,6 +3,7 @@ package batchstore
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -27,6 +28,7 @@ type NewBatch struct {
 	Request     apibody.Batch
 	Jobs        []jobstore.NewJob // of its owner, each with the batch's id
 	RequestHash []byte            // stored with an idempotency key
+	Graph       []apibody.FlowJob // of a flow; nil: the batch is none
 }
 
 // Created is the result of a request for a batch.
@@ -35,6 +37,7 @@ type Created struct {
 	Status   Status
 	Jobs     []jobstore.Accepted // none of a repeated request
 	Replayed bool
+	Graph    []apibody.FlowJob // of a flow
 }
 
 // Create stores a batch with its jobs: all of them or, with an error as of jobstore's InsertAllJobs, nothing. For a
@@ -63,7 +66,7 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, asked NewBatch) 
 }
 
 func create(ctx context.Context, q *gen.Queries, asked NewBatch) (Created, error) {
-	made := Created{ID: asked.ID, Status: Open}
+	made := Created{ID: asked.ID, Status: Open, Graph: asked.Graph}
 	req := &asked.Request
 	p := gen.BatchInsertParams{
 		BatchID: asked.ID, OwnerID: req.OwnerID, Name: nullable.Text(req.Name), OnComplete: req.OnComplete,
@@ -72,6 +75,12 @@ func create(ctx context.Context, q *gen.Queries, asked NewBatch) (Created, error
 	if req.IdempotencyKey != "" {
 		p.RequestHash = asked.RequestHash
 	}
+	if asked.Graph != nil {
+		var err error
+		if p.Graph, err = json.Marshal(asked.Graph); err != nil {
+			return made, fmt.Errorf("write graph: %w", err)
+		}
+	}
 	inserted, err := q.BatchInsert(ctx, p)
 	if err != nil {
 		return made, err
@@ -79,7 +88,7 @@ func create(ctx context.Context, q *gen.Queries, asked NewBatch) (Created, error
 	if len(inserted) == 0 {
 		return known(ctx, q, asked)
 	}
-	if made.Jobs, err = jobstore.InsertAllInTx(ctx, q, asked.Jobs); err != nil {
+	if made.Jobs, err = jobstore.InsertAllInTx(ctx, q, asked.Jobs, asked.Graph != nil); err != nil {
 		return made, err
 	}
 	if req.Closed {
@@ -116,7 +125,11 @@ func known(ctx context.Context, q *gen.Queries, asked NewBatch) (Created, error)
 	if err == nil && !bytes.Equal(row.RequestHash, asked.RequestHash) {
 		err = apidb.ErrConflict
 	}
-	return Created{ID: row.BatchID, Status: Status(row.Status), Replayed: true}, err
+	if err != nil {
+		return Created{}, err
+	}
+	graph, err := readGraph(row.BatchID, row.Graph)
+	return Created{ID: row.BatchID, Status: Status(row.Status), Replayed: true, Graph: graph}, err
 }
 
 // Close closes an open batch of the owner, and returns its state. A batch that is closed already stays as it is.
@@ -164,6 +177,10 @@ func (s *Store) Retry(
 ) (operation uuid.UUID, err error) {
 	return s.operate(ctx, entry, owner, id, s.newOperation(owner, id, by, jobevent.CommandRetry),
 		func(q *gen.Queries, batch *gen.Batch, operation uuid.UUID) error {
+			if batch.Graph != nil {
+				return apierror.New(apierror.InvalidStateTransition,
+					"the batch is a flow: its jobs would run again before the jobs that they come after")
+			}
 			if Status(batch.Status) == Completed {
 				return ended(batch)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
@@ -110,8 +111,9 @@ type Batch struct {
 	Counts        Counts          // nil in a list, if the batch has not ended
 	OnComplete    json.RawMessage // perhaps sealed; nil in a list
 	OnFailure     json.RawMessage
-	FollowUpID    *uuid.UUID // the job that was made at the end
-	FollowUpError string     // why none could be made
+	FollowUpID    *uuid.UUID        // the job that was made at the end
+	FollowUpError string            // why none could be made
+	Graph         []apibody.FlowJob // of a flow; nil in a list, and if the batch is none
 }
 
 // Finished reports whether the batch has ended.
@@ -175,6 +177,7 @@ func counts(ctx context.Context, q *gen.Queries, id uuid.UUID) (Counts, error) {
 
 // Filter chooses batches. An empty field chooses all.
 type Filter struct {
+	Flows   bool // flows in place of other batches
 	Status  Status
 	OwnerID string
 	Before  uuid.UUID // batches after this one in the list, that is older ones
@@ -217,11 +220,11 @@ func (s *Store) list(ctx context.Context, owner apidb.Owner, f Filter) ([]gen.Ba
 	status := nullable.Text(string(f.Status))
 	if owner.IsEveryone() {
 		return s.q.BatchesList(ctx, gen.BatchesListParams{
-			BeforeID: f.Before, Status: status, MaxBatches: int32(f.Limit + 1),
+			BeforeID: f.Before, Status: status, MaxBatches: int32(f.Limit + 1), IsFlow: f.Flows,
 		})
 	}
 	owned, err := s.q.BatchesListOwned(ctx, gen.BatchesListOwnedParams{
-		Owner: owner.ID(), BeforeID: f.Before, Status: status, MaxBatches: int32(f.Limit + 1),
+		Owner: owner.ID(), BeforeID: f.Before, Status: status, MaxBatches: int32(f.Limit + 1), IsFlow: f.Flows,
 	})
 	rows := make([]gen.BatchesListRow, len(owned))
 	for i := range owned {
@@ -243,8 +246,9 @@ func newBatch(row gen.Batch) (Batch, error) {
 		FinishedAt: row.FinishedAt, OnComplete: row.OnComplete, OnFailure: row.OnFailure, FollowUpID: row.FollowUpID,
 		FollowUpError: nullable.Value(row.FollowUpError),
 	}
-	if row.Counts == nil {
-		return batch, nil
+	var err error
+	if batch.Graph, err = readGraph(batch.ID, row.Graph); err != nil || row.Counts == nil {
+		return batch, err
 	}
 	if err := json.Unmarshal(row.Counts, &batch.Counts); err != nil {
 		return batch, fmt.Errorf("read the counts of batch %s: %w", batch.ID, err)

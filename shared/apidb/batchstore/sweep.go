@@ -168,6 +168,15 @@ func (e *ending) end(ctx context.Context, row gen.Batch) error {
 		return err
 	}
 	batch.Status, batch.FinishedAt = batch.Counts.status(batch.ExpiredAt != nil), &now
+	if batch.Graph != nil && batch.Status == Cancelled {
+		states, err := states(ctx, e.q, batch.ID)
+		if err != nil {
+			return err
+		}
+		if len(states) == len(batch.Graph) && onlySkips(batch.Graph, states) {
+			batch.Status = Completed
+		}
+	}
 	p := gen.BatchEndParams{BatchID: batch.ID, Status: string(batch.Status)}
 	if p.Counts, err = json.Marshal(batch.Counts); err != nil {
 		return fmt.Errorf("write counts: %w", err)

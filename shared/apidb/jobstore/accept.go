@@ -81,7 +81,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
-		After: req.After, RunAnyway: req.RunAnyway, KeepBuild: req.KeepBuild,
+		After: req.After, RunAnyway: req.RunAnyway, KeepBuild: req.KeepBuild, Conditions: req.Conditions, Inputs: req.Inputs,
 	}
 }
 
@@ -322,6 +322,8 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
 		p.BatchIDs = append(p.BatchIDs, req.BatchID)
 		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
+		p.AfterConditions = append(p.AfterConditions, conditionsLiteral(req.Conditions))
+		p.Inputs = append(p.Inputs, inputsJSON(req.Inputs))
 	}
 	return p
 }
@@ -335,6 +337,25 @@ func policyJSON(req *jobspec.Request) json.RawMessage {
 		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // numbers and strings only
 	}
 	return b
+}
+
+func inputsJSON(inputs []jobevent.Input) json.RawMessage {
+	if len(inputs) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(inputs)
+	if err != nil {
+		panic(fmt.Sprintf("write inputs: %v", err)) // names and ids only
+	}
+	return b
+}
+
+func conditionsLiteral(conditions []jobstate.Condition) string {
+	texts := make([]string, len(conditions))
+	for i, c := range conditions {
+		texts[i] = string(c)
+	}
+	return arrayLiteral(texts)
 }
 
 var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -82,6 +82,7 @@ type dependents struct {
 	jobs     []NewJob
 	accepted []Accepted
 	copies   map[int]int // the jobs that are answered with another one of this transaction
+	flow     bool        // the jobs may come after each other
 }
 
 // insert first handles the jobs that need no place in an order, since the lock of a key delays all its submits.
@@ -166,6 +167,10 @@ func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, erro
 		}
 	}
 	missing := map[string]map[uuid.UUID]bool{}
+	siblings := map[uuid.UUID]bool{}
+	for i := range t.jobs {
+		siblings[t.jobs[i].JobID] = t.flow
+	}
 	for owner, ids := range asked {
 		gone, err := t.q.JobsMissing(ctx, gen.JobsMissingParams{AfterIDs: ids, OwnerID: owner})
 		if err != nil {
@@ -173,7 +178,7 @@ func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, erro
 		}
 		missing[owner] = make(map[uuid.UUID]bool, len(gone))
 		for _, id := range gone {
-			missing[owner][id] = true
+			missing[owner][id] = !siblings[id]
 		}
 	}
 	return slices.DeleteFunc(open, func(i int) bool {
@@ -216,9 +221,9 @@ func idsLiteral(ids []uuid.UUID) string {
 }
 
 // InsertAllInTx inserts all jobs in a transaction that makes other changes, too, or returns an error as InsertAllJobs
-// does, or ErrCameBetween.
-func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
-	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+// does, or ErrCameBetween. Jobs of a flow may come after each other; all are new.
+func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob, flow bool) ([]Accepted, error) {
+	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), flow: flow}
 	if err := t.insert(ctx); err != nil {
 		return nil, err
 	}

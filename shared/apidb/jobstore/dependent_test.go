@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -88,6 +89,10 @@ func TestRareFieldsAreStoredAndRepublished(t *testing.T) {
 		"an order":             func(j *jobstore.NewJob) { j.Request.OrderingKey = "k" },
 		"a fairness key":       func(j *jobstore.NewJob) { j.Request.OwnerID, j.Request.FairnessKey = "acme", "f" },
 		"to come after others": func(j *jobstore.NewJob) { j.Request.After = []uuid.UUID{second, first} },
+		"to come after others in some way, with their outputs": func(j *jobstore.NewJob) {
+			j.Request.After, j.Request.Conditions = []uuid.UUID{second, first}, []jobstate.Condition{jobstate.WhenFailed, jobstate.WhenEnded}
+			j.Request.Inputs = []jobevent.Input{{Name: "first", JobID: first}}
+		},
 		"all": func(j *jobstore.NewJob) {
 			j.Request.ExpiresAt, j.Request.OrderingKey, j.Request.Delay = &expiresAt, "k", time.Minute
 			j.Request.After, j.Request.RunAnyway, j.Request.Tags = []uuid.UUID{first}, true, []string{`a"b`}
@@ -99,7 +104,7 @@ func TestRareFieldsAreStoredAndRepublished(t *testing.T) {
 			ask(&job)
 			accepted := h.Accept(t, job)
 			got, req := h.ReadJob(t, job.JobID), job.Request
-			if got.FairnessKey != cmp.Or(req.FairnessKey, req.OwnerID) || got.OrderingKey != req.OrderingKey || !slices.Equal(got.After, req.After) || got.RunAnyway != req.RunAnyway ||
+			if got.FairnessKey != cmp.Or(req.FairnessKey, req.OwnerID) || got.OrderingKey != req.OrderingKey || !slices.Equal(got.After, req.After) || got.RunAnyway != req.RunAnyway || !slices.Equal(got.Conditions, req.Conditions) ||
 				(got.ExpiresAt == nil) != (req.ExpiresAt == nil) || req.ExpiresAt != nil && !got.ExpiresAt.Equal(*req.ExpiresAt) ||
 				got.HasAfter != (len(req.After) > 0) || fmt.Sprint(got.Tags) != fmt.Sprint(req.Tags) || got.Status != accepted.Status() {
 				t.Errorf("%s, %s: got %+v", name, kind, got)

@@ -47,9 +47,10 @@ type Job struct {
 	FairnessKey       string // the one that its request named, or its owner; empty: it has neither
 	KeepBuild         bool   // false in a list
 	IdempotencyKey    string
-	HasAfter          bool        // it has dependencies
-	After             []uuid.UUID // nil in a list; see Changed
-	RunAnyway         bool        // false in a list
+	HasAfter          bool                 // it has dependencies
+	After             []uuid.UUID          // nil in a list; see Changed
+	RunAnyway         bool                 // false in a list
+	Conditions        []jobstate.Condition // how each of After has to end; nil: in a list, and if none names one
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
 	CallbackURL       string           // empty in a list, and if its end is not delivered
@@ -82,7 +83,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
 	job.KeepBuild = nullable.Value(row.KeepBuild)
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
-	job.RunAgainOf = row.RunAgainOf
+	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
 	if job.Policies, err = policiesOf(row); err != nil {
 		return Job{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
@@ -46,6 +47,12 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 	if req.Singleton != nil {
 		req.OrderingKey = ""
 	}
+	req.Conditions = conditionsOf(row)
+	if row.Inputs != nil {
+		if err := json.Unmarshal(row.Inputs, &req.Inputs); err != nil {
+			return req, fmt.Errorf("read inputs of job %s: %w", row.JobID, err)
+		}
+	}
 	if row.RetryPolicy == nil {
 		return req, nil
 	}
@@ -54,6 +61,13 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
 	}
 	return req, nil
+}
+
+func conditionsOf(row gen.Job) (conditions []jobstate.Condition) {
+	for _, condition := range row.AfterConditions {
+		conditions = append(conditions, jobstate.Condition(condition))
+	}
+	return conditions
 }
 
 // policiesOf reads the submit policies of a job. One that was restored from the scheduler's row has only its turn.

@@ -1,15 +1,15 @@
 -- Returns no row if the idempotency key is known.
 -- name: BatchInsert :many
-insert into batches (batch_id, owner_id, name, on_complete, on_failure, idempotency_key, request_hash, expires_at)
+insert into batches (batch_id, owner_id, name, on_complete, on_failure, idempotency_key, request_hash, expires_at, graph)
 values (
     @batch_id, @owner_id, sqlc.narg('name'), sqlc.narg('on_complete'), sqlc.narg('on_failure'),
-    sqlc.narg('idempotency_key'), @request_hash, sqlc.narg('expires_at')
+    sqlc.narg('idempotency_key'), @request_hash, sqlc.narg('expires_at'), sqlc.narg('graph')
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning batch_id;
 
 -- name: BatchOfKey :one
-select batch_id, status, request_hash from batches
+select batch_id, status, request_hash, graph from batches
 where owner_id = @owner_id and idempotency_key = @idempotency_key::text;
 
 -- A submit shares the locks of the batches that its jobs join; a change that ends the joining has its lock alone. They
@@ -70,6 +70,7 @@ group by status;
 select batch_id, owner_id, name, created_at, expires_at, status, closed_at, expired_at, finished_at, counts, follow_up_id, follow_up_error
 from batches
 where batch_id < @before_id::uuid and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+    and (graph is not null) = @is_flow::boolean
 order by batch_id desc
 limit @max_batches::int;
 
@@ -79,8 +80,12 @@ select batch_id, owner_id, name, created_at, expires_at, status, closed_at, expi
 from batches
 where owner_id = @owner::text and batch_id < @before_id::uuid
     and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+    and (graph is not null) = @is_flow::boolean
 order by batch_id desc
 limit @max_batches::int;
+
+-- name: FlowStates :many
+select job_id, status from jobs where batch_id = @batch_id::uuid;
 
 -- name: BatchesEnded :many
 select batch_id from batches where batch_id = any (@ids::uuid[]) and finished_at is not null;

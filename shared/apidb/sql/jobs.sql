@@ -52,13 +52,15 @@ with input as (
         nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
         nullif(unnest(@batch_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
         unnest(@policies::json[])                                     as policies,
-        nullif(unnest(@keep_builds::boolean[]), false)                as keep_build
+        nullif(unnest(@keep_builds::boolean[]), false)                as keep_build,
+        nullif(unnest(@after_conditions::text[]), '{}')::text[]       as after_conditions,
+        unnest(@inputs::json[])                                       as inputs
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build
+    batch_id, policies, keep_build, after_conditions, inputs
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -67,7 +69,7 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build
+    batch_id, policies, keep_build, after_conditions, inputs
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;
@@ -338,7 +340,7 @@ with pass as (
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build
+    keep_build, after_conditions, inputs
 from page
 where bytes_before <= @max_bytes::bigint
 order by job_id;

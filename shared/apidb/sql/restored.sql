@@ -22,7 +22,7 @@ where job_id = any (@job_ids::uuid[]) and version > 0;
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build
+    keep_build, after_conditions, inputs
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id;
@@ -31,18 +31,18 @@ order by job_id;
 -- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
-    keep_build,
+    keep_build, inputs,
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset(@jobs::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
     retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
     ordering_key text, order_number bigint, command_seq int,
-    fairness_key text, keep_build boolean)
+    fairness_key text, keep_build boolean, inputs json)
 on conflict do nothing;
 
 -- Removes the stored statuses of these jobs: reconcile asks the scheduler for them.

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -41,6 +42,14 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber),
 			RunAnyway: nullable.Value(row.RunsAnyway), FairnessKey: nullable.Value(row.FairnessKey),
 			KeepBuild: nullable.Value(row.KeepBuild),
+		}
+		for _, condition := range row.AfterConditions {
+			jobs[i].Conditions = append(jobs[i].Conditions, jobstate.Condition(condition))
+		}
+		if row.Inputs != nil {
+			if err := json.Unmarshal(row.Inputs, &jobs[i].Inputs); err != nil {
+				return nil, fmt.Errorf("read inputs of job %s: %w", row.JobID, err)
+			}
 		}
 		if row.RetryPolicy == nil {
 			continue

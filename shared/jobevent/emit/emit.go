@@ -43,6 +43,7 @@ type RunOrder struct {
 	ExpiresAt         *time.Time
 	StartedAt         *time.Time
 	OwnerID           string
+	Parents           json.RawMessage
 }
 
 // Snapshot is the state of a job at one version.

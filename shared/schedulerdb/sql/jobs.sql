@@ -10,7 +10,7 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build)
+                  lane, expires_at, fairness_key, build, inputs)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -41,7 +41,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@lanes::text[]), ''),
        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z'),
        unnest(@fairness_keys::text[]),
-       substr(nullif(unnest(@builds::text[]), ''), 2); -- a + is an empty one: it keeps the first build
+       substr(nullif(unnest(@builds::text[]), ''), 2), -- a + is an empty one: it keeps the first build
+       unnest(@inputs::json[]);
 
 -- name: JobsComplete :many
 -- The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the

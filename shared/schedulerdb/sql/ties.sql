@@ -3,15 +3,15 @@
 select job_id, status from jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: DependenciesInsert :execrows
-insert into dependencies (after_id, job_id)
-select unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])
+insert into dependencies (after_id, job_id, condition)
+select unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[]), unnest(@conditions::text[])
 on conflict do nothing;
 
 -- name: DependenciesOf :many
 -- The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
 -- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then.
-select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
-       j.lane, j.fairness_key
+select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
+       j.queue, j.rank, j.lane, j.fairness_key
 from dependencies d
 join jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id

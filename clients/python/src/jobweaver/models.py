@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AnyUrl, AwareDatetime, BaseModel, ConfigDict, Field, RootModel
+from pydantic import AnyUrl, AwareDatetime, BaseModel, ConfigDict, Field, RootModel, StringConstraints
 
 
 class Wait(RootModel[str]):
@@ -291,6 +291,20 @@ class Queue(RootModel[str]):
     ] = "default"
 
 
+class Dependency1(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    on: Annotated[
+        Literal["completed", "ended", "failed"] | None,
+        Field(
+            description="How the other job has to end: COMPLETED, in whatever way, or FAILED or CANCELLED. A job that has a dependency that ends otherwise is CANCELLED."
+        ),
+    ] = None
+
+
 class Tag(RootModel[str]):
     root: Annotated[str, Field(max_length=64, min_length=1)]
 
@@ -502,6 +516,71 @@ class BatchOperation(BaseModel):
     )
     batch_id: Annotated[UUID, Field(alias="batchId")]
     operation_id: Annotated[UUID, Field(alias="operationId")]
+
+
+class FlowName(RootModel[str]):
+    root: Annotated[str, Field(description="The name of a job in its flow.", pattern="^[A-Za-z0-9_-]{1,64}$")]
+
+
+class After(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[str, Field(description="The name of a job in its flow.", pattern="^[A-Za-z0-9_-]{1,64}$")]
+    on: Annotated[
+        Literal["completed", "ended", "failed"] | None,
+        Field(
+            description="How the other job has to end: COMPLETED, in whatever way, or FAILED or CANCELLED. A job that has a dependency that ends otherwise is CANCELLED."
+        ),
+    ] = None
+
+
+class After1(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId", description="A job that was accepted before.")]
+    on: Annotated[
+        Literal["completed", "ended", "failed"] | None,
+        Field(
+            description="How the other job has to end: COMPLETED, in whatever way, or FAILED or CANCELLED. A job that has a dependency that ends otherwise is CANCELLED."
+        ),
+    ] = None
+
+
+class MadeFlow(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    flow_id: Annotated[UUID, Field(alias="flowId")]
+    jobs: Annotated[dict[str, UUID], Field(description="The ids of the jobs by their names.")]
+
+
+class FlowOperation(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    flow_id: Annotated[UUID, Field(alias="flowId")]
+    operation_id: Annotated[UUID, Field(alias="operationId")]
+
+
+class FlowEdge(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[str | None, Field(description="Absent if the job is not of the flow.", pattern="^[A-Za-z0-9_-]{1,64}$")] = None
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    on: Annotated[
+        Literal["completed", "ended", "failed"],
+        Field(
+            description="How the other job has to end: COMPLETED, in whatever way, or FAILED or CANCELLED. A job that has a dependency that ends otherwise is CANCELLED."
+        ),
+    ]
 
 
 class ProgressOrNull(BaseModel):
@@ -1130,6 +1209,10 @@ class JobDetails(BaseModel):
         UUID | None, Field(alias="runAgainAs", description="The newest job that runs this one again; null if there is none.")
     ]
     after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
+    conditions: Annotated[
+        dict[str, Any] | None,
+        Field(description="How jobs in after have to end, by their ids. Null if no entry was submitted with a condition."),
+    ] = None
     on_dependency_failure: Annotated[
         Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
     ]
@@ -1570,6 +1653,16 @@ class WorkClaim(BaseModel):
     wait: Annotated[str | None, Field(description="A duration from 0s to 1m, such as 30s or 500ms.")] = "30s"
 
 
+class Parent(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[str, Field(description="The name of a job in its flow.", pattern="^[A-Za-z0-9_-]{1,64}$")]
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    output: Annotated[Any, Field(description="Null if it has none.")]
+
+
 class WorkAttempt(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1594,7 +1687,10 @@ class WorkAttempt(BaseModel):
     owner_id: Annotated[str | None, Field(alias="ownerId")]
     trace_id: Annotated[UUID, Field(alias="traceId")]
     tags: Annotated[list[str] | None, Field(description="The job's tags; null if they could not be read.")]
-    payload: Annotated[Any, Field(description="The job's payload.")]
+    payload: Annotated[Any, Field(description="The job's payload, with the outputs to which it refers.")]
+    parents: Annotated[
+        list[Parent] | None, Field(description="The jobs of its flow to whose outputs the payload refers, with these outputs.")
+    ] = None
     checkpoint: Annotated[Any, Field(description="What earlier attempts of the job have saved last; null if nothing.")] = None
     deadline: Annotated[AwareDatetime, Field(description="When timeoutMs ends and the attempt fails.")]
     callback: Annotated[
@@ -1727,7 +1823,7 @@ class RunAgainRequest(BaseModel):
     fairness_key: Annotated[str | None, Field(alias="fairnessKey", max_length=255, min_length=1)] = None
     keep_build: Annotated[bool | None, Field(alias="keepBuild")] = None
     batch_id: Annotated[UUID | None, Field(alias="batchId")] = None
-    after: Annotated[list[UUID] | None, Field(max_length=10000)] = None
+    after: Annotated[list[Dependency1 | UUID] | None, Field(max_length=10000)] = None
     on_dependency_failure: Annotated[Literal["cancel", "run"] | None, Field(alias="onDependencyFailure")] = None
     tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
     owner_id: Annotated[str | None, Field(alias="ownerId", max_length=255, min_length=1)] = None
@@ -1977,6 +2073,176 @@ class BatchPage(BaseModel):
         populate_by_name=True,
     )
     batches: Annotated[list[BatchFields], Field(max_length=200)]
+    next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
+
+
+class FlowJobRequest(BaseModel):
+    """
+    A JobRequest, in which after has names of other jobs of the flow.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_type: Annotated[
+        str,
+        Field(
+            alias="jobType",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
+        ),
+    ]
+    payload: Annotated[
+        Any,
+        Field(
+            description='As in a JobRequest. The output of the job a of the flow, or the value at a path in it, replaces each object {"$output": "a", "path": "$.b[0]", "default": null} when the job starts; path and default may be left out. The job a must be in after. The payload is checked by the schema of its type after that.'
+        ),
+    ]
+    max_retry_count: Annotated[
+        int | None,
+        Field(alias="maxRetryCount", description="The installation may have a different default for a job type.", ge=0, le=100),
+    ] = 3
+    retry_policy: Annotated[
+        RetryExponential | RetryFixed | RetryList | None,
+        Field(
+            alias="retryPolicy",
+            description="When a failed attempt runs again. Without it, the policy that the installation has for the job type applies, or else exponential with its defaults.",
+        ),
+    ] = None
+    queue: Annotated[
+        str | None, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ] = "default"
+    priority: Annotated[int | None, Field(description="A higher priority goes first.", ge=0, le=9)] = 0
+    run_at: Annotated[AwareDatetime | None, Field(alias="runAt")] = None
+    delay_ms: Annotated[
+        int | None, Field(alias="delayMs", description="Counted from the submit of the flow.", ge=0, le=315360000000)
+    ] = 0
+    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt")] = None
+    timeout_ms: Annotated[
+        int | None,
+        Field(
+            alias="timeoutMs",
+            description="How long one attempt may run. The installation may have a different default for a job type.",
+            ge=1,
+            le=86400000,
+        ),
+    ] = 600000
+    ordering_key: Annotated[
+        str | None,
+        Field(
+            alias="orderingKey",
+            description="No control characters.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    fairness_key: Annotated[
+        str | None,
+        Field(
+            alias="fairnessKey",
+            description="No control characters.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    after: Annotated[list[FlowName | After | After1] | None, Field(max_length=10000)] = None
+    on_dependency_failure: Annotated[
+        Literal["cancel", "run"] | None,
+        Field(
+            alias="onDependencyFailure",
+            description="What happens to a job if one of its dependencies ends FAILED or CANCELLED. An entry in after with a condition has its own rule.",
+        ),
+    ] = "cancel"
+    tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
+    owner_id: Annotated[
+        str | None,
+        Field(
+            alias="ownerId",
+            description="No control characters.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    callback_url: Annotated[
+        str | None,
+        Field(
+            alias="callbackUrl",
+            description="An absolute http or https URL without credentials and fragment, at most 2,000 bytes. When the job has ended, JobWeaver POSTs a CloudEvent of type io.jobweaver.job.status.v1 to it, whose data is the job (JobSummary), signed as in Standard Webhooks, until the response is a 2xx. The tries follow at once, and then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h after each other. A 410 ends the tries.",
+            max_length=2000,
+            min_length=1,
+        ),
+    ] = None
+    throttle: Throttle | None = None
+    singleton: Annotated[Singleton | None, Field(description="Its else must be queue.")] = None
+    keep_build: Annotated[bool | None, Field(alias="keepBuild", description="As in a JobRequest.")] = False
+
+
+class FlowFields(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    flow_id: Annotated[UUID, Field(alias="flowId")]
+    name: str | None
+    owner_id: Annotated[str | None, Field(alias="ownerId")]
+    status: Annotated[
+        Literal["OPEN", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "EXPIRED"],
+        Field(description="As of a batch; a flow is never OPEN."),
+    ]
+    percent: Annotated[
+        int | None,
+        Field(description="How many of a hundred jobs have ended, rounded down; 100 for a flow that has ended.", ge=0, le=100),
+    ]
+    total: Annotated[int | None, Field(description="How many jobs it has.", ge=0)]
+    counts: Annotated[
+        JobCounts | None,
+        Field(description="The jobs by state. Those of a batch that has ended are counted as they were at its end."),
+    ]
+    created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
+    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt")]
+    expired_at: Annotated[
+        AwareDatetime | None, Field(alias="expiredAt", description="When its jobs were cancelled because of its expiresAt.")
+    ]
+    finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt", description="When it ended.")]
+    follow_up_job_id: Annotated[
+        UUID | None, Field(alias="followUpJobId", description="The job onComplete or onFailure that was submitted at its end.")
+    ]
+    follow_up_error: Annotated[
+        str | None, Field(alias="followUpError", description="Why that job was refused, such as for a queue that no longer exists.")
+    ]
+
+
+class FlowJob(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    job_id: Annotated[UUID, Field(alias="jobId")]
+    job_type: Annotated[
+        str,
+        Field(
+            alias="jobType",
+            description="SIMULATION, or a type that the installation lists in JOB_TYPES.",
+            pattern="^[A-Za-z][A-Za-z0-9._-]{0,99}$",
+        ),
+    ]
+    status: Annotated[
+        Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"] | None,
+        Field(description="Null if the job is deleted."),
+    ]
+    after: Annotated[list[FlowEdge], Field(description="What it waits for.")]
+
+
+class FlowPage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    flows: Annotated[list[FlowFields], Field(max_length=200)]
     next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
 
 
@@ -2338,13 +2604,14 @@ class JobRequest(BaseModel):
         ),
     ] = False
     after: Annotated[
-        list[UUID] | None,
-        Field(description="Jobs of the same owner that must be COMPLETED before this one runs.", max_length=10000),
+        list[Dependency1 | UUID] | None,
+        Field(description="Jobs of the same owner that must end before this one runs, by default COMPLETED.", max_length=10000),
     ] = None
     on_dependency_failure: Annotated[
         Literal["cancel", "run"] | None,
         Field(
-            alias="onDependencyFailure", description="What happens to a job if one of its dependencies ends FAILED or CANCELLED."
+            alias="onDependencyFailure",
+            description="What happens to a job if one of its dependencies ends FAILED or CANCELLED. An entry in after with a condition has its own rule.",
         ),
     ] = "cancel"
     tags: Annotated[list[Tag] | None, Field(max_length=16)] = None
@@ -2431,6 +2698,82 @@ class FollowUp(JobRequest):
     )
 
 
+class FlowRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    name: Annotated[
+        str | None,
+        Field(
+            description="For people. Two flows may have the same name.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    jobs: Annotated[
+        dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")], FlowJobRequest],
+        Field(
+            description="They belong to the owner of the flow. Together they have at most 100,000 entries in after.",
+            max_length=10000,
+            min_length=1,
+        ),
+    ]
+    on_complete: Annotated[FollowUp | None, Field(alias="onComplete", description="Submitted when all jobs have COMPLETED.")] = None
+    on_failure: Annotated[
+        FollowUp | None, Field(alias="onFailure", description="Submitted when the flow is FAILED, CANCELLED or EXPIRED.")
+    ] = None
+    expires_at: Annotated[
+        AwareDatetime | None,
+        Field(
+            alias="expiresAt",
+            description="If the flow has not ended by then, those of its jobs that do not run are cancelled. It must be in the future, at most ten years ahead.",
+        ),
+    ] = None
+    owner_id: Annotated[
+        str | None,
+        Field(
+            alias="ownerId",
+            description="No control characters.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    idempotency_key: Annotated[
+        str | None,
+        Field(
+            alias="idempotencyKey",
+            description="The same key again returns the same flow, or 409 if the rest of the request differs.",
+            max_length=255,
+            min_length=1,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+
+
+class JobFlow(FlowFields):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    on_complete: Annotated[
+        dict[str, Any] | None, Field(alias="onComplete", description="As it was submitted. Null if it cannot be shown.")
+    ]
+    on_failure: Annotated[
+        dict[str, Any] | None, Field(alias="onFailure", description="As it was submitted. Null if it cannot be shown.")
+    ]
+    sealed: Annotated[
+        list[str] | None,
+        Field(
+            description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
+            min_length=1,
+        ),
+    ] = None
+    jobs: Annotated[dict[str, FlowJob], Field(description="The graph of the flow, by the names of its jobs.")]
+
+
 class Job(JobFields, JobDetails):
     """
     A job with all its details.
@@ -2483,7 +2826,7 @@ class Error1(BaseModel):
     timestamp: AwareDatetime
     status: Annotated[int, Field(ge=400, le=599)]
     error_code: Annotated[
-        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
+        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
         Field(alias="errorCode", description="docs/errors.md explains them."),
     ]
     message: str

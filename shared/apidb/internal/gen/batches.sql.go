@@ -14,7 +14,7 @@ import (
 )
 
 const BatchByID = `-- name: BatchByID :one
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error from batches
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph from batches
 where batch_id = $1 and ($2::text is null or owner_id = $2)
 `
 
@@ -49,6 +49,7 @@ func (q *Queries) BatchByID(ctx context.Context, arg BatchByIDParams) (BatchByID
 		&i.Batch.Counts,
 		&i.Batch.FollowUpID,
 		&i.Batch.FollowUpError,
+		&i.Batch.Graph,
 	)
 	return i, err
 }
@@ -161,7 +162,7 @@ func (q *Queries) BatchExpire(ctx context.Context, batchID uuid.UUID) (int64, er
 }
 
 const BatchHeld = `-- name: BatchHeld :one
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error from batches
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph from batches
 where batch_id = $1 and ($2::text is null or owner_id = $2)
 for no key update
 `
@@ -197,6 +198,7 @@ func (q *Queries) BatchHeld(ctx context.Context, arg BatchHeldParams) (BatchHeld
 		&i.Batch.Counts,
 		&i.Batch.FollowUpID,
 		&i.Batch.FollowUpError,
+		&i.Batch.Graph,
 	)
 	return i, err
 }
@@ -211,10 +213,10 @@ func (q *Queries) BatchHold(ctx context.Context, lock int64) error {
 }
 
 const BatchInsert = `-- name: BatchInsert :many
-insert into batches (batch_id, owner_id, name, on_complete, on_failure, idempotency_key, request_hash, expires_at)
+insert into batches (batch_id, owner_id, name, on_complete, on_failure, idempotency_key, request_hash, expires_at, graph)
 values (
     $1, $2, $3, $4, $5,
-    $6, $7, $8
+    $6, $7, $8, $9
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning batch_id
@@ -229,6 +231,7 @@ type BatchInsertParams struct {
 	IdempotencyKey *string
 	RequestHash    []byte
 	ExpiresAt      *time.Time
+	Graph          json.RawMessage
 }
 
 // Returns no row if the idempotency key is known.
@@ -242,6 +245,7 @@ func (q *Queries) BatchInsert(ctx context.Context, arg BatchInsertParams) ([]uui
 		arg.IdempotencyKey,
 		arg.RequestHash,
 		arg.ExpiresAt,
+		arg.Graph,
 	)
 	if err != nil {
 		return nil, err
@@ -296,7 +300,7 @@ func (q *Queries) BatchLive(ctx context.Context, arg BatchLiveParams) (BatchLive
 }
 
 const BatchLock = `-- name: BatchLock :many
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error from batches where batch_id = $1 and status = 'RUNNING'
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph from batches where batch_id = $1 and status = 'RUNNING'
 for no key update skip locked
 `
 
@@ -333,6 +337,7 @@ func (q *Queries) BatchLock(ctx context.Context, batchID uuid.UUID) ([]BatchLock
 			&i.Batch.Counts,
 			&i.Batch.FollowUpID,
 			&i.Batch.FollowUpError,
+			&i.Batch.Graph,
 		); err != nil {
 			return nil, err
 		}
@@ -345,7 +350,7 @@ func (q *Queries) BatchLock(ctx context.Context, batchID uuid.UUID) ([]BatchLock
 }
 
 const BatchOfKey = `-- name: BatchOfKey :one
-select batch_id, status, request_hash from batches
+select batch_id, status, request_hash, graph from batches
 where owner_id = $1 and idempotency_key = $2::text
 `
 
@@ -358,12 +363,18 @@ type BatchOfKeyRow struct {
 	BatchID     uuid.UUID
 	Status      string
 	RequestHash []byte
+	Graph       json.RawMessage
 }
 
 func (q *Queries) BatchOfKey(ctx context.Context, arg BatchOfKeyParams) (BatchOfKeyRow, error) {
 	row := q.db.QueryRow(ctx, BatchOfKey, arg.OwnerID, arg.IdempotencyKey)
 	var i BatchOfKeyRow
-	err := row.Scan(&i.BatchID, &i.Status, &i.RequestHash)
+	err := row.Scan(
+		&i.BatchID,
+		&i.Status,
+		&i.RequestHash,
+		&i.Graph,
+	)
 	return i, err
 }
 
@@ -575,13 +586,15 @@ const BatchesList = `-- name: BatchesList :many
 select batch_id, owner_id, name, created_at, expires_at, status, closed_at, expired_at, finished_at, counts, follow_up_id, follow_up_error
 from batches
 where batch_id < $1::uuid and ($2::text is null or status = $2)
+    and (graph is not null) = $3::boolean
 order by batch_id desc
-limit $3::int
+limit $4::int
 `
 
 type BatchesListParams struct {
 	BeforeID   uuid.UUID
 	Status     *string
+	IsFlow     bool
 	MaxBatches int32
 }
 
@@ -602,7 +615,12 @@ type BatchesListRow struct {
 
 // Newest first: the id orders by age.
 func (q *Queries) BatchesList(ctx context.Context, arg BatchesListParams) ([]BatchesListRow, error) {
-	rows, err := q.db.Query(ctx, BatchesList, arg.BeforeID, arg.Status, arg.MaxBatches)
+	rows, err := q.db.Query(ctx, BatchesList,
+		arg.BeforeID,
+		arg.Status,
+		arg.IsFlow,
+		arg.MaxBatches,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -639,14 +657,16 @@ select batch_id, owner_id, name, created_at, expires_at, status, closed_at, expi
 from batches
 where owner_id = $1::text and batch_id < $2::uuid
     and ($3::text is null or status = $3)
+    and (graph is not null) = $4::boolean
 order by batch_id desc
-limit $4::int
+limit $5::int
 `
 
 type BatchesListOwnedParams struct {
 	Owner      string
 	BeforeID   uuid.UUID
 	Status     *string
+	IsFlow     bool
 	MaxBatches int32
 }
 
@@ -671,6 +691,7 @@ func (q *Queries) BatchesListOwned(ctx context.Context, arg BatchesListOwnedPara
 		arg.Owner,
 		arg.BeforeID,
 		arg.Status,
+		arg.IsFlow,
 		arg.MaxBatches,
 	)
 	if err != nil {
@@ -713,4 +734,33 @@ select pg_advisory_xact_lock_shared(lock) from (select unnest($1::bigint[]) as l
 func (q *Queries) BatchesShare(ctx context.Context, locks []int64) error {
 	_, err := q.db.Exec(ctx, BatchesShare, locks)
 	return err
+}
+
+const FlowStates = `-- name: FlowStates :many
+select job_id, status from jobs where batch_id = $1::uuid
+`
+
+type FlowStatesRow struct {
+	JobID  uuid.UUID
+	Status string
+}
+
+func (q *Queries) FlowStates(ctx context.Context, batchID uuid.UUID) ([]FlowStatesRow, error) {
+	rows, err := q.db.Query(ctx, FlowStates, batchID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FlowStatesRow
+	for rows.Next() {
+		var i FlowStatesRow
+		if err := rows.Scan(&i.JobID, &i.Status); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -14,14 +14,16 @@ import (
 
 const JobsBlocks = `-- name: JobsBlocks :many
 with waiting as (
-    select job_id, owner_id, ordering_key, order_number, after_ids, runs_anyway from jobs
+    select job_id, owner_id, ordering_key, order_number, after_ids,
+        runs_anyway is not null or after_conditions is not null as has_conditions
+    from jobs
     where job_id = any ($1::uuid[])
 )
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
     select jobs.job_id from unnest(waiting.after_ids[:$2::int]) as after_id join jobs on jobs.job_id = after_id
     where jobs.owner_id = waiting.owner_id and jobs.status <> 'COMPLETED'
-        and (waiting.runs_anyway is null or jobs.status not in ('FAILED', 'CANCELLED'))
+        and (not waiting.has_conditions or jobs.status not in ('FAILED', 'CANCELLED'))
     limit $3::int
 ) as unmet
 union all

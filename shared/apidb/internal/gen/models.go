@@ -59,6 +59,7 @@ type Batch struct {
 	Counts         json.RawMessage
 	FollowUpID     *uuid.UUID
 	FollowUpError  *string
+	Graph          json.RawMessage
 }
 
 type Control struct {
@@ -118,6 +119,8 @@ type Job struct {
 	FairnessKey       *string
 	BatchID           *uuid.UUID
 	Policies          json.RawMessage
+	AfterConditions   []string
+	Inputs            json.RawMessage
 	KeepBuild         *bool
 }
 

@@ -17,33 +17,35 @@ const RestoredAccepted = `-- name: RestoredAccepted :many
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build
+    keep_build, after_conditions, inputs
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
 `
 
 type RestoredAcceptedRow struct {
-	JobID         uuid.UUID
-	OwnerID       string
-	JobType       string
-	Queue         string
-	Payload       json.RawMessage
-	Priority      int16
-	MaxRetryCount int16
-	RetryPolicy   json.RawMessage
-	TimeoutMs     int32
-	RunAt         *time.Time
-	TraceID       uuid.UUID
-	CreatedAt     time.Time
-	ExpiresAt     *time.Time
-	OrderingKey   *string
-	OrderNumber   *int64
-	OrderAfter    *uuid.UUID
-	AfterIDs      []uuid.UUID
-	RunsAnyway    *bool
-	FairnessKey   *string
-	KeepBuild     *bool
+	JobID           uuid.UUID
+	OwnerID         string
+	JobType         string
+	Queue           string
+	Payload         json.RawMessage
+	Priority        int16
+	MaxRetryCount   int16
+	RetryPolicy     json.RawMessage
+	TimeoutMs       int32
+	RunAt           *time.Time
+	TraceID         uuid.UUID
+	CreatedAt       time.Time
+	ExpiresAt       *time.Time
+	OrderingKey     *string
+	OrderNumber     *int64
+	OrderAfter      *uuid.UUID
+	AfterIDs        []uuid.UUID
+	RunsAnyway      *bool
+	FairnessKey     *string
+	KeepBuild       *bool
+	AfterConditions []string
+	Inputs          json.RawMessage
 }
 
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]RestoredAcceptedRow, error) {
@@ -76,6 +78,8 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]R
 			&i.RunsAnyway,
 			&i.FairnessKey,
 			&i.KeepBuild,
+			&i.AfterConditions,
+			&i.Inputs,
 		); err != nil {
 			return nil, err
 		}
@@ -209,18 +213,18 @@ func (q *Queries) RestoredForgetStatuses(ctx context.Context, jobIds []uuid.UUID
 const RestoredInsert = `-- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
-    keep_build,
+    keep_build, inputs,
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset($1::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
     retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
     ordering_key text, order_number bigint, command_seq int,
-    fairness_key text, keep_build boolean)
+    fairness_key text, keep_build boolean, inputs json)
 on conflict do nothing
 `
 

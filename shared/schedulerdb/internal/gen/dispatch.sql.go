@@ -335,7 +335,8 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 
 const JobsRunOrders = `-- name: JobsRunOrders :many
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
-       expires_at, started_at, coalesce(owner_id, '')::text as owner_id
+       expires_at, started_at, coalesce(owner_id, '')::text as owner_id,
+       (case when inputs is not null then parents_of(inputs) end)::json as parents
 from jobs
 where job_id = any ($1::uuid[])
   and case when status = 'QUEUED' then true else false end
@@ -356,6 +357,7 @@ type JobsRunOrdersRow struct {
 	ExpiresAt         *time.Time
 	StartedAt         *time.Time
 	OwnerID           string
+	Parents           json.RawMessage
 }
 
 // The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
@@ -383,6 +385,7 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 			&i.ExpiresAt,
 			&i.StartedAt,
 			&i.OwnerID,
+			&i.Parents,
 		); err != nil {
 			return nil, err
 		}

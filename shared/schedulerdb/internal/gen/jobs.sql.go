@@ -101,7 +101,6 @@ func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
 }
 
 const JobsComplete = `-- name: JobsComplete :many
-
 with input as (
     select unnest($1::uuid[])            as job_id,
            unnest($2::int[])            as attempt,
@@ -164,7 +163,6 @@ type JobsCompleteRow struct {
 	WasOut      bool
 }
 
-// a + is an empty one: it keeps the first build
 // The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
 // attempt was out: an attempt that waited for a callback has none.
 func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]JobsCompleteRow, error) {
@@ -284,7 +282,7 @@ const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build)
+                  lane, expires_at, fairness_key, build, inputs)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -315,7 +313,8 @@ select unnest($1::uuid[]),
        nullif(unnest($27::text[]), ''),
        nullif(unnest($28::timestamptz[]), '0001-01-01Z'),
        unnest($29::text[]),
-       substr(nullif(unnest($30::text[]), ''), 2)
+       substr(nullif(unnest($30::text[]), ''), 2), -- a + is an empty one: it keeps the first build
+       unnest($31::json[])
 `
 
 type JobsInsertParams struct {
@@ -349,6 +348,7 @@ type JobsInsertParams struct {
 	ExpiresAts     []time.Time
 	FairnessKeys   []string
 	Builds         []string
+	Inputs         []json.RawMessage
 }
 
 // Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
@@ -385,6 +385,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.ExpiresAts,
 		arg.FairnessKeys,
 		arg.Builds,
+		arg.Inputs,
 	)
 	return err
 }

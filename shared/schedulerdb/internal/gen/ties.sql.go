@@ -45,18 +45,19 @@ func (q *Queries) DependenciesDrop(ctx context.Context, jobIds []uuid.UUID) (int
 }
 
 const DependenciesInsert = `-- name: DependenciesInsert :execrows
-insert into dependencies (after_id, job_id)
-select unnest($1::uuid[]), unnest($2::uuid[])
+insert into dependencies (after_id, job_id, condition)
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::text[])
 on conflict do nothing
 `
 
 type DependenciesInsertParams struct {
-	AfterIDs []uuid.UUID
-	JobIDs   []uuid.UUID
+	AfterIDs   []uuid.UUID
+	JobIDs     []uuid.UUID
+	Conditions []string
 }
 
 func (q *Queries) DependenciesInsert(ctx context.Context, arg DependenciesInsertParams) (int64, error) {
-	result, err := q.db.Exec(ctx, DependenciesInsert, arg.AfterIDs, arg.JobIDs)
+	result, err := q.db.Exec(ctx, DependenciesInsert, arg.AfterIDs, arg.JobIDs, arg.Conditions)
 	if err != nil {
 		return 0, err
 	}
@@ -102,8 +103,8 @@ func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([
 }
 
 const DependenciesOf = `-- name: DependenciesOf :many
-select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
-       j.lane, j.fairness_key
+select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
+       j.queue, j.rank, j.lane, j.fairness_key
 from dependencies d
 join jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
@@ -126,6 +127,7 @@ type DependenciesOfRow struct {
 	BlockedBy   *string
 	WaitsFor    *int32
 	RunsAnyway  *bool
+	Condition   *string
 	Queue       string
 	Rank        time.Time
 	Lane        *string
@@ -151,6 +153,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 			&i.BlockedBy,
 			&i.WaitsFor,
 			&i.RunsAnyway,
+			&i.Condition,
 			&i.Queue,
 			&i.Rank,
 			&i.Lane,

@@ -1,0 +1,233 @@
+package batches
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/submit"
+	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
+)
+
+// errNoFlow is returned for an id that is not the id of a flow of the owner.
+var errNoFlow error = apierror.New(apierror.FlowNotFound, "there is no such flow")
+
+// CreateFlow is POST /api/flows. The flow is made with all its jobs, or not at all.
+func (a *API) CreateFlow(c *gin.Context) error {
+	asked, named, by, err := a.readFlow(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	made, err := a.Store.Known(ctx, asked)
+	if err == nil && !made.Replayed {
+		made, err = a.createFlow(c, &asked, named, by)
+	}
+	if err != nil {
+		return err
+	}
+	body := madeFlow{FlowID: made.ID, Jobs: make(map[string]uuid.UUID, len(made.Graph))}
+	for _, job := range made.Graph {
+		body.Jobs[job.Name] = job.JobID
+	}
+	answerMade(c, "/api/flows/", made, body)
+	return nil
+}
+
+func (a *API) readFlow(c *gin.Context) (
+	asked batchstore.NewBatch, named []apibody.NamedJob, by submit.Requester, err error,
+) {
+	asked, by, err = a.readAs(c, func(body []byte) (apibody.Batch, []apibody.NamedJob, error) {
+		flow, err := apibody.DecodeFlow(body)
+		named = flow.Named
+		return flow.Batch, named, err
+	})
+	return asked, named, by, err
+}
+
+// createFlow checks the jobs of a flow, and stores it with them.
+func (a *API) createFlow(
+	c *gin.Context, asked *batchstore.NewBatch, named []apibody.NamedJob, by submit.Requester,
+) (made batchstore.Created, err error) {
+	ids := make(map[string]uuid.UUID, len(named))
+	for _, job := range named {
+		ids[job.Name] = a.Submit.NewJobID(by)
+	}
+	by.Join(asked.ID, asked.Request.OwnerID)
+	asked.Jobs = make([]jobstore.NewJob, len(named))
+	requests := make([]jobspec.Request, len(named))
+	for i, job := range named {
+		if asked.Jobs[i], err = a.Submit.DecodeNamed(job.Job, ids[job.Name], ids, by); err != nil {
+			return made, apibody.AtJob(strictjson.Join("jobs", job.Name), err)
+		}
+		requests[i] = asked.Jobs[i].Request
+	}
+	if asked.Graph, err = apibody.NewGraph(named, ids, requests); err != nil {
+		return made, err
+	}
+	return a.store(c, asked, by, func(i int) string { return strictjson.Join("jobs", named[i].Name) })
+}
+
+// GetFlow is GET /api/flows/{flowId}. With a wait, it holds the response until the flow has ended.
+func (a *API) GetFlow(c *gin.Context) error {
+	id, err := edge.PathID(c, "flowId", errNoFlow)
+	if err != nil {
+		return err
+	}
+	found, release, err := edge.AwaitEnd(c, a.Auth, func() (batchstore.Batch, error) { return a.flow(c, id) },
+		func(b batchstore.Batch) bool { return b.Finished() }, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	states, err := a.Store.States(edge.WithShare(ctx, c), id)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(fullFlow{newFlow(found), a.followUps(c, &found), newGraph(found.Graph, states)})
+	if err != nil {
+		return fmt.Errorf("write flow: %w", err)
+	}
+	if err := a.Audit.EnterReading(c); err != nil {
+		return err
+	}
+	edge.AnswerTagged(c, edge.ContentTag(body), edge.JSONType, body)
+	return nil
+}
+
+// flow returns a batch that is a flow.
+func (a *API) flow(c *gin.Context, id uuid.UUID) (batchstore.Batch, error) {
+	found, err := a.batch(c, id)
+	if err == nil && found.Graph == nil {
+		err = errNoFlow
+	}
+	return found, ofFlow(err)
+}
+
+func ofFlow(err error) error {
+	if errors.Is(err, batchstore.ErrNone) {
+		return errNoFlow
+	}
+	return err
+}
+
+type flowPage struct {
+	Flows      []flow  `json:"flows"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// ListFlows is GET /api/flows: pages by key, newest first.
+func (a *API) ListFlows(c *gin.Context) error {
+	found, next, err := a.page(c, true)
+	if err != nil {
+		return err
+	}
+	body := flowPage{Flows: make([]flow, len(found)), NextCursor: next}
+	for i, b := range found {
+		body.Flows[i] = newFlow(b)
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// CancelFlow is POST /api/flows/{flowId}/cancel.
+func (a *API) CancelFlow(c *gin.Context) error {
+	id, err := edge.PathID(c, "flowId", errNoFlow)
+	if err != nil {
+		return err
+	}
+	if _, err := a.flow(c, id); err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	operation, err := a.Store.Cancel(ctx, audit.Entry(c), edge.OwnerOf(c), id, audit.Actor(c))
+	if err != nil {
+		return ofFlow(err)
+	}
+	c.Header("Location", "/api/operations/"+operation.String())
+	c.JSON(http.StatusAccepted, flowOperation{FlowID: id, OperationID: operation})
+	return nil
+}
+
+// madeFlow is the response to the creation of a flow.
+type madeFlow struct {
+	FlowID uuid.UUID            `json:"flowId"`
+	Jobs   map[string]uuid.UUID `json:"jobs"`
+}
+
+type flowOperation struct {
+	FlowID      uuid.UUID `json:"flowId"`
+	OperationID uuid.UUID `json:"operationId"`
+}
+
+// flow is a flow in a list. Without counts there is neither a total nor a percentage.
+type flow struct {
+	FlowID        uuid.UUID         `json:"flowId"`
+	Name          *string           `json:"name"`
+	OwnerID       *string           `json:"ownerId"`
+	Status        batchstore.Status `json:"status"`
+	Percent       *int64            `json:"percent"`
+	Total         *int64            `json:"total"`
+	Counts        batchstore.Counts `json:"counts"`
+	CreatedAt     time.Time         `json:"createdAt"`
+	ExpiresAt     *time.Time        `json:"expiresAt"`
+	ExpiredAt     *time.Time        `json:"expiredAt"`
+	FinishedAt    *time.Time        `json:"finishedAt"`
+	FollowUpJobID *uuid.UUID        `json:"followUpJobId"`
+	FollowUpError *string           `json:"followUpError"`
+}
+
+func newFlow(of batchstore.Batch) flow {
+	b := newBatch(of)
+	return flow{
+		FlowID: b.BatchID, Name: b.Name, OwnerID: b.OwnerID, Status: b.Status, Percent: b.Percent, Total: b.Total,
+		Counts: b.Counts, CreatedAt: b.CreatedAt, ExpiresAt: b.ExpiresAt, ExpiredAt: b.ExpiredAt, FinishedAt: b.FinishedAt,
+		FollowUpJobID: b.FollowUpJobID, FollowUpError: b.FollowUpError,
+	}
+}
+
+// fullFlow is a flow in its own response.
+type fullFlow struct {
+	flow
+	followUps
+
+	Jobs map[string]flowJob `json:"jobs"`
+}
+
+// flowJob is a job in a flow, and what it waits for.
+type flowJob struct {
+	JobID   uuid.UUID          `json:"jobId"`
+	JobType string             `json:"jobType"`
+	Status  *jobstate.Status   `json:"status"` // null: the job is deleted
+	After   []apibody.FlowEdge `json:"after"`
+}
+
+func newGraph(jobs []apibody.FlowJob, states map[uuid.UUID]jobstate.Status) map[string]flowJob {
+	graph := make(map[string]flowJob, len(jobs))
+	for _, job := range jobs {
+		shown := flowJob{JobID: job.JobID, JobType: job.JobType, After: job.After}
+		if status, there := states[job.JobID]; there {
+			shown.Status = &status
+		}
+		graph[job.Name] = shown
+	}
+	return graph
+}

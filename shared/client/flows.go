@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// FlowRequest asks for a flow: jobs that name each other in After. All are accepted, or none.
+type FlowRequest struct {
+	Name           string                `json:"name,omitempty"`
+	Jobs           map[string]JobRequest `json:"jobs"`                 // at most 10,000
+	OnComplete     *JobRequest           `json:"onComplete,omitempty"` // submitted when each of its jobs has completed
+	OnFailure      *JobRequest           `json:"onFailure,omitempty"`  // submitted when it has ended in another way
+	ExpiresAt      time.Time             `json:"expiresAt,omitzero"`   // by then it has to end
+	OwnerID        string                `json:"ownerId,omitempty"`    // counts only while authentication is off
+	IdempotencyKey string                `json:"idempotencyKey,omitempty"`
+}
+
+// Output is replaced by the output of a job of the flow, which must be in After.
+type Output struct {
+	Of      string `json:"$output"`           // its name
+	Path    string `json:"path,omitempty"`    // as $.items[0]; empty: the whole output
+	Default any    `json:"default,omitempty"` // if there is no such value; nil: the job fails then
+}
+
+// MadeFlow has the ids of a flow and of its jobs, by their names.
+type MadeFlow struct {
+	FlowID string            `json:"flowId"`
+	Jobs   map[string]string `json:"jobs"`
+}
+
+// Flow is a flow as the API shows it.
+type Flow struct {
+	Batch
+
+	FlowID string             `json:"flowId"`
+	Jobs   map[string]FlowJob `json:"jobs"`
+}
+
+// FlowJob is a job in the graph of a flow.
+type FlowJob struct {
+	JobID   string       `json:"jobId"`
+	JobType string       `json:"jobType"`
+	Status  string       `json:"status"` // empty: the job is deleted
+	After   []Dependency `json:"after"`
+}
+
+// CreateFlow submits a flow. Without an IdempotencyKey the request has one of its own, so that repeating it makes no
+// second flow.
+func (c *Client) CreateFlow(ctx context.Context, flow FlowRequest) (*MadeFlow, error) {
+	var made MadeFlow
+	_, err := c.json(ctx, submission("/api/flows", flow.IdempotencyKey), flow, &made)
+	return &made, err
+}
+
+func flowPath(id string, more string) string { return "/api/flows/" + url.PathEscape(id) + more }
+
+// Flow reads a flow with its graph; with wait above zero the answer is held until the flow ends, at most that long and
+// a minute.
+func (c *Client) Flow(ctx context.Context, id string, wait time.Duration) (*Flow, error) {
+	path := flowPath(id, "")
+	if wait > 0 {
+		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
+	}
+	var flow Flow
+	_, err := c.do(ctx, request{method: http.MethodGet, path: path}, &flow)
+	return &flow, err
+}
+
+// CancelFlow has all jobs of a flow cancelled, by an operation, whose id it returns.
+func (c *Client) CancelFlow(ctx context.Context, id string) (operation string, err error) {
+	return c.operateBatch(ctx, flowPath(id, "/cancel"))
+}
