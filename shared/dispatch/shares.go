@@ -18,11 +18,18 @@ type round struct {
 	Used int    `json:"used,omitempty"` // starts of that key in its turn
 }
 
-// firstLooks and lastLooks are how many jobs the store shows at first and at last when so many may go out. A key may
-// have more starts than another, by its weight or because the other has few jobs; and some of its jobs may have to be
-// moved.
-func firstLooks(most int) int { return 2 * most }
-func lastLooks(most int) int  { return max(8*most, maxLooks) }
+// firstLooks and lastLooks are how many jobs the store shows at first and at last when so many may go out. If more keys
+// wait than jobs may go out, the first look shows as many jobs of each as the heaviest key starts in its turn. A key may
+// have more starts because others have few jobs; and some of its jobs may have to be moved.
+func (l *Ledger) firstLooks(most int) int {
+	heaviest := 1
+	for _, weight := range l.controls.weights {
+		heaviest = max(heaviest, weight)
+	}
+	return min((1+heaviest)*most, lastLooks(most)/2)
+}
+
+func lastLooks(most int) int { return max(8*most, maxLooks) }
 
 // UsesShares reports whether jobs of several fairness keys wait in a queue, or of a key that a control may hold back.
 // Otherwise rank alone orders the queue.
@@ -125,7 +132,7 @@ func (p *SharePicker) Next() (KeyReach, bool) {
 	case len(p.reach.Lanes) == 0:
 		return p.reach, false
 	case p.reach.Jobs == 0:
-		p.reach.Jobs = firstLooks(p.most)
+		p.reach.Jobs = p.l.firstLooks(p.most)
 		return p.reach, true
 	}
 	isFair := p.choose()

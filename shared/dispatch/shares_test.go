@@ -36,7 +36,7 @@ func (q queue) reach(r KeyReach, p *SharePicker) {
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(turns), func(t laneKey) bool { return slices.Contains(r.Closed, t.key) })
-	each := 1 + r.Jobs/max(len(open), 1)
+	each := max(1, r.Jobs/max(len(open), 1))
 	for _, t := range turns {
 		var jobs []Candidate
 		for _, c := range q {

@@ -1,66 +1,75 @@
 -- name: KeysBest :many
 -- The best jobs of the next fairness keys of some lanes, from one key on and round to the one before it: a loose scan,
--- one step of the index jobs_by_key a key. A key that is closed shows its best job only, and does not count. each is
--- how many jobs a key shows at most. No row is locked: JobsSendOut locks those that are chosen.
+-- one step of the index jobs_by_key a key, which finds the key's best job, too. A key that is closed shows that job
+-- only, and does not count. each is how many jobs a key shows at most. No row is locked: JobsSendOut locks those that
+-- are chosen.
 with recursive wanted as (
     select lane, floor from rows from (unnest(@lanes::text[]), unnest(@floors::timestamptz[])) as w (lane, floor)
 ), turns as (
-    select wanted.lane, wanted.floor, next.key, (next.key <> all (@closed::text[]))::int as n
+    select wanted.lane, wanted.floor, next.fairness_key as key, next.job_id, next.job_type, next.owner_id, next.rank,
+           (next.fairness_key <> all (@closed::text[]))::int as n
     from wanted
     cross join lateral (
-        select coalesce(
-            (select j.fairness_key from jobs j
+        select fairness_key, job_id, job_type, owner_id, rank from (
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
              where j.queue = @queue_name::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
                and j.fairness_key >= @from_key::text
-             order by j.fairness_key limit 1),
-            (select j.fairness_key from jobs j
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+            union all
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
              where j.queue = @queue_name::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
                and j.fairness_key < @from_key::text
-             order by j.fairness_key limit 1)) as key
-        offset 0 -- or each use of the key would look it up again
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+        ) round
+        limit 1
     ) next
-    where next.key is not null
     union all
-    select turns.lane, turns.floor, next.key, turns.n + (next.key <> all (@closed::text[]))::int
+    select turns.lane, turns.floor, next.fairness_key, next.job_id, next.job_type, next.owner_id, next.rank,
+           turns.n + (next.fairness_key <> all (@closed::text[]))::int
     from turns
     cross join lateral (
-        select case when turns.key >= @from_key::text then coalesce(
-            (select j.fairness_key from jobs j
+        select fairness_key, job_id, job_type, owner_id, rank from (
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
              where j.queue = @queue_name::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key > turns.key
-             order by j.fairness_key limit 1),
-            (select j.fairness_key from jobs j
+               and turns.key >= @from_key::text and j.fairness_key > turns.key
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+            union all
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
              where j.queue = @queue_name::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key < @from_key::text
-             order by j.fairness_key limit 1))
-        else (select j.fairness_key from jobs j
+               and turns.key >= @from_key::text and j.fairness_key < @from_key::text
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+            union all
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
              where j.queue = @queue_name::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key > turns.key and j.fairness_key < @from_key::text
-             order by j.fairness_key limit 1)
-        end as key
-        offset 0
+               and turns.key < @from_key::text and j.fairness_key > turns.key and j.fairness_key < @from_key::text
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+        ) round
+        limit 1
     ) next
-    where turns.n < @max_keys::int and next.key is not null
+    where turns.n < @max_keys::int
 ), bound as (
-    select (1 + (@max_rows::int) / greatest(count(turns.key)::int, 1))::int as each
+    select greatest((@max_rows::int) / greatest(count(turns.key)::int, 1), 1)::int as each
     from turns
     where key <> all (@closed::text[])
 ), shown as (
-    select turns.lane, turns.floor, turns.key, bound.each,
+    select turns.lane, turns.floor, turns.key, turns.job_id, turns.job_type, turns.owner_id, turns.rank, bound.each,
            case when turns.key <> all (@closed::text[]) then bound.each else 1 end as most
     from bound
     cross join turns
 )
-select best.job_id, best.job_type, best.owner_id, best.rank, shown.lane::text as lane, shown.key::text as key,
-       shown.each
+select shown.job_id::uuid as job_id, shown.job_type::text as job_type, coalesce(shown.owner_id, '')::text as owner_id,
+       shown.rank::timestamptz as rank, shown.lane::text as lane, shown.key::text as key, shown.each
+from shown
+union all
+select later.job_id, later.job_type, coalesce(later.owner_id, ''), later.rank, shown.lane, shown.key, shown.each
 from shown
 cross join lateral (
-    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
+    select j.job_id, j.job_type, j.owner_id, j.rank from jobs j
     where j.queue = @queue_name::text and coalesce(j.lane, '') = shown.lane and j.status = 'PENDING' and j.blocked_by is null
-      and j.fairness_key = shown.key and j.rank >= shown.floor
+      and j.fairness_key = shown.key and j.rank >= shown.floor and (j.rank, j.job_id) > (shown.rank, shown.job_id)
     order by j.rank, j.job_id
-    limit shown.most
-) best;
+    limit shown.most - 1
+) later;
 
 -- name: KeysPending :many
 -- The queues and lanes in which a job waits, each with the first and the last of the fairness keys: a loose scan.

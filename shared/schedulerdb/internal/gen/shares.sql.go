@@ -14,71 +14,79 @@ import (
 
 const KeysBest = `-- name: KeysBest :many
 with recursive wanted as (
-    select lane, floor from rows from (unnest($2::text[]), unnest($3::timestamptz[])) as w (lane, floor)
+    select lane, floor from rows from (unnest($1::text[]), unnest($2::timestamptz[])) as w (lane, floor)
 ), turns as (
-    select wanted.lane, wanted.floor, next.key, (next.key <> all ($4::text[]))::int as n
+    select wanted.lane, wanted.floor, next.fairness_key as key, next.job_id, next.job_type, next.owner_id, next.rank,
+           (next.fairness_key <> all ($3::text[]))::int as n
     from wanted
     cross join lateral (
-        select coalesce(
-            (select j.fairness_key from jobs j
-             where j.queue = $1::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+        select fairness_key, job_id, job_type, owner_id, rank from (
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+             where j.queue = $4::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
                and j.fairness_key >= $5::text
-             order by j.fairness_key limit 1),
-            (select j.fairness_key from jobs j
-             where j.queue = $1::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+            union all
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+             where j.queue = $4::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
                and j.fairness_key < $5::text
-             order by j.fairness_key limit 1)) as key
-        offset 0 -- or each use of the key would look it up again
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+        ) round
+        limit 1
     ) next
-    where next.key is not null
     union all
-    select turns.lane, turns.floor, next.key, turns.n + (next.key <> all ($4::text[]))::int
+    select turns.lane, turns.floor, next.fairness_key, next.job_id, next.job_type, next.owner_id, next.rank,
+           turns.n + (next.fairness_key <> all ($3::text[]))::int
     from turns
     cross join lateral (
-        select case when turns.key >= $5::text then coalesce(
-            (select j.fairness_key from jobs j
-             where j.queue = $1::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key > turns.key
-             order by j.fairness_key limit 1),
-            (select j.fairness_key from jobs j
-             where j.queue = $1::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key < $5::text
-             order by j.fairness_key limit 1))
-        else (select j.fairness_key from jobs j
-             where j.queue = $1::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key > turns.key and j.fairness_key < $5::text
-             order by j.fairness_key limit 1)
-        end as key
-        offset 0
+        select fairness_key, job_id, job_type, owner_id, rank from (
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+             where j.queue = $4::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
+               and turns.key >= $5::text and j.fairness_key > turns.key
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+            union all
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+             where j.queue = $4::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
+               and turns.key >= $5::text and j.fairness_key < $5::text
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+            union all
+            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+             where j.queue = $4::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
+               and turns.key < $5::text and j.fairness_key > turns.key and j.fairness_key < $5::text
+             order by j.fairness_key, j.rank, j.job_id limit 1)
+        ) round
+        limit 1
     ) next
-    where turns.n < $6::int and next.key is not null
+    where turns.n < $6::int
 ), bound as (
-    select (1 + ($7::int) / greatest(count(turns.key)::int, 1))::int as each
+    select greatest(($7::int) / greatest(count(turns.key)::int, 1), 1)::int as each
     from turns
-    where key <> all ($4::text[])
+    where key <> all ($3::text[])
 ), shown as (
-    select turns.lane, turns.floor, turns.key, bound.each,
-           case when turns.key <> all ($4::text[]) then bound.each else 1 end as most
+    select turns.lane, turns.floor, turns.key, turns.job_id, turns.job_type, turns.owner_id, turns.rank, bound.each,
+           case when turns.key <> all ($3::text[]) then bound.each else 1 end as most
     from bound
     cross join turns
 )
-select best.job_id, best.job_type, best.owner_id, best.rank, shown.lane::text as lane, shown.key::text as key,
-       shown.each
+select shown.job_id::uuid as job_id, shown.job_type::text as job_type, coalesce(shown.owner_id, '')::text as owner_id,
+       shown.rank::timestamptz as rank, shown.lane::text as lane, shown.key::text as key, shown.each
+from shown
+union all
+select later.job_id, later.job_type, coalesce(later.owner_id, ''), later.rank, shown.lane, shown.key, shown.each
 from shown
 cross join lateral (
-    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
-    where j.queue = $1::text and coalesce(j.lane, '') = shown.lane and j.status = 'PENDING' and j.blocked_by is null
-      and j.fairness_key = shown.key and j.rank >= shown.floor
+    select j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+    where j.queue = $4::text and coalesce(j.lane, '') = shown.lane and j.status = 'PENDING' and j.blocked_by is null
+      and j.fairness_key = shown.key and j.rank >= shown.floor and (j.rank, j.job_id) > (shown.rank, shown.job_id)
     order by j.rank, j.job_id
-    limit shown.most
-) best
+    limit shown.most - 1
+) later
 `
 
 type KeysBestParams struct {
-	QueueName string
 	Lanes     []string
 	Floors    []time.Time
 	Closed    []string
+	QueueName string
 	FromKey   string
 	MaxKeys   int32
 	MaxRows   int32
@@ -95,14 +103,15 @@ type KeysBestRow struct {
 }
 
 // The best jobs of the next fairness keys of some lanes, from one key on and round to the one before it: a loose scan,
-// one step of the index jobs_by_key a key. A key that is closed shows its best job only, and does not count. each is
-// how many jobs a key shows at most. No row is locked: JobsSendOut locks those that are chosen.
+// one step of the index jobs_by_key a key, which finds the key's best job, too. A key that is closed shows that job
+// only, and does not count. each is how many jobs a key shows at most. No row is locked: JobsSendOut locks those that
+// are chosen.
 func (q *Queries) KeysBest(ctx context.Context, arg KeysBestParams) ([]KeysBestRow, error) {
 	rows, err := q.db.Query(ctx, KeysBest,
-		arg.QueueName,
 		arg.Lanes,
 		arg.Floors,
 		arg.Closed,
+		arg.QueueName,
 		arg.FromKey,
 		arg.MaxKeys,
 		arg.MaxRows,
