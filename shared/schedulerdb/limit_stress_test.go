@@ -29,14 +29,16 @@ type limited struct {
 	ended   map[uuid.UUID]bool
 }
 
-// Three stores ingest, settle and dispatch at once, while limits of all kinds overlap and other controls change. No
-// limit is ever exceeded, every job ends, and afterwards there is as much room as before.
+// Three stores ingest, settle and dispatch at once, while limits of all kinds, that of each fairness key among them,
+// overlap and other controls change. No limit is ever exceeded, every job ends, and afterwards there is as much room as
+// before.
 func TestConcurrentStoresKeepTheLimits(t *testing.T) {
 	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=6")
 	w := &limited{
 		fixture: h, stores: []*Store{h.Store}, jobs: map[uuid.UUID]jobevent.Created{},
 		limits: map[subject]int{
 			{"queue", "default"}: 5, {"type", "A"}: 3, {"type", "B"}: 4, {"owner", "x"}: 3, {"owner", "y z"}: 1,
+			{jobevent.ControlKey, "k1"}: 2, {jobevent.ControlKey, "k2"}: 2, {jobevent.ControlKey, "k3"}: 2,
 		},
 		running: map[subject]int{}, ended: map[uuid.UUID]bool{},
 	}
@@ -48,8 +50,11 @@ func TestConcurrentStoresKeepTheLimits(t *testing.T) {
 		t.Cleanup(store.Close)
 		w.stores = append(w.stores, store)
 	}
+	h.control(atMost(jobevent.ControlKey, jobevent.AnyName, 1, 2))
 	for s, n := range w.limits {
-		h.control(atMost(s.kind, s.name, 1, n))
+		if s.kind != jobevent.ControlKey {
+			h.control(atMost(s.kind, s.name, 1, n))
+		}
 	}
 	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
@@ -80,7 +85,7 @@ func TestConcurrentStoresKeepTheLimits(t *testing.T) {
 func (w *limited) wantUsedUp(s subject, n int) {
 	jobs := newJobs(10)
 	for i := range jobs {
-		jobs[i].Queue, jobs[i].JobType, jobs[i].OwnerID = "mail", "C", "free"
+		jobs[i].Queue, jobs[i].JobType, jobs[i].OwnerID, jobs[i].FairnessKey = "mail", "C", "free", uuid.NewString()
 		switch s.kind {
 		case jobevent.ControlQueue:
 			jobs[i].Queue = s.name
@@ -110,7 +115,7 @@ func (w *limited) run(ctx context.Context) {
 			job := newJob()
 			job.Queue = []string{"default", "mail"}[rand.IntN(2)]
 			job.JobType, job.OwnerID = []string{"A", "B", "C"}[rand.IntN(3)], []string{"", "x", "y z", "free"}[rand.IntN(4)]
-			job.Priority = rand.IntN(10)
+			job.Priority, job.FairnessKey = rand.IntN(10), []string{"k1", "k2", "k3"}[rand.IntN(3)]
 			if rand.IntN(10) == 0 {
 				runAt := time.Now().Add(rand.N(time.Second))
 				job.RunAt = &runAt
@@ -153,7 +158,9 @@ func (w *limited) publish(ctx context.Context) func(emit.Effects, error) {
 
 func (w *limited) count(id uuid.UUID, n int) {
 	job := w.jobs[id]
-	for _, s := range []subject{{"queue", job.Queue}, {"type", job.JobType}, {"owner", job.OwnerID}} {
+	for _, s := range []subject{
+		{"queue", job.Queue}, {"type", job.JobType}, {"owner", job.OwnerID}, {jobevent.ControlKey, job.FairnessKey},
+	} {
 		w.running[s] += n
 		if limit, some := w.limits[s]; some && w.running[s] > limit {
 			w.Errorf("%d of %s %s run at once", w.running[s], s.kind, s.name)
@@ -222,18 +229,18 @@ func (w *limited) keepTime(ctx context.Context, store *Store) {
 }
 
 func (w *limited) look(ctx context.Context) error {
-	rows, err := w.pool.Query(ctx, `SELECT queue, job_type, coalesce(owner_id, '') FROM jobs WHERE status IN ('QUEUED', 'RUNNING')`)
+	rows, err := w.pool.Query(ctx, `SELECT queue, job_type, coalesce(owner_id, ''), fairness_key FROM jobs WHERE status IN ('QUEUED', 'RUNNING')`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	running := map[subject]int{}
 	for rows.Next() {
-		var queue, jobType, owner string
-		if err := rows.Scan(&queue, &jobType, &owner); err != nil {
+		var queue, jobType, owner, key string
+		if err := rows.Scan(&queue, &jobType, &owner, &key); err != nil {
 			return err
 		}
-		for _, s := range []subject{{"queue", queue}, {"type", jobType}, {"owner", owner}} {
+		for _, s := range []subject{{"queue", queue}, {"type", jobType}, {"owner", owner}, {jobevent.ControlKey, key}} {
 			running[s]++
 		}
 	}
