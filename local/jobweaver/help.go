@@ -13,7 +13,7 @@ import (
 // groups are the groups of commands in --help, with their order.
 var groups = []struct{ title, commands string }{
 	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
-	{"Many jobs, again and again", "batch operations schedules controls limit pause resume drain"},
+	{"Many jobs, again and again", "batch flow operations schedules controls limit pause resume drain"},
 	{"What happens", "stats shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
 	{"Install and run", "dev migrate topics outbox keyset secrets after-restore"},
@@ -72,6 +72,8 @@ jobweaver rejected redrive --all --dry-run`,
 	"batch create": `id=$(jobweaver batch create --name import --on-complete done.json -o name)
 jobweaver batch create --file batch.json --closed --wait`,
 	"batch get":        "jobweaver batch get ID --wait",
+	"flow create":      "id=$(jobweaver flow create flow.json -o name)",
+	"flow get":         "jobweaver flow get ID --wait",
 	"operations watch": "jobweaver operations watch ID",
 	"schedules create": `echo '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"again"}]}}' |
   jobweaver schedules create nightly - --cron '30 2 * * *' --time-zone Europe/Berlin`,

@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		jobcmd.NewCommand("retry", "Run a failed or cancelled job again"),
 		jobcmd.NewCommand("delete", "Delete a job that has ended"),
 		jobcmd.NewReschedule(), jobcmd.NewChange(), jobcmd.NewRunAgain(), jobcmd.NewCallback(), jobcmd.NewOperations(),
-		jobcmd.NewBatch(),
+		jobcmd.NewBatch(), jobcmd.NewFlow(),
 		workcmd.NewWork(),
 		steercmd.NewSchedules(), steercmd.NewControls(), steercmd.NewLimit(),
 		steercmd.NewPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),

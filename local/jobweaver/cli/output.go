@@ -136,7 +136,7 @@ func namesIn(page map[string]json.RawMessage) (names []string, lists bool) {
 
 // nameOf returns the id of a resource as other commands take it: a control has two words. Empty: it has none.
 func nameOf(thing map[string]json.RawMessage) string {
-	for _, id := range []string{"jobId", "operationId", "batchId", "workerId", "keyId", "name", "id"} {
+	for _, id := range []string{"jobId", "operationId", "flowId", "batchId", "workerId", "keyId", "name", "id"} {
 		var text string
 		if json.Unmarshal(thing[id], &text) != nil || text == "" {
 			continue

@@ -148,14 +148,19 @@ func awaitBatch(cmd *cobra.Command, id string) error {
 		if err := cli.Present(cmd, raw, func(w io.Writer) error { return showBatch(w, batch) }); err != nil {
 			return err
 		}
-		switch batch.Status {
-		case client.Completed:
-			return nil
-		case client.Cancelled:
-			return cli.ExitCode(cli.ExitCancelled)
-		}
-		return cli.ExitCode(cli.ExitFailed)
+		return exitOf(batch.Status)
 	}
+}
+
+// exitOf is the exit code for a batch or a flow that has ended.
+func exitOf(status string) error {
+	switch status {
+	case client.Completed:
+		return nil
+	case client.Cancelled:
+		return cli.ExitCode(cli.ExitCancelled)
+	}
+	return cli.ExitCode(cli.ExitFailed)
 }
 
 func newBatchGet() *cobra.Command {
@@ -216,8 +221,12 @@ func showBatch(w io.Writer, b client.Batch) error {
 }
 
 func showBatches(w io.Writer, batches []client.Batch) error {
-	head := "BATCH\tNAME\tSTATUS\tPERCENT\tJOBS\tCREATED\tFINISHED\tFOLLOWED BY"
-	return cli.Table(w, head, "no batches", len(batches), func(i int) []any {
+	return showBatchesAs(w, "BATCH", "no batches", batches)
+}
+
+func showBatchesAs(w io.Writer, what, none string, batches []client.Batch) error {
+	head := what + "\tNAME\tSTATUS\tPERCENT\tJOBS\tCREATED\tFINISHED\tFOLLOWED BY"
+	return cli.Table(w, head, none, len(batches), func(i int) []any {
 		b := &batches[i]
 		percent, total := any(b.Percent), any(b.Total)
 		if b.Counts == nil {
