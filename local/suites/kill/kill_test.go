@@ -33,6 +33,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	l.submitting.Go(func() { l.schedule(submitting) })
 	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
 	l.submitting.Go(func() { l.every(submitting, 3*time.Second, l.batch) })
+	l.submitting.Go(func() { l.every(submitting, 2*time.Second, l.flow) })
 	frozen := h.workers()[2]
 	l.following.Go(func() { c.freezes(submitting, frozen) })
 	c.run(submitting, h.targets(frozen))
@@ -49,10 +50,12 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	h.outside.settle(drainWithin)
 	h.settleDown(drainWithin)
 	h.endBatches(drainWithin)
+	h.endFlows(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
 	e.takeScheduled(t.Context(), h.api)
 	e.takeBatches(t.Context(), h.api)
+	e.takeFlows(t.Context(), h.api)
 	e.checkOperations(t.Context(), h.api)
 	e.check()
 	e.checkOutside(h.outside)

@@ -55,6 +55,7 @@ type load struct {
 
 	operations []operation
 	batches    []batchMade
+	flows      []flowMade
 	paused     time.Time // when the schedule was paused
 
 	submitting, following sync.WaitGroup

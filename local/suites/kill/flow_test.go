@@ -1,0 +1,130 @@
+package kill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+const flowKey = "of a flow" // the tag of the jobs of flows
+
+// flow submits a flow: work that may fail, a job that gets its output, one that undoes it, and one that ends all. The
+// payload of a job names the output that it gets, so that a job without it fails.
+func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
+	step := func(steps ...any) map[string]any {
+		return map[string]any{"jobType": "SIMULATION", "tags": []string{flowKey}, "maxRetryCount": 0, "payload": map[string]any{"steps": steps}}
+	}
+	after := func(job map[string]any, after ...any) map[string]any {
+		job["after"] = after
+		return job
+	}
+	log, fails := map[string]any{"type": "LOG", "message": "hi"}, rnd.IntN(2) == 0
+	work := []any{log, log}
+	if fails {
+		work = append(work, map[string]any{"type": "FAIL", "message": "no", "retryable": false})
+	}
+	l.mu.Lock()
+	l.number++
+	key := fmt.Sprintf("flow %d", l.number)
+	l.mu.Unlock()
+	body, err := json.Marshal(map[string]any{"name": key, "idempotencyKey": key, "jobs": map[string]any{
+		"work": step(work...),
+		"use": after(step(map[string]any{
+			"type": "SLEEP", "durationMs": map[string]string{"$output": "work", "path": "$.steps"},
+		}), "work"),
+		"undo": after(step(log), map[string]string{"name": "work", "on": "failed"}),
+		"end":  after(step(log), map[string]string{"name": "use", "on": "ended"}, map[string]string{"name": "undo", "on": "ended"}),
+	}})
+	if err != nil {
+		panic(err) // it is JSON
+	}
+	if l.ask(ctx, true, "/api/flows", "application/json", body, nil) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.flows = append(l.flows, flowMade{key, fails})
+	}
+}
+
+// flowMade is a flow that got its 201.
+type flowMade struct {
+	name  string
+	fails bool
+}
+
+// flowsOf returns all flows with their graphs, by name.
+func flowsOf(ctx context.Context, api *client.Client) (map[string]*client.Flow, error) {
+	var page struct{ Flows []client.Flow }
+	if _, err := api.Do(ctx, http.MethodGet, "/api/flows?limit=200", "", nil, &page); err != nil {
+		return nil, fmt.Errorf("list flows: %w", err)
+	}
+	flows := map[string]*client.Flow{}
+	for _, f := range page.Flows {
+		whole, err := api.Flow(ctx, f.FlowID, 0)
+		if err != nil {
+			return nil, fmt.Errorf("read flow %s: %w", f.FlowID, err)
+		}
+		flows[f.Name] = whole
+	}
+	return flows, nil
+}
+
+// endFlows waits until each flow has ended.
+func (h *fixture) endFlows(limit time.Duration) {
+	h.t.Helper()
+	err := within(h.t.Context(), limit, func(ctx context.Context) error {
+		flows, err := flowsOf(ctx, h.api)
+		for name, f := range flows {
+			if f.FinishedAt == nil {
+				return fmt.Errorf("%s is %s with %v", name, f.Status, f.Counts)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		h.t.Error(err)
+	}
+}
+
+// takeFlows removes the jobs of flows from the evidence. In each flow exactly those jobs have run whose conditions were
+// met, and a job that uses an output got it.
+func (e *evidence) takeFlows(ctx context.Context, api *client.Client) {
+	flows, err := flowsOf(ctx, api)
+	if err != nil {
+		e.find("", "the flows cannot be read: %v", err)
+	}
+	for _, made := range e.load.flows {
+		want := map[string]string{"work": completed, "use": completed, "undo": client.Cancelled, "end": completed}
+		if made.fails {
+			want = map[string]string{"work": client.Failed, "use": client.Cancelled, "undo": completed, "end": completed}
+		}
+		f := flows[made.name]
+		if f == nil || len(f.Jobs) != len(want) {
+			e.find("", "%s has %+v", made.name, f)
+			continue
+		}
+		for name, status := range want {
+			if job := f.Jobs[name]; job.Status != status {
+				e.find(job.JobID, "job %s of %s is %s, want %s", name, made.name, job.Status, status)
+			}
+		}
+	}
+	for id, job := range e.jobs {
+		if job.key() != flowKey {
+			continue
+		}
+		letters := len(e.dead)
+		maps.DeleteFunc(e.dead, func(letter string, _ int) bool { return strings.HasPrefix(letter, id+".") })
+		if letters -= len(e.dead); job.Status == failed && letters != 1 && !e.wiped || job.Status != failed && letters > 0 {
+			e.find(id, "%s in a flow, with %d dead letters", job.Status, letters)
+		}
+		delete(e.jobs, id)
+		delete(e.ran, id)
+	}
+}
