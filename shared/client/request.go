@@ -29,7 +29,7 @@ type JobRequest struct {
 	OrderingKey         string       `json:"orderingKey,omitempty"`    // jobs of one key run one after another
 	FairnessKey         string       `json:"fairnessKey,omitempty"`    // shares its queue with other keys; empty: the owner
 	KeepBuild           bool         `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
-	After               []string     `json:"after,omitempty"`          // ids, in a flow names, to complete first
+	After               []string     `json:"after,omitempty"`          // by id, in a flow by name
 	Dependencies        []Dependency `json:"-"`                        // further ones, with conditions
 	OnDependencyFailure string       `json:"onDependencyFailure,omitempty"`
 
