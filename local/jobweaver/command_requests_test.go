@@ -156,6 +156,7 @@ func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
+		{"topics", "create", "--run-partitions", "11"}, {"topics", "create", "--run-partitions", "1001"},
 		{"drain"}, {"drain", "w1", "--undo", "--wait"}, {"drain", "w1", "--timeout", "1s"}, {"drain", "w1", "--wait", "--timeout", "-1s"},
 		{"limit", "kind", "A", "--none"}, {"limit", "type", "A", "--weight", "2"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
 		{"change"}, {"change", "j1"}, {"change", "j1", "--type", "A"}, {"change", "j1", "-", "--priority", "1"}, {"run-again"}, {"run-again", "j1", "-", "--priority", "1"}, {"run-again", "j1", "--set", "priority"}, {"run-again", "j1", "--set", "a..b=1"},

@@ -74,7 +74,7 @@ func pages(t *testing.T) []string {
 
 // notRun is how many shell blocks of the README and of docs no test runs as they are. Raise it only for commands that
 // need a cluster, Docker, or more than a reader's own machine.
-const notRun = 40
+const notRun = 41
 
 // Every shell block and every request of the pages works as it is written, one after another on one installation, and
 // none leaves a pause, a limit or a schedule behind.

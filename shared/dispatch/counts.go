@@ -25,63 +25,8 @@ type counts struct {
 	scarce  map[string]map[string]scarce // by queue and job type
 }
 
-// attempts counts the attempts that are out, by queue, by the worker that has listed them ("": none has), and by the
-// partition to which they were sent.
-type attempts map[string]map[string]*[jobevent.RunPartitions]int
-
-func newCounts() counts { return counts{out: attempts{}, floors: map[string]time.Time{}} }
-
-func (a attempts) add(queue, worker string, partition int16, n int) {
-	if n == 0 {
-		return
-	}
-	byWorker := a[queue]
-	if byWorker == nil {
-		byWorker = map[string]*[jobevent.RunPartitions]int{}
-		a[queue] = byWorker
-	}
-	byPartition := byWorker[worker]
-	if byPartition == nil {
-		byPartition = new([jobevent.RunPartitions]int)
-		byWorker[worker] = byPartition
-	}
-	byPartition[uint16(partition)%jobevent.RunPartitions] += n
-}
-
-// addAll adds the counts of other, times a factor.
-func (a attempts) addAll(other attempts, factor int) {
-	for queue, byWorker := range other {
-		for worker, byPartition := range byWorker {
-			for p, n := range byPartition {
-				a.add(queue, worker, int16(p), factor*n)
-			}
-		}
-	}
-}
-
-// tidy removes zeros, and reports whether anything is left.
-func (a attempts) tidy() bool {
-	for queue, byWorker := range a {
-		for worker, byPartition := range byWorker {
-			if *byPartition == [jobevent.RunPartitions]int{} {
-				delete(byWorker, worker)
-			}
-		}
-		if len(byWorker) == 0 {
-			delete(a, queue)
-		}
-	}
-	return len(a) > 0
-}
-
-func (a attempts) ofQueue(queue string) int {
-	sum := 0
-	for _, byPartition := range a[queue] {
-		for _, n := range byPartition {
-			sum += n
-		}
-	}
-	return sum
+func newCounts() counts {
+	return counts{out: newAttempts(), floors: map[string]time.Time{}}
 }
 
 // NoteOut notes that n more attempts of a queue are out, or fewer if n is negative.
@@ -237,9 +182,9 @@ func (c *counts) missing(counted counts) counts {
 
 // InFlight returns the attempts that are out, by queue.
 func (c *counts) InFlight() map[string]int {
-	byQueue := make(map[string]int, len(c.out))
-	for queue := range c.out {
-		byQueue[queue] = c.out.ofQueue(queue)
+	byQueue := make(map[string]int, len(c.out.low))
+	for at, n := range c.out.all() {
+		byQueue[at.queue] += n
 	}
 	return byQueue
 }

@@ -71,6 +71,8 @@ type extra struct {
 
 	Scarce map[string]map[string]scarce `json:"scarce,omitempty"` // by queue and job type
 	Builds time.Time                    `json:"builds,omitzero"`
+
+	High map[string]map[string]map[int16]int `json:"high,omitempty"` // attempts in partitions that not each topic has
 }
 
 // noExtra is the text of an empty extra. It is neither encoded nor decoded: most ledgers have none.
@@ -82,7 +84,7 @@ func ReadLedger(row Row) (*Ledger, error) {
 	if row.DueFloor != nil {
 		l.due = *row.DueFloor
 	}
-	if err := json.Unmarshal(row.InFlight, &l.out); err != nil {
+	if err := json.Unmarshal(row.InFlight, &l.out.low); err != nil {
 		return nil, fmt.Errorf("read what is in flight: %w", err)
 	}
 	if err := json.Unmarshal(row.Floors, &l.floors); err != nil {
@@ -99,7 +101,7 @@ func ReadLedger(row Row) (*Ledger, error) {
 	l.controlsRevision, l.running, l.buckets, l.lanes, l.opensAt = e.Controls, e.Running, e.Buckets, e.Lanes, e.OpensAt
 	l.unreleased, l.dependents, l.driftRevision = e.Ended, e.Dependents, e.Entered
 	l.hadUnreleased = len(e.Ended) > 0
-	l.keys, l.rounds, l.scarce, l.buildsAt = e.Keys, e.Rounds, e.Scarce, e.Builds
+	l.keys, l.rounds, l.scarce, l.buildsAt, l.out.high = e.Keys, e.Rounds, e.Scarce, e.Builds, e.High
 	l.fillKeys()
 	return l, nil
 }
@@ -138,13 +140,13 @@ func (l *Ledger) extra() json.RawMessage {
 	keys := l.namedKeys()
 	if l.controlsRevision == 0 && len(l.lanes) == 0 && l.opensAt.IsZero() && len(l.unreleased) == 0 &&
 		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 && len(l.scarce) == 0 &&
-		l.buildsAt.IsZero() {
+		l.buildsAt.IsZero() && len(l.out.high) == 0 {
 		return json.RawMessage(noExtra)
 	}
 	return mustJSON(extra{
 		Controls: l.controlsRevision, Running: l.running, Buckets: l.buckets, Lanes: l.lanes, OpensAt: l.opensAt,
 		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision, Keys: keys, Rounds: l.rounds,
-		Scarce: l.scarce, Builds: l.buildsAt,
+		Scarce: l.scarce, Builds: l.buildsAt, High: l.out.high,
 	})
 }
 
@@ -225,7 +227,7 @@ func (l *Ledger) Close() (write, wakeClock bool) {
 
 // Row returns the ledger as it is to be written, after Close.
 func (l *Ledger) Row() Row {
-	row := Row{N: l.revision, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors), More: l.extra(), At: l.At}
+	row := Row{N: l.revision, InFlight: mustJSON(l.out.low), Floors: mustJSON(l.floors), More: l.extra(), At: l.At}
 	if !l.due.IsZero() {
 		row.DueFloor = &l.due
 	}

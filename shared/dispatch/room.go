@@ -79,19 +79,15 @@ func NewRoom(workers []*Worker, l *Ledger) *Room {
 			}
 		}
 	}
-	for queue, byWorker := range l.out {
-		for id, byPartition := range byWorker {
-			for p, n := range byPartition {
-				w := byID[id]
-				if w == nil {
-					w = owner[partition{queue, int32(p)}]
-				}
-				if w != nil {
-					w.used += n
-				} else {
-					r.unserved[queue] += n
-				}
-			}
+	for at, n := range l.out.all() {
+		w := byID[at.worker]
+		if w == nil {
+			w = owner[partition{at.queue, int32(at.partition)}]
+		}
+		if w != nil {
+			w.used += n
+		} else {
+			r.unserved[at.queue] += n
 		}
 	}
 	return r

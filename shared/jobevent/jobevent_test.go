@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +29,14 @@ func TestMurmur2AgreesWithTheJavaClient(t *testing.T) {
 
 func TestRoutingKeyLandsOnItsPartition(t *testing.T) {
 	t.Parallel()
-	for p := range int32(RunPartitions) {
-		if got := PartitionOf(RoutingKey(p), RunPartitions); got != p {
-			t.Errorf("key %q lands on %d, want %d", RoutingKey(p), got, p)
+	for p := range int32(MaxRunPartitions) {
+		for _, partitions := range []int32{RunPartitions, p + 1, p + 2, 2*p + 7, MaxRunPartitions} {
+			if got := PartitionOf(RoutingKey(p), partitions); p < partitions && got != p {
+				t.Errorf("key %q lands on %d of %d, want %d", RoutingKey(p), got, partitions, p)
+			}
+		}
+		if key := RoutingKey(p); !regexp.MustCompile(`^[\w-]{8}$`).MatchString(key) {
+			t.Errorf("key %q is not plain text", key)
 		}
 	}
 }

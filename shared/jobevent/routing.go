@@ -1,27 +1,43 @@
 package jobevent
 
-import "strconv"
+import (
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"sync"
+)
 
-// routingKeys[p] hashes to partition p, so that every publisher by key (our producer, a KafkaSink)
-// puts the record where dispatch wanted it.
-var routingKeys = findRoutingKeys()
+// RoutingKey returns a record key that Kafka maps to the given partition of a run-job topic, however many partitions
+// the topic has beyond that one. So every publisher by key (our producer, a KafkaSink) puts the record where dispatch
+// wanted it, and no function has to know how many there are. Of a topic that has fewer it maps to any.
+func RoutingKey(partition int32) string { return routingKeys()[uint32(partition)%MaxRunPartitions] }
 
-// RoutingKey returns a record key that Kafka maps to the given partition of a run-job topic.
-func RoutingKey(partition int32) string {
-	return routingKeys[uint32(partition)%RunPartitions]
-}
-
-func findRoutingKeys() [RunPartitions]string {
-	var keys [RunPartitions]string
-	for found, n := 0, 0; found < RunPartitions; n++ {
-		key := "p" + strconv.Itoa(n)
-		partition := PartitionOf(key, RunPartitions)
-		if keys[partition] == "" {
-			keys[partition] = key
-			found++
+// routingKeys finds the keys: the hash of key p is p itself, not only modulo a number. It tries four characters, and the
+// hash run backwards gives the other four. A CloudEvent carries the key, so all have to be text: that takes some hundred
+// tries.
+var routingKeys = sync.OnceValue(func() (keys [MaxRunPartitions]string) {
+	const signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	for p := range uint32(MaxRunPartitions) {
+		for n := uint32(0); keys[p] == ""; n++ {
+			first := []byte{signs[n&63], signs[n>>6&63], signs[n>>12&63], signs[n>>18&63]}
+			for _, hash := range [2]uint32{p, p | 1<<31} { // the sign is cleared
+				second := murmur2Rest(first, hash)
+				if isOf(second, signs) {
+					keys[p] = string(first) + string(second)
+				}
+			}
 		}
 	}
 	return keys
+})
+
+func isOf(text []byte, signs string) bool {
+	for _, c := range text {
+		if strings.IndexByte(signs, c) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // PartitionOf returns the partition that Kafka's default partitioner gives a key: murmur2, sign bit cleared, modulo.
@@ -29,13 +45,38 @@ func PartitionOf(key string, partitions int32) int32 {
 	return int32(murmur2([]byte(key))&0x7fffffff) % partitions
 }
 
+const (
+	seed uint32 = 0x9747b28c
+	m    uint32 = 0x5bd1e995
+	r           = 24
+)
+
+// murmur2Rest returns the four bytes that make first, also four bytes, a key of that hash.
+func murmur2Rest(first []byte, hash uint32) []byte {
+	back := inverse(m)
+	h := hash ^ hash>>15 ^ hash>>30 // undoes h ^ h>>15
+	h *= back
+	h ^= h>>13 ^ h>>26 // undoes h ^ h>>13
+	k := binary.LittleEndian.Uint32(first) * m
+	k = (k ^ k>>r) * m
+	begin := seed ^ 8     // the length of the key
+	k = (begin*m^k)*m ^ h // what the second four bytes have to add
+	k *= back
+	k ^= k >> r // undoes itself: r is more than half of the bits
+	return binary.LittleEndian.AppendUint32(nil, k*back)
+}
+
+// inverse returns the number by which an odd number has to be multiplied to give one.
+func inverse(odd uint32) uint32 {
+	x := odd
+	for range bits.Len32(32) { // each round doubles the bits that are right
+		x *= 2 - odd*x
+	}
+	return x
+}
+
 // murmur2 is the hash of Kafka's Java client (org.apache.kafka.common.utils.Utils.murmur2).
 func murmur2(data []byte) uint32 {
-	const (
-		seed uint32 = 0x9747b28c
-		m    uint32 = 0x5bd1e995
-		r           = 24
-	)
 	h := seed ^ uint32(len(data))
 	for ; len(data) >= 4; data = data[4:] {
 		k := uint32(data[0]) | uint32(data[1])<<8 | uint32(data[2])<<16 | uint32(data[3])<<24

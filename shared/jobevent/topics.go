@@ -22,9 +22,12 @@ const (
 // DefaultQueue is the queue of a job that names none.
 const DefaultQueue = "default"
 
-// RunPartitions is how many partitions each run-job topic has, and so how many workers can share a
-// queue. RoutingKey depends on it.
-const RunPartitions = 12
+const (
+	// RunPartitions is how many partitions each run-job topic has at least, and so how many workers can share a queue.
+	RunPartitions = 12
+	// MaxRunPartitions is how many a run-job topic may get.
+	MaxRunPartitions = 1000
+)
 
 // Retention of the topics: Kafka is transport, a week is for people who look back. A record goes with its segment, so
 // it may be read for SegmentAge longer, and until the broker looks. Rows that fence an old record must outlive

@@ -62,6 +62,35 @@ func (c Config) createTopics(ctx context.Context, admin sarama.ClusterAdmin, top
 	return nil
 }
 
+// GrowTopics gives topics the partitions that they lack. Consumers and producers notice within a minute. A topic cannot
+// lose partitions: one that has more keeps them.
+func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
+	return bounded(ctx, func() error {
+		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+		if err != nil {
+			return fmt.Errorf("grow topics: %w", err)
+		}
+		admin, err := sarama.NewClusterAdminFromClient(client)
+		if err != nil {
+			return fmt.Errorf("grow topics: %w", errors.Join(err, client.Close()))
+		}
+		defer func() { _ = admin.Close() }() // and the client
+		for _, topic := range topics {
+			has, err := client.Partitions(topic.Name)
+			if err != nil {
+				return fmt.Errorf("count partitions of topic %s: %w", topic.Name, err)
+			}
+			if len(has) >= int(topic.Partitions) {
+				continue
+			}
+			if err := admin.CreatePartitions(topic.Name, topic.Partitions, nil, false); err != nil {
+				return fmt.Errorf("grow topic %s to %d partitions: %w", topic.Name, topic.Partitions, err)
+			}
+		}
+		return nil
+	})
+}
+
 func missingTopics(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
 	names := make([]string, len(topics))
 	for i, topic := range topics {

@@ -117,12 +117,12 @@ func typesOf(heartbeat jobevent.Heartbeat) []byte {
 	return mustJSON(names)
 }
 
-// existing removes numbers of partitions that a run-job topic does not have.
+// existing removes numbers of partitions that no run-job topic has.
 func existing(reported map[string][]int32) map[string][]int32 {
 	partitions := make(map[string][]int32, len(reported))
 	for queue, numbers := range reported {
 		numbers = slices.DeleteFunc(slices.Clone(numbers), func(p int32) bool {
-			return p < 0 || p >= jobevent.RunPartitions
+			return p < 0 || p >= jobevent.MaxRunPartitions
 		})
 		slices.Sort(numbers)
 		partitions[queue] = slices.Compact(numbers)

@@ -21,10 +21,14 @@ import (
 // NewTopics makes the command topics.
 func NewTopics() *cobra.Command {
 	var wait time.Duration
+	var partitions int32
 	create := &cobra.Command{
 		Use: "create", Args: cli.Exactly(0),
 		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if partitions < jobevent.RunPartitions || partitions > jobevent.MaxRunPartitions {
+				return cli.Usage("--run-partitions must be from %d to %d", jobevent.RunPartitions, jobevent.MaxRunPartitions)
+			}
 			var cfg kafkaevent.Config
 			if err := envsettings.Load(&cfg); err != nil {
 				return err
@@ -37,6 +41,11 @@ func NewTopics() *cobra.Command {
 			if err := createTopics(cmd.Context(), cfg, list, wait); err != nil {
 				return err
 			}
+			if partitions > jobevent.RunPartitions {
+				if err := kafkaevent.GrowTopics(cmd.Context(), cfg, runTopics(names, partitions)); err != nil {
+					return err
+				}
+			}
 			for _, topic := range list {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", topic.Name)
 			}
@@ -44,6 +53,8 @@ func NewTopics() *cobra.Command {
 		},
 	}
 	waitFlag(create, &wait)
+	create.Flags().Int32Var(&partitions, "run-partitions", jobevent.RunPartitions,
+		"partitions of the topic of each queue in QUEUES, and so its most workers; existing topics grow to it")
 	var yes bool
 	empty := &cobra.Command{
 		Use: "empty", Args: cli.Exactly(0),
@@ -76,6 +87,15 @@ functions first; when they start, they publish again what the databases hold.`,
 	empty.Flags().BoolVar(&yes, "yes", false, "confirm that all events may be deleted")
 	topics := &cobra.Command{Use: "topics", Short: "Manage the Kafka topics"}
 	topics.AddCommand(create, empty)
+	return topics
+}
+
+// runTopics are the topics of queues with so many partitions.
+func runTopics(queues []string, partitions int32) []jobevent.Topic {
+	topics := make([]jobevent.Topic, len(queues))
+	for i, queue := range queues {
+		topics[i] = jobevent.Topic{Name: jobevent.RunTopic(queue), Partitions: partitions}
+	}
 	return topics
 }
 
