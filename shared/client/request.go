@@ -27,7 +27,7 @@ type JobRequest struct {
 	IdempotencyKey      string       `json:"idempotencyKey,omitempty"` // the same key again is the same job
 	JobID               string       `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
 	OrderingKey         string       `json:"orderingKey,omitempty"`    // jobs of one key run one after another
-	FairnessKey         string       `json:"fairnessKey,omitempty"`    // shares its queue with other keys; empty: the owner
+	FairnessKey         string       `json:"fairnessKey,omitempty"`    // shares its queue with others; empty: the owner
 	KeepBuild           bool         `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
 	After               []string     `json:"after,omitempty"`          // by id, in a flow by name
 	Dependencies        []Dependency `json:"-"`                        // further ones, with conditions
