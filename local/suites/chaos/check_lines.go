@@ -77,10 +77,22 @@ func (h *history) checkLimit(v *verdict) {
 	}
 }
 
-// checkDependencies: a job begins after its dependencies have ended, and never if one has failed.
+// checkDependencies: a job begins after its dependencies have ended, and never if one has ended in another way than it
+// waits for. It gets the output of the attempt with which the other job completed.
 func (h *history) checkDependencies(v *verdict) {
 	for _, o := range h.orders {
 		runs := h.runs[o.id]
+		if o.shape == skippedShape && len(runs) > 0 {
+			v.find("dependencies", o.id, "%s began at %s, and nothing had failed", o.key, clockTime(runs[0].start))
+		}
+		if first := h.orders[o.outputOf]; first != nil && h.jobs[first.id] != nil {
+			output := h.jobs[first.id].Attempt
+			for _, r := range runs {
+				if r.how == installation.HowOK && r.attempt <= output || r.how == installation.HowFailed && r.attempt > output {
+					v.find("dependencies", o.id, "attempt %d of %s was to fail up to attempt %d: %s", r.attempt, o.key, output, r.how)
+				}
+			}
+		}
 		if o.after == "" || o.id == "" || len(runs) == 0 {
 			continue
 		}

@@ -32,6 +32,15 @@ func fabricated() *history {
 	h.add("parent", parentShape, 4, 4.5)
 	h.add("child", childShape, 5, 5.5)
 	h.orders["child"].after = "parent"
+	h.add("output", outputShape, 5, 5.5)
+	h.orders["output"].outputOf = "child"
+	h.runs["id-output"][0].how = installation.HowFailed
+	h.again("output", 6, 6.5)
+	h.add("skipped", skippedShape, 5, 5.5)
+	delete(h.runs, "id-skipped")
+	h.jobs["id-skipped"].Status = cancelled
+	h.stats[completed]--
+	h.stats[cancelled]++
 	for i, key := range []string{"limited-1", "limited-2", "limited-3"} {
 		h.add(key, shapeNamed("limited"), 6, 7+float64(i))
 	}
@@ -148,10 +157,14 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"a start after a confirmed cancel": {"no start after a cancel", func(h *history) {
 			h.orders["plain"].cancelled = at(0.9)
 		}},
-		"completed and never done":              {"completed means done", func(h *history) { h.runs["id-plain"][0].how = installation.HowFailed }},
-		"out of order":                          {"order", func(h *history) { h.runs["id-second"][0].start = at(2.4) }},
-		"over the limit":                        {"limit", func(h *history) { h.runs["id-limited-4"][0].start = at(6.9) }},
-		"before its dependency":                 {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
+		"completed and never done":                     {"completed means done", func(h *history) { h.runs["id-plain"][0].how = installation.HowFailed }},
+		"out of order":                                 {"order", func(h *history) { h.runs["id-second"][0].start = at(2.4) }},
+		"over the limit":                               {"limit", func(h *history) { h.runs["id-limited-4"][0].start = at(6.9) }},
+		"before its dependency":                        {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
+		"failed fewer times than its output asked for": {"dependencies", func(h *history) { h.jobs["id-child"].Attempt = 2 }},
+		"skipped, and it ran": {"dependencies", func(h *history) {
+			h.runs["id-skipped"] = []run{{1, "skipped", at(5), at(5.5), installation.HowOK}}
+		}},
 		"an end that was not delivered":         {"deliveries", func(h *history) { h.delivered = nil }},
 		"an end that was delivered wrongly":     {"deliveries", func(h *history) { h.delivered[0].How = failed }},
 		"an end of a job without a callbackUrl": {"deliveries", func(h *history) { h.orders["plain"].delivered = false }},

@@ -23,6 +23,7 @@ type order struct {
 	delivered bool
 	line      string // its orderingKey
 	after     string // the key of its dependency
+	outputOf  string // the key of the job whose output its payload refers to
 
 	mu        sync.Mutex
 	id        string // empty: unanswered, though it may have been accepted
@@ -66,6 +67,7 @@ func (l *load) run(ctx context.Context) {
 	}
 	l.every(ctx, 3*time.Second, l.submitBatch)
 	l.every(ctx, 1500*time.Millisecond, l.submitPair)
+	l.every(ctx, 3*time.Second, l.submitFlow)
 	l.every(ctx, 8*time.Second, l.submitBulk)
 	for line := range 4 {
 		l.every(ctx, time.Second, l.submitInOrder(fmt.Sprintf("line-%d", line)))
@@ -152,6 +154,42 @@ func (l *load) submitPair(rnd *rand.Rand) {
 	second := l.newOrder(rnd, child, nil, "after", []string{first.id})
 	second.after = first.key
 	l.submit(second)
+}
+
+// submitFlow submits a job, one that uses its output, and one that runs if the first fails, which some do.
+func (l *load) submitFlow(rnd *rand.Rand) {
+	parent, child, undo := parentShape, outputShape, skippedShape
+	if rnd.IntN(4) == 0 {
+		parent, child, undo = badParent, orphanShape, undoShape
+	}
+	orders := map[string]*order{
+		"first": l.newOrder(rnd, parent, nil), "then": l.newOrder(rnd, child, nil), "undo": l.newOrder(rnd, undo, nil),
+	}
+	jobs := map[string]map[string]any{}
+	for name, o := range orders {
+		var job map[string]any
+		if err := json.Unmarshal(o.body, &job); err != nil {
+			panic(err) // it is JSON
+		}
+		delete(job, "idempotencyKey") // the flow has one
+		jobs[name] = job
+	}
+	jobs["then"]["after"] = []string{"first"}
+	jobs["undo"]["after"] = []any{map[string]any{"name": "first", "on": "failed"}}
+	if child == outputShape { // it fails as many attempts as the first one had
+		orders["then"].after, orders["then"].outputOf = orders["first"].key, orders["first"].key
+		data := jobs["then"]["payload"].(map[string]any)["data"].(map[string]any)
+		data["failAttempts"] = client.Output{Of: "first", Path: "$.attempt"}
+	}
+	body, err := json.Marshal(map[string]any{"idempotencyKey": orders["first"].key, "jobs": jobs})
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	var answer client.MadeFlow
+	l.post("/api/flows", body, &answer)
+	for name, o := range orders {
+		l.accept(o, answer.Jobs[name])
+	}
 }
 
 func (l *load) submitInOrder(line string) func(*rand.Rand) {

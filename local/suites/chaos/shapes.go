@@ -67,7 +67,11 @@ var (
 	}
 	childShape  = &shape{name: "dependent", request: works(0, 100), ends: one(completed)}
 	orphanShape = &shape{name: "dependent on a failure", request: works(0, 100), ends: one(cancelled), mayNever: true}
-	bulkShape   = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
+	outputShape = &shape{name: "dependent with an output", request: works(0, 100), ends: one(completed)}
+	undoShape   = &shape{name: "run after a failure", request: works(0, 100), ends: one(completed)}
+	// It would run after a failure, and there is none.
+	skippedShape = &shape{name: "skipped", request: works(0, 100), ends: one(cancelled), mayNever: true}
+	bulkShape    = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
 )
 
 func one(status string) []string { return []string{status} }
