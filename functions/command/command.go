@@ -94,15 +94,16 @@ func (f *Function) awaitJobs(ctx context.Context, commands []jobevent.Command) e
 	return nil
 }
 
-// youngJobs returns the jobs that were accepted a short time ago, by the time in their ids, once each. The clock of the
-// gateway that made an id may be ahead of this one. A delete is for a job that has ended, and so had arrived.
+// youngJobs returns the jobs that were accepted a short time ago, by the time in their ids, or were held until their
+// command came, once each. The clock of the gateway that made an id may be ahead of this one. A delete is for a job
+// that has ended, and so had arrived.
 func youngJobs(commands []jobevent.Command, now time.Time) (ids []uuid.UUID) {
 	for _, c := range commands {
 		if c.JobID.Version() != 7 || c.Command == jobevent.CommandDelete {
 			continue
 		}
 		made := time.UnixMilli(int64(binary.BigEndian.Uint64(c.JobID[:8]) >> 16))
-		if now.Sub(made).Abs() < young {
+		if c.Released || now.Sub(made).Abs() < young {
 			ids = append(ids, c.JobID)
 		}
 	}

@@ -56,6 +56,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	api.submit = &submit.API{
 		DB: store.Store, Store: store.jobs, Rules: s.rules, Defaults: s.defaults, Payloads: payloads,
 		Jobs: api.jobs, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits, Sealer: s.sealer,
+		Held:    f.held,
 		Singles: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 		Ordered: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 	}

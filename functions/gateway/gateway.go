@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/changes"
 	"github.com/jobweaver/jobweaver/functions/gateway/dashboard"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/held"
 	"github.com/jobweaver/jobweaver/functions/gateway/keys"
 	"github.com/jobweaver/jobweaver/functions/gateway/monitor"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
@@ -48,6 +49,7 @@ type Function struct {
 	opEnds    *waiters.Waiters // of operations
 	batchEnds *waiters.Waiters
 	outgoing  *publishbuffer.Buffer
+	held      *held.Releaser
 	served    chan struct{} // closed when the last request has been answered
 }
 
@@ -76,6 +78,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		accepted:  monitor.NewAcceptedCount(store.jobs),
 		served:    make(chan struct{}),
 	}
+	f.held = held.New(store.jobs, f.outgoing)
 	if cfg.Auth == AuthOn {
 		f.auth.Gate = &access.Gate{Keys: access.NewKeyring(store.keys), Tokens: s.tokens}
 		f.bootstrap = keys.NewBootstrap(s.bootstrapKey, store.keys, f.auth.Gate.Keys)
@@ -137,6 +140,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	run(ctx, f.opEnds.Run)
 	run(ctx, f.batchEnds.Run)
 	run(ctx, f.hub.Run)
+	run(ctx, f.held.Run)
 	run(serving, f.hub.RunAnnouncements)
 	run(serving, func(ctx context.Context) { funchost.Listen(ctx, make(chan struct{}, 1), f.store.FollowWatchers) })
 	run(serving, func(ctx context.Context) { f.outgoing.Run(ctx, publish) })

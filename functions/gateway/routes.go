@@ -19,8 +19,11 @@ import (
 // These wrappers keep the table of routes to one line for each endpoint.
 var noQuery, noBody = edge.WithoutQuery, edge.WithoutBody
 
-// Paths that other files name, too. hookPath takes signed requests of other systems; each system has a hook.
+// Paths that other files name, too, or that are long. hookPath takes signed requests of other systems; each system has
+// a hook.
 const (
+	deliverAgainPath = "/api/jobs/:jobId/deliveries/:version/retry"
+
 	streamPath = "/api/stream"
 	claimPath  = "/api/workers/claim"
 	hookPath   = "/hooks/:name"
@@ -49,10 +52,7 @@ func (f *Function) routes() []route {
 		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, noQuery(f.api.commands.Change)},
 		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, noQuery(noBody(f.api.commands.Delete))},
 		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, noQuery(f.api.deliveries.ListOfJob)},
-		{
-			http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate,
-			noQuery(noBody(f.api.deliveries.Retry)),
-		},
+		{http.MethodPost, deliverAgainPath, access.Operate, noQuery(noBody(f.api.deliveries.Retry))},
 		{http.MethodGet, "/api/deliveries", access.Read, f.api.deliveries.List},
 		{http.MethodPost, "/api/operations", access.Operate, noQuery(f.api.operations.Create)},
 		{http.MethodGet, "/api/operations", access.Read, f.api.operations.List},

@@ -1,9 +1,14 @@
 -- What each function may do in the api database, and nothing else: before this runs, all rights are taken away.
 -- All functions may read whole rows, except bulk and cron, which never see a payload.
 
--- Accepts requests and shows jobs. In jobs it changes only numbers that it assigns and the outcomes of callbacks.
+-- Accepts requests and shows jobs. In jobs it changes numbers that it assigns, the outcomes of callbacks, and what a
+-- held job is.
 GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
-GRANT UPDATE (command_seq, cancel_requested_at, progress) ON jobs TO jobweaver_gateway;
+GRANT UPDATE (
+    command_seq, cancel_requested_at, progress, held, released_at, job_type, queue, payload, priority, max_retry_count,
+    retry_policy, timeout_ms, tags, expires_at, fairness_key, callback_url, policies, keep_build, run_at, status, updated_at
+) ON jobs TO jobweaver_gateway;
+GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
 GRANT SELECT, INSERT ON api_keys TO jobweaver_gateway;
 GRANT EXECUTE ON FUNCTION api_keys_forget TO jobweaver_gateway;
@@ -63,10 +68,10 @@ GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 -- Stores commands for the jobs of an operation.
 GRANT SELECT (
     job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
-    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids, batch_id
+    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids, batch_id, held
 ) ON jobs TO jobweaver_bulk;
 GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
-GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_bulk;
+GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_bulk;
 GRANT SELECT (job_id, number, command, operation_id) ON commands TO jobweaver_bulk; -- without the payload of a change
 GRANT INSERT ON commands TO jobweaver_bulk;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_bulk;
@@ -81,9 +86,10 @@ GRANT INSERT ON operation_skips TO jobweaver_bulk;
 GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
-    status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id, policies
+    status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id, policies,
+    held
 ) ON jobs TO jobweaver_cron;
-GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_cron;
+GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here
 GRANT INSERT ON commands TO jobweaver_cron;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_cron;

@@ -117,7 +117,7 @@ func (b *Batch) CheckExpiry(now time.Time) error {
 // notOfFollowUps are the members of a job request that make no sense for a job that begins when a batch has ended, and
 // which is made once.
 var notOfFollowUps = []string{
-	"runAt", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId",
+	"runAt", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId", "debounce",
 }
 
 // DecodeFollowUp reads the request of a job that follows a batch, with the batch's summary in its payload.

@@ -183,6 +183,7 @@ func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems
 	}
 	for _, name := range []string{
 		"runAt", "delayMs", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId",
+		"debounce",
 	} {
 		if given[name] != nil {
 			p.Add("job."+name, "is not for a job that comes again and again")

@@ -32,7 +32,8 @@ var ownerless = map[string]string{
 	"SchedulesDue": forAll, "SchedulesFired": forAll, "ScheduleNext": forAll, "ScheduleHeads": forAll, "ScheduleCancelsKeep": forAll,
 	"ScheduleCancelsOpen": forAll, "ScheduleCancelsDrop": forAll, "ControlsApplied": forAll,
 	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
-	"KeysCountPage": forAll,
+	"KeysCountPage": forAll, "HeldReplace": "of rows that HeldJobs has locked", "HeldRelease": forAll, "HeldNext": forAll, "HeldCommands": forAll,
+
 	"JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 	"DrainsForget": forAll,
 

@@ -72,7 +72,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"Job": client.Job{}, "Accepted": client.Accepted{}, "Error": client.Error{}, "Detail": client.ErrorDetail{},
 		"HistoryEntry": client.Move{}, "AttemptSummary": client.Attempt{}, "LogLine": client.LogLine{}, "JobPage": client.Page{},
 		"Blocker": client.Block{}, "LastErrorOrNull": client.Failure{}, "ProgressOrNull": client.Progress{}, "JobTick": client.Tick{},
-		"Unique": client.Unique{}, "Throttle": client.Throttle{}, "Singleton": client.Singleton{},
+		"Unique": client.Unique{}, "Throttle": client.Throttle{}, "Singleton": client.Singleton{}, "Debounce": client.Debounce{},
 		"StreamProgress": client.JobProgress{}, "WorkBeat": client.WorkBeat{}, "WorkBeaten": client.WorkBeaten{},
 		"WorkAttempt": client.WorkAttempt{}, "Batch": client.Batch{}, "BatchRequest": client.BatchRequest{},
 	} {
@@ -103,6 +103,7 @@ func TestARequestHasEveryFieldOfTheContract(t *testing.T) {
 		full, {JobType: "A", Payload: 1, RunAt: at, JobID: "019aa5d0-8f5e-7cc0-8000-000000000001", RetryPolicy: client.RetryFixed(time.Second)},
 		{JobType: "A", Payload: 1, RetryPolicy: client.RetryList(0, time.Second), Unique: &client.Unique{Key: "u", For: time.Hour.String(), While: "ACTIVE"},
 			Throttle: &client.Throttle{Key: "t", PerMs: 1000}, Singleton: &client.Singleton{Key: "s", Else: "drop"}},
+		{JobType: "A", Payload: 1, Debounce: &client.Debounce{Key: "d", DelayMs: 1000, MaxDelayMs: 5000}},
 	} {
 		text, err := json.Marshal(request)
 		if err != nil {

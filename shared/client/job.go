@@ -76,6 +76,8 @@ type Job struct {
 	Unique              *Unique           `json:"unique"`
 	Throttle            *Throttle         `json:"throttle"`
 	Singleton           *Singleton        `json:"singleton"`
+	Debounce            *Debounce         `json:"debounce"`
+	Held                bool              `json:"held"` // further requests with its debounce key change it
 	History             []Move            `json:"history"`
 	Attempts            []Attempt         `json:"attempts"`
 	Logs                []LogLine         `json:"logs"`

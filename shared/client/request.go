@@ -38,6 +38,7 @@ type JobRequest struct {
 	Unique    *Unique    `json:"unique,omitempty"`
 	Throttle  *Throttle  `json:"throttle,omitempty"`
 	Singleton *Singleton `json:"singleton,omitempty"`
+	Debounce  *Debounce  `json:"debounce,omitempty"`
 
 	Tags        []string `json:"tags,omitempty"`
 	CallbackURL string   `json:"callbackUrl,omitempty"` // its end is POSTed there; see Webhook
@@ -126,6 +127,14 @@ type Throttle struct {
 type Singleton struct {
 	Key  string `json:"key"`
 	Else string `json:"else,omitempty"` // while another one has not ended: queue, which is the default, or drop
+}
+
+// Debounce has the requests with the key change one held job, until none has come for DelayMs milliseconds, or the
+// first of them is MaxDelayMs old.
+type Debounce struct {
+	Key        string `json:"key"`
+	DelayMs    int64  `json:"delayMs"`
+	MaxDelayMs int64  `json:"maxDelayMs,omitempty"` // 0: ten times DelayMs
 }
 
 // EnqueueSQL is the statement, with its arguments, that enqueues the job in a transaction of your own database, where

@@ -289,6 +289,8 @@ type Command struct {
 	Version int64       `json:"version,omitempty"` // delete only: of the job, as far as the API knows
 	Change  *Change     `json:"change,omitempty"`  // change only
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
+
+	Released bool `json:"released,omitempty"` // the job was published with it, however old it is
 }
 
 // Change has new values for a job that has not started. Absent ones stay as they are.

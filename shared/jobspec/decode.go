@@ -171,14 +171,8 @@ func (r reader) request() (req Request, labels map[string]uuid.UUID, complete bo
 			req.CallbackURL = r.Checked(checkCallbackURL)
 		case "batchId":
 			req.BatchID = r.batchID()
-		case "unique":
-			req.Unique = r.unique()
-		case "throttle":
-			req.Throttle = r.throttle()
-		case "singleton":
-			req.Singleton = r.singleton()
 		default:
-			r.Unknown()
+			r.policies(&req.Policies)
 		}
 	})
 	if complete && !hasType {

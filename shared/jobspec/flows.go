@@ -135,7 +135,7 @@ func inputsOf(payload []byte, labels map[string]uuid.UUID) ([]jobevent.Input, st
 func (r *Request) notOfFlows() (p strictjson.Problems) {
 	for name, given := range map[string]bool{
 		"idempotencyKey": r.IdempotencyKey != "" && r.JobID == uuid.Nil, "jobId": r.JobID != uuid.Nil,
-		"batchId": r.BatchID != uuid.Nil, "unique": r.Unique != nil,
+		"batchId": r.BatchID != uuid.Nil, "unique": r.Unique != nil, "debounce": r.Debounce != nil,
 		"singleton.else": r.Singleton != nil && r.Singleton.Else == SingletonDrop,
 	} {
 		if given {

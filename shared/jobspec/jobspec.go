@@ -102,6 +102,9 @@ func (r *Request) DueAt(now time.Time) time.Time {
 	if r.RunAt != nil && r.RunAt.After(now) {
 		return *r.RunAt
 	}
+	if r.Debounce != nil {
+		return now.Add(r.Debounce.Delay())
+	}
 	return now.Add(r.Delay)
 }
 

@@ -33,7 +33,7 @@ type patchMember struct {
 var requestFields = []string{
 	"jobType", "payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs",
 	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "keepBuild", "after",
-	"onDependencyFailure", "callbackUrl", "batchId", "unique", "throttle", "singleton",
+	"onDependencyFailure", "callbackUrl", "batchId", "unique", "throttle", "singleton", "debounce",
 }
 
 // mergedRoom is how much longer than MaxJobBytes a merged request may be: the defaults that its client did not write.
@@ -243,10 +243,10 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 
 // Again is what a job asks for that does once more what r asked for: at once, under no idempotency key, in no batch,
 // and after no job but those of its ordering key or singleton key. It is a job of its own, whether or not the old one
-// was unique.
+// was unique or debounced.
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
-	r.BatchID, r.Unique, r.Conditions = uuid.Nil, nil, nil
+	r.BatchID, r.Unique, r.Debounce, r.Conditions = uuid.Nil, nil, nil, nil
 	return r
 }
 
@@ -275,6 +275,7 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	optional(fields, "unique", r.Unique, r.Unique != nil)
 	optional(fields, "throttle", r.Throttle, r.Throttle != nil)
 	optional(fields, "singleton", r.Singleton, r.Singleton != nil)
+	optional(fields, "debounce", r.Debounce, r.Debounce != nil)
 	written, err := json.Marshal(fields)
 	if err != nil {
 		return nil, fmt.Errorf("write a request: %w", err)

@@ -5,13 +5,19 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Limits of submit policies.
 const (
 	MaxUniqueFor   = 8_760 * time.Hour
 	MaxThrottlePer = 24 * time.Hour
+	MaxDebounce    = 24 * time.Hour
 )
+
+// debounceTimes is how many times its delay a job is held at most, if its request names no limit.
+const debounceTimes = 10
 
 // Until when a unique job is the only one.
 const (
@@ -31,6 +37,7 @@ type Policies struct {
 	Unique    *Unique    `json:"unique,omitempty"`
 	Throttle  *Throttle  `json:"throttle,omitempty"`
 	Singleton *Singleton `json:"singleton,omitempty"`
+	Debounce  *Debounce  `json:"debounce,omitempty"`
 }
 
 // Unique makes a request a job only if the owner has no job with the key that was accepted within For and is still in
@@ -55,6 +62,17 @@ type Singleton struct {
 	Key  string `json:"key"`
 	Else string `json:"else"`
 }
+
+// Debounce has the owner's requests with the key change one held job, until none has come for Delay, or the first of
+// them is MaxDelayMs old.
+type Debounce struct {
+	Key        string `json:"key"`
+	DelayMs    int64  `json:"delayMs"`
+	MaxDelayMs int64  `json:"maxDelayMs"`
+}
+
+// Delay is the time for which each request holds the job.
+func (d Debounce) Delay() time.Duration { return time.Duration(d.DelayMs) * time.Millisecond }
 
 // Drops reports whether a job is not accepted while another one has its singleton key.
 func (p Policies) Drops() bool { return p.Singleton != nil && p.Singleton.Else == SingletonDrop }
@@ -109,6 +127,22 @@ func MarshalPolicies(p Policies) json.RawMessage {
 	return b
 }
 
+// policies reads the member of a request that has a policy's name; another one is unknown.
+func (r reader) policies(p *Policies) {
+	switch string(r.Name) {
+	case "unique":
+		p.Unique = r.unique()
+	case "throttle":
+		p.Throttle = r.throttle()
+	case "singleton":
+		p.Singleton = r.singleton()
+	case "debounce":
+		p.Debounce = r.debounce()
+	default:
+		r.Unknown()
+	}
+}
+
 func (r reader) unique() *Unique {
 	u := &Unique{}
 	hasFor := false
@@ -158,6 +192,32 @@ func (r reader) singleton() *Singleton {
 	return s
 }
 
+func (r reader) debounce() *Debounce {
+	d := &Debounce{}
+	hasDelay, hasMost := false, false
+	ok := r.keyed(&d.Key, func(name string) {
+		switch name {
+		case "delayMs":
+			hasDelay = true
+			d.DelayMs = r.Integer(1, MaxDebounce.Milliseconds())
+		case "maxDelayMs":
+			hasMost = true
+			d.MaxDelayMs = r.Integer(1, MaxDebounce.Milliseconds())
+		default:
+			r.Unknown()
+		}
+	})
+	switch {
+	case ok && !hasDelay:
+		r.BadIn("delayMs", "is required")
+	case !hasMost:
+		d.MaxDelayMs = min(debounceTimes*d.DelayMs, MaxDebounce.Milliseconds())
+	case d.MaxDelayMs > 0 && d.MaxDelayMs < d.DelayMs:
+		r.BadIn("maxDelayMs", "must not be less than delayMs")
+	}
+	return d
+}
+
 // keyed reads an object with a key, and has member read the other members.
 func (r reader) keyed(key *string, member func(name string)) (ok bool) {
 	hasKey := false
@@ -195,5 +255,19 @@ func (r reader) checkPolicies(req *Request, hasTime bool) {
 	}
 	if req.Throttle != nil && hasTime {
 		r.BadAt("throttle", "decides when the job may start: it goes with neither runAt nor delayMs")
+	}
+	if req.Debounce == nil {
+		return
+	}
+	if hasTime {
+		r.BadAt("debounce", "decides when the job may start: it goes with neither runAt nor delayMs")
+	}
+	for name, has := range map[string]bool{
+		"after": len(req.After) > 0, "batchId": req.BatchID != uuid.Nil, "unique": req.Unique != nil,
+		"throttle": req.Throttle != nil,
+	} {
+		if has {
+			r.BadAt("debounce", "and %s exclude each other", name)
+		}
 	}
 }

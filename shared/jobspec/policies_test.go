@@ -30,6 +30,11 @@ func TestPoliciesAreReadAndWritten(t *testing.T) {
 		`"unique": {"key": "k", "for": "1h0m30s"}`: `{"unique":{"key":"k","for":"1h0m30s"}}`,
 		`"unique": {"key": "k", "for": "60m"}`:     `{"unique":{"key":"k","for":"1h"}}`,
 		`"singleton": {"key": "k"}`:                `{"singleton":{"key":"k","else":"queue"}}`,
+
+		`"debounce": {"key": "k", "delayMs": 5}`:                   `{"debounce":{"key":"k","delayMs":5,"maxDelayMs":50}}`,
+		`"debounce": {"key": "k", "delayMs": 86400000}`:            `{"debounce":{"key":"k","delayMs":86400000,"maxDelayMs":86400000}}`,
+		`"debounce": {"key": "k", "delayMs": 5, "maxDelayMs": 5}`:  `{"debounce":{"key":"k","delayMs":5,"maxDelayMs":5}}`,
+		`"debounce": {"maxDelayMs": 70, "delayMs": 5, "key": "k"}`: `{"debounce":{"key":"k","delayMs":5,"maxDelayMs":70}}`,
 	} {
 		if got := string(jobspec.MarshalPolicies(decode(t, job(body)).Policies)); got != want {
 			t.Errorf("%s is written as %s", body, got)

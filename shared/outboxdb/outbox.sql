@@ -52,7 +52,7 @@ create table if not exists jobweaver.outbox (
         jsonb_typeof(options) = 'object'
         and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount', 'retryPolicy',
             'orderingKey', 'fairnessKey', 'keepBuild', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl',
-            'batchId', 'unique', 'throttle', 'singleton'] = '{}'),
+            'batchId', 'unique', 'throttle', 'singleton', 'debounce'] = '{}'),
     constraint a_job_has_at_most_512_kib check (octet_length(payload::text) + octet_length(options::text) <= 523000)
 ) with (
     -- All rows go soon: their number means nothing, so vacuum comes by the number of those that are dead.
@@ -65,7 +65,7 @@ do $$
 begin
     if not exists (
         select from pg_constraint where conrelid = 'jobweaver.outbox'::regclass
-            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%keepBuild%'
+            and conname = 'options_are_members_of_a_job_request' and pg_get_constraintdef(oid) like '%debounce%'
     ) then
         alter table jobweaver.outbox
             drop constraint options_are_members_of_a_job_request,
@@ -73,7 +73,7 @@ begin
                 jsonb_typeof(options) = 'object'
                 and options - array['queue', 'priority', 'runAt', 'delayMs', 'expiresAt', 'timeoutMs', 'maxRetryCount',
                     'retryPolicy', 'orderingKey', 'fairnessKey', 'keepBuild', 'after', 'onDependencyFailure', 'tags', 'ownerId',
-                    'callbackUrl', 'batchId', 'unique', 'throttle', 'singleton'] = '{}');
+                    'callbackUrl', 'batchId', 'unique', 'throttle', 'singleton', 'debounce'] = '{}');
     end if;
 end $$;
 

@@ -1812,6 +1812,7 @@ export interface components {
             unique?: components["schemas"]["Unique"];
             throttle?: components["schemas"]["Throttle"];
             singleton?: components["schemas"]["Singleton"];
+            debounce?: components["schemas"]["Debounce"];
         };
         /** @description The request is answered with the owner's newest job that had the same unique key, if there is one that was accepted within for and is still in the state of while. */
         Unique: {
@@ -1841,6 +1842,17 @@ export interface components {
              * @enum {string}
              */
             else: "queue" | "drop";
+        };
+        /** @description The first request with a debounce key becomes a job that is held: it is SCHEDULED, and its runAt is delayMs from now. Until then, a further request of the owner with the key is answered with 202, the id of that job and decidedBy debounce. It replaces all that the job is to do, and its delayMs counts anew; but the job is held no longer than maxDelayMs after the first request. A command makes the job ready for the scheduler at once: it is held no longer. A request that changes a held job must have the same orderingKey or singleton. debounce goes with none of runAt, delayMs, unique, throttle, batchId and after, and not with a schedule. */
+        Debounce: {
+            key: components["schemas"]["Key"];
+            /** Format: int64 */
+            delayMs: number;
+            /**
+             * Format: int64
+             * @description Not less than delayMs. The default is ten times delayMs, at most a day.
+             */
+            maxDelayMs?: number;
         };
         /** @description A JSON Merge Patch of a JobRequest, whose limits apply; null removes a member. */
         RunAgainRequest: {
@@ -1874,6 +1886,8 @@ export interface components {
             throttle?: Record<string, never> | null;
             /** @description It is merged into the old one. */
             singleton?: Record<string, never> | null;
+            /** @description As in a JobRequest. */
+            debounce?: Record<string, never> | null;
         };
         /** @description A JSON Merge Patch of the members of a JobRequest that can be changed, whose limits apply; null restores the default. */
         JobChange: {
@@ -1979,10 +1993,10 @@ export interface components {
             decidedBy?: components["schemas"]["DecidedBy"];
         };
         /**
-         * @description The policy of the request that found this job, so that no new one was made. Absent for a new job.
+         * @description The policy of the request that found this job, so that no new one was made; debounce: the request has changed the job. Absent for a new job.
          * @enum {string}
          */
-        DecidedBy: "unique" | "singleton";
+        DecidedBy: "unique" | "singleton" | "debounce";
         /** @description For a request with wait, the whole job; otherwise the accepted job. */
         JobOrAccepted: components["schemas"]["Job"] | components["schemas"]["Accepted"];
         /** @description One of the two. */
@@ -2926,6 +2940,10 @@ export interface components {
             throttle?: null | components["schemas"]["Throttle"];
             /** @description As requested. */
             singleton?: null | components["schemas"]["Singleton"];
+            /** @description As requested. */
+            debounce?: null | components["schemas"]["Debounce"];
+            /** @description Whether further requests with its debounce key change the job. */
+            held?: boolean;
             /** @description The last 100 transitions, oldest first. */
             history: components["schemas"]["HistoryEntry"][];
             /** @description The attempts in the history, oldest first. */

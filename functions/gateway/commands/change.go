@@ -67,6 +67,7 @@ func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (comma
 	if err != nil {
 		return commandstore.JobChange{}, err
 	}
+	old.Policies = jobspec.Policies{} // they have decided, about a runAt too
 	req, err := patch.Apply(old)
 	if err != nil {
 		return commandstore.JobChange{}, err

@@ -30,6 +30,8 @@ type full struct {
 	Unique    *jobspec.Unique    `json:"unique"`
 	Throttle  *jobspec.Throttle  `json:"throttle"`
 	Singleton *jobspec.Singleton `json:"singleton"`
+	Debounce  *jobspec.Debounce  `json:"debounce"`
+	Held      bool               `json:"held"`
 
 	History  []move    `json:"history"`
 	Attempts []attempt `json:"attempts"`
@@ -81,7 +83,8 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
-		Conditions:          conditionsOf(job),
+		Conditions: conditionsOf(job),
+		Debounce:   job.Policies.Debounce, Held: job.Held,
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: NewLogs(lines),
 	}
 }

@@ -64,11 +64,15 @@ func (a *API) Publish(ctx context.Context, jobs []jobstore.NewJob, accepted []jo
 	events := make([]jobevent.Item, 0, len(jobs))
 	watched := a.Hub.IsWatched()
 	for i := range accepted {
-		if !accepted[i].New() {
+		if !accepted[i].New() && !accepted[i].Merged() {
 			continue
 		}
 		if watched {
 			a.Hub.Announce(apidb.ChangeStatus, accepted[i].JobID)
+		}
+		if jobs[i].Held() {
+			a.Held.Wake()
+			continue
 		}
 		e, err := apievent.Created(accepted[i].Created(jobs[i]))
 		if err != nil {

@@ -65,10 +65,10 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 		switch i := ordinals[at]; {
 		case refused != nil:
 			refuse(i, refused)
-		case job.Existed():
+		case job.Existed() && !job.Merged():
 			results[i] = batchResult{Status: http.StatusOK, JobID: &job.JobID, DecidedBy: job.DecidedBy}
 		default:
-			results[i] = batchResult{Status: http.StatusAccepted, JobID: &job.JobID}
+			results[i] = batchResult{Status: http.StatusAccepted, JobID: &job.JobID, DecidedBy: job.DecidedBy}
 		}
 	}
 	answer, err := batchBody{Results: results}.json()

@@ -3,6 +3,7 @@ package submit
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -10,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/changes"
 	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/held"
 	"github.com/jobweaver/jobweaver/functions/gateway/jobs"
 	"github.com/jobweaver/jobweaver/functions/gateway/jobtypes"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
@@ -32,6 +34,7 @@ type API struct {
 	Outgoing *publishbuffer.Buffer
 	Limits   *edge.Limits
 	Sealer   *sealing.Sealer
+	Held     *held.Releaser
 
 	// Singles and Ordered insert the jobs of several requests together. Ordered takes those with an ordering key: while
 	// they wait for the lock of a key they delay only each other.
@@ -127,6 +130,9 @@ func (by Requester) belong(req *jobspec.Request) error {
 		if req.BatchID != uuid.Nil {
 			return edge.Invalid("batchId", "is that of the batch in which the job stands: leave it out")
 		}
+		if req.Debounce != nil {
+			return edge.Invalid("debounce", "is not for a job of a batch")
+		}
 		if req.OwnerID != "" && req.OwnerID != by.batchOwner {
 			return edge.Invalid("ownerId", "must be that of the batch")
 		}
@@ -159,6 +165,12 @@ func (a *API) newJob(id uuid.UUID, req jobspec.Request, by Requester) (jobstore.
 	job := jobstore.NewJob{JobID: id, TraceID: by.trace, Request: req, Whose: by.Owner}
 	a.Defaults.FillIn(&job.Request)
 	job.Request.Payload = a.Sealer.Seal(sealing.OfJob(job.JobID, sealing.Payload), job.Request.Payload)
+	if req.Debounce != nil {
+		payload := req.Payload
+		job.SealFor = func(id uuid.UUID) json.RawMessage {
+			return a.Sealer.Seal(sealing.OfJob(id, sealing.Payload), payload)
+		}
+	}
 	if req.IdempotencyKey == "" {
 		return job, nil
 	}

@@ -74,7 +74,7 @@ func AcceptedStatus(c *gin.Context, job jobstore.Accepted) int {
 	if job.Replayed {
 		c.Header("Idempotent-Replayed", "true")
 	}
-	if job.Existed() {
+	if job.Existed() && !job.Merged() {
 		return http.StatusOK
 	}
 	return http.StatusAccepted

@@ -126,7 +126,8 @@ type requestFlags struct {
 	expiresAt, callbackURL, batch              string
 	owner, retryPolicy                         string
 	unique, uniqueWhile, throttle              string
-	singleton, singletonElse                   string
+	singleton, singletonElse, debounce         string
+	debounceDelay, debounceMax                 time.Duration
 	keepBuild                                  bool
 	priority, retries                          int
 	delay, timeout, uniqueFor, throttlePer     time.Duration
@@ -160,6 +161,9 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.throttlePer, "throttle-per", 0, "of --throttle")
 	flags.StringVar(&f.singleton, "singleton", "", "jobs of this key run one at a time")
 	flags.StringVar(&f.singletonElse, "singleton-else", "", "of --singleton: queue a further job, or drop it")
+	flags.StringVar(&f.debounce, "debounce", "", "requests of this key change one job, until none comes for a time")
+	flags.DurationVar(&f.debounceDelay, "debounce-delay", 0, "of --debounce: this time")
+	flags.DurationVar(&f.debounceMax, "debounce-max", 0, "of --debounce: the longest delay from the first request on")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
 	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
 }
@@ -257,6 +261,9 @@ func (f *requestFlags) policies(cmd *cobra.Command) (map[string]any, error) {
 		{"throttle-per", "throttle", "perMs", f.throttlePer.Milliseconds()},
 		{"singleton", "singleton", "key", f.singleton},
 		{"singleton-else", "singleton", "else", f.singletonElse},
+		{"debounce", "debounce", "key", f.debounce},
+		{"debounce-delay", "debounce", "delayMs", f.debounceDelay.Milliseconds()},
+		{"debounce-max", "debounce", "maxDelayMs", f.debounceMax.Milliseconds()},
 	} {
 		switch policy, _ := request[field.member].(map[string]any); {
 		case !cmd.Flags().Changed(field.flag):

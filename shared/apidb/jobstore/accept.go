@@ -32,7 +32,21 @@ type NewJob struct {
 	Audit       *apidb.Audit // the same for all jobs of a request; nil: authentication is off
 	TraceParent string       // of the client, if it differs from the request's trace; not stored
 	Late        error        // why only a repeated request is accepted; nil: a new job is accepted, too
+
+	// SealFor returns the payload of a debounced request, sealed for the job that it changes; nil: it is not sealed.
+	SealFor func(uuid.UUID) json.RawMessage
 }
+
+// payloadFor returns the payload for another job than its own.
+func (n *NewJob) payloadFor(id uuid.UUID) json.RawMessage {
+	if n.SealFor == nil {
+		return n.Request.Payload
+	}
+	return n.SealFor(id)
+}
+
+// Held reports whether a new job is not to be published yet, because further requests may change it.
+func (n *NewJob) Held() bool { return n.Request.Debounce != nil }
 
 // Accepted is the result of a request for a job.
 type Accepted struct {
@@ -54,6 +68,9 @@ type Accepted struct {
 
 // Existed reports whether the request got a job that existed, or one that is earlier in the same batch.
 func (a *Accepted) Existed() bool { return a.Replayed || a.DecidedBy != "" }
+
+// Merged reports whether the request has changed a job that is held.
+func (a *Accepted) Merged() bool { return a.DecidedBy == ByDebounce && !a.Replayed }
 
 // New reports whether the request has become a new job.
 func (a *Accepted) New() bool {
@@ -303,7 +320,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
 		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
 		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero: none, as in all lines below
-		p.DelaysMs = append(p.DelaysMs, req.Delay.Milliseconds())
+		p.DelaysMs = append(p.DelaysMs, delayMs(req))
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
 		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
 		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
@@ -326,6 +343,14 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.Inputs = append(p.Inputs, inputsJSON(req.Inputs))
 	}
 	return p
+}
+
+// delayMs is how long from now on a job is not due.
+func delayMs(req *jobspec.Request) int64 {
+	if req.Debounce != nil {
+		return req.Debounce.DelayMs
+	}
+	return req.Delay.Milliseconds()
 }
 
 func policyJSON(req *jobspec.Request) json.RawMessage {

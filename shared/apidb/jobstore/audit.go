@@ -23,7 +23,7 @@ func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted [
 	made := map[*apidb.Audit]*apidb.Audit{} // a copy, since the transaction may run again
 	for i := range jobs {
 		of := jobs[i].Audit
-		if of == nil || !accepted[i].New() {
+		if of == nil || !accepted[i].New() && !accepted[i].Merged() {
 			continue
 		}
 		if made[of] == nil {

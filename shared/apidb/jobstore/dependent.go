@@ -54,7 +54,7 @@ var ErrCameBetween = errors.New("another submit came between")
 func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
 	for range InsertTries {
 		err = s.db.Tx(ctx, func(q *gen.Queries) error {
-			t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+			t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), debounce: newDebounce()}
 			if err := t.insert(ctx); err != nil {
 				return err
 			}
@@ -83,6 +83,8 @@ type dependents struct {
 	accepted []Accepted
 	copies   map[int]int // the jobs that are answered with another one of this transaction
 	flow     bool        // the jobs may come after each other
+	held     map[keyed]*held
+	debounce *debounce // nil: no job is debounced, as those of schedules and batches
 }
 
 // insert first handles the jobs that need no place in an order, since the lock of a key delays all its submits.
@@ -106,12 +108,17 @@ func (t *dependents) insert(ctx context.Context) error {
 		return err
 	}
 	slices.SortStableFunc(fresh, func(a, b int) int { return compareKeys(&t.jobs[a], &t.jobs[b]) })
-	rows, err := insertRows(ctx, t.q, t.jobs, fresh, t.accepted)
+	rows, err := insertRows(ctx, t.q, t.merged(), fresh, t.accepted)
 	if err != nil {
 		return err
 	}
 	if left := takeInserted(t.jobs, fresh, rows, t.accepted); len(left) > 0 {
 		return ErrCameBetween
+	}
+	if t.debounce != nil {
+		if err := t.debounce.replace(t, ctx); err != nil {
+			return err
+		}
 	}
 	t.copyAccepted()
 	if repeated, err = t.lookUp(ctx, repeated); err == nil && len(repeated) > 0 {
@@ -124,7 +131,11 @@ func (t *dependents) insert(ctx context.Context) error {
 func (t *dependents) lookUp(ctx context.Context, open []int) ([]int, error) {
 	for _, i := range open {
 		if job := &t.jobs[i]; job.Request.IdempotencyKey != "" || job.EventID != "" {
-			return lookUp(ctx, t.q, t.jobs, open, t.accepted)
+			open, err := lookUp(ctx, t.q, t.jobs, open, t.accepted)
+			if err != nil || t.debounce == nil {
+				return open, err
+			}
+			return t.debounce.lookUp(t, ctx, open)
 		}
 	}
 	return open, nil

@@ -57,6 +57,7 @@ type Job struct {
 	BatchID           *uuid.UUID       // nil: it is in no batch
 	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
 	Policies          jobspec.Policies // none in a list
+	Held              bool             // further debounced requests change it; false in a list
 	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string         // members that Open could not open, as the API names them
 }
@@ -84,6 +85,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	job.KeepBuild = nullable.Value(row.KeepBuild)
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
+	job.Held = nullable.Value(row.Held)
 	if job.Policies, err = policiesOf(row); err != nil {
 		return Job{}, err
 	}

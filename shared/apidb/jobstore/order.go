@@ -13,13 +13,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// keyKind separates the keys of orders, of unique jobs and of throttles.
+// keyKind separates the keys of orders, and those of each policy.
 type keyKind string
 
 const (
 	orderKeys    keyKind = ""
 	uniqueKeys   keyKind = "unique"
 	throttleKeys keyKind = "throttle"
+	debounceKeys keyKind = "debounce"
 )
 
 // keyed is a key of an owner. All submits that have it decide one after another.
@@ -49,6 +50,9 @@ func keysOf(req *jobspec.Request) (keys []keyed) {
 	}
 	if req.Throttle != nil {
 		keys = append(keys, keyed{throttleKeys, req.OwnerID, req.Throttle.Key})
+	}
+	if req.Debounce != nil {
+		keys = append(keys, keyedDebounce(req))
 	}
 	return keys
 }

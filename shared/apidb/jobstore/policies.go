@@ -15,6 +15,7 @@ import (
 const (
 	ByUnique    = "unique"
 	BySingleton = "singleton"
+	ByDebounce  = "debounce" // the request has changed the job
 )
 
 // decision is what submit policies look at for the jobs of a transaction.
@@ -23,6 +24,7 @@ type decision struct {
 	holders map[int]*Accepted    // by the ordinal of a job that is not unique
 	first   map[keyed]int        // the job of this transaction that has taken a unique key
 	starts  map[keyed]*throttled // of throttle keys
+	held    map[keyed]*held      // of debounce keys
 	copies  map[int]int          // the jobs that are answered with another one of this transaction
 }
 
@@ -46,13 +48,14 @@ func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
 		locks = append(locks, key.lock())
 	}
 	slices.Sort(locks)
-	if err := t.q.OrdersLock(ctx, slices.Compact(locks)); err != nil {
+	err := t.q.OrdersLock(ctx, slices.Compact(locks))
+	if err != nil {
 		return nil, err
 	}
 	// Statements of their own, so that they see what was committed while this transaction waited for the locks.
 	d := decision{
 		lines: map[keyed]*line{}, holders: map[int]*Accepted{}, first: map[keyed]int{}, starts: map[keyed]*throttled{},
-		copies: map[int]int{},
+		copies: map[int]int{}, held: map[keyed]*held{},
 	}
 	if err := t.readLines(ctx, keys, &d); err != nil {
 		return nil, err
@@ -63,13 +66,26 @@ func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
 	if err := t.readStarts(ctx, keys, &d); err != nil {
 		return nil, err
 	}
-	t.copies = d.copies
+	if t.debounce != nil {
+		if fresh, err = t.debounce.lookUp(t, ctx, fresh); err != nil {
+			return nil, err
+		}
+		if err := t.debounce.read(t, ctx, keys, &d); err != nil {
+			return nil, err
+		}
+	}
+	t.copies, t.held = d.copies, d.held
 	return slices.DeleteFunc(fresh, func(i int) bool { return !t.place(i, &d) }), nil
 }
 
 // place gives a job its place and its start, unless it does not become a job.
 func (t *dependents) place(i int, d *decision) bool {
 	req, a := &t.jobs[i].Request, &t.accepted[i]
+	debounced := keyedDebounce(req)
+	if h := d.held[debounced]; h != nil {
+		t.merge(i, h)
+		return false
+	}
 	unique := keyed{uniqueKeys, req.OwnerID, ""}
 	if req.Unique != nil {
 		unique.key = req.Unique.Key
@@ -99,6 +115,9 @@ func (t *dependents) place(i int, d *decision) bool {
 	}
 	if l != nil {
 		t.lineUp(i, l)
+	}
+	if req.Debounce != nil {
+		d.held[debounced] = &held{at: i, by: i, lineKey: req.LineKey()}
 	}
 	return true
 }

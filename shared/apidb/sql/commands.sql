@@ -11,7 +11,8 @@ select number, command, by_whom, run_at, change_hash from commands where job_id 
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
-        cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end
+        cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end,
+        held = case when held then false end -- to be released now, so that the scheduler can apply the command
     where jobs.job_id = @job_id
     returning jobs.job_id, jobs.command_seq
 )

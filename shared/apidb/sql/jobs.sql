@@ -60,7 +60,7 @@ insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs
+    batch_id, policies, keep_build, after_conditions, inputs, held
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -69,7 +69,7 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs
+    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;
@@ -315,8 +315,9 @@ select now()::timestamptz as at;
 -- and no further than the limit: of a union the planner does not know the order, and would sort it all.
 
 -- The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
--- at since. Bounded in rows and in bytes. A job ages up to a fifth more slowly, by a hash of its id, so that jobs
--- accepted in one burst do not return to a slow sink as one burst again and again.
+-- at since. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
+-- ages up to a fifth more slowly, by a hash of its id, so that jobs accepted in one burst do not return to a slow sink
+-- as one burst again and again.
 -- name: JobsUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
@@ -328,9 +329,9 @@ with pass as (
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
         select jobs.*, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > @after_id::uuid
-            and created_at <= pass.until - interval '10 s'
-            and times_due((pass.until - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
-                > times_due((pass.since - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
+            and held is null and coalesce(released_at, created_at) <= pass.until - interval '10 s'
+            and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
+                > times_due((pass.since - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
         order by job_id
         limit @max_jobs::int
     ) as unconfirmed

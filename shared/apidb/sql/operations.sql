@@ -181,7 +181,8 @@ for no key update;
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
-        cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end
+        cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end,
+        held = case when held then false end -- as in CommandKeep
     where jobs.job_id = any (@job_ids::uuid[]) and jobs.status = any (@allowed::text[])
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
         and not exists (select from commands where commands.job_id = jobs.job_id)

@@ -30,7 +30,9 @@ func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.C
 
 // CreatedOf returns jobs as they were accepted. The statements return the same columns, but sqlc makes a type for
 // each.
-func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]jobevent.Created, error) {
+func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow | gen.HeldReleaseRow](
+	rows []R,
+) ([]jobevent.Created, error) {
 	jobs := make([]jobevent.Created, len(rows))
 	for i := range rows {
 		row := gen.JobsUnconfirmedRow(rows[i])

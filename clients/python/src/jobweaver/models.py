@@ -376,6 +376,30 @@ class Singleton(BaseModel):
     else_: Annotated[Literal["queue", "drop"] | None, Field(alias="else")] = "queue"
 
 
+class Debounce(BaseModel):
+    """
+    The first request with a debounce key becomes a job that is held: it is SCHEDULED, and its runAt is delayMs from now. Until then, a further request of the owner with the key is answered with 202, the id of that job and decidedBy debounce. It replaces all that the job is to do, and its delayMs counts anew; but the job is held no longer than maxDelayMs after the first request. A command makes the job ready for the scheduler at once: it is held no longer. A request that changes a held job must have the same orderingKey or singleton. debounce goes with none of runAt, delayMs, unique, throttle, batchId and after, and not with a schedule.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    key: Annotated[
+        str, Field(description="No control characters.", max_length=255, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
+    ]
+    delay_ms: Annotated[int, Field(alias="delayMs", ge=1, le=86400000)]
+    max_delay_ms: Annotated[
+        int | None,
+        Field(
+            alias="maxDelayMs",
+            description="Not less than delayMs. The default is ten times delayMs, at most a day.",
+            ge=1,
+            le=86400000,
+        ),
+    ] = None
+
+
 class Tick(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1074,10 +1098,10 @@ class ScheduleRun(BaseModel):
     )
     job_id: Annotated[UUID, Field(alias="jobId")]
     decided_by: Annotated[
-        Literal["unique", "singleton"] | None,
+        Literal["unique", "singleton", "debounce"] | None,
         Field(
             alias="decidedBy",
-            description="The policy of the request that found this job, so that no new one was made. Absent for a new job.",
+            description="The policy of the request that found this job, so that no new one was made; debounce: the request has changed the job. Absent for a new job.",
         ),
     ] = None
 
@@ -1143,10 +1167,10 @@ class BatchAccepted(BaseModel):
     status: Literal[200, 202]
     job_id: Annotated[UUID, Field(alias="jobId")]
     decided_by: Annotated[
-        Literal["unique", "singleton"] | None,
+        Literal["unique", "singleton", "debounce"] | None,
         Field(
             alias="decidedBy",
-            description="The policy of the request that found this job, so that no new one was made. Absent for a new job.",
+            description="The policy of the request that found this job, so that no new one was made; debounce: the request has changed the job. Absent for a new job.",
         ),
     ] = None
 
@@ -1222,6 +1246,8 @@ class JobDetails(BaseModel):
     unique: Annotated[Unique | None, Field(description="As requested.")] = None
     throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
     singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
+    debounce: Annotated[Debounce | None, Field(description="As requested.")] = None
+    held: Annotated[bool | None, Field(description="Whether further requests with its debounce key change the job.")] = None
     history: Annotated[list[HistoryEntry], Field(description="The last 100 transitions, oldest first.")]
     attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
     logs: Annotated[
@@ -1831,6 +1857,7 @@ class RunAgainRequest(BaseModel):
     unique: Annotated[dict[str, Any] | None, Field(description="As in a JobRequest.")] = None
     throttle: Annotated[dict[str, Any] | None, Field(description="It is merged into the old one.")] = None
     singleton: Annotated[dict[str, Any] | None, Field(description="It is merged into the old one.")] = None
+    debounce: Annotated[dict[str, Any] | None, Field(description="As in a JobRequest.")] = None
 
 
 class JobChange(BaseModel):
@@ -1921,10 +1948,10 @@ class Accepted(BaseModel):
     trace_id: Annotated[UUID, Field(alias="traceId")]
     status: Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"]
     decided_by: Annotated[
-        Literal["unique", "singleton"] | None,
+        Literal["unique", "singleton", "debounce"] | None,
         Field(
             alias="decidedBy",
-            description="The policy of the request that found this job, so that no new one was made. Absent for a new job.",
+            description="The policy of the request that found this job, so that no new one was made; debounce: the request has changed the job. Absent for a new job.",
         ),
     ] = None
 
@@ -2644,6 +2671,7 @@ class JobRequest(BaseModel):
     unique: Unique | None = None
     throttle: Throttle | None = None
     singleton: Singleton | None = None
+    debounce: Debounce | None = None
 
 
 class SimulationPayload(BaseModel):

@@ -17,7 +17,8 @@ const CommandKeep = `-- name: CommandKeep :one
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
-        cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end
+        cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end,
+        held = case when held then false end -- to be released now, so that the scheduler can apply the command
     where jobs.job_id = $7
     returning jobs.job_id, jobs.command_seq
 )

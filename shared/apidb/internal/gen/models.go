@@ -121,6 +121,8 @@ type Job struct {
 	Policies          json.RawMessage
 	AfterConditions   []string
 	Inputs            json.RawMessage
+	Held              *bool
+	ReleasedAt        *time.Time
 	KeepBuild         *bool
 }
 

@@ -188,7 +188,8 @@ const OperationCommandsKeep = `-- name: OperationCommandsKeep :many
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
-        cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end
+        cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end,
+        held = case when held then false end -- as in CommandKeep
     where jobs.job_id = any ($5::uuid[]) and jobs.status = any ($6::text[])
         and ($7::text is null or owner_id = $7)
         and not exists (select from commands where commands.job_id = jobs.job_id)
