@@ -4,6 +4,7 @@ import { accessible, expect, fits, test } from './fixtures';
 const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admin' }[] = [
   { path: '/', heading: 'Overview', shows: 'COMPLETED' },
   { path: '/jobs', heading: 'Jobs', shows: 'FAILED' },
+  { path: '/batches', heading: 'Batches', shows: 'imported' },
   { path: '/new', heading: 'New job', shows: 'curl' },
   { path: '/dead', heading: 'Dead letters', shows: 'DEMO.BROKEN' },
   { path: '/rejected', heading: 'Rejected records', shows: /record/i, as: 'admin' },

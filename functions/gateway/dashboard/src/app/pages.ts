@@ -33,6 +33,19 @@ export const pages: readonly Page[] = [
     load: () => import('../pages/job/JobPage'),
   },
   {
+    path: '/batches',
+    title: 'Batches',
+    needs: 'read',
+    load: () => import('../pages/batches/BatchesPage'),
+    nav: { group: 'Jobs', icon: 'batches', keys: 'g b' },
+  },
+  {
+    path: '/batches/$batchId',
+    title: 'Batch',
+    needs: 'read',
+    load: () => import('../pages/batches/BatchPage'),
+  },
+  {
     path: '/new',
     title: 'New job',
     needs: 'submit',

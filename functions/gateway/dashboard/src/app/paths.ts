@@ -10,6 +10,8 @@ export const paths = {
   schedules: () => '/schedules',
   schedule: ({ name, ownerId }: { name: string; ownerId: string | null }) =>
     withSearch(`/schedules/${encodeURIComponent(name)}`, ownerId === null ? {} : { ownerId }),
+  batches: () => '/batches',
+  batch: (batchId: string) => `/batches/${encodeURIComponent(batchId)}`,
   operations: () => '/operations',
   operation: (operationId: string) => `/operations/${encodeURIComponent(operationId)}`,
   audit: (filters: Record<string, string> = {}) => withSearch('/audit', filters),

@@ -46,7 +46,7 @@ export function About({ job }: { job: Job }) {
       </Fact>
       <Fact name="Batch">
         {job.batchId && (
-          <Link href={paths.jobs({ batchId: job.batchId })} className="mono" title="All jobs of this batch">
+          <Link href={paths.batch(job.batchId)} className="mono" title="The batch, with its other jobs">
             {job.batchId}
           </Link>
         )}
@@ -54,6 +54,9 @@ export function About({ job }: { job: Job }) {
       <Fact name="Unique key">{job.unique?.key}</Fact>
       <Fact name="Throttle key">{job.throttle && `${job.throttle.key}, every ${job.throttle.perMs / 1000} s`}</Fact>
       <Fact name="Singleton key">{job.singleton?.key}</Fact>
+      <Fact name="Debounce key">
+        {job.debounce && `${job.debounce.key}${job.held ? ', held: further requests with this key change the job' : ''}`}
+      </Fact>
       <Fact name="Schedule">
         {job.schedule && (
           <>

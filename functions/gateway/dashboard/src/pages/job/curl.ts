@@ -13,6 +13,7 @@ export function requestOf(job: Job): Record<string, unknown> {
     ...(job.unique && { unique: job.unique }),
     ...(job.throttle && { throttle: job.throttle }),
     ...(job.singleton && { singleton: job.singleton }),
+    ...(job.debounce && { debounce: job.debounce }),
     ...(job.after.length > 0 && { after: job.after, onDependencyFailure: job.onDependencyFailure }),
     ...(job.callbackUrl && { callbackUrl: job.callbackUrl }),
   };

@@ -10,6 +10,14 @@ export interface Options {
   idempotencyKey: string;
   orderingKey: string;
   callbackUrl: string;
+  uniqueKey: string;
+  uniqueFor: string;
+  singletonKey: string;
+  singletonElse: string;
+  throttleKey: string;
+  throttleSeconds: string;
+  debounceKey: string;
+  debounceSeconds: string;
 }
 
 export const NO_OPTIONS: Options = {
@@ -21,6 +29,14 @@ export const NO_OPTIONS: Options = {
   idempotencyKey: '',
   orderingKey: '',
   callbackUrl: '',
+  uniqueKey: '',
+  uniqueFor: '',
+  singletonKey: '',
+  singletonElse: '',
+  throttleKey: '',
+  throttleSeconds: '',
+  debounceKey: '',
+  debounceSeconds: '',
 };
 
 export interface Request {
@@ -43,7 +59,16 @@ export function requestOf(jobType: string, payload: unknown, options: Options): 
     ...(options.idempotencyKey && { idempotencyKey: options.idempotencyKey }),
     ...(options.orderingKey && { orderingKey: options.orderingKey }),
     ...(options.callbackUrl && { callbackUrl: options.callbackUrl }),
+    ...(options.uniqueKey && { unique: { key: options.uniqueKey, ...(options.uniqueFor && { for: options.uniqueFor }) } }),
+    ...(options.singletonKey && { singleton: { key: options.singletonKey, ...(options.singletonElse && { else: options.singletonElse }) } }),
+    ...(options.throttleKey && { throttle: { key: options.throttleKey, ...millis('perMs', options.throttleSeconds) } }),
+    ...(options.debounceKey && { debounce: { key: options.debounceKey, ...millis('delayMs', options.debounceSeconds) } }),
   };
+}
+
+/** millis returns a member in milliseconds; none for an empty text. */
+function millis(name: string, seconds: string): Record<string, number> {
+  return seconds === '' ? {} : { [name]: Math.round(Number(seconds) * 1000) };
 }
 
 /** curlOf returns a shell command that submits the request. */

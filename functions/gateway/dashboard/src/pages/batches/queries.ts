@@ -1,0 +1,41 @@
+import { answer, api, type Schemas } from '../../api/client';
+import { useAction } from '../../api/useAction';
+
+export type Batch = Schemas['Batch'];
+export type BatchSummary = Schemas['BatchPage']['batches'][number];
+
+/** nameOf returns what a batch is called: its name, or its id. */
+export const nameOf = ({ name, batchId }: BatchSummary): string => name ?? batchId;
+
+export const hasEnded = ({ finishedAt }: BatchSummary): boolean => finishedAt !== null;
+
+const of = ({ batchId }: BatchSummary) => ({ params: { path: { batchId } } });
+const CHANGES = ['batches', 'operations', 'jobs'];
+
+export function useClose() {
+  return useAction({
+    run: (batch: BatchSummary) => answer(api.POST('/api/batches/{batchId}/close', of(batch))),
+    done: () => 'No more jobs join the batch. It ends with the last of its jobs.',
+    changes: CHANGES,
+  });
+}
+
+export function useCancel(done: () => void) {
+  return useAction({
+    run: async (batch: BatchSummary) => {
+      const started = await answer(api.POST('/api/batches/{batchId}/cancel', of(batch)));
+      done();
+      return started;
+    },
+    done: () => 'The jobs of the batch are being cancelled.',
+    changes: CHANGES,
+  });
+}
+
+export function useRetry() {
+  return useAction({
+    run: (batch: BatchSummary) => answer(api.POST('/api/batches/{batchId}/retry', of(batch))),
+    done: () => 'The jobs of the batch that failed or were cancelled run again.',
+    changes: CHANGES,
+  });
+}
