@@ -19,8 +19,8 @@ type round struct {
 }
 
 // firstLooks and lastLooks are how many jobs the store shows at first and at last when so many may go out. If more keys
-// wait than jobs may go out, the first look shows as many jobs of each as the heaviest key starts in its turn. A key may
-// have more starts because others have few jobs; and some of its jobs may have to be moved.
+// wait than jobs may go out, the first look shows of each as many jobs as the heaviest key starts in its turn. A key
+// may have more starts because others have few jobs; and some of its jobs may have to be moved.
 func (l *Ledger) firstLooks(most int) int {
 	heaviest := 1
 	for _, weight := range l.controls.weights {

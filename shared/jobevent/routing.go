@@ -12,9 +12,9 @@ import (
 // wanted it, and no function has to know how many there are. Of a topic that has fewer it maps to any.
 func RoutingKey(partition int32) string { return routingKeys()[uint32(partition)%MaxRunPartitions] }
 
-// routingKeys finds the keys: the hash of key p is p itself, not only modulo a number. It tries four characters, and the
-// hash run backwards gives the other four. A CloudEvent carries the key, so all have to be text: that takes some hundred
-// tries.
+// routingKeys finds the keys: the hash of key p is p itself, not only modulo a number. It tries four characters, and
+// the hash run backwards gives the other four. A CloudEvent carries the key, so all have to be text: that takes some
+// hundred tries.
 var routingKeys = sync.OnceValue(func() (keys [MaxRunPartitions]string) {
 	const signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	for p := range uint32(MaxRunPartitions) {

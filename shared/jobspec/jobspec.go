@@ -64,7 +64,7 @@ type Request struct {
 	ExpiresAt      *time.Time           // as RunAt; not started by then: cancelled
 	OrderingKey    string               // of its owner's jobs with this key one runs after another; empty: none
 	FairnessKey    string               // shares its queue with other keys; empty: its owner is the key
-	KeepBuild      bool                 // its further attempts stay on the build that began it, as long as a worker has that
+	KeepBuild      bool                 // its further attempts stay on the build that began it, while a worker has that
 	After          []uuid.UUID          // jobs of its owner that have to end first, each once
 	RunAnyway      bool                 // also when one of After does not complete
 	Conditions     []jobstate.Condition // how each of After has to end; nil: as RunAnyway has it

@@ -113,7 +113,7 @@ func Inlines(page, element string) string {
 				sum := sha256.Sum256(tokens.Raw())
 				names.WriteString(" 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
 			}
-		default:
+		case html.EndTagToken, html.SelfClosingTagToken, html.CommentToken, html.DoctypeToken:
 			inside = false
 		}
 	}
