@@ -44,7 +44,7 @@ test('a batch shows its jobs by state and what follows, and is cancelled and ret
   await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('completed');
 });
 
-test('a batch that does not exist is reported, and an owner without batches is told what they are for', async ({ page, site, open, unique, faults }) => {
+test('a batch that does not exist is reported, and an owner without batches sees what they are for', async ({ page, site, open, unique, faults }) => {
   const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['read'] }, site.admin);
   await open('/batches', key);
   await expect(page.getByText('No batch yet')).toBeVisible();
