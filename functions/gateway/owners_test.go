@@ -203,7 +203,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job}, "batchId": {x.batch},
 		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
-		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil,
+		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil, "keepBuild": nil,
 		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"},
 	}[name]
 	if !known {

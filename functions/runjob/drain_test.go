@@ -42,8 +42,8 @@ func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T)
 		t.Errorf("while one runs: %+v", last)
 	}
 
-	// What has not been claimed is another worker's. It receives the records of the running attempt, too, and starts it
-	// not.
+	// What has not been claimed is another worker's. It also receives the record of the running attempt, and does
+	// not start it.
 	unread := h.run("BLOCK", "")
 	h.order(unread)
 	other := h.start(nil)
