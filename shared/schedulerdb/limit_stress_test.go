@@ -108,9 +108,8 @@ func (w *limited) wantUsedUp(s subject, n int) {
 }
 
 func (w *limited) run(ctx context.Context) {
-	var ingesting, copies sync.WaitGroup
-	for _, store := range w.stores {
-		var mine []jobevent.Created
+	parts := make([][]jobevent.Created, len(w.stores)) // all of them before a store reads w.jobs
+	for i := range parts {
 		for range 200 {
 			job := newJob()
 			job.Queue = []string{"default", "mail"}[rand.IntN(2)]
@@ -120,10 +119,13 @@ func (w *limited) run(ctx context.Context) {
 				runAt := time.Now().Add(rand.N(time.Second))
 				job.RunAt = &runAt
 			}
-			mine, w.jobs[job.JobID] = append(mine, job), job
+			parts[i], w.jobs[job.JobID] = append(parts[i], job), job
 		}
+	}
+	var ingesting, copies sync.WaitGroup
+	for i, store := range w.stores {
 		ingesting.Go(func() {
-			for len(mine) > 0 && ctx.Err() == nil {
+			for mine := parts[i]; len(mine) > 0 && ctx.Err() == nil; {
 				n := min(1+rand.IntN(12), len(mine))
 				w.publish(ctx)(store.Ingest(ctx, mine[:n]))
 				mine = mine[n:]
