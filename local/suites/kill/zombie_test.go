@@ -31,6 +31,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	defer unfollow()
 	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	sleepy := h.workers()[0]
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.hasRoom(ctx, sleepy, zombies) }))
 	asleep := filepath.Join(h.dir, "asleep")
 	for range 2 {
 		// An attempt lasts until the worker is frozen; one that starts later ends at once.
@@ -73,6 +74,21 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 
 // longerThanLease is how long a worker is frozen whose attempts all have an outcome by then.
 const longerThanLease = 17 * time.Second
+
+// hasRoom returns an error until the scheduler knows that a process has n slots, and partitions. Before, it would send
+// half of the attempts to the other worker, which hands them over one by one.
+func (h *fixture) hasRoom(ctx context.Context, p *process, n int) error {
+	worker, _, err := h.begun(p)
+	if err != nil {
+		return err
+	}
+	known, err := texts(ctx, h.urls.Scheduler, "select worker_id from workers "+
+		"where worker_id = $1 and slots >= $2 and jsonb_array_length(partitions::jsonb -> 'default') > 0", worker, n)
+	if err == nil && len(known) == 0 {
+		err = fmt.Errorf("the scheduler does not know %d slots of %s", n, p.name)
+	}
+	return err
+}
 
 // hasStarted returns an error until the start of n attempts of a process is in the worker's database. The handlers
 // themselves begin earlier, and an attempt whose start is not there when its worker freezes is not lost but interrupted.
