@@ -40,7 +40,7 @@ test('a batch shows its jobs by state and what follows, and is cancelled and ret
   await page.getByRole('button', { name: 'Retry' }).click();
   await expect(page.getByText('100 % of 2 jobs')).toBeVisible();
   await expect(page.getByRole('row', { name: 'COMPLETED' })).toContainText('2');
-  await expect(page.getByText('completed', { exact: true })).toBeVisible(); // its end comes after that of its jobs
+  await expect(page.getByText('completed', { exact: true })).toBeVisible({ timeout: 20_000 }); // after the ends of its jobs
   await page.getByRole('link', { name: 'All batches' }).click();
   await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('completed');
 });
