@@ -128,24 +128,31 @@ func createAndWait(cmd *cobra.Command, batch map[string]any) error {
 	return awaitBatch(cmd, made.BatchID)
 }
 
-// awaitBatch shows a batch once it has ended. The exit code is that of a job that ended so.
 func awaitBatch(cmd *cobra.Command, id string) error {
+	return awaitEnd(cmd, cli.Path("batches", id), func(b client.Batch) client.Batch { return b }, showBatch)
+}
+
+// awaitEnd shows a batch, or what has the end of one, once it has ended. The exit code is that of a job that ended so.
+func awaitEnd[T any](
+	cmd *cobra.Command, path string, batchOf func(T) client.Batch, show func(io.Writer, T) error,
+) error {
 	gateway := cli.API(cmd)
-	at := fmt.Sprintf("%s?wait=%dms", cli.Path("batches", id), batchWait.Milliseconds())
+	at := fmt.Sprintf("%s?wait=%dms", path, batchWait.Milliseconds())
 	for {
-		var batch client.Batch
+		var shown T
 		var raw json.RawMessage
 		err := gateway.Through(cmd.Context(), cli.Retrying(cmd), func() (err error) {
-			raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &batch)
+			raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &shown)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		batch := batchOf(shown)
 		if batch.FinishedAt == nil {
 			continue
 		}
-		if err := cli.Present(cmd, raw, func(w io.Writer) error { return showBatch(w, batch) }); err != nil {
+		if err := cli.Present(cmd, raw, func(w io.Writer) error { return show(w, shown) }); err != nil {
 			return err
 		}
 		return exitOf(batch.Status)
@@ -213,9 +220,13 @@ func showBatch(w io.Writer, b client.Batch) error {
 			err = errors.Join(err, more)
 		}
 	}
+	return errors.Join(err, showRefusal(w, b))
+}
+
+// showRefusal writes why the job that follows a batch was refused, if it was.
+func showRefusal(w io.Writer, b client.Batch) (err error) {
 	if b.FollowUpError != "" {
-		_, more := fmt.Fprintln(w, "the job that follows was refused:", cli.Line(b.FollowUpError))
-		err = errors.Join(err, more)
+		_, err = fmt.Fprintln(w, "the job that follows was refused:", cli.Line(b.FollowUpError))
 	}
 	return err
 }

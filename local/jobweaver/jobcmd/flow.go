@@ -1,7 +1,6 @@
 package jobcmd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,34 +48,10 @@ func newFlowGet() *cobra.Command {
 		if !wait {
 			return cli.Show(cmd, cli.Path("flows", args[0]), showFlow)
 		}
-		return awaitFlow(cmd, args[0])
+		return awaitEnd(cmd, cli.Path("flows", args[0]), func(f client.Flow) client.Batch { return f.Batch }, showFlow)
 	})
 	get.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")
 	return get
-}
-
-// awaitFlow shows a flow once it has ended. The exit code is that of a job that ended so.
-func awaitFlow(cmd *cobra.Command, id string) error {
-	gateway := cli.API(cmd)
-	at := fmt.Sprintf("%s?wait=%dms", cli.Path("flows", id), batchWait.Milliseconds())
-	for {
-		var flow client.Flow
-		var raw json.RawMessage
-		err := gateway.Through(cmd.Context(), cli.Retrying(cmd), func() (err error) {
-			raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &flow)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if flow.FinishedAt == nil {
-			continue
-		}
-		if err := cli.Present(cmd, raw, func(w io.Writer) error { return showFlow(w, flow) }); err != nil {
-			return err
-		}
-		return exitOf(flow.Status)
-	}
 }
 
 func newFlowList() *cobra.Command {
@@ -131,9 +106,5 @@ func showFlow(w io.Writer, flow client.Flow) error {
 			names[i], job.JobID, job.JobType, cli.DashIfEmpty(job.Status), cli.DashIfEmpty(strings.Join(after, ", ")),
 		}
 	})
-	if flow.FollowUpError != "" {
-		_, more := fmt.Fprintln(w, "the job that follows was refused:", cli.Line(flow.FollowUpError))
-		err = errors.Join(err, more)
-	}
-	return err
+	return errors.Join(err, showRefusal(w, flow.Batch))
 }
