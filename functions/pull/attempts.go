@@ -107,6 +107,7 @@ func (f *Function) offer(h *inHand) {
 	if !fresh {
 		h.keptBack = true
 		f.unasked = append(f.unasked, h)
+		h.rouse() // its handler asks from now on whether the worker is fresh
 		return
 	}
 	if c == nil || !c.hasRoom(bytes) {

@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // startStale starts an instance that counts as fresh when the switch is on.
@@ -32,6 +33,16 @@ func (i *instance) got(jobType string) []*inHand {
 		i.x.t.Fatalf("the claim has %d attempts", len(got))
 	}
 	return got
+}
+
+// waitUntilOpen waits until a claim of attempts of a type is open.
+func (i *instance) waitUntilOpen(jobType string) {
+	i.x.t.Helper()
+	testwait.Until(i.x.t, "an open claim", func() bool {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return i.claims[jobType] != nil
+	})
 }
 
 func TestNothingIsClaimedNorHandedOutWhilePullIsNotFresh(t *testing.T) {
@@ -62,6 +73,7 @@ func TestAnAttemptIsKeptBackFromTheAnswerOfAPullThatIsNotFresh(t *testing.T) {
 	}
 	open := make(chan []pullwire.Attempt, 1)
 	go func() { open <- i.claim(everyone, "third", "T", 1, patience) }()
+	i.waitUntilOpen("T")
 	fresh.Store(true)
 	if got := <-open; len(got) != 1 || got[0].JobID != run.JobID {
 		t.Errorf("handed out %+v once it is fresh again", got)
