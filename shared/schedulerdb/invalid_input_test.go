@@ -258,7 +258,7 @@ func TestInvalidHeartbeatsAreRefusedOrDoNoHarm(t *testing.T) {
 func TestAWorkerWithExaggeratedFiguresGetsNoMoreThanItsRoom(t *testing.T) {
 	h := newFixture(t)
 	heartbeat := jobevent.Heartbeat{
-		WorkerID: "a", Slots: 3, Partitions: map[string][]int32{"default": {-1, 12, 70_000, 4, 4}},
+		WorkerID: "a", Slots: 3, Partitions: map[string][]int32{"default": {-1, jobevent.MaxRunPartitions, 70_000, 4, 4}},
 	}
 	for range 2 {
 		effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{heartbeat})
