@@ -12,16 +12,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-func (r reader) batchID() uuid.UUID {
-	s, ok := r.Text(MaxJobBytes)
-	if !ok {
-		return uuid.Nil
-	}
-	id, wrong := parseBatchID(s)
-	r.Note(wrong)
-	return id
-}
-
 func parseBatchID(s string) (id uuid.UUID, wrong string) {
 	id, err := uuid.Parse(s)
 	if err != nil || id == uuid.Nil || id.String() != s { // uuid.Parse takes other forms too

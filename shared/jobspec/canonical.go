@@ -3,90 +3,32 @@ package jobspec
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
-
-	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-// canonical leaves out what is as by default, so that a request hashes to the same before and after
-// a new member with a default is added. The idempotency key, by which requests are compared, is no
-// part of it.
-type canonical struct {
-	JobType       string              `json:"jobType"`
-	Payload       json.RawMessage     `json:"payload"`
-	MaxRetryCount *int                `json:"maxRetryCount,omitempty"`
-	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"`
-	Queue         string              `json:"queue,omitempty"`
-	Priority      int                 `json:"priority,omitempty"`
-	RunAt         *time.Time          `json:"runAt,omitempty"`
-	DelayMs       int64               `json:"delayMs,omitempty"`
-	TimeoutMs     int64               `json:"timeoutMs,omitempty"`
-	Tags          []string            `json:"tags,omitempty"`
-	OwnerID       string              `json:"ownerId,omitempty"`
-	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
-	OrderingKey   string              `json:"orderingKey,omitempty"`
-	FairnessKey   string              `json:"fairnessKey,omitempty"`
-	KeepBuild     bool                `json:"keepBuild,omitempty"`
-	After         []uuid.UUID         `json:"after,omitempty"`
-	OnFailure     string              `json:"onDependencyFailure,omitempty"`
-	Conditions    []string            `json:"conditions,omitempty"` // of each of after, sorted
-	Inputs        []jobevent.Input    `json:"inputs,omitempty"`
-	CallbackURL   string              `json:"callbackUrl,omitempty"`
-	RunAgainOf    *uuid.UUID          `json:"runAgainOf,omitempty"`
-	BatchID       *uuid.UUID          `json:"batchId,omitempty"`
-	Policies
-}
-
-// Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
-// of members, the white space, the way a character or a fraction is written, the order of tags and of
-// after, or whether a default is spelled out. It fails only for a payload that Decode has not seen.
+// Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order of members, the
+// white space, the way a character or a fraction is written, the order of tags and of after, or whether a default is
+// spelled out. What is as by default is left out, so that a request hashes to the same before and after a new member is
+// added. It fails only for a payload that Decode has not seen.
 func Canonical(req Request) ([]byte, error) {
-	payload, err := canonicalPayload(req)
-	if err != nil {
+	var err error
+	if req.Payload, err = canonicalPayload(req); err != nil {
 		return nil, fmt.Errorf("write canonical payload: %w", err)
 	}
-	c := canonical{
-		JobType: req.JobType, Payload: payload, Priority: req.Priority, RunAt: req.RunAt,
-		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
-		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, FairnessKey: req.OwnFairnessKey(),
-		After: slices.SortedFunc(slices.Values(req.After), compareIDs), CallbackURL: req.CallbackURL,
-		KeepBuild: req.KeepBuild, Inputs: req.Inputs, Policies: req.Policies,
+	b := []byte{'{'}
+	for i := range members {
+		value := members[i].canonicalOf(&req)
+		if value == nil {
+			continue
+		}
+		written, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("write canonical request: %w", err)
+		}
+		b = append(appendName(b, members[i].name, 1), written...)
 	}
-	for i := range req.Conditions {
-		c.Conditions = append(c.Conditions, req.After[i].String()+" "+string(req.Conditions[i]))
-	}
-	slices.Sort(c.Conditions)
-	if req.RunAnyway {
-		c.OnFailure = OnDependencyFailureRun
-	}
-	if req.RunAgainOf != uuid.Nil {
-		c.RunAgainOf = &req.RunAgainOf
-	}
-	if req.BatchID != uuid.Nil {
-		c.BatchID = &req.BatchID
-	}
-	if req.MaxRetryCount != DefaultMaxRetryCount {
-		c.MaxRetryCount = &req.MaxRetryCount
-	}
-	if !req.RetryPolicy.Equal(nil) {
-		c.RetryPolicy = req.RetryPolicy
-	}
-	if req.Queue != DefaultQueue {
-		c.Queue = req.Queue
-	}
-	if req.Timeout != DefaultTimeout {
-		c.TimeoutMs = req.Timeout.Milliseconds()
-	}
-	b, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("write canonical request: %w", err)
-	}
-	return b, nil
+	return append(b, '}'), nil
 }
 
 func canonicalPayload(req Request) ([]byte, error) {
@@ -129,10 +71,10 @@ func canonicalSteps(steps []Step) []canonicalStep {
 			*c = canonicalStep{Type: "COMPUTE", Iterations: s.Iterations}
 		case HTTPCall:
 			*c = canonicalStep{Type: "HTTP_CALL", URL: s.URL, LatencyMs: s.Latency.Milliseconds()}
-			c.Method = unless(s.Method, defaultMethod)
+			c.Method = emptyIf(s.Method, defaultMethod)
 		case Fail:
-			*c = canonicalStep{Type: "FAIL", Message: unless(s.Message, DefaultFailMessage)}
-			c.ErrorCode, c.Final = unless(s.ErrorCode, DefaultFailCode), !s.Retryable
+			*c = canonicalStep{Type: "FAIL", Message: emptyIf(s.Message, DefaultFailMessage)}
+			c.ErrorCode, c.Final = emptyIf(s.ErrorCode, DefaultFailCode), !s.Retryable
 			if s.Attempts != AllAttempts {
 				c.FailAttempts = &s.Attempts
 			}
@@ -141,7 +83,7 @@ func canonicalSteps(steps []Step) []canonicalStep {
 	return list
 }
 
-func unless(s, byDefault string) string {
+func emptyIf(s, byDefault string) string {
 	if s == byDefault {
 		return ""
 	}

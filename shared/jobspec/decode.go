@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -120,78 +119,26 @@ func newReader(doc []byte, root string) reader { return reader{strictjson.NewRea
 // request reads the members of a request. labels are the names by which its payload may refer to jobs in after;
 // complete: its payload can be checked.
 func (r reader) request() (req Request, labels map[string]uuid.UUID, complete bool) {
-	req = silent()
-	var after dependencies
-	var hasType, hasPayload, hasDelay, hasAfter, hasOnFailure bool
-	complete = r.Object(func() {
-		switch string(r.Name) {
-		case "jobType":
-			hasType = true
-			req.JobType = r.Checked(WrongJobType)
-		case "payload":
-			hasPayload = true
-			req.Payload = json.RawMessage(r.Raw())
-		case "maxRetryCount":
-			req.MaxRetryCount, req.Silent.MaxRetryCount = int(r.Integer(0, MaxRetryCount)), false
-		case "retryPolicy":
-			req.RetryPolicy, req.Silent.RetryPolicy = r.policy(), false
-		case "queue":
-			req.Queue = r.Checked(WrongQueue)
-		case "priority":
-			req.Priority = int(r.Integer(0, MaxPriority))
-		case "runAt":
-			req.RunAt = r.Instant()
-		case "delayMs":
-			hasDelay = true
-			req.Delay = r.Millis(0, MaxAhead)
-		case "timeoutMs":
-			req.Timeout, req.Silent.Timeout = r.Millis(time.Millisecond, MaxTimeout), false
-		case "idempotencyKey":
-			req.IdempotencyKey = r.Label(MaxKey)
-		case "jobId":
-			req.JobID = r.givenID()
-		case "tags":
-			req.Tags = r.tags()
-		case "ownerId":
-			req.OwnerID = r.Label(MaxKey)
-		case "expiresAt":
-			req.ExpiresAt = r.Instant()
-		case "orderingKey":
-			req.OrderingKey = r.Label(MaxKey)
-		case "fairnessKey":
-			req.FairnessKey = r.Label(MaxKey)
-		case "keepBuild":
-			req.KeepBuild = r.Boolean()
-		case "after":
-			hasAfter, after = true, r.after()
-			req.After = after.ids
-		case "onDependencyFailure":
-			hasOnFailure, req.RunAnyway = true, r.onDependencyFailure()
-		case "callbackUrl":
-			req.CallbackURL = r.Checked(checkCallbackURL)
-		case "batchId":
-			req.BatchID = r.batchID()
-		default:
-			r.policies(&req.Policies)
-		}
-	})
-	if complete && !hasType {
+	d := draft{Request: silent()}
+	var in input = r
+	complete = r.Object(func() { memberOf[string(r.Name)].fromBody(r, in, &d) })
+	if complete && !d.hasType {
 		r.BadAt("jobType", "is required")
 	}
-	if complete && !hasPayload {
+	if complete && !d.hasPayload {
 		r.BadAt("payload", "is required")
 	}
-	if req.RunAt != nil && hasDelay {
+	if d.RunAt != nil && d.hasDelay {
 		r.BadAt("delayMs", bothTimes)
 	}
-	r.nameByID(&req)
-	if complete && hasOnFailure && !hasAfter {
+	r.nameByID(&d.Request)
+	if complete && d.hasOnFailure && !d.hasAfter {
 		r.BadAt("onDependencyFailure", onlyWithAfter)
 	}
-	r.checkPolicies(&req, req.RunAt != nil || hasDelay)
-	req.RunAnyway = req.RunAnyway && len(req.After) > 0
-	req.Conditions = after.conditionsOf(req.RunAnyway)
-	return req, after.labels, complete && hasPayload
+	r.checkPolicies(&d.Request, d.RunAt != nil || d.hasDelay)
+	d.RunAnyway = d.RunAnyway && len(d.After) > 0
+	d.Conditions = d.after.conditionsOf(d.RunAnyway)
+	return d.Request, d.after.labels, complete && d.hasPayload
 }
 
 // nameByID makes the id that the client has made the idempotency key, too.
@@ -218,18 +165,13 @@ func silent() Request {
 	}
 }
 
-// givenID reads the id of a job that the client has made.
-func (r reader) givenID() uuid.UUID {
-	s, ok := r.Text(MaxJobBytes)
-	if !ok {
-		return uuid.Nil
-	}
+// parseGivenID reads the id of a job that the client has made.
+func parseGivenID(s string) (id uuid.UUID, wrong string) {
 	id, err := uuid.Parse(s)
 	if err != nil || id.String() != s || id.Version() != 7 || id.Variant() != uuid.RFC4122 {
-		r.Note("must be a UUID of version 7, as 01936f3e-5f3e-7cc0-8000-0123456789ab")
-		return uuid.Nil
+		return uuid.Nil, "must be a UUID of version 7, as 01936f3e-5f3e-7cc0-8000-0123456789ab"
 	}
-	return id
+	return id, ""
 }
 
 func (r reader) tags() []string {

@@ -17,16 +17,6 @@ const (
 	OnDependencyFailureRun    = "run"
 )
 
-func (r reader) onDependencyFailure() (runAnyway bool) {
-	s, ok := r.Text(MaxJobBytes)
-	if !ok {
-		return false
-	}
-	runAnyway, wrong := parseOnDependencyFailure(s)
-	r.Note(wrong)
-	return runAnyway
-}
-
 func parseOnDependencyFailure(s string) (runAnyway bool, wrong string) {
 	if s != OnDependencyFailureCancel && s != OnDependencyFailureRun {
 		return false, fmt.Sprintf("must be %s or %s", OnDependencyFailureCancel, OnDependencyFailureRun)

@@ -154,11 +154,21 @@ func (r *Request) Condition(i int) jobstate.Condition {
 // afterFields are the entries of after as a client writes them.
 func (r *Request) afterFields() any {
 	if len(r.Conditions) == 0 {
-		return r.After
+		return list(r.After)
 	}
 	entries := make([]map[string]any, len(r.After))
 	for i, id := range r.After {
 		entries[i] = map[string]any{"jobId": id, "on": r.Conditions[i]}
 	}
 	return entries
+}
+
+// conditionsByID are the conditions with their jobs, sorted.
+func (r *Request) conditionsByID() []string {
+	texts := make([]string, len(r.Conditions))
+	for i, condition := range r.Conditions {
+		texts[i] = r.After[i].String() + " " + string(condition)
+	}
+	slices.Sort(texts)
+	return texts
 }

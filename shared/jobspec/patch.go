@@ -29,13 +29,6 @@ type patchMember struct {
 	value patchValue
 }
 
-// requestFields are the members of a request, by their names in JSON.
-var requestFields = []string{
-	"jobType", "payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs",
-	"idempotencyKey", "tags", "ownerId", "expiresAt", "orderingKey", "fairnessKey", "keepBuild", "after",
-	"onDependencyFailure", "callbackUrl", "batchId", "unique", "throttle", "singleton", "debounce",
-}
-
 // mergedRoom is how much longer than MaxJobBytes a merged request may be: the defaults that its client did not write.
 const mergedRoom = 1 << 10
 
@@ -52,7 +45,7 @@ func DecodePatch(body []byte) (Patch, error) {
 	var patch Patch
 	r.Object(func() {
 		name := string(r.Name)
-		if !slices.Contains(requestFields, name) {
+		if m := memberOf[name]; m == nil || m.write == nil {
 			r.Unknown()
 			return
 		}
@@ -76,8 +69,13 @@ func (r reader) patchValue() (v patchValue) {
 }
 
 // changeFields are the members that can be changed of a job that has been accepted and has not started.
-var changeFields = []string{
-	"payload", "maxRetryCount", "retryPolicy", "queue", "priority", "runAt", "delayMs", "timeoutMs", "tags", "expiresAt",
+func changeFields() (names []string) {
+	for i := range members {
+		if members[i].changes {
+			names = append(names, members[i].name)
+		}
+	}
+	return names
 }
 
 // DecodeChange is DecodePatch for the members that can be changed of a job.
@@ -88,12 +86,12 @@ func DecodeChange(body []byte) (Patch, error) {
 	}
 	var p strictjson.Problems
 	for _, m := range patch.root.members {
-		if !slices.Contains(changeFields, m.name) {
+		if !memberOf[m.name].changes {
 			p.Add(m.name, "cannot be changed; run-again makes another job of it")
 		}
 	}
 	if len(patch.root.members) == 0 {
-		p.Add("", "must name what to change: "+strings.Join(changeFields, ", "))
+		p.Add("", "must name what to change: "+strings.Join(changeFields(), ", "))
 	}
 	if patch.Names("runAt") && patch.Names("delayMs") {
 		p.Add("delayMs", bothTimes)
@@ -158,7 +156,7 @@ func (p Patch) replacesPolicy(of Request) bool {
 		}
 		for _, field := range m.value.members {
 			if field.name == "type" {
-				return string(field.value.raw) != `"`+policyOf(of).Type+`"`
+				return string(field.value.raw) != `"`+policyOf(&of).Type+`"`
 			}
 		}
 	}
@@ -252,45 +250,26 @@ func (r Request) Again() Request {
 
 // document is a request as a client would write it, with the defaults that hold for it. The payload stays as it is.
 func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
-	fields := map[string]any{
-		"jobType": r.JobType, "queue": r.Queue, "priority": r.Priority, "maxRetryCount": r.MaxRetryCount,
-		"timeoutMs": r.Timeout.Milliseconds(), "retryPolicy": policyFieldsOf(policyOf(r)),
+	document := append([]byte(`{"payload":`), r.Payload...)
+	for i := range members {
+		m := &members[i]
+		if m.write == nil || m.name == "payload" || withoutPolicy && m.name == "retryPolicy" {
+			continue
+		}
+		value := m.write(&r)
+		if value == nil {
+			continue
+		}
+		written, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("write a request: %w", err)
+		}
+		document = append(appendName(document, m.name, 1), written...)
 	}
-	if withoutPolicy {
-		delete(fields, "retryPolicy")
-	}
-	optional(fields, "runAt", r.RunAt, r.RunAt != nil)
-	optional(fields, "delayMs", r.Delay.Milliseconds(), r.Delay > 0)
-	optional(fields, "expiresAt", r.ExpiresAt, r.ExpiresAt != nil)
-	optional(fields, "idempotencyKey", r.IdempotencyKey, r.IdempotencyKey != "")
-	optional(fields, "tags", r.Tags, len(r.Tags) > 0)
-	optional(fields, "ownerId", r.OwnerID, r.OwnerID != "")
-	optional(fields, "orderingKey", r.OrderingKey, r.OrderingKey != "")
-	optional(fields, "fairnessKey", r.FairnessKey, r.FairnessKey != "")
-	optional(fields, "keepBuild", true, r.KeepBuild)
-	optional(fields, "callbackUrl", r.CallbackURL, r.CallbackURL != "")
-	optional(fields, "batchId", r.BatchID, r.BatchID != uuid.Nil)
-	optional(fields, "after", r.afterFields(), len(r.After) > 0)
-	optional(fields, "onDependencyFailure", OnDependencyFailureRun, r.RunAnyway)
-	optional(fields, "unique", r.Unique, r.Unique != nil)
-	optional(fields, "throttle", r.Throttle, r.Throttle != nil)
-	optional(fields, "singleton", r.Singleton, r.Singleton != nil)
-	optional(fields, "debounce", r.Debounce, r.Debounce != nil)
-	written, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("write a request: %w", err)
-	}
-	document := append(append([]byte(`{"payload":`), r.Payload...), ',')
-	return append(document, written[1:]...), nil
+	return append(document, '}'), nil
 }
 
-func optional(fields map[string]any, name string, value any, given bool) {
-	if given {
-		fields[name] = value
-	}
-}
-
-func policyOf(r Request) retrypolicy.Policy {
+func policyOf(r *Request) retrypolicy.Policy {
 	if r.RetryPolicy == nil {
 		return retrypolicy.Default
 	}

@@ -127,22 +127,6 @@ func MarshalPolicies(p Policies) json.RawMessage {
 	return b
 }
 
-// policies reads the member of a request that has a policy's name; another one is unknown.
-func (r reader) policies(p *Policies) {
-	switch string(r.Name) {
-	case "unique":
-		p.Unique = r.unique()
-	case "throttle":
-		p.Throttle = r.throttle()
-	case "singleton":
-		p.Singleton = r.singleton()
-	case "debounce":
-		p.Debounce = r.debounce()
-	default:
-		r.Unknown()
-	}
-}
-
 func (r reader) unique() *Unique {
 	u := &Unique{}
 	hasFor := false

@@ -2,6 +2,7 @@ package jobspec
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -9,16 +10,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
-// and the parameters, of the names and meanings of a request's members, say the rest: jobType,
-// queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, fairnessKey, keepBuild,
-// onDependencyFailure, callbackUrl, batchId, tags and after (these two separated by commas, or repeated). Errors are
-// Decode's.
+// FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON, and the parameters,
+// of the names and meanings of a request's members, say the rest. Those of members that are objects or name the request
+// are not known. tags and after are separated by commas, or repeated. Errors are Decode's.
 func FromQuery(values url.Values, payload []byte) (Request, error) {
 	if err := checkSize(payload); err != nil {
 		return Request{}, err
@@ -58,119 +55,82 @@ type query struct {
 }
 
 func (q *query) request() Request {
-	req := silent()
-	names := make([]string, 0, len(q.values))
-	for name := range q.values {
-		names = append(names, name)
+	d := draft{Request: silent()}
+	for _, name := range slices.Sorted(maps.Keys(q.values)) { // the same request, the same answer
+		if m := memberOf[name]; m == nil || m.read == nil {
+			q.Add(strictjson.Join("", name), "is not a known parameter")
+		} else {
+			m.read(parameter{q, name}, &d)
+		}
 	}
-	slices.Sort(names) // the same request, the same answer
-	for _, name := range names {
-		q.parameter(&req, name)
-	}
-	if _, ok := q.values["jobType"]; !ok {
+	if !d.hasType {
 		q.Add("jobType", "is required: only a job.submit event goes without")
 	}
-	if req.RunAt != nil && q.values.Has("delayMs") {
+	if d.RunAt != nil && d.hasDelay {
 		q.Add("delayMs", bothTimes)
 	}
-	if q.values.Has("onDependencyFailure") && !q.values.Has("after") {
+	if d.hasOnFailure && !d.hasAfter {
 		q.Add("onDependencyFailure", onlyWithAfter)
 	}
-	return req
+	return d.Request
 }
 
-func (q *query) parameter(req *Request, name string) {
-	switch name {
-	case "jobType":
-		req.JobType = q.checked(name, WrongJobType)
-	case "queue":
-		req.Queue = q.checked(name, WrongQueue)
-	case "priority":
-		req.Priority = int(q.integer(name, 0, MaxPriority))
-	case "maxRetryCount":
-		req.MaxRetryCount, req.Silent.MaxRetryCount = int(q.integer(name, 0, MaxRetryCount)), false
-	case "timeoutMs":
-		req.Timeout, req.Silent.Timeout = q.millis(name, time.Millisecond, MaxTimeout), false
-	case "delayMs":
-		req.Delay = q.millis(name, 0, MaxAhead)
-	case "runAt":
-		req.RunAt = q.instant(name)
-	case "expiresAt":
-		req.ExpiresAt = q.instant(name)
-	case "orderingKey":
-		req.OrderingKey = q.label(name)
-	case "fairnessKey":
-		req.FairnessKey = q.label(name)
-	case "keepBuild":
-		req.KeepBuild = q.boolean(name)
-	case "after":
-		req.After = q.after(name)
-	case "onDependencyFailure":
-		var wrong string
-		req.RunAnyway, wrong = parseOnDependencyFailure(q.one(name))
-		q.note(name, wrong)
-	case "callbackUrl":
-		req.CallbackURL = q.checked(name, checkCallbackURL)
-	case "batchId":
-		var wrong string
-		req.BatchID, wrong = parseBatchID(q.one(name))
-		q.note(name, wrong)
-	case "tags":
-		req.Tags = q.tags(name)
-	default:
-		q.Add(strictjson.Join("", name), "is not a known parameter")
+// parameter is one of a query. It is the input of a member.
+type parameter struct {
+	*query
+
+	name string
+}
+
+func (p parameter) one() string {
+	if len(p.values[p.name]) > 1 {
+		p.Add(p.name, "is given more than once")
 	}
+	return p.values.Get(p.name)
 }
 
-func (q *query) one(name string) string {
-	if len(q.values[name]) > 1 {
-		q.Add(name, "is given more than once")
-	}
-	return q.values.Get(name)
-}
-
-func (q *query) note(name, wrong string) {
+func (q *query) note(path, wrong string) {
 	if wrong != "" {
-		q.Add(name, wrong)
+		q.Add(path, wrong)
 	}
 }
 
-func (q *query) checked(name string, check func(string) string) string {
-	s := q.one(name)
-	q.note(name, check(s))
+func (p parameter) Checked(check func(string) string) string {
+	s := p.one()
+	p.note(p.name, check(s))
 	return s
 }
 
-func (q *query) integer(name string, least, most int64) int64 {
-	n, err := strconv.ParseInt(q.one(name), 10, 64)
+func (p parameter) Integer(least, most int64) int64 {
+	n, err := strconv.ParseInt(p.one(), 10, 64)
 	if err != nil || n < least || n > most {
-		q.Add(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
+		p.Add(p.name, fmt.Sprintf("must be an integer from %d to %d", least, most))
 	}
 	return n
 }
 
-func (q *query) boolean(name string) bool {
-	switch q.one(name) {
+func (p parameter) Boolean() bool {
+	switch p.one() {
 	case "true":
 		return true
 	case "false":
 	default:
-		q.Add(name, "must be true or false")
+		p.Add(p.name, "must be true or false")
 	}
 	return false
 }
 
-func (q *query) instant(name string) *time.Time {
-	t, wrong := strictjson.ParseInstant(q.one(name))
-	q.note(name, wrong)
+func (p parameter) Instant() *time.Time {
+	t, wrong := strictjson.ParseInstant(p.one())
+	p.note(p.name, wrong)
 	return &t
 }
 
-func (q *query) label(name string) string {
-	return q.checked(name, func(s string) string {
+func (p parameter) Label(most int) string {
+	return p.Checked(func(s string) string {
 		switch {
-		case utf8.RuneCountInString(s) > MaxKey:
-			return fmt.Sprintf("must have at most %d characters", MaxKey)
+		case utf8.RuneCountInString(s) > most:
+			return fmt.Sprintf("must have at most %d characters", most)
 		case !utf8.ValidString(s):
 			return "must be UTF-8"
 		}
@@ -178,38 +138,38 @@ func (q *query) label(name string) string {
 	})
 }
 
-func (q *query) after(name string) []uuid.UUID {
-	texts := strings.Split(strings.Join(q.values[name], ","), ",")
+func (p parameter) after() dependencies {
+	texts := strings.Split(strings.Join(p.values[p.name], ","), ",")
 	if len(texts) > MaxAfter {
-		q.Add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxAfter, len(texts)))
-		return nil
+		p.Add(p.name, fmt.Sprintf("must have at most %d entries, not %d", MaxAfter, len(texts)))
+		return dependencies{}
 	}
-	list := idList{}
+	var d dependencies
 	for i, text := range texts {
-		q.note(fmt.Sprintf("%s[%d]", name, i), list.add(text))
+		p.note(fmt.Sprintf("%s[%d]", p.name, i), d.add(text))
 	}
-	return list.ids
+	return d
 }
 
-func (q *query) millis(name string, least, most time.Duration) time.Duration {
-	return time.Duration(q.integer(name, least.Milliseconds(), most.Milliseconds())) * time.Millisecond
+func (p parameter) Millis(least, most time.Duration) time.Duration {
+	return time.Duration(p.Integer(least.Milliseconds(), most.Milliseconds())) * time.Millisecond
 }
 
-func (q *query) tags(name string) []string {
-	tags := strings.Split(strings.Join(q.values[name], ","), ",")
+func (p parameter) tags() []string {
+	tags := strings.Split(strings.Join(p.values[p.name], ","), ",")
 	for i, tag := range tags {
-		switch path := fmt.Sprintf("%s[%d]", name, i); {
+		switch path := fmt.Sprintf("%s[%d]", p.name, i); {
 		case i >= MaxTags:
-			q.Add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxTags, len(tags)))
+			p.Add(p.name, fmt.Sprintf("must have at most %d entries, not %d", MaxTags, len(tags)))
 			return nil
 		case utf8.RuneCountInString(tag) > MaxTag:
-			q.Add(path, fmt.Sprintf("must have at most %d characters", MaxTag))
+			p.Add(path, fmt.Sprintf("must have at most %d characters", MaxTag))
 		case !utf8.ValidString(tag):
-			q.Add(path, "must be UTF-8")
+			p.Add(path, "must be UTF-8")
 		case slices.Contains(tags[:i], tag):
-			q.Add(path, "is there twice")
+			p.Add(path, "is there twice")
 		default:
-			q.note(path, strictjson.CheckLabel(tag))
+			p.note(path, strictjson.CheckLabel(tag))
 		}
 	}
 	return tags
