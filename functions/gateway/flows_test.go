@@ -42,6 +42,11 @@ type flowGraph struct {
 			Name, On string
 			JobID    uuid.UUID
 		}
+		ForEach  *struct{ Path string }
+		Elements *struct {
+			Total  int
+			Counts map[string]int
+		}
 	}
 }
 

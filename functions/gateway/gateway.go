@@ -17,12 +17,15 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/changes"
 	"github.com/jobweaver/jobweaver/functions/gateway/dashboard"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/fanouts"
 	"github.com/jobweaver/jobweaver/functions/gateway/held"
+	"github.com/jobweaver/jobweaver/functions/gateway/jobtypes"
 	"github.com/jobweaver/jobweaver/functions/gateway/keys"
 	"github.com/jobweaver/jobweaver/functions/gateway/monitor"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
 	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -50,6 +53,7 @@ type Function struct {
 	batchEnds *waiters.Waiters
 	outgoing  *publishbuffer.Buffer
 	held      *held.Releaser
+	fanOuts   *fanouts.Runner
 	served    chan struct{} // closed when the last request has been answered
 }
 
@@ -79,6 +83,11 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		served:    make(chan struct{}),
 	}
 	f.held = held.New(store.jobs, f.outgoing)
+	f.fanOuts = &fanouts.Runner{
+		Store: store.batches, Callbacks: store.callbacks, Commands: store.commands, Outgoing: f.outgoing,
+		Rules: schedulestore.Rules{Rules: s.rules, Defaults: s.defaults, Sealer: s.sealer},
+		Check: func(ctx context.Context) jobtypes.Check { return f.api.submit.Payloads.Check(ctx) },
+	}
 	if cfg.Auth == AuthOn {
 		f.auth.Gate = &access.Gate{Keys: access.NewKeyring(store.keys), Tokens: s.tokens}
 		f.bootstrap = keys.NewBootstrap(s.bootstrapKey, store.keys, f.auth.Gate.Keys)
@@ -141,6 +150,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	run(ctx, f.batchEnds.Run)
 	run(ctx, f.hub.Run)
 	run(ctx, f.held.Run)
+	run(ctx, f.fanOuts.Run)
 	run(serving, f.hub.RunAnnouncements)
 	run(serving, func(ctx context.Context) { funchost.Listen(ctx, make(chan struct{}, 1), f.store.FollowWatchers) })
 	run(serving, func(ctx context.Context) { f.outgoing.Run(ctx, publish) })

@@ -6,7 +6,8 @@
 GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
 GRANT UPDATE (
     command_seq, cancel_requested_at, progress, held, released_at, job_type, queue, payload, priority, max_retry_count,
-    retry_policy, timeout_ms, tags, expires_at, fairness_key, callback_url, policies, keep_build, run_at, status, updated_at
+    retry_policy, timeout_ms, tags, expires_at, fairness_key, callback_url, policies, keep_build, run_at, status, updated_at,
+    elements
 ) ON jobs TO jobweaver_gateway;
 GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
@@ -87,7 +88,7 @@ GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
     status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id, policies,
-    held
+    held, fan_out_id, elements
 ) ON jobs TO jobweaver_cron;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here

@@ -18,6 +18,7 @@ const (
 	MaxFlowJobs  = 10_000
 	MaxFlowEdges = 100_000 // entries in after, of all jobs together
 	MaxFlowName  = 64
+	MaxFanOuts   = 100
 )
 
 // Flow is a request for a flow: a closed batch whose jobs name each other.
@@ -88,6 +89,21 @@ type FlowJob struct {
 	JobID   uuid.UUID  `json:"jobId"`
 	JobType string     `json:"jobType"`
 	After   []FlowEdge `json:"after"`
+	ForEach *ForEach   `json:"forEach,omitempty"` // nil: it is no fan-out
+}
+
+// ForEach is the array for whose elements a fan-out is, as a client writes it.
+type ForEach struct {
+	Output string `json:"$output"`
+	Path   string `json:"path"`
+}
+
+// NewForEach returns it; nil for nil.
+func NewForEach(each *jobspec.ForEach) *ForEach {
+	if each == nil {
+		return nil
+	}
+	return &ForEach{each.Name, each.Path}
 }
 
 // FlowEdge is a job that has to end before another one.
@@ -104,16 +120,23 @@ func NewGraph(named []NamedJob, ids map[string]uuid.UUID, requests []jobspec.Req
 	for name, id := range ids {
 		names[id] = name
 	}
-	graph, edges := make([]FlowJob, len(named)), 0
+	graph, edges, fanOuts := make([]FlowJob, len(named)), 0, 0
 	for i, job := range named {
 		req := &requests[i]
 		node := FlowJob{Name: job.Name, JobID: ids[job.Name], JobType: req.JobType, After: make([]FlowEdge, len(req.After))}
 		for at, id := range req.After {
 			node.After[at] = FlowEdge{Name: names[id], JobID: id, On: req.Condition(at)}
 		}
+		if req.ForEach != nil {
+			node.ForEach = NewForEach(req.ForEach)
+			fanOuts++
+		}
 		graph[i], edges = node, edges+len(req.After)
 	}
 	var p strictjson.Problems
+	if fanOuts > MaxFanOuts {
+		p.Add("jobs", fmt.Sprintf("must have at most %d jobs with forEach, not %d", MaxFanOuts, fanOuts))
+	}
 	if edges > MaxFlowEdges {
 		p.Add("jobs", fmt.Sprintf("must have at most %d entries in after together, not %d", MaxFlowEdges, edges))
 	} else if cycle := findCycle(graph); cycle != nil {

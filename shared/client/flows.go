@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,6 +27,46 @@ type Output struct {
 	Default any    `json:"default,omitempty"` // if there is no such value; nil: the job fails then
 }
 
+// ForEach makes a job of a flow a fan-out: it becomes a job for each element of an array in the output of a job, which
+// must be in After. In its payload, Item and ItemIndex stand for the element and its index.
+type ForEach struct {
+	Output string `json:"$output"`        // its name
+	Path   string `json:"path,omitempty"` // as $.items; empty: the output is the array
+}
+
+// Item is replaced by an element, or the part of it at the path.
+type Item struct {
+	Path    string // as $.id; empty: the whole element
+	Default any    // if there is no such value; nil: the fan-out fails then
+}
+
+// MarshalJSON writes it as the API reads it.
+func (i Item) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Item    string `json:"$item"`
+		Path    string `json:"path,omitempty"`
+		Default any    `json:"default,omitempty"`
+	}{"value", i.Path, i.Default})
+}
+
+// ItemIndex is replaced by the index of an element.
+type ItemIndex struct{}
+
+// MarshalJSON writes it as the API reads it.
+func (ItemIndex) MarshalJSON() ([]byte, error) { return []byte(`{"$item":"index"}`), nil }
+
+// Elements are the jobs of a fan-out.
+type Elements struct {
+	Total  int            `json:"total"`
+	Counts map[string]int `json:"counts"` // by status
+}
+
+// Element is the place of a job in its fan-out.
+type Element struct {
+	FanOutID string `json:"fanOutId"`
+	Index    int    `json:"index"`
+}
+
 // MadeFlow has the ids of a flow and of its jobs, by their names.
 type MadeFlow struct {
 	FlowID string            `json:"flowId"`
@@ -46,6 +87,9 @@ type FlowJob struct {
 	JobType string       `json:"jobType"`
 	Status  string       `json:"status"` // empty: the job is deleted
 	After   []Dependency `json:"after"`
+
+	ForEach  *ForEach  `json:"forEach"`  // nil: it is no fan-out
+	Elements *Elements `json:"elements"` // nil: it is no fan-out, or the array is not known yet
 }
 
 // CreateFlow submits a flow. Without an IdempotencyKey the request has one of its own, so that repeating it makes no

@@ -72,6 +72,8 @@ type Job struct {
 	After               []string          `json:"after"`
 	Conditions          map[string]string `json:"conditions"` // how jobs in After have to end; nil: as by default
 	KeepBuild           bool              `json:"keepBuild"`
+	ForEach             *ForEach          `json:"forEach"` // nil: it is no fan-out
+	Element             *Element          `json:"element"` // nil: it belongs to no fan-out
 	OnDependencyFailure string            `json:"onDependencyFailure"`
 	Unique              *Unique           `json:"unique"`
 	Throttle            *Throttle         `json:"throttle"`

@@ -34,7 +34,7 @@ type Arrival struct {
 	*jobevent.Created
 	Rank      time.Time
 	Lane      string
-	Status    jobstate.Status // SCHEDULED, PENDING or QUEUED
+	Status    jobstate.Status // SCHEDULED, PENDING, QUEUED or WAITING
 	Partition *int16          // to which its first attempt goes; QUEUED only
 }
 
@@ -49,7 +49,7 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 			Created: job, Rank: rankOf(job, l.At), Lane: l.laneOf(job.Queue, job.JobType, job.OwnerID, ""),
 			Status: jobstate.Pending,
 		}
-		if (job.RunAt == nil || !job.RunAt.After(l.At)) && b.By(job.JobID) == "" {
+		if (job.RunAt == nil || !job.RunAt.After(l.At)) && b.By(job.JobID) == "" && !job.IsFanOut() {
 			due[job.Queue]++
 		}
 	}
@@ -66,6 +66,9 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 	for i := range arrivals {
 		job := &arrivals[i]
 		switch {
+		case job.IsFanOut():
+			job.Status = jobstate.Waiting
+			continue
 		case job.RunAt != nil && job.RunAt.After(l.At):
 			job.Status = jobstate.Scheduled
 			delta.NoteDue(*job.RunAt)

@@ -38,6 +38,13 @@ type Created struct {
 	Inputs     []Input              `json:"inputs,omitempty"` // the jobs whose outputs the payload refers to
 }
 
+// FanOutQueue is the queue of jobs that no worker runs: the scheduler lets each wait, and the API reports how the jobs
+// of its elements have ended. A scheduler of the release before lets it wait, too.
+const FanOutQueue = "-fan-out"
+
+// IsFanOut reports whether no worker runs the job.
+func (c *Created) IsFanOut() bool { return c.Queue == FanOutQueue }
+
 // Condition is how the job After[i] has to end.
 func (c *Created) Condition(i int) jobstate.Condition {
 	switch {

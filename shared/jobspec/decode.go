@@ -42,8 +42,9 @@ func decode(body []byte, names map[string]uuid.UUID, inputs []jobevent.Input) (R
 	}
 	if complete && (names != nil || inputs != nil) {
 		var wrong strictjson.Problems
-		req.Inputs, wrong = inputsOf(req.Payload, labels)
+		req.Inputs, wrong = inputsOf(req.Payload, labels, req.ForEach != nil)
 		p.AddAll(wrong)
+		p.AddAll(req.checkForEach(labels))
 	}
 	if complete && req.Inputs == nil { // else the worker checks the payload when it has the outputs
 		p.AddAll(checkPayload(req))
@@ -89,6 +90,13 @@ func checkSize(job []byte) error {
 	}
 	return apierror.New(apierror.PayloadTooLarge,
 		"a job may have at most %d bytes, this one has %d", MaxJobBytes, len(job))
+}
+
+// CheckPayload checks a payload that was completed after its request had been decoded.
+func CheckPayload(req Request, rules Rules) error {
+	p := checkPayload(req)
+	p.AddAll(req.checkTarget(rules))
+	return p.Err("job request")
 }
 
 func checkPayload(req Request) strictjson.Problems {

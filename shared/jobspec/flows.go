@@ -116,10 +116,14 @@ func (d *dependencies) conditionsOf(runAnyway bool) []jobstate.Condition {
 	return conditions
 }
 
-// inputsOf returns the jobs to whose outputs a payload refers, of those that it may call so.
-func inputsOf(payload []byte, labels map[string]uuid.UUID) ([]jobevent.Input, strictjson.Problems) {
-	names, p := Outputs(payload)
+// inputsOf returns the jobs to whose outputs a payload refers, of those that it may call so. The payload of a fan-out
+// has inputs, if only an empty list: it is completed later, and cannot be checked before.
+func inputsOf(payload []byte, labels map[string]uuid.UUID, fansOut bool) ([]jobevent.Input, strictjson.Problems) {
+	names, p := outputsOf(payload, fansOut)
 	var inputs []jobevent.Input
+	if fansOut {
+		inputs = []jobevent.Input{}
+	}
 	for _, name := range names {
 		id, ok := labels[name]
 		if !ok {

@@ -72,6 +72,8 @@ type Request struct {
 	CallbackURL    string               // where its end is delivered to; empty: nowhere
 	BatchID        uuid.UUID            // the batch that it joins; zero: none
 	RunAgainOf     uuid.UUID            // the job that this one does once more; zero: none. No member of a request
+	ForEach        *ForEach             // it becomes a job for each element of an array; nil: it is one job
+	Element        *Element             // it is the job of an element; nil: of none. No member of a request
 	Silent         Silent
 
 	Policies

@@ -215,6 +215,7 @@ var members = []member{
 		canonical: func(*Request) any { return nil },
 	},
 	{name: "jobId", body: func(r reader, d *draft) { d.JobID = parsed(r, parseGivenID) }},
+	{name: "forEach", body: func(r reader, d *draft) { d.ForEach = r.forEach() }}, // of flows, which are compared as sent
 }
 
 var memberOf = func() map[string]*member {

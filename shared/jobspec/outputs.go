@@ -18,16 +18,27 @@ import (
 // {"$output": "name", "path": "$.a[0]", "default": …}. The path and the default may be absent.
 const outputMark = "$output"
 
+// itemMark is the member of an object in the payload of a fan-out that stands for an element of its array, or for the
+// element's index: {"$item": "value", "path": "$.a[0]", "default": …} or {"$item": "index"}.
+const (
+	itemMark  = "$item"
+	itemValue = "value"
+	itemIndex = "index"
+)
+
 // reference is such an object.
 type reference struct {
-	name     string
+	name     string // of the job
+	item     string // itemValue or itemIndex; empty: it stands for the output of a job
 	path     string
 	fallback jsontext.Value // nil: it has no default
+	raw      jsontext.Value
 }
 
 // readReference returns the reference that a value of sound JSON is, or what is wrong with it; nil, nil: it is none.
-func readReference(value jsontext.Value, at string) (*reference, strictjson.Problems) {
-	ref, marked := reference{path: "$"}, false
+// It may stand for an item only if items is set.
+func readReference(value jsontext.Value, at string, items bool) (*reference, strictjson.Problems) {
+	ref, marks, bare := reference{path: "$", raw: value}, 0, true
 	var p strictjson.Problems
 	text := func(name string, value jsontext.Value) string {
 		if value.Kind() != '"' {
@@ -38,20 +49,29 @@ func readReference(value jsontext.Value, at string) (*reference, strictjson.Prob
 		return string(unquoted)
 	}
 	err := eachMember(value, func(name string, value jsontext.Value) error {
-		switch name {
-		case outputMark:
-			marked, ref.name = true, text(name, value)
-		case "path":
-			ref.path = text(name, value)
-		case "default":
-			ref.fallback = slices.Clone(value)
+		switch {
+		case name == outputMark:
+			marks++
+			ref.name = text(name, value)
+		case name == itemMark && items:
+			marks++
+			if ref.item = text(name, value); ref.item != itemValue && ref.item != itemIndex {
+				p.Add(strictjson.Join(at, name), fmt.Sprintf("must be %q or %q", itemValue, itemIndex))
+			}
+		case name == "path":
+			ref.path, bare = text(name, value), false
+		case name == "default":
+			ref.fallback, bare = slices.Clone(value), false
 		default:
 			p.Add(strictjson.Join(at, name), "is not a member of a reference: it has $output, path and default")
 		}
 		return nil
 	})
-	if err != nil || !marked {
+	if err != nil || marks == 0 {
 		return nil, nil
+	}
+	if marks > 1 || ref.item == itemIndex && !bare {
+		p.Add(at, "must be a reference to one thing: an output, an element, or an index without path and default")
 	}
 	if _, wrong := parsePath(ref.path); wrong != "" && len(p) == 0 {
 		p.Add(strictjson.Join(at, "path"), wrong)
@@ -61,16 +81,21 @@ func readReference(value jsontext.Value, at string) (*reference, strictjson.Prob
 
 // Outputs returns the names of the jobs to whose outputs a payload refers, each once.
 func Outputs(payload []byte) (names []string, problems strictjson.Problems) {
-	_, err := fill(nil, payload, "payload", func(ref *reference, _ string) (jsontext.Value, error) {
-		if !slices.Contains(names, ref.name) {
+	return outputsOf(payload, false)
+}
+
+// outputsOf is Outputs of a payload that may refer to items, too.
+func outputsOf(payload []byte, items bool) (names []string, _ strictjson.Problems) {
+	f := filler{items: items, with: func(ref *reference, _ string) (jsontext.Value, error) {
+		if ref.item == "" && !slices.Contains(names, ref.name) {
 			names = append(names, ref.name)
 		}
 		return jsontext.Value("null"), nil
-	}, &problems)
-	if err != nil {
-		problems.Add("payload", "is not valid JSON")
+	}}
+	if _, err := f.fill(nil, payload, "payload"); err != nil {
+		f.problems.Add("payload", "is not valid JSON")
 	}
-	return names, problems
+	return names, f.problems
 }
 
 // OutputError is why a payload cannot be completed with the outputs of other jobs.
@@ -87,11 +112,13 @@ const MaxFilledBytes = MaxJobBytes
 // FillInOutputs puts outputs in the places of the references in a payload. output returns the output of a job by its
 // name, and false if it has none. The error is an *OutputError.
 func FillInOutputs(payload []byte, output func(name string) (jsontext.Value, bool)) ([]byte, error) {
-	var problems strictjson.Problems
 	room := MaxFilledBytes
-	put := func(ref *reference, at string) (jsontext.Value, error) {
+	f := filler{with: func(ref *reference, at string) (jsontext.Value, error) {
 		value := ref.fallback
 		if whole, has := output(ref.name); has {
+			if isTooLarge(whole) {
+				return nil, &OutputError{apierror.InputTooLarge, fmt.Sprintf("%s: the outputs of %s are too large", at, ref.name)}
+			}
 			if found, is := selectPath(whole, ref.path); is {
 				value = found
 			}
@@ -104,10 +131,10 @@ func FillInOutputs(payload []byte, output func(name string) (jsontext.Value, boo
 			return nil, filledTooLarge()
 		}
 		return value, nil
-	}
-	filled, err := fill(make([]byte, 0, len(payload)), payload, "payload", put, &problems)
-	if err == nil && len(problems) > 0 { // the gateway has refused them
-		err = &OutputError{apierror.OutputMissing, problems.Message("payload")}
+	}}
+	filled, err := f.fill(make([]byte, 0, len(payload)), payload, "payload")
+	if err == nil && len(f.problems) > 0 { // the gateway has refused them
+		err = &OutputError{apierror.OutputMissing, f.problems.Message("payload")}
 	}
 	if err == nil && len(filled) > MaxFilledBytes {
 		err = filledTooLarge()
@@ -120,26 +147,30 @@ func filledTooLarge() error {
 		"the payload has more than %d bytes with the outputs to which it refers", MaxFilledBytes)}
 }
 
-// fill appends a value to dst, with something else in the place of each reference.
-func fill(
-	dst []byte, value jsontext.Value, at string, with func(*reference, string) (jsontext.Value, error),
-	p *strictjson.Problems,
-) (_ []byte, err error) {
+// filler puts something else in the place of each reference.
+type filler struct {
+	items    bool // references may stand for items, too
+	with     func(ref *reference, at string) (jsontext.Value, error)
+	problems strictjson.Problems
+}
+
+// fill appends a value to dst.
+func (f *filler) fill(dst []byte, value jsontext.Value, at string) (_ []byte, err error) {
 	switch value.Kind() { //nolint:exhaustive // the others have no members
 	case '{':
-		ref, wrong := readReference(value, at)
-		p.AddAll(wrong)
+		ref, wrong := readReference(value, at, f.items)
+		f.problems.AddAll(wrong)
 		if len(wrong) > 0 {
 			return append(dst, "null"...), nil
 		}
 		if ref != nil {
-			filled, err := with(ref, at)
+			filled, err := f.with(ref, at)
 			return append(dst, filled...), err
 		}
 		dst = append(dst, '{')
 		first := len(dst)
 		err = eachMember(value, func(name string, member jsontext.Value) (err error) {
-			dst, err = fill(appendName(dst, name, first), member, strictjson.Join(at, name), with, p)
+			dst, err = f.fill(appendName(dst, name, first), member, strictjson.Join(at, name))
 			return err
 		})
 		return append(dst, '}'), err
@@ -149,7 +180,7 @@ func fill(
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst, err = fill(dst, element, fmt.Sprintf("%s[%d]", at, i), with, p)
+			dst, err = f.fill(dst, element, fmt.Sprintf("%s[%d]", at, i))
 			return err
 		})
 		return append(dst, ']'), err

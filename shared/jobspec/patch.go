@@ -244,7 +244,7 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 // was unique or debounced.
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
-	r.BatchID, r.Unique, r.Debounce, r.Conditions = uuid.Nil, nil, nil, nil
+	r.BatchID, r.Unique, r.Debounce, r.Conditions, r.Element = uuid.Nil, nil, nil, nil, nil
 	return r
 }
 

@@ -12,6 +12,7 @@ type Job struct {
 	CancelRequested bool // the worker has been asked and has not answered
 	CommandSeq      int  // number of the last command applied
 	Deleted         bool // the row that remains keeps old events from bringing the job back
+	FanOut          bool // no worker runs it: it waits until the API reports what became of the jobs of its elements
 }
 
 // Kind is the kind of an outcome.
@@ -180,7 +181,12 @@ func (j Job) GiveUp() (Job, bool) {
 	case Scheduled, Pending:
 		j.Status = Cancelled
 		return j, true
-	case Queued, Running, Waiting, Retrying, Completed, Failed, Cancelled:
+	case Waiting:
+		if j.FanOut {
+			j.Status = Cancelled
+		}
+		return j, j.FanOut
+	case Queued, Running, Retrying, Completed, Failed, Cancelled:
 	}
 	return j, false
 }
@@ -244,6 +250,10 @@ func (j Job) retry() (Job, Answer) {
 	switch j.Status {
 	case Failed, Cancelled:
 		j.Status, j.RetryCount, j.LostCount = Pending, 0, 0
+		if j.FanOut {
+			j.Status = Waiting
+			j.Attempt++ // the API has reported on the one before
+		}
 		return j, Answer{Applied: true}
 	case Scheduled, Pending, Queued, Running, Waiting, Retrying, Completed:
 	}

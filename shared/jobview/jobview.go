@@ -63,12 +63,20 @@ func New(job jobstore.Job) Summary {
 		Priority: job.Priority, Attempt: job.Attempt, RetryCount: job.RetryCount, MaxRetryCount: job.MaxRetryCount,
 		CreatedAt: job.CreatedAt.UTC(), UpdatedAt: job.UpdatedAt.UTC(), RunAt: UTC(job.RunAt), NextRunAt: UTC(nextRunAt),
 		StartedAt: UTC(snap.StartedAt), FinishedAt: UTC(snap.FinishedAt),
-		CallbackDeadlineAt: UTC(snap.CallbackDeadlineAt), CancelRequestedAt: UTC(job.CancelRequestedAt),
+		CallbackDeadlineAt: deadline(snap.CallbackDeadlineAt), CancelRequestedAt: UTC(job.CancelRequestedAt),
 		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
 		Tags: List(job.Tags), BlockedBy: List(job.BlockedBy), Version: job.Version,
 		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey),
 		FairnessKey: Given(job.FairnessKey), BatchID: job.BatchID, Sealed: job.Sealed,
 	}
+}
+
+// deadline is null for the year 9999, which is that of a fan-out: it waits for its jobs however long they take.
+func deadline(at *time.Time) *time.Time {
+	if at == nil || at.UTC().Year() >= 9999 {
+		return nil
+	}
+	return UTC(at)
 }
 
 // NewProgress converts progress; nil for nil.

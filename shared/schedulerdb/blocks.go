@@ -54,7 +54,9 @@ func addBlocks(p *gen.JobsInsertParams, b *dispatch.Blocks, job *jobevent.Create
 		return
 	}
 	last := len(p.JobIDs) - 1
-	setLast(&p.BlockedBys, last, b.By(job.JobID))
+	if !job.IsFanOut() { // its state is what keeps it from running
+		setLast(&p.BlockedBys, last, b.By(job.JobID))
+	}
 	setLast(&p.WaitsFors, last, int32Of(len(b.Dependencies[job.JobID])))
 	setLast(&p.RunsAnyways, last, job.RunAnyway)
 	setLast(&p.OrderingKeys, last, job.OrderingKey)

@@ -28,6 +28,9 @@ func newGraph(r *rand.Rand) *graph {
 		job := &g.jobs[i]
 		job.MaxRetryCount = 0
 		job.RunAnyway = r.IntN(4) == 0
+		if r.IntN(4) == 0 {
+			job.Queue = jobevent.FanOutQueue
+		}
 		for _, before := range g.jobs[:i] {
 			if r.IntN(3) == 0 {
 				job.After = append(job.After, before.JobID)
@@ -88,6 +91,28 @@ func (g *graph) outcome(run emit.RunOrder) Outcome {
 	return outcome
 }
 
+// fanOutsDue returns outcomes as the API reports them: of fan-outs whose conditions it sees met.
+func (g *graph) fanOutsDue(h fixture, settled map[uuid.UUID]bool, arrived []jobevent.Created) (due []Outcome) {
+	ended := map[uuid.UUID]jobstate.Status{}
+	for _, job := range arrived {
+		if got := jobstate.Status(h.status(job).Status); got.Terminal() {
+			ended[job.JobID] = got
+		}
+	}
+	for _, job := range arrived {
+		is := job.IsFanOut() && !settled[job.JobID]
+		for i, id := range job.After {
+			is = is && ended[id] != "" && g.meets(job, i, ended[id])
+		}
+		if is {
+			outcome := g.outcome(emit.RunOrder{JobID: job.JobID, Attempt: 1})
+			outcome.WorkerID, outcome.StartedAt = "", nil
+			due = append(due, outcome)
+		}
+	}
+	return due
+}
+
 // Whatever the graph, the conditions, the outcomes and the order in which jobs arrive and end, exactly those jobs run
 // whose conditions are met, and all others are cancelled.
 func TestJobsOfAFlowRunWhenTheirConditionsAreMet(t *testing.T) {
@@ -99,10 +124,20 @@ func TestJobsOfAFlowRunWhenTheirConditionsAreMet(t *testing.T) {
 		ran := map[uuid.UUID]bool{}
 		arriving := append([]jobevent.Created{}, g.jobs...)
 		g.Shuffle(len(arriving), func(i, j int) { arriving[i], arriving[j] = arriving[j], arriving[i] })
+		var arrived []jobevent.Created
+		settleFanOuts := func() {
+			for due := g.fanOutsDue(h, ran, arrived); len(due) > 0; due = g.fanOutsDue(h, ran, arrived) {
+				for _, outcome := range due {
+					ran[outcome.JobID] = true
+				}
+				out = append(out, h.settle(due...).Runs...)
+			}
+		}
 		for len(arriving) > 0 || len(out) > 0 {
 			if n := min(1+g.IntN(4), len(arriving)); n > 0 && (len(out) == 0 || g.IntN(2) == 0) {
 				out = append(out, h.ingest(arriving[:n]...).Runs...)
-				arriving = arriving[n:]
+				arrived, arriving = append(arrived, arriving[:n]...), arriving[n:]
+				settleFanOuts()
 				continue
 			}
 			i := g.IntN(len(out))
@@ -113,6 +148,7 @@ func TestJobsOfAFlowRunWhenTheirConditionsAreMet(t *testing.T) {
 			}
 			ran[run.JobID] = true
 			out = append(out, h.settle(g.outcome(run)).Runs...)
+			settleFanOuts()
 		}
 		for i, job := range g.jobs {
 			want := g.model()[job.JobID]
@@ -221,4 +257,31 @@ func TestARunOrderCarriesNoOutputsThatAreTooLargeOrMissing(t *testing.T) {
 	if p := h.parents(h.ingest(anyway).Runs, anyway); p[0].Attempt != 0 {
 		t.Errorf("of a failed parent it carries %+v", p[0])
 	}
+}
+
+// A fan-out is never dispatched. A cancel ends it at once, and a retry has it wait for a report on a further attempt.
+func TestAFanOutWaitsForTheAPI(t *testing.T) {
+	h := roomy(t)
+	job := newJob()
+	job.Queue = jobevent.FanOutQueue
+	e := h.ingest(job)
+	if len(e.Runs) > 0 || len(e.Jobs) != 1 || e.Jobs[0].Status != string(jobstate.Waiting) || e.Jobs[0].Attempt != 1 {
+		t.Fatalf("it begins as %+v", e)
+	}
+	h.order(job, 1, jobevent.CommandCancel)
+	if got := h.status(job); got.Status != string(jobstate.Cancelled) {
+		t.Fatalf("the cancelled one is %+v", got)
+	}
+	e = h.order(job, 2, jobevent.CommandRetry)
+	if got := h.status(job); len(e.Runs) > 0 || got.Status != string(jobstate.Waiting) || got.Attempt != 2 {
+		t.Fatalf("the retried one is %+v", got)
+	}
+	if got := h.settle(completedWith(emit.RunOrder{JobID: job.JobID, Attempt: 1}, "[]")); h.status(job).Status != string(jobstate.Waiting) {
+		t.Errorf("after a late report on the first attempt it is %+v", got.Jobs)
+	}
+	h.settle(completedWith(emit.RunOrder{JobID: job.JobID, Attempt: 2}, "[1]"))
+	if got := h.status(job); got.Status != string(jobstate.Completed) || string(got.Output) != "[1]" {
+		t.Errorf("it ends as %+v", got)
+	}
+	h.wantNothingLeft()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -92,14 +93,14 @@ func (s *Store) ingest(
 	if err := in.insert(ctx, t.last); err != nil {
 		return r, err
 	}
-	if b != nil || len(in.scheduled.JobIDs) > 0 { // later statements read the rows
+	if b != nil || len(in.scheduled.JobIDs) > 0 || len(in.waiting.JobIDs) > 0 { // later statements read the rows
 		if err := t.flush(ctx); err != nil {
 			return r, err
 		}
 	}
 	l.Enter(delta)
 	r.Runs, r.sentOut = in.orders, in.sentOut
-	if r.Jobs, err = snapshots(ctx, t.Queries, in.scheduled.JobIDs); err != nil {
+	if r.Jobs, err = snapshots(ctx, t.Queries, slices.Concat(in.scheduled.JobIDs, in.waiting.JobIDs)); err != nil {
 		return r, err
 	}
 	if b != nil {
@@ -125,9 +126,10 @@ func (s *Store) ingest(
 
 // insertion has the parameters that insert a batch of new jobs, by the state in which they begin.
 type insertion struct {
-	queued, pending, scheduled gen.JobsInsertParams
-	orders                     []emit.RunOrder // of the jobs that are dispatched at once
-	sentOut                    []uuid.UUID     // of these, those whose orders carry outputs; read after the commit
+	queued, pending, scheduled, waiting gen.JobsInsertParams
+
+	orders  []emit.RunOrder // of the jobs that are dispatched at once
+	sentOut []uuid.UUID     // of these, those whose orders carry outputs; read after the commit
 }
 
 func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at time.Time) insertion {
@@ -135,7 +137,9 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 		queued:    beginning(jobstate.Queued, at),
 		pending:   beginning(jobstate.Pending, at),
 		scheduled: beginning(jobstate.Scheduled, at),
+		waiting:   beginning(jobstate.Waiting, at),
 	}
+	in.waiting.Attempt, in.waiting.CallbackDeadlineAt = 1, &noDeadline
 	leaseExpiresAt := at.Add(s.cfg.Lease)
 	in.queued.Attempt, in.queued.LeaseExpiresAt = 1, &leaseExpiresAt
 	n := len(arrivals)
@@ -147,12 +151,18 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 		} else if job.Status == jobstate.Scheduled {
 			p = &in.scheduled
 			p.DueAts = append(p.DueAts, *job.RunAt)
+		} else if job.Status == jobstate.Waiting {
+			p = &in.waiting
+			p.DueAts = append(p.DueAts, noDeadline)
 		}
 		addTo(p, job, n)
 		addBlocks(p, b, job.Created)
 	}
 	return in
 }
+
+// noDeadline is when a fan-out has waited too long: never, since the jobs of its elements have no deadline together.
+var noDeadline = time.Date(9999, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // send adds the run order of a job of up to n.
 func (in *insertion) send(job *dispatch.Arrival, n int) {
@@ -173,7 +183,7 @@ func (in *insertion) send(job *dispatch.Arrival, n int) {
 
 // insert writes the jobs, with one statement for each state in which some begin.
 func (in *insertion) insert(ctx context.Context, q *gen.Queries) error {
-	for _, p := range []*gen.JobsInsertParams{&in.queued, &in.pending, &in.scheduled} {
+	for _, p := range []*gen.JobsInsertParams{&in.queued, &in.pending, &in.scheduled, &in.waiting} {
 		if len(p.JobIDs) == 0 {
 			continue
 		}
@@ -187,7 +197,7 @@ func (in *insertion) insert(ctx context.Context, q *gen.Queries) error {
 // beginning is a statement for jobs that begin in one state.
 func beginning(status jobstate.Status, at time.Time) gen.JobsInsertParams {
 	move := jobevent.Move{At: at.UTC(), To: string(status), By: "ingest"}
-	if status == jobstate.Queued {
+	if status == jobstate.Queued || status == jobstate.Waiting {
 		move.Attempt = 1
 	}
 	return gen.JobsInsertParams{Status: string(status), History: entriesOf([]jobevent.Move{move})}

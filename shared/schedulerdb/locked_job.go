@@ -57,6 +57,7 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 				Status: jobstate.Status(row.Status), Attempt: int(row.Attempt), RetryCount: int(row.RetryCount),
 				MaxRetryCount: int(row.MaxRetryCount), LostCount: int(row.LostCount),
 				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq), Deleted: row.DeletedAt != nil,
+				FanOut: row.Queue == jobevent.FanOutQueue,
 			},
 			row: row, lastCommand: row.LastCommand, dueAt: orZero(row.DueAt), deadlineAt: orZero(row.CallbackDeadlineAt),
 			blockedBy: orEmpty(row.BlockedBy),
@@ -167,6 +168,8 @@ func (j *lockedJob) command(c jobevent.Command) {
 	}
 	j.move(next, move)
 	switch {
+	case answer.Applied && next.Status == jobstate.Waiting: // a fan-out is retried
+		j.dueAt, j.deadlineAt = noDeadline, noDeadline
 	case !answer.Applied:
 	case c.Command == jobevent.CommandReschedule:
 		j.putOff(*c.RunAt)

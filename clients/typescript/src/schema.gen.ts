@@ -2229,6 +2229,17 @@ export interface components {
              * @default false
              */
             keepBuild: boolean;
+            forEach?: components["schemas"]["ForEach"];
+        };
+        /** @description The array in the output of a job in after, by its path there, for each element of which there will be a job. In the payload, {"$item": "value", "path": "$.a", "default": null} stands for the element or a part of it, and {"$item": "index"} for its index, from 0 on. The fan-out itself is a job that no worker runs: it ends when these jobs have ended, and its output is the array of theirs. */
+        ForEach: {
+            $output: components["schemas"]["FlowName"];
+            /** @default $ */
+            path: string;
+        };
+        Element: {
+            fanOutId: components["schemas"]["Id"];
+            index: number;
         };
         MadeFlow: {
             flowId: components["schemas"]["Id"];
@@ -2249,7 +2260,7 @@ export interface components {
             status: components["schemas"]["BatchStatus"];
             /** @description How many of a hundred jobs have ended, rounded down; 100 for a flow that has ended. */
             percent: number | null;
-            /** @description How many jobs it has. */
+            /** @description How many jobs it has. It grows when a fan-out gets jobs for its elements. */
             total: number | null;
             counts: components["schemas"]["BatchCounts"];
             createdAt: components["schemas"]["Instant"];
@@ -2284,6 +2295,13 @@ export interface components {
             status: components["schemas"]["Status"] | null;
             /** @description What it waits for. */
             after: components["schemas"]["FlowEdge"][];
+            forEach?: components["schemas"]["ForEach"];
+            /** @description Of a fan-out, once the array is known. */
+            elements?: {
+                /** @description How many elements there are. */
+                total: number;
+                counts: components["schemas"]["BatchCounts"];
+            };
         };
         FlowEdge: {
             /** @description Absent if the job is not of the flow. */
@@ -2934,6 +2952,10 @@ export interface components {
             onDependencyFailure: "cancel" | "run" | null;
             /** @description As requested. Absent if the gateway is of a release without it. */
             keepBuild?: boolean;
+            /** @description As requested. Null if the job is not a fan-out. */
+            forEach?: null | components["schemas"]["ForEach"];
+            /** @description The fan-out to which the job belongs, and the index of its element. Null for most. */
+            element?: null | components["schemas"]["Element"];
             /** @description As requested. */
             unique?: null | components["schemas"]["Unique"];
             /** @description As requested. */

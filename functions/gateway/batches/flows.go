@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -97,11 +96,11 @@ func (a *API) GetFlow(c *gin.Context) error {
 	defer release()
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	states, err := a.Store.States(edge.WithShare(ctx, c), id)
+	standings, err := a.Store.Standings(edge.WithShare(ctx, c), id)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(fullFlow{newFlow(found), a.followUps(c, &found), newGraph(found.Graph, states)})
+	body, err := json.Marshal(fullFlow{newFlow(found), a.followUps(c, &found), newGraph(found.Graph, standings)})
 	if err != nil {
 		return fmt.Errorf("write flow: %w", err)
 	}
@@ -178,31 +177,13 @@ type flowOperation struct {
 	OperationID uuid.UUID `json:"operationId"`
 }
 
-// flow is a flow in a list. Without counts there is neither a total nor a percentage.
+// flow is a flow in a list.
 type flow struct {
-	FlowID        uuid.UUID         `json:"flowId"`
-	Name          *string           `json:"name"`
-	OwnerID       *string           `json:"ownerId"`
-	Status        batchstore.Status `json:"status"`
-	Percent       *int64            `json:"percent"`
-	Total         *int64            `json:"total"`
-	Counts        batchstore.Counts `json:"counts"`
-	CreatedAt     time.Time         `json:"createdAt"`
-	ExpiresAt     *time.Time        `json:"expiresAt"`
-	ExpiredAt     *time.Time        `json:"expiredAt"`
-	FinishedAt    *time.Time        `json:"finishedAt"`
-	FollowUpJobID *uuid.UUID        `json:"followUpJobId"`
-	FollowUpError *string           `json:"followUpError"`
+	FlowID uuid.UUID `json:"flowId"`
+	fields
 }
 
-func newFlow(of batchstore.Batch) flow {
-	b := newBatch(of)
-	return flow{
-		FlowID: b.BatchID, Name: b.Name, OwnerID: b.OwnerID, Status: b.Status, Percent: b.Percent, Total: b.Total,
-		Counts: b.Counts, CreatedAt: b.CreatedAt, ExpiresAt: b.ExpiresAt, ExpiredAt: b.ExpiredAt, FinishedAt: b.FinishedAt,
-		FollowUpJobID: b.FollowUpJobID, FollowUpError: b.FollowUpError,
-	}
-}
+func newFlow(of batchstore.Batch) flow { return flow{of.ID, newFields(of)} }
 
 // fullFlow is a flow in its own response.
 type fullFlow struct {
@@ -218,14 +199,26 @@ type flowJob struct {
 	JobType string             `json:"jobType"`
 	Status  *jobstate.Status   `json:"status"` // null: the job is deleted
 	After   []apibody.FlowEdge `json:"after"`
+
+	ForEach  *apibody.ForEach `json:"forEach,omitempty"`
+	Elements *elements        `json:"elements,omitempty"`
 }
 
-func newGraph(jobs []apibody.FlowJob, states map[uuid.UUID]jobstate.Status) map[string]flowJob {
+// elements are the jobs of a fan-out.
+type elements struct {
+	Total  int32             `json:"total"`
+	Counts batchstore.Counts `json:"counts"`
+}
+
+func newGraph(jobs []apibody.FlowJob, standings map[uuid.UUID]batchstore.Standing) map[string]flowJob {
 	graph := make(map[string]flowJob, len(jobs))
 	for _, job := range jobs {
-		shown := flowJob{JobID: job.JobID, JobType: job.JobType, After: job.After}
-		if status, there := states[job.JobID]; there {
-			shown.Status = &status
+		shown := flowJob{JobID: job.JobID, JobType: job.JobType, After: job.After, ForEach: job.ForEach}
+		if is, there := standings[job.JobID]; there {
+			shown.Status = &is.Status
+			if is.Elements != nil {
+				shown.Elements = &elements{*is.Elements, is.Counts}
+			}
 		}
 		graph[job.Name] = shown
 	}

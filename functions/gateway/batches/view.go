@@ -21,9 +21,15 @@ type operationBody struct {
 	OperationID uuid.UUID `json:"operationId"`
 }
 
-// batch is a batch in a list. Without counts there is neither a total nor a percentage.
+// batch is a batch in a list.
 type batch struct {
-	BatchID       uuid.UUID         `json:"batchId"`
+	BatchID uuid.UUID `json:"batchId"`
+	fields
+	ClosedAt *time.Time `json:"closedAt"`
+}
+
+// fields are those that batches and flows share. Without counts there is neither a total nor a percentage.
+type fields struct {
 	Name          *string           `json:"name"`
 	OwnerID       *string           `json:"ownerId"`
 	Status        batchstore.Status `json:"status"`
@@ -31,7 +37,6 @@ type batch struct {
 	Total         *int64            `json:"total"`
 	Counts        batchstore.Counts `json:"counts"`
 	CreatedAt     time.Time         `json:"createdAt"`
-	ClosedAt      *time.Time        `json:"closedAt"`
 	ExpiresAt     *time.Time        `json:"expiresAt"`
 	ExpiredAt     *time.Time        `json:"expiredAt"`
 	FinishedAt    *time.Time        `json:"finishedAt"`
@@ -52,10 +57,12 @@ type followUps struct {
 	Sealed     []string        `json:"sealed,omitempty"` // members that cannot be shown
 }
 
-func newBatch(b batchstore.Batch) batch {
-	shown := batch{
-		BatchID: b.ID, Name: jobview.Given(b.Name), OwnerID: jobview.Given(b.OwnerID), Status: b.Status, Counts: b.Counts,
-		CreatedAt: b.CreatedAt.UTC(), ClosedAt: jobview.UTC(b.ClosedAt), ExpiresAt: jobview.UTC(b.ExpiresAt),
+func newBatch(b batchstore.Batch) batch { return batch{b.ID, newFields(b), jobview.UTC(b.ClosedAt)} }
+
+func newFields(b batchstore.Batch) fields {
+	shown := fields{
+		Name: jobview.Given(b.Name), OwnerID: jobview.Given(b.OwnerID), Status: b.Status, Counts: b.Counts,
+		CreatedAt: b.CreatedAt.UTC(), ExpiresAt: jobview.UTC(b.ExpiresAt),
 		ExpiredAt: jobview.UTC(b.ExpiredAt), FinishedAt: jobview.UTC(b.FinishedAt), FollowUpJobID: b.FollowUpID,
 		FollowUpError: jobview.Given(b.FollowUpError),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -27,6 +28,9 @@ type full struct {
 	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
 	KeepBuild           bool            `json:"keepBuild"`
 
+	ForEach *apibody.ForEach `json:"forEach"`
+	Element *element         `json:"element"`
+
 	Unique    *jobspec.Unique    `json:"unique"`
 	Throttle  *jobspec.Throttle  `json:"throttle"`
 	Singleton *jobspec.Singleton `json:"singleton"`
@@ -36,6 +40,19 @@ type full struct {
 	History  []move    `json:"history"`
 	Attempts []attempt `json:"attempts"`
 	Logs     []LogLine `json:"logs"`
+}
+
+// element is the place of a job in its fan-out.
+type element struct {
+	FanOutID uuid.UUID `json:"fanOutId"`
+	Index    int       `json:"index"`
+}
+
+func newElement(of *jobspec.Element) *element {
+	if of == nil {
+		return nil
+	}
+	return &element{of.FanOut, of.Index}
 }
 
 // scheduled is the tick that made a job.
@@ -82,6 +99,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
+		ForEach: apibody.NewForEach(job.ForEach), Element: newElement(job.Element),
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,
 		Conditions: conditionsOf(job),
 		Debounce:   job.Policies.Debounce, Held: job.Held,

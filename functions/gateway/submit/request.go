@@ -162,7 +162,7 @@ func (a *API) Validate(req *jobspec.Request, repeatable bool, check jobtypes.Che
 }
 
 func (a *API) newJob(id uuid.UUID, req jobspec.Request, by Requester) (jobstore.NewJob, error) {
-	job := jobstore.NewJob{JobID: id, TraceID: by.trace, Request: req, Whose: by.Owner}
+	job := jobstore.NewJob{JobID: id, TraceID: by.trace, Request: req.FanOut(), Whose: by.Owner}
 	a.Defaults.FillIn(&job.Request)
 	job.Request.Payload = a.Sealer.Seal(sealing.OfJob(job.JobID, sealing.Payload), job.Request.Payload)
 	if req.Debounce != nil {

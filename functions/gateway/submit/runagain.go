@@ -36,6 +36,10 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return edge.OfJob(id, err)
 	}
+	if old.ForEach != nil {
+		return edge.OfJob(id, apierror.New(apierror.InvalidStateTransition,
+			"the job is a fan-out, which runs only in its flow: run a job of an element again, or retry the flow"))
+	}
 	req, err := patch.Apply(old.Again())
 	if err != nil {
 		return err

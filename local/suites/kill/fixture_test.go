@@ -184,7 +184,7 @@ func (h *fixture) startFunctions(bin string, plan plan) {
 			}
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "AUTH=off", "PORT="+port, "DATABASE_URL="+url,
-				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
+				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,ECHO,"+otherType, "WITNESS_FILE="+h.witnessFile())
 			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+gateway)...)
 			if function == "relay" {
 				p.env = append(p.env, "RELAY_DATABASE_URL="+plan.relayed, "GATEWAY_URL=http://127.0.0.1:"+gateway)

@@ -13,10 +13,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-const flowKey = "of a flow" // the tag of the jobs of flows
+const (
+	flowKey  = "of a flow" // the tag of the jobs of flows
+	elements = 5           // of each fan-out
+)
 
-// flow submits a flow: work that may fail, a job that gets its output, one that undoes it, and one that ends all. The
-// payload of a job names the output that it gets, so that a job without it fails.
+// flow submits a flow: work that may fail, a job that gets its output, one that undoes it, and one that ends all. Beside
+// them a list becomes a job for each of its elements. The payload of a job names the output that it gets, so that a job
+// without it fails.
 func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 	step := func(steps ...any) map[string]any {
 		return map[string]any{"jobType": "SIMULATION", "tags": []string{flowKey}, "maxRetryCount": 0, "payload": map[string]any{"steps": steps}}
@@ -30,6 +34,9 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 	if fails {
 		work = append(work, map[string]any{"type": "FAIL", "message": "no", "retryable": false})
 	}
+	list := map[string]any{"jobType": "ECHO", "tags": []string{flowKey}, "payload": make([]int, elements)}
+	each := after(step(map[string]any{"type": "SLEEP", "durationMs": map[string]string{"$item": "value"}}), "list")
+	each["forEach"] = map[string]string{"$output": "list"}
 	l.mu.Lock()
 	l.number++
 	key := fmt.Sprintf("flow %d", l.number)
@@ -41,6 +48,11 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 		}), "work"),
 		"undo": after(step(log), map[string]string{"name": "work", "on": "failed"}),
 		"end":  after(step(log), map[string]string{"name": "use", "on": "ended"}, map[string]string{"name": "undo", "on": "ended"}),
+		"list": list,
+		"each": each,
+		"sum": after(step(map[string]any{
+			"type": "SLEEP", "durationMs": map[string]string{"$output": "each", "path": fmt.Sprintf("$[%d].steps", elements-1)},
+		}), "each"),
 	}})
 	if err != nil {
 		panic(err) // it is JSON
@@ -104,6 +116,7 @@ func (e *evidence) takeFlows(ctx context.Context, api *client.Client) {
 		if made.fails {
 			want = map[string]string{"work": client.Failed, "use": client.Cancelled, "undo": completed, "end": completed}
 		}
+		want["list"], want["each"], want["sum"] = completed, completed, completed
 		f := flows[made.name]
 		if f == nil || len(f.Jobs) != len(want) {
 			e.find("", "%s has %+v", made.name, f)
@@ -113,6 +126,10 @@ func (e *evidence) takeFlows(ctx context.Context, api *client.Client) {
 			if job := f.Jobs[name]; job.Status != status {
 				e.find(job.JobID, "job %s of %s is %s, want %s", name, made.name, job.Status, status)
 			}
+		}
+		of := f.Jobs["each"].Elements
+		if of == nil || of.Total != elements || of.Counts[completed] != elements || f.Total != int64(len(want)+elements) {
+			e.find(f.Jobs["each"].JobID, "the fan-out of %s has %+v, and the flow %d jobs", made.name, of, f.Total)
 		}
 	}
 	for id, job := range e.jobs {

@@ -13,10 +13,37 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// States returns the states of the jobs of a flow that are not deleted.
-func (s *Store) States(ctx context.Context, id uuid.UUID) (map[uuid.UUID]jobstate.Status, error) {
-	states, err := states(ctx, s.q, id)
-	return states, apidb.Classify("read the states of a flow", err)
+// Standing is how a job in the graph of a flow stands.
+type Standing struct {
+	Status   jobstate.Status
+	Elements *int32 // of a fan-out; nil: there are no jobs for its elements yet
+	Counts   Counts // of these jobs
+}
+
+// Standings returns how the jobs of a flow stand that are not deleted.
+func (s *Store) Standings(ctx context.Context, id uuid.UUID) (map[uuid.UUID]Standing, error) {
+	rows, err := s.q.FlowStates(ctx, id)
+	if err != nil {
+		return nil, apidb.Classify("read the states of a flow", err)
+	}
+	standings, expanded := make(map[uuid.UUID]Standing, len(rows)), false
+	for _, row := range rows {
+		standing := Standing{Status: jobstate.Status(row.Status), Elements: row.Elements}
+		if row.Elements != nil {
+			standing.Counts, expanded = NoJobs(), true
+		}
+		standings[row.JobID] = standing
+	}
+	if !expanded {
+		return standings, nil
+	}
+	counts, err := s.q.FanOutCounts(ctx, id)
+	for _, row := range counts {
+		if of := standings[row.FanOutID]; of.Counts != nil {
+			of.Counts[jobstate.Status(row.Status)] = row.Jobs
+		}
+	}
+	return standings, apidb.Classify("count the jobs of elements", err)
 }
 
 func states(ctx context.Context, q *gen.Queries, id uuid.UUID) (map[uuid.UUID]jobstate.Status, error) {
@@ -40,9 +67,10 @@ func readGraph(id uuid.UUID, graph json.RawMessage) (jobs []apibody.FlowJob, err
 	return jobs, nil
 }
 
-// onlySkips reports whether each cancelled job of a flow was skipped, so that the flow has completed: the job waited
-// for the failure of a job that completed, or for the completion of a skipped job.
-func onlySkips(graph []apibody.FlowJob, states map[uuid.UUID]jobstate.Status) bool {
+// onlySkips reports whether each of the cancelled jobs of a flow was skipped, so that the flow has completed: the job
+// waited for the failure of a job that completed, or for the completion of a skipped job. The job of an element, which
+// is not in the graph, is never skipped.
+func onlySkips(graph []apibody.FlowJob, states map[uuid.UUID]jobstate.Status, cancelled int64) bool {
 	jobs := make(map[uuid.UUID]*apibody.FlowJob, len(graph))
 	for i := range graph {
 		jobs[graph[i].JobID] = &graph[i]
@@ -67,6 +95,9 @@ func onlySkips(graph []apibody.FlowJob, states map[uuid.UUID]jobstate.Status) bo
 		if state == jobstate.Cancelled && !isSkipped(id) {
 			return false
 		}
+		if state == jobstate.Cancelled {
+			cancelled--
+		}
 	}
-	return true
+	return cancelled == 0
 }

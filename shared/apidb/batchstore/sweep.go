@@ -173,7 +173,7 @@ func (e *ending) end(ctx context.Context, row gen.Batch) error {
 		if err != nil {
 			return err
 		}
-		if len(states) == len(batch.Graph) && onlySkips(batch.Graph, states) {
+		if len(states) == len(batch.Graph) && onlySkips(batch.Graph, states, batch.Counts[jobstate.Cancelled]) {
 			batch.Status = Completed
 		}
 	}

@@ -94,12 +94,20 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 	req := &job.Request
 	return jobevent.Created{
 		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, FairnessKey: req.OwnFairnessKey(),
-		JobType: req.JobType, Queue: req.Queue, Payload: req.Payload, Priority: req.Priority,
+		JobType: req.JobType, Queue: queueOf(req), Payload: req.Payload, Priority: req.Priority,
 		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
 		After: req.After, RunAnyway: req.RunAnyway, KeepBuild: req.KeepBuild, Conditions: req.Conditions, Inputs: req.Inputs,
 	}
+}
+
+// queueOf returns the queue in which the scheduler is to know a job. JobsUnconfirmed does the same.
+func queueOf(req *jobspec.Request) string {
+	if req.ForEach != nil {
+		return jobevent.FanOutQueue
+	}
+	return req.Queue
 }
 
 // InsertJobs accepts many jobs in one statement; a second statement looks up those that existed before. The results
@@ -341,6 +349,9 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
 		p.AfterConditions = append(p.AfterConditions, conditionsLiteral(req.Conditions))
 		p.Inputs = append(p.Inputs, inputsJSON(req.Inputs))
+		at := nullable.Value(req.Element)
+		p.ForEachs = append(p.ForEachs, forEachJSON(req.ForEach))
+		p.FanOutIDs, p.Elements = append(p.FanOutIDs, at.FanOut), append(p.Elements, int32(at.Index))
 	}
 	return p
 }
@@ -371,6 +382,17 @@ func inputsJSON(inputs []jobevent.Input) json.RawMessage {
 	b, err := json.Marshal(inputs)
 	if err != nil {
 		panic(fmt.Sprintf("write inputs: %v", err)) // names and ids only
+	}
+	return b
+}
+
+func forEachJSON(each *jobspec.ForEach) json.RawMessage {
+	if each == nil {
+		return nil
+	}
+	b, err := json.Marshal(each)
+	if err != nil {
+		panic(fmt.Sprintf("write what a fan-out is for: %v", err)) // names and ids only
 	}
 	return b
 }

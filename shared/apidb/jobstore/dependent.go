@@ -85,6 +85,7 @@ type dependents struct {
 	flow     bool        // the jobs may come after each other
 	held     map[keyed]*held
 	debounce *debounce // nil: no job is debounced, as those of schedules and batches
+	elements bool      // of a fan-out: their batch is closed, and what they come after was checked with the flow
 }
 
 // insert first handles the jobs that need no place in an order, since the lock of a key delays all its submits.
@@ -97,10 +98,7 @@ func (t *dependents) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if open, err = t.refuseMissing(ctx, t.refuseLate(open)); err != nil {
-		return err
-	}
-	if open, err = t.joinBatches(ctx, open); err != nil {
+	if open, err = t.join(ctx, t.refuseLate(open)); err != nil {
 		return err
 	}
 	fresh, repeated := t.split(open)
@@ -125,6 +123,18 @@ func (t *dependents) insert(ctx context.Context) error {
 		return ErrCameBetween
 	}
 	return err
+}
+
+// join refuses the jobs that cannot have their place among others, and returns the others.
+func (t *dependents) join(ctx context.Context, open []int) ([]int, error) {
+	if t.elements {
+		return open, nil
+	}
+	open, err := t.refuseMissing(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	return t.joinBatches(ctx, open)
 }
 
 // lookUp fills in the results of jobs that exist and returns the ordinals of the others.
@@ -235,6 +245,15 @@ func idsLiteral(ids []uuid.UUID) string {
 // does, or ErrCameBetween. Jobs of a flow may come after each other; all are new.
 func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob, flow bool) ([]Accepted, error) {
 	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), flow: flow}
+	if err := t.insert(ctx); err != nil {
+		return nil, err
+	}
+	return t.accepted, t.refusal()
+}
+
+// InsertElementsInTx is InsertAllInTx for the jobs of a fan-out, while its batch is kept from ending.
+func InsertElementsInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), elements: true}
 	if err := t.insert(ctx); err != nil {
 		return nil, err
 	}

@@ -58,6 +58,8 @@ type Job struct {
 	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
 	Policies          jobspec.Policies // none in a list
 	Held              bool             // further debounced requests change it; false in a list
+	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
+	Element           *jobspec.Element // nil in a list, and if it belongs to no fan-out
 	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string         // members that Open could not open, as the API names them
 }
@@ -87,6 +89,9 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
 	job.Held = nullable.Value(row.Held)
 	if job.Policies, err = policiesOf(row); err != nil {
+		return Job{}, err
+	}
+	if job.ForEach, job.Element, err = fanOutOf(row); err != nil {
 		return Job{}, err
 	}
 	if found.RunAgainAs != uuid.Nil {

@@ -26,11 +26,12 @@ func (s *Store) Request(
 	if err != nil {
 		return req, 0, apidb.Classify("get what a job asked for", err)
 	}
-	req, err = requestOf(row.Job)
+	req, err = RequestOf(row.Job)
 	return req, int(row.Job.CommandSeq), err
 }
 
-func requestOf(row gen.Job) (jobspec.Request, error) {
+// RequestOf returns the request of a row.
+func RequestOf(row gen.Job) (jobspec.Request, error) {
 	req := jobspec.Request{
 		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
 		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
@@ -53,6 +54,9 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 			return req, fmt.Errorf("read inputs of job %s: %w", row.JobID, err)
 		}
 	}
+	if req.ForEach, req.Element, err = fanOutOf(row); err != nil {
+		return req, err
+	}
 	if row.RetryPolicy == nil {
 		return req, nil
 	}
@@ -61,6 +65,20 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
 	}
 	return req, nil
+}
+
+// fanOutOf returns what a job is a fan-out for, or to which one it belongs.
+func fanOutOf(row gen.Job) (each *jobspec.ForEach, of *jobspec.Element, err error) {
+	if row.FanOutID != nil {
+		of = &jobspec.Element{FanOut: *row.FanOutID, Index: int(nullable.Value(row.Element))}
+	}
+	if row.ForEach == nil {
+		return nil, of, nil
+	}
+	if err := json.Unmarshal(row.ForEach, &each); err != nil {
+		return nil, nil, fmt.Errorf("read what the fan-out %s is for: %w", row.JobID, err)
+	}
+	return each, of, nil
 }
 
 func conditionsOf(row gen.Job) (conditions []jobstate.Condition) {

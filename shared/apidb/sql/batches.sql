@@ -85,7 +85,7 @@ order by batch_id desc
 limit @max_batches::int;
 
 -- name: FlowStates :many
-select job_id, status from jobs where batch_id = @batch_id::uuid;
+select job_id, status, elements from jobs where batch_id = @batch_id::uuid and fan_out_id is null;
 
 -- name: BatchesEnded :many
 select batch_id from batches where batch_id = any (@ids::uuid[]) and finished_at is not null;

@@ -54,13 +54,16 @@ with input as (
         unnest(@policies::json[])                                     as policies,
         nullif(unnest(@keep_builds::boolean[]), false)                as keep_build,
         nullif(unnest(@after_conditions::text[]), '{}')::text[]       as after_conditions,
-        unnest(@inputs::json[])                                       as inputs
+        unnest(@inputs::json[])                                       as inputs,
+        unnest(@for_eachs::json[])                                    as for_each,
+        nullif(unnest(@fan_out_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
+        unnest(@elements::int[])                                      as element
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, held
+    batch_id, policies, keep_build, after_conditions, inputs, held, for_each, fan_out_id, element
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -69,7 +72,8 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end
+    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end,
+    for_each, fan_out_id, case when fan_out_id is not null then element end
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;
@@ -339,7 +343,8 @@ with pass as (
     limit @max_jobs
 )
 select
-    job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
+    payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
     keep_build, after_conditions, inputs
 from page

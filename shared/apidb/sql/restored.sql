@@ -20,7 +20,8 @@ where job_id = any (@job_ids::uuid[]) and version > 0;
 
 -- name: RestoredAccepted :many
 select
-    job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
+    payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
     keep_build, after_conditions, inputs
 from jobs
@@ -31,12 +32,13 @@ order by job_id;
 -- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, for_each, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
     keep_build, inputs,
+    case when queue = '-fan-out' then '{}'::json end, -- for what is lost: it fails
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset(@jobs::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,

@@ -10,7 +10,7 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build, inputs)
+                  lane, expires_at, fairness_key, build, inputs, callback_deadline_at)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -42,7 +42,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z'),
        unnest(@fairness_keys::text[]),
        substr(nullif(unnest(@builds::text[]), ''), 2), -- a + is an empty one: it keeps the first build
-       unnest(@inputs::json[]);
+       unnest(@inputs::json[]),
+       sqlc.narg('callback_deadline_at')::timestamptz;
 
 -- name: JobsComplete :many
 -- The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
@@ -118,6 +119,8 @@ with input as (
 update jobs
 set status               = input.status,
     version              = jobs.version + 1,
+    attempt              = case when input.status = 'WAITING' and jobs.finished_at is not null then jobs.attempt + 1
+                                else jobs.attempt end, -- a fan-out is retried
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
     rank                 = input.rank,

@@ -574,6 +574,30 @@ class After1(BaseModel):
     ] = None
 
 
+class ForEach(BaseModel):
+    """
+    The array in the output of a job in after, by its path there, for each element of which there will be a job. In the payload, {"$item": "value", "path": "$.a", "default": null} stands for the element or a part of it, and {"$item": "index"} for its index, from 0 on. The fan-out itself is a job that no worker runs: it ends when these jobs have ended, and its output is the array of theirs.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    field_output: Annotated[
+        str, Field(alias="$output", description="The name of a job in its flow.", pattern="^[A-Za-z0-9_-]{1,64}$")
+    ]
+    path: str | None = "$"
+
+
+class Element(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    fan_out_id: Annotated[UUID, Field(alias="fanOutId")]
+    index: Annotated[int, Field(ge=0, le=9999)]
+
+
 class MadeFlow(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1242,6 +1266,12 @@ class JobDetails(BaseModel):
     ]
     keep_build: Annotated[
         bool | None, Field(alias="keepBuild", description="As requested. Absent if the gateway is of a release without it.")
+    ] = None
+    for_each: Annotated[ForEach | None, Field(alias="forEach", description="As requested. Null if the job is not a fan-out.")] = (
+        None
+    )
+    element: Annotated[
+        Element | None, Field(description="The fan-out to which the job belongs, and the index of its element. Null for most.")
     ] = None
     unique: Annotated[Unique | None, Field(description="As requested.")] = None
     throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
@@ -2206,6 +2236,7 @@ class FlowJobRequest(BaseModel):
     throttle: Throttle | None = None
     singleton: Annotated[Singleton | None, Field(description="Its else must be queue.")] = None
     keep_build: Annotated[bool | None, Field(alias="keepBuild", description="As in a JobRequest.")] = False
+    for_each: Annotated[ForEach | None, Field(alias="forEach")] = None
 
 
 class FlowFields(BaseModel):
@@ -2224,7 +2255,9 @@ class FlowFields(BaseModel):
         int | None,
         Field(description="How many of a hundred jobs have ended, rounded down; 100 for a flow that has ended.", ge=0, le=100),
     ]
-    total: Annotated[int | None, Field(description="How many jobs it has.", ge=0)]
+    total: Annotated[
+        int | None, Field(description="How many jobs it has. It grows when a fan-out gets jobs for its elements.", ge=0)
+    ]
     counts: Annotated[
         JobCounts | None,
         Field(description="The jobs by state. Those of a batch that has ended are counted as they were at its end."),
@@ -2240,6 +2273,22 @@ class FlowFields(BaseModel):
     ]
     follow_up_error: Annotated[
         str | None, Field(alias="followUpError", description="Why that job was refused, such as for a queue that no longer exists.")
+    ]
+
+
+class Elements(BaseModel):
+    """
+    Of a fan-out, once the array is known.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    total: Annotated[int, Field(description="How many elements there are.", ge=0, le=10000)]
+    counts: Annotated[
+        JobCounts | None,
+        Field(description="The jobs by state. Those of a batch that has ended are counted as they were at its end."),
     ]
 
 
@@ -2262,6 +2311,8 @@ class FlowJob(BaseModel):
         Field(description="Null if the job is deleted."),
     ]
     after: Annotated[list[FlowEdge], Field(description="What it waits for.")]
+    for_each: Annotated[ForEach | None, Field(alias="forEach")] = None
+    elements: Annotated[Elements | None, Field(description="Of a fan-out, once the array is known.")] = None
 
 
 class FlowPage(BaseModel):

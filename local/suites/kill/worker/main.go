@@ -53,6 +53,12 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 			return none, err
 		}
 	}
+	echo := func(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+		return handlers.Result{Output: a.Payload}, nil
+	}
+	if err := registry.Register("ECHO", nil, echo); err != nil {
+		return none, err
+	}
 	store, err := workerdb.Open(ctx, env.DatabaseURL())
 	if err != nil {
 		return none, err

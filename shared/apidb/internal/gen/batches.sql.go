@@ -737,12 +737,13 @@ func (q *Queries) BatchesShare(ctx context.Context, locks []int64) error {
 }
 
 const FlowStates = `-- name: FlowStates :many
-select job_id, status from jobs where batch_id = $1::uuid
+select job_id, status, elements from jobs where batch_id = $1::uuid and fan_out_id is null
 `
 
 type FlowStatesRow struct {
-	JobID  uuid.UUID
-	Status string
+	JobID    uuid.UUID
+	Status   string
+	Elements *int32
 }
 
 func (q *Queries) FlowStates(ctx context.Context, batchID uuid.UUID) ([]FlowStatesRow, error) {
@@ -754,7 +755,7 @@ func (q *Queries) FlowStates(ctx context.Context, batchID uuid.UUID) ([]FlowStat
 	var items []FlowStatesRow
 	for rows.Next() {
 		var i FlowStatesRow
-		if err := rows.Scan(&i.JobID, &i.Status); err != nil {
+		if err := rows.Scan(&i.JobID, &i.Status, &i.Elements); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

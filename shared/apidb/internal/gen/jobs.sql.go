@@ -63,7 +63,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 
 const JobByID = `-- name: JobByID :one
 select
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element,
     coalesce((
         select newer.job_id from jobs as newer
         where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
@@ -134,6 +134,10 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.Held,
 		&i.Job.ReleasedAt,
 		&i.Job.KeepBuild,
+		&i.Job.ForEach,
+		&i.Job.Elements,
+		&i.Job.FanOutID,
+		&i.Job.Element,
 		&i.RunAgainAs,
 	)
 	return i, err
@@ -200,13 +204,16 @@ with input as (
         unnest($29::json[])                                     as policies,
         nullif(unnest($30::boolean[]), false)                as keep_build,
         nullif(unnest($31::text[]), '{}')::text[]       as after_conditions,
-        unnest($32::json[])                                       as inputs
+        unnest($32::json[])                                       as inputs,
+        unnest($33::json[])                                    as for_each,
+        nullif(unnest($34::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
+        unnest($35::int[])                                      as element
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, held
+    batch_id, policies, keep_build, after_conditions, inputs, held, for_each, fan_out_id, element
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -215,7 +222,8 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end
+    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end,
+    for_each, fan_out_id, case when fan_out_id is not null then element end
 from input
 on conflict do nothing
 returning job_id, run_at, created_at
@@ -254,6 +262,9 @@ type JobInsertManyParams struct {
 	KeepBuilds      []bool
 	AfterConditions []string
 	Inputs          []json.RawMessage
+	ForEachs        []json.RawMessage
+	FanOutIDs       []uuid.UUID
+	Elements        []int32
 }
 
 type JobInsertManyRow struct {
@@ -299,6 +310,9 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.KeepBuilds,
 		arg.AfterConditions,
 		arg.Inputs,
+		arg.ForEachs,
+		arg.FanOutIDs,
+		arg.Elements,
 	)
 	if err != nil {
 		return nil, err
@@ -834,11 +848,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.keep_build, unconfirmed.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.keep_build, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and held is null and coalesce(released_at, created_at) <= pass.until - interval '10 s'
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
@@ -850,7 +864,8 @@ with pass as (
     limit $5
 )
 select
-    job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
+    payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
     keep_build, after_conditions, inputs
 from page

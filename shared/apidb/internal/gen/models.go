@@ -124,6 +124,10 @@ type Job struct {
 	Held              *bool
 	ReleasedAt        *time.Time
 	KeepBuild         *bool
+	ForEach           json.RawMessage
+	Elements          *int32
+	FanOutID          *uuid.UUID
+	Element           *int32
 }
 
 type RejectedRecord struct {

@@ -15,7 +15,8 @@ import (
 
 const RestoredAccepted = `-- name: RestoredAccepted :many
 select
-    job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
+    payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
     keep_build, after_conditions, inputs
 from jobs
@@ -213,12 +214,13 @@ func (q *Queries) RestoredForgetStatuses(ctx context.Context, jobIds []uuid.UUID
 const RestoredInsert = `-- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, for_each, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
     keep_build, inputs,
+    case when queue = '-fan-out' then '{}'::json end, -- for what is lost: it fails
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset($1::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,

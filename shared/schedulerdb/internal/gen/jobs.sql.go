@@ -282,7 +282,7 @@ const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build, inputs)
+                  lane, expires_at, fairness_key, build, inputs, callback_deadline_at)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -314,41 +314,43 @@ select unnest($1::uuid[]),
        nullif(unnest($28::timestamptz[]), '0001-01-01Z'),
        unnest($29::text[]),
        substr(nullif(unnest($30::text[]), ''), 2), -- a + is an empty one: it keeps the first build
-       unnest($31::json[])
+       unnest($31::json[]),
+       $32::timestamptz
 `
 
 type JobsInsertParams struct {
-	JobIDs         []uuid.UUID
-	TraceIDs       []uuid.UUID
-	JobTypes       []string
-	Queues         []string
-	Payloads       []json.RawMessage
-	Priorities     []int16
-	MaxRetryCounts []int16
-	RetryPolicies  []json.RawMessage
-	TimeoutsMs     []int32
-	Status         string
-	Attempt        int32
-	Ranks          []time.Time
-	DueAts         []time.Time
-	LeaseExpiresAt *time.Time
-	Partitions     []int16
-	History        string
-	ErrorCode      *string
-	ErrorMessage   *string
-	FinishedAt     *time.Time
-	CreatedAts     []time.Time
-	OwnerIDs       []string
-	BlockedBys     []string
-	WaitsFors      []int32
-	RunsAnyways    []bool
-	OrderingKeys   []string
-	OrderNumbers   []int64
-	Lanes          []string
-	ExpiresAts     []time.Time
-	FairnessKeys   []string
-	Builds         []string
-	Inputs         []json.RawMessage
+	JobIDs             []uuid.UUID
+	TraceIDs           []uuid.UUID
+	JobTypes           []string
+	Queues             []string
+	Payloads           []json.RawMessage
+	Priorities         []int16
+	MaxRetryCounts     []int16
+	RetryPolicies      []json.RawMessage
+	TimeoutsMs         []int32
+	Status             string
+	Attempt            int32
+	Ranks              []time.Time
+	DueAts             []time.Time
+	LeaseExpiresAt     *time.Time
+	Partitions         []int16
+	History            string
+	ErrorCode          *string
+	ErrorMessage       *string
+	FinishedAt         *time.Time
+	CreatedAts         []time.Time
+	OwnerIDs           []string
+	BlockedBys         []string
+	WaitsFors          []int32
+	RunsAnyways        []bool
+	OrderingKeys       []string
+	OrderNumbers       []int64
+	Lanes              []string
+	ExpiresAts         []time.Time
+	FairnessKeys       []string
+	Builds             []string
+	Inputs             []json.RawMessage
+	CallbackDeadlineAt *time.Time
 }
 
 // Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
@@ -386,6 +388,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.FairnessKeys,
 		arg.Builds,
 		arg.Inputs,
+		arg.CallbackDeadlineAt,
 	)
 	return err
 }
@@ -641,6 +644,8 @@ with input as (
 update jobs
 set status               = input.status,
     version              = jobs.version + 1,
+    attempt              = case when input.status = 'WAITING' and jobs.finished_at is not null then jobs.attempt + 1
+                                else jobs.attempt end, -- a fan-out is retried
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
     rank                 = input.rank,
