@@ -15,7 +15,8 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// The builder gets what .dockerignore leaves. Without this test only a build with Docker shows that a file is missing.
+// The builder gets only the files that .dockerignore does not exclude. Without this test only a build with Docker shows
+// that one is missing.
 func TestTheBuilderIsSentAllThatTheImagesAreMadeOfAndNoSecret(t *testing.T) {
 	t.Parallel()
 	patterns, err := ignorefile.ReadAll(bufio.NewReader(strings.NewReader(read(t, ".dockerignore"))))

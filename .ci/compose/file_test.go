@@ -32,7 +32,7 @@ func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
 			t.Errorf("%s: is built as %+v", service.Name, b)
 		}
 		user := "65532:65532"
-		if service.Name == "secrets" { // it writes to new volumes, which belong to root, and opens no connection
+		if service.Name == "secrets" { // it writes to new volumes, which belong to root, and needs no network
 			user = "0:0"
 			if service.NetworkMode != "none" {
 				t.Errorf("secrets: network %q", service.NetworkMode)
@@ -46,7 +46,7 @@ func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
 	if e := project.Services["secrets"].Entrypoint; len(e) == 0 || e[0] != "/app" {
 		t.Errorf("secrets runs %v", e)
 	}
-	built := map[string]string{} // all are built at once, and the second of a name fails: it already exists
+	built := map[string]string{} // Compose builds all at once: the second build of a name would fail
 	for _, service := range project.Services {
 		if other, twice := built[service.Image]; twice && service.Build != nil {
 			t.Errorf("%s and %s both build %s", other, service.Name, service.Image)
@@ -62,12 +62,13 @@ func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
 	}
 }
 
-// Which database it is shows at the start: the role may connect to no other.
+// The test need not check the database's name: a role may connect to its own database only, so a wrong one fails at the
+// start.
 func TestEachFunctionHasItsOwnRole(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	for _, function := range functions(t) {
-		if function == "relay" { // which has no database of ours
+		if function == "relay" { // relay has no database of ours
 			continue
 		}
 		url := values(t, project.Services[function])["DATABASE_URL"]
@@ -170,7 +171,7 @@ func TestEverySettingIsOneThatTheFunctionReads(t *testing.T) {
 	project := load(t)
 	for _, service := range ours(project) {
 		for name := range service.Environment {
-			text := strings.TrimSuffix(name, "_FILE") // each setting of text may stand in a file
+			text := strings.TrimSuffix(name, "_FILE") // a file may hold the value of any text setting
 			if !known[""][name] && !known[service.Name][name] && !known[""][text] && !known[service.Name][text] {
 				t.Errorf("%s: does not read %s", service.Name, name)
 			}
@@ -238,7 +239,7 @@ func TestKafkaIsSetUpAsTheBrokerOfTheTests(t *testing.T) {
 			tested[name] = value
 		}
 	}
-	delete(tested, "sasl.enabled.mechanisms") // of the second listener
+	delete(tested, "sasl.enabled.mechanisms") // only the second listener has it
 	set := values(t, load(t).Services["kafka"])
 	for name, value := range tested {
 		variable := "KAFKA_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))

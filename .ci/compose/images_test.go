@@ -13,7 +13,7 @@ import (
 
 var images = flag.Bool("images", false, "start the installation from its images, by podman; .ci/images has built them")
 
-// The broker is the embedded one: Apache Kafka is in the test of the processes.
+// This test uses the embedded broker; the test with plain processes uses Apache Kafka.
 func TestTheInstallationStartsFromItsImagesWithTheFilesRestrictions(t *testing.T) {
 	t.Parallel()
 	if !*images {

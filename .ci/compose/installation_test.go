@@ -25,10 +25,11 @@ import (
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 )
 
-const patience = time.Minute // for what takes a second or two
+const patience = time.Minute // for steps that take a second or two
 
-// installation is what docker-compose.yml describes, on this machine's loopback. The name and port of another container
-// in a service's environment are replaced by the address where this test runs it; nothing else is.
+// installation runs the services of docker-compose.yml on this machine's loopback. In a service's environment it
+// replaces the name and port of another container by the address where this test runs that container, and changes
+// nothing else.
 type installation struct {
 	t       *testing.T
 	project *types.Project
@@ -61,7 +62,7 @@ type launcher interface {
 	at(path string) string
 	// found returns the folder where this test finds the content of a volume.
 	found(t *testing.T, volume types.ServiceVolumeConfig) string
-	cleanUp(t *testing.T) // after all processes have stopped
+	cleanUp(t *testing.T) // called after all processes have stopped
 }
 
 func newInstallation(t *testing.T, how launcher, startKafka func(context.Context, localkafka.Config) (*localkafka.Server, error)) *installation {
@@ -85,7 +86,7 @@ func newInstallation(t *testing.T, how launcher, startKafka func(context.Context
 	}
 	close(h.up["kafka"])
 	h.names = strings.NewReplacer(secretsFolder, how.at(secretsFolder))
-	h.run(h.project.Services["secrets"]) // whose volumes the server mounts, too
+	h.run(h.project.Services["secrets"]) // first: the server mounts its volumes, too
 	h.names = strings.NewReplacer("postgres:5432", h.startPostgres(ctx), "kafka:9092", kafka.Brokers()[0],
 		"http://localhost:8080", h.gateway, "/var/jobweaver/", how.at("/var/jobweaver/"), secretsFolder, how.at(secretsFolder))
 	close(h.up["postgres"])
@@ -96,7 +97,7 @@ func newInstallation(t *testing.T, how launcher, startKafka func(context.Context
 		}
 	}
 	for _, service := range ours(h.project) {
-		if len(service.Profiles) == 0 { // the others start when they are asked for
+		if len(service.Profiles) == 0 { // services with a profile start on request
 			h.await(service.Name)
 		}
 	}
@@ -135,7 +136,7 @@ func (h *installation) startPostgres(ctx context.Context) (address string) {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(conn.Config().Port)))
 }
 
-// secret is what a service reads in a file that a volume brings.
+// secret returns what a service reads from a file in a mounted volume.
 func (h *installation) secret(service, path string) string {
 	h.t.Helper()
 	for _, volume := range h.project.Services[service].Volumes {
@@ -152,7 +153,8 @@ func (h *installation) secret(service, path string) string {
 	return ""
 }
 
-// environment is exactly the service's, with the names of the others as addresses, and a port of its own.
+// environment returns exactly the service's environment, with addresses in place of the other services' names, and with
+// a port of its own.
 func (h *installation) environment(s types.ServiceConfig) []string {
 	port := freeport.For(h.t)
 	if s.Name == "gateway" {
@@ -174,7 +176,7 @@ func (h *installation) environment(s types.ServiceConfig) []string {
 	return env
 }
 
-// run does with a service what `docker compose up` does.
+// run starts a service as `docker compose up` does.
 func (h *installation) run(s types.ServiceConfig) {
 	for name := range s.DependsOn {
 		select {
@@ -197,7 +199,7 @@ func (h *installation) run(s types.ServiceConfig) {
 		return
 	}
 	go func() { _ = p.cmd.Wait(); close(p.ended) }()
-	if s.HealthCheck == nil { // it is one that ends
+	if s.HealthCheck == nil { // a service without a health check runs once and ends
 		<-p.ended
 		if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 			h.t.Errorf("%s ended with %d: %s", s.Name, code, &p.out)
@@ -211,7 +213,7 @@ func (h *installation) run(s types.ServiceConfig) {
 	}
 }
 
-// arguments are those after the name of the program, which each of our images has.
+// arguments returns the arguments after the program's name. Each of our images sets that name.
 func (h *installation) arguments(s types.ServiceConfig, command []string) []string {
 	args := slices.Clone(command)
 	if len(s.Entrypoint) > 0 {
@@ -249,7 +251,7 @@ func (h *installation) await(name string) {
 	}
 }
 
-// stop has each function end by itself, as `docker compose stop` does.
+// stop lets each function end by itself, as `docker compose stop` does.
 func (h *installation) stop() {
 	h.running.Wait()
 	h.mu.Lock()

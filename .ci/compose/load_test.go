@@ -1,4 +1,4 @@
-// Package compose_test holds docker-compose.yml against the code, and starts the installation that it describes,
+// Package compose_test compares docker-compose.yml with the code, and starts the installation that it describes,
 // without Docker.
 package compose_test
 
@@ -16,7 +16,7 @@ import (
 // root is the repository's.
 const root = "../.."
 
-// load reads docker-compose.yml with .env as `docker compose` does, every profile's services too.
+// load reads docker-compose.yml and .env as `docker compose` does, with the services of all profiles.
 func load(t *testing.T) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},

@@ -13,7 +13,7 @@ import (
 
 const secretsFolder = "/run/secrets/"
 
-// readers are the services that mount a secret's folder, beside the one that makes it.
+// readers lists the services that mount each secret's folder, except for the service that makes it.
 var readers = map[string][]string{
 	"admin":    {"gateway", "prometheus"},
 	"webhook":  {"gateway", "notify", "runjob"},

@@ -36,7 +36,7 @@ func TestTheInstallationStartsFromTheFileAndRunsTheReadmesCommands(t *testing.T)
 	h.try()
 }
 
-// try runs the README's commands, and a job of each kind that needs something of the file.
+// try runs the README's commands, and runs a job of each type that depends on something in the file.
 func (h *installation) try() {
 	h.t.Helper()
 	answer := h.readme()

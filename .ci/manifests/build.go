@@ -1,6 +1,6 @@
-// Package manifests checks what stands in knative/ and infra/kubernetes/ without a cluster: every kustomization is
-// built, every object decoded strictly into its own type and validated as the cluster would, and all that the code has
-// a name for (functions, topics, types, settings) is held against the code. It is a module of its own: Kubernetes must
+// Package manifests checks the manifests in knative/ and infra/kubernetes/ without a cluster: it builds every
+// kustomization, decodes every object strictly into its own type, validates it as the cluster would, and compares all
+// names from the code (functions, topics, types, settings) with the code. It is a module of its own: Kubernetes must
 // not become the project's dependency.
 package manifests
 
@@ -18,13 +18,14 @@ type Object struct {
 	Labels, Annotations map[string]string
 
 	YAML []byte
-	// Typed is of the kind's own Go type, with its defaults; nil where there is none, and its CRD's schema has to do.
+	// Typed is the object as the kind's own Go type, with its defaults. It is nil for a kind without a Go type: then
+	// only the CRD's schema checks the object.
 	Typed any
 }
 
 func (o Object) String() string { return fmt.Sprintf("%s %s %s", o.APIVersion, o.Kind, o.Name) }
 
-// Build builds a kustomization as kubectl apply -k does, and decodes what comes of it.
+// Build builds a kustomization as kubectl apply -k does, and decodes the result.
 func Build(folder string) ([]Object, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -49,7 +50,7 @@ func Build(folder string) ([]Object, error) {
 	return objects, nil
 }
 
-// Named finds the one object of a kind and name among some.
+// Named returns the object of a kind and name.
 func Named(objects []Object, kind, name string) (Object, bool) {
 	for _, object := range objects {
 		if object.Kind == kind && object.Name == name {
@@ -59,7 +60,7 @@ func Named(objects []Object, kind, name string) (Object, bool) {
 	return Object{}, false
 }
 
-// Of is all objects of a type among some.
+// Of returns the objects of a type.
 func Of[T any](objects []Object) []*T {
 	var found []*T
 	for _, object := range objects {

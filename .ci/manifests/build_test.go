@@ -29,7 +29,7 @@ func kustomizations(t *testing.T) []string {
 	return found
 }
 
-// builds are kept: a dozen tests look at the same few.
+// builds caches builds, because a dozen tests need the same few.
 var builds sync.Map // folder → func() ([]Object, error)
 
 func build(t *testing.T, folder string) []Object {

@@ -31,14 +31,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// Function is one as the code has it.
+// Function is a function as the code defines it.
 type Function struct {
 	funchost.Function
 
-	Settings []any // the structs that are read from its environment, beside what every function has
+	Settings []any // the structs that are read from its environment, except for those of every function
 }
 
-// Functions are all that there are, as the code hosts them; none has a database.
+// Functions returns all functions as the code hosts them, but without databases.
 func Functions() (map[string]Function, error) {
 	none := new(apidb.Store)
 	signing := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 24))
@@ -67,7 +67,7 @@ func Functions() (map[string]Function, error) {
 		{new(relay.Function).Host(), []any{relay.Config{}}},
 		{projects.Host(), []any{projection.Config{}}},
 		{watchdog.New(nil).Host(), scheduling},
-		// A retention that keeps nothing is none, and these two open what they talk to when they are made.
+		// The functions from here on are not made by their constructors: these need settings or open connections.
 		{
 			funchost.Function{Name: retention.Name, Tick: new(retention.Function).Tick},
 			[]any{schedulerdb.Config{}, schedulerdb.Retention{}},

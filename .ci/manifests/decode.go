@@ -53,7 +53,7 @@ var types = map[string]func() any{
 	"sources.knative.dev/v1 SinkBinding":     func() any { return new(sourcesv1.SinkBinding) },
 }
 
-// definitions are of the kinds that have none: Knative's for Kafka, and what others than Knative define.
+// definitions has the CRDs of the kinds without a Go type: Knative's kinds for Kafka, and all kinds of other projects.
 var definitions = sync.OnceValues(crd.Load)
 
 // knativeKind is what Knative's webhook does to each of its own kinds.
@@ -62,8 +62,8 @@ type knativeKind interface {
 	apis.Validatable
 }
 
-// Decode reads an object into its type and refuses what the cluster would: unknown fields, and for Knative's kinds
-// what its webhook does not let in. Of a kind that only has a CustomResourceDefinition it returns nil.
+// Decode reads an object into its type and refuses what the cluster would refuse: unknown fields, and for Knative's
+// kinds what its webhook rejects. It returns nil for a kind that only has a CustomResourceDefinition.
 func Decode(apiVersion, kind string, text []byte) (any, error) {
 	id := apiVersion + " " + kind
 	make, known := types[id]
@@ -98,7 +98,7 @@ func checkDefined(id string, gvk schema.GroupVersionKind, text []byte) error {
 	return set.Check(context.Background(), text)
 }
 
-// creating is how the webhook sees an object that is new, in an installation with Knative's defaults.
+// creating returns the context in which the webhook sees a new object, in an installation with Knative's defaults.
 func creating() context.Context {
 	flags := feature.Flags{feature.DeliveryTimeout: feature.Enabled}
 	return apis.WithinCreate(feature.ToContext(context.Background(), flags))

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// kafkaSink is what of a KafkaSink has to do with the code.
+// kafkaSink has the fields of a KafkaSink that depend on the code.
 type kafkaSink struct {
 	Spec struct {
 		Topic            string   `json:"topic"`
@@ -40,7 +40,7 @@ func sinks(t *testing.T, objects []Object) map[string]kafkaSink {
 	return found
 }
 
-// brokerWays are those with a Broker.
+// eachBrokerWay runs a test on each kustomization that has a Broker.
 func eachBrokerWay(t *testing.T, test func(t *testing.T, objects []Object, workloads []Workload)) {
 	t.Helper()
 	eachWay(t, func(t *testing.T, objects []Object, workloads []Workload) {
@@ -50,7 +50,8 @@ func eachBrokerWay(t *testing.T, test func(t *testing.T, objects []Object, workl
 	})
 }
 
-// typesOf are the types that a Trigger lets through, of queue only a run event's.
+// typesOf returns the event types that a Trigger lets through, and the queue if it lets through only the run events of
+// one.
 func typesOf(t *testing.T, trigger *eventingv1.Trigger) (types []string, queue string) {
 	t.Helper()
 	filters := trigger.Spec.Filters

@@ -76,7 +76,7 @@ func TestEachFunctionRunsOnceUnderItsNameAndItsAccount(t *testing.T) {
 			}
 		}
 		for name := range functions(t) {
-			if running[name] != 1 && name != "relay" { // which is a component: see relay_test.go
+			if running[name] != 1 && name != "relay" { // relay is a component: see relay_test.go
 				t.Errorf("%s runs %d times", name, running[name])
 			}
 		}
@@ -127,7 +127,8 @@ func values(m map[string]Function) (all []Function) {
 	return all
 }
 
-// What cannot be read stops a process at its start: here it stops CI. Not parallel, as it sets the environment.
+// A setting that cannot be read would stop a process at its start. Here it fails CI. Not parallel, as it sets the
+// environment.
 func TestEverySettingCanBeRead(t *testing.T) {
 	known := functions(t)
 	for _, folder := range ways(t) {
@@ -241,7 +242,7 @@ func TestEveryProbeAsksWhatAFunctionAnswers(t *testing.T) {
 	})
 }
 
-// ask asks again as long as the function is not ready, as a probe does.
+// ask repeats the request until the function is ready, as a probe does.
 func ask(t *testing.T, url string) (status int) {
 	t.Helper()
 	for again := time.NewTicker(10 * time.Millisecond); ; <-again.C {
@@ -256,7 +257,7 @@ func ask(t *testing.T, url string) (status int) {
 	}
 }
 
-// serveFunction hosts a function as its process does, until the test and those in it have ended.
+// serveFunction hosts a function as its process does, until the test and its subtests have ended.
 func serveFunction(t *testing.T) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -278,7 +279,7 @@ func serveFunction(t *testing.T) (url string) {
 	return url
 }
 
-// pointer is one to a copy of a struct, or what is one already.
+// pointer returns a pointer to a copy of a struct, or part itself if it is a pointer already.
 func pointer(part any) any {
 	if reflect.TypeOf(part).Kind() == reflect.Pointer {
 		return part
@@ -288,7 +289,7 @@ func pointer(part any) any {
 	return copied.Interface()
 }
 
-// with builds a kustomization and a component on it.
+// with builds a kustomization with a component added.
 func with(t *testing.T, folder, component string) []Object {
 	t.Helper()
 	own := t.TempDir()

@@ -75,7 +75,7 @@ func among(peers []networkingv1.NetworkPolicyPeer, home string, one Peer) bool {
 			if one.Address.IsValid() && within(peer.IPBlock, one.Address) {
 				return true
 			}
-			continue // of addresses of pods it is the network's own affair whether a block holds them
+			continue // whether a block contains a pod's address depends on the cluster's network
 		}
 		if one.Address.IsValid() {
 			continue

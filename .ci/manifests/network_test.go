@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// production is what runs in a cluster for production: the overlay and what it stands on.
+// production returns the objects of a production cluster: the overlay and the servers that it needs.
 func production(t *testing.T) []Object {
 	t.Helper()
 	var all []Object
@@ -23,7 +23,7 @@ func production(t *testing.T) []Object {
 	return all
 }
 
-// pod is one of a workload, with the label that Knative adds.
+// pod returns a pod of a workload, with the label that Knative adds.
 func pod(w Workload) Peer {
 	labels := maps.Clone(w.Labels)
 	if w.OnKnative {
@@ -32,7 +32,7 @@ func pod(w Workload) Peer {
 	return Peer{Namespace: w.Namespace, Labels: labels}
 }
 
-// brokersPolicy is what Strimzi makes of the listener's networkPolicyPeers.
+// brokersPolicy is the network policy that Strimzi makes from the listener's networkPolicyPeers.
 func brokersPolicy(t *testing.T, objects []Object) *networkingv1.NetworkPolicy {
 	t.Helper()
 	kafka, there := Named(objects, "Kafka", "kafka")
@@ -130,7 +130,7 @@ func TestInProductionEachPodReachesOnlyWhatItNeeds(t *testing.T) {
 	check(false, "Prometheus", scraper, "PostgreSQL", database, 5432)
 }
 
-// A budget that is for no pods protects none, and one that never lets a pod go stops every upgrade of a node.
+// A budget that selects no pods protects nothing, and a budget that allows no disruption stops every upgrade of a node.
 func TestEveryDisruptionBudgetSelectsPodsAndAllowsADisruption(t *testing.T) {
 	t.Parallel()
 	for _, folder := range ways(t) {

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// made are the Secrets that operators make of our objects, and those that are among them.
+// made returns the Secrets that operators make from our objects, and the Secrets among the objects.
 func made(objects []Object) map[string]bool {
 	secrets := map[string]bool{"postgres-ca": true, "kafka-cluster-ca-cert": true}
 	for _, object := range objects {
@@ -30,7 +30,7 @@ func made(objects []Object) map[string]bool {
 	return secrets
 }
 
-// secretsOf are the names of Secrets that objects ask for, wherever they do.
+// secretsOf returns the names of all Secrets to which objects refer.
 func secretsOf(t *testing.T, objects []Object) map[string]string {
 	t.Helper()
 	asked := map[string]string{}
@@ -103,7 +103,7 @@ func TestOnlyTheFunctionsHaveDatabaseRoles(t *testing.T) {
 	}
 	want := []string{"jobweaver-database-migrate"}
 	for _, function := range functions {
-		if function == "relay" { // which has no database of ours
+		if function == "relay" { // relay has no database of ours
 			continue
 		}
 		want = append(want, "jobweaver-database-"+function)
@@ -121,7 +121,7 @@ func TestOnlyTheFunctionsHaveDatabaseRoles(t *testing.T) {
 	}
 }
 
-// pool is how many connections a process opens at most; what listens is beside it.
+// pool returns the most connections in a process's pool. Listening connections come on top.
 func pool(t *testing.T, objects []Object, function string) int {
 	t.Helper()
 	object, _ := Named(objects, "Secret", "jobweaver-database-"+function)
@@ -140,7 +140,8 @@ func pool(t *testing.T, objects []Object, function string) int {
 	return most + 1
 }
 
-// Whom the server lets in no more is not ready, and comes back with the load that brought it there.
+// A pod that the server refuses because it has no connection left is not ready, and that happens again whenever the
+// load is as high.
 func TestTheServerHasAConnectionForEachPodAtFullScale(t *testing.T) {
 	t.Parallel()
 	objects := production(t)
@@ -159,7 +160,7 @@ func TestTheServerHasAConnectionForEachPodAtFullScale(t *testing.T) {
 				t.Errorf("%s: %v", w, err)
 			}
 		}
-		if w.Name == "pull" { // it is not scaled: one copy, and another one while it is replaced
+		if w.Name == "pull" { // it is not scaled: one copy, and a second one during a replacement
 			pods = 2
 		}
 		if pods == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// scaledObject is what of KEDA's ScaledObject has to do with the code.
+// scaledObject has the fields of KEDA's ScaledObject that depend on the code.
 type scaledObject struct {
 	Spec struct {
 		ScaleTargetRef  struct{ Name string }
@@ -63,7 +63,7 @@ func TestAFullWorkerAsksForAnother(t *testing.T) {
 				}
 			}
 			for _, queue := range queuesOf(t, workloads) {
-				if queue == "pull" { // its slots are those of pull workers: another copy would have none
+				if queue == "pull" { // pull workers provide its slots, so a further copy would add none
 					continue
 				}
 				if !scalesOn(scaled, jobevent.RunTopic(queue), "jobweaver-runjob-"+queue) {
@@ -121,8 +121,8 @@ func TestFunctionsOnTopicsAreScaledByTheirOwnLag(t *testing.T) {
 	})
 }
 
-// A function that scales to zero keeps nothing in memory, gets no notification from the database, and is woken by
-// requests only.
+// A function that scales to zero keeps nothing in memory and gets no notifications from the database. Only requests
+// wake it.
 func TestOnlyWhatIsCalledForEverythingGoesToZero(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
 		known := functions(t)
@@ -136,7 +136,7 @@ func TestOnlyWhatIsCalledForEverythingGoesToZero(t *testing.T) {
 			}
 			f := known[w.Function()]
 			toZero := f.Tick == nil && f.Run == nil && !f.KafkaOnly
-			warm := strings.HasSuffix(t.Name(), "/production") // where a job does not wait for a pod to start
+			warm := strings.HasSuffix(t.Name(), "/production") // in production a job must not wait for a pod to start
 			if toZero != (fewest == 0) && (!toZero || !warm) {
 				t.Errorf("%s has at least %d pods", w, fewest)
 			}

@@ -14,12 +14,12 @@ import (
 
 const (
 	// quiet is how long Knative's queue-proxy waits for a last request before it stops the function
-	// (drainSleepDuration in its pkg/queue/sharedmain). The pod's time runs meanwhile.
+	// (drainSleepDuration in its pkg/queue/sharedmain). The pod's grace period runs meanwhile.
 	quiet = 30 * time.Second
-	// lastWord is how long after SHUTDOWN_GRACE a process may take to its end.
+	// lastWord is how long a process may take to end after SHUTDOWN_GRACE.
 	lastWord = time.Second
-	// lastWords is how long after GRACE a worker may take: to have handlers return, to write and say how they ended, and
-	// to say that it goes.
+	// lastWords is how long a worker may take after GRACE: until its handlers have returned, their outcomes are written
+	// and published, and its last heartbeat is published.
 	lastWords = 4 * time.Second
 )
 

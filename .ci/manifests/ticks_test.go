@@ -8,14 +8,14 @@ import (
 	sourcesv1 "knative.dev/eventing/pkg/apis/sources/v1"
 )
 
-// pings are how far apart those of a function may be, where it has no clock of its own.
+// pings has the longest allowed time between the pings of each function that has no clock of its own.
 var pings = map[string]time.Duration{
-	"dispatch":   time.Second,     // what is due is late by that
+	"dispatch":   time.Second,     // a due job may be late by this time
 	"cron":       time.Second,     // likewise
-	"bulk":       time.Second,     // as it looks by its own clock
+	"bulk":       time.Second,     // as often as its own clock ticks
 	"watchdog":   2 * time.Second, // likewise: a lost worker's jobs run again within 30 s
-	"projection": 5 * time.Second, // half of the time between two passes, as a ping may come a little too early for one
-	"retention":  time.Minute,     // a ping walks for 10 s, and less often than each minute its memory would be lost
+	"projection": 5 * time.Second, // half of the time between two passes: a ping may come a little too early
+	"retention":  time.Minute,     // a ping walks for 10 s; with rarer pings its position would be lost
 }
 
 func TestEveryClockTicks(t *testing.T) {
@@ -54,7 +54,8 @@ func TestEveryClockTicks(t *testing.T) {
 	})
 }
 
-// apart is the longest time between two ticks of a schedule, as PingSource's adapter reads it, within an hour.
+// apart returns the longest time between two ticks of a schedule within an hour, as PingSource's adapter reads the
+// schedule.
 func apart(t *testing.T, schedule string) (longest time.Duration) {
 	t.Helper()
 	parsed, err := cron.NewParser(

@@ -13,16 +13,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// scheduling is what a transaction of the scheduler may say: orders, cancels, dead letters and statuses of whatever job
-// it comes across.
+// scheduling lists the topics to which any transaction of the scheduler may publish: run orders, cancels, dead letters
+// and statuses of any job.
 var scheduling = []string{
 	jobevent.TopicRun + "*", jobevent.TopicAttemptCancel, jobevent.TopicDeadLetter, jobevent.TopicStatus,
 }
 
 // publishes has the topics to which each function writes, as in docs/events.md. A function that consumes topics also
-// writes the records that it rejects to the dead letters.
+// writes its rejected records to the dead-letter topic.
 var publishes = map[string][]string{
-	"gateway": { // where an admin redrives what was rejected, too
+	"gateway": { // also because an admin can redrive rejected records
 		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting,
 		jobevent.TopicAttemptLog, jobevent.TopicControlApplied, jobevent.TopicRun + "*",
 	},
@@ -65,7 +65,7 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 		}
 		consumes := slices.Clone(f.Topics)
 		group := "jobweaver-" + name
-		if name == "runjob" || name == "pull" { // it opens its groups and its tailer itself
+		if name == "runjob" || name == "pull" { // it opens its consumer groups and its tailer itself
 			consumes, group = []string{jobevent.TopicRun + "*", jobevent.TopicAttemptCancel}, "jobweaver-runjob-*"
 		}
 		var want []string
@@ -99,7 +99,7 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 	}
 }
 
-// rightsOf are the rights of a KafkaUser, in order, each once; a name that is a prefix ends in a star.
+// rightsOf returns the rights of a KafkaUser, sorted and without duplicates. A star marks a name that is a prefix.
 func rightsOf(t *testing.T, object Object) (rights []string) {
 	t.Helper()
 	var user struct {
@@ -128,8 +128,8 @@ func rightsOf(t *testing.T, object Object) (rights []string) {
 	return slices.Compact(rights)
 }
 
-// Without these settings the page's Service would be cut off after 5 minutes, and none of its pods would be admitted
-// where PodSecurity is restricted.
+// Without these settings requests to the page's Service would be cut off after 5 minutes, and a cluster with restricted
+// PodSecurity would admit none of its pods.
 func TestTheServiceOfTheFunctionsPageIsAdmittedAndNotCutOff(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "/docs/functions.md")

@@ -21,13 +21,13 @@ type Workload struct {
 
 	Labels, Annotations map[string]string // of its pods
 	Pod                 corev1.PodSpec
-	TimeoutSeconds      int64 // of a Knative Service, which is also its pods' time to stop
+	TimeoutSeconds      int64 // of a Knative Service; also the time in which its pods must stop
 	OnKnative           bool
 
-	config map[string]string // of the ConfigMaps that its container takes whole
+	config map[string]string // the data of the ConfigMaps that its container takes whole
 }
 
-// Workloads are those among some objects whose image is one of ours.
+// Workloads returns the workloads that run one of our images.
 func Workloads(objects []Object) ([]Workload, error) {
 	var found []Workload
 	for _, object := range objects {
@@ -56,7 +56,8 @@ func Workloads(objects []Object) ([]Workload, error) {
 	return found, nil
 }
 
-// Function returns the function whose image it runs, jobweaver for the command line; empty: not one of JobWeaver's.
+// Function returns the function whose image it runs, or jobweaver for the command line; empty: the image is not
+// JobWeaver's.
 func (w Workload) Function() string { return imageName(w.Pod.Containers[0].Image) }
 
 // Env returns the environment variables with literal values, without those from ConfigMaps and Secrets.
@@ -71,7 +72,7 @@ func (w Workload) Env() map[string]string {
 	return env
 }
 
-// Own are the settings of this workload, outside the ConfigMap that all share.
+// Own returns the settings of this workload that are not in the shared ConfigMap.
 func (w Workload) Own() []string {
 	var names []string
 	for _, one := range w.Pod.Containers[0].Env {
@@ -80,7 +81,7 @@ func (w Workload) Own() []string {
 	return names
 }
 
-// Duration is a setting of its environment.
+// Duration returns a setting of its environment.
 func (w Workload) Duration(setting string, otherwise time.Duration) (time.Duration, error) {
 	text, given := w.Env()[setting]
 	if !given {
@@ -89,7 +90,7 @@ func (w Workload) Duration(setting string, otherwise time.Duration) (time.Durati
 	return time.ParseDuration(text)
 }
 
-// Scale are the fewest and the most pods of a Knative Service.
+// Scale returns the fewest and the most pods of a Knative Service.
 func (w Workload) Scale() (fewest, most int, err error) {
 	if fewest, err = strconv.Atoi(w.Annotations["autoscaling.knative.dev/min-scale"]); err != nil {
 		return 0, 0, err
@@ -117,7 +118,8 @@ func config(objects []Object, container corev1.Container) (map[string]string, er
 	return settings, nil
 }
 
-// imageName is the last part of an image of ours, without tag and digest; empty: it is none.
+// imageName returns the last part of the name of one of our images, without tag and digest; empty: the image is not
+// ours.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	folder, name := path.Split(image)

@@ -20,7 +20,8 @@ type rules struct {
 	any  *regexp.Regexp // matches where one of them may match: a text is searched once
 }
 
-// readRules reads a rule a line: a pattern, what to write instead, and where the words are right, separated by tabs.
+// readRules reads one rule from each line: a pattern, what to write instead, and where the words are right, separated
+// by tabs.
 func readRules(r io.Reader) (rules, error) {
 	var all rules
 	var patterns []string

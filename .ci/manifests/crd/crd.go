@@ -1,5 +1,5 @@
-// Package crd checks objects against CustomResourceDefinitions as an API server does: what the schema does not know
-// is an error, and so is what it refuses by type, bound, pattern, list key or CEL rule.
+// Package crd checks objects against CustomResourceDefinitions as an API server does: a field that the schema does not
+// know is an error, and so is a value that breaks a type, bound, pattern, list key or CEL rule.
 package crd
 
 import (
@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Set is what custom resources are known. A schema is compiled when it is first asked for: some are large.
+// Set has the known custom resources. A schema is compiled at its first use, because some are large.
 type Set struct {
 	kinds map[schema.GroupVersionKind]func() (*checks, error)
 }
 
-// checks are what a schema asks of an object.
+// checks are the rules of a schema for an object.
 type checks struct {
 	structure *structuralschema.Structural
 	shape     validation.SchemaValidator

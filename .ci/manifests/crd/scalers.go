@@ -76,7 +76,7 @@ func (s Scalers) Check(typ string, metadata map[string]string, authentication []
 	return errors.Join(append(problems, s.missing(typ, metadata)...)...)
 }
 
-// missing are those that have to be given and can only be given by the trigger.
+// missing returns an error for each absent parameter that is required and that only the trigger can set.
 func (s Scalers) missing(typ string, metadata map[string]string) (problems []error) {
 	for _, p := range s[typ] {
 		_, given := metadata[p.Name]

@@ -1,7 +1,8 @@
-// Command strimzi makes the CustomResourceDefinitions of Strimzi that our manifests use from Strimzi's own classes, as
-// its build does, and writes them without their descriptions, one a line. It needs Maven and Java 21 (JAVA names it).
+// Command strimzi generates those of Strimzi's CustomResourceDefinitions that our manifests use, from Strimzi's own
+// classes and as its build does. It writes them without their descriptions, one a line. It needs Maven and Java 21
+// (JAVA names it).
 //
-// What it writes, strimzi-<version>.jsonl, is Strimzi's work, under the Apache License 2.0.
+// Its output, strimzi-<version>.jsonl, is Strimzi's work, under the Apache License 2.0.
 package main
 
 import (
@@ -74,7 +75,7 @@ func generate(folder, name string) error {
 	return os.WriteFile(name, lines.Bytes(), 0o644)
 }
 
-// terse leaves descriptions out. A field may be named description: its value is a schema, no text.
+// terse removes descriptions. It keeps a field that is named description, whose value is a schema and not a text.
 func terse(node any) any {
 	switch node := node.(type) {
 	case map[string]any:
