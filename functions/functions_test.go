@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// withoutDatabase work on no database of the installation's, and have no role there.
+// withoutDatabase lists the functions that use no database of the installation and have no role in one.
 var withoutDatabase = []string{"relay"}
 
 // place is where each function must be named. In files and text, NAME is the function's name.
 type place struct {
-	files string // below the root; ** is any folders. One of them has to have it
+	files string // a pattern below the root; ** matches any folders. One matching file must have the text
 	text  string // a regular expression; empty: the file must exist
 	why   string
-	role  bool   // only of one that has a role in a database
-	add   string // what to add there; empty: what is particular to the function
+	role  bool   // required only of functions with a role in a database
+	add   string // the lines to add; empty: they differ from function to function
 }
 
 const generate = "go generate ./local/functionrules"
@@ -90,7 +90,7 @@ func TestAFunctionThatIsNowhereIsMissedEverywhere(t *testing.T) {
 	}
 }
 
-// TestNoFunctionIsNamedThatIsGone: of the lists that others are made from.
+// TestNoFunctionIsNamedThatIsGone checks the lists from which others are generated.
 func TestNoFunctionIsNamedThatIsGone(t *testing.T) {
 	t.Parallel()
 	names := append(folders(t), "jobweaver", "migrate") // the command line's image, and the databases' owner
@@ -125,7 +125,7 @@ func folders(t *testing.T) (names []string) {
 	return names
 }
 
-// lacks returns what of a function is missing here; empty: nothing.
+// lacks returns what a function lacks in this place; empty: nothing.
 func (p place) lacks(t *testing.T, name string) string {
 	t.Helper()
 	pattern := regexp.MustCompile(strings.ReplaceAll(p.text, "NAME", regexp.QuoteMeta(name)))
@@ -141,7 +141,7 @@ func (p place) lacks(t *testing.T, name string) string {
 	return fmt.Sprintf("function %s: %s lacks it: %s (docs/operations.md, Adding a function)%s", name, p.files, p.why, add)
 }
 
-// read gives the files of a pattern below the root, by their paths.
+// read returns the files that match a pattern below the root, by their paths.
 func read(t *testing.T, pattern string) map[string]string {
 	t.Helper()
 	top, rest, deep := strings.Cut(pattern, "**/")

@@ -27,7 +27,7 @@ const (
 	most = 2_000
 	// keep is how long an operation that has ended is kept.
 	keep = 30 * 24 * time.Hour
-	// forgetEvery is how often older operations are deleted.
+	// forgetEvery is how often operations older than that are deleted.
 	forgetEvery = time.Hour
 )
 
@@ -81,7 +81,7 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 			return say, 0, nil
 		}
 	}
-	if len(failed) > 0 && len(say) == 0 { // with events to publish: the next pass meets the error again
+	if len(failed) > 0 && len(say) == 0 { // if there are events to publish, the next pass meets the error again
 		return nil, 0, errors.Join(failed...)
 	}
 	f.forgetOld(ctx)
@@ -99,7 +99,7 @@ func (f *Function) forgetOld(ctx context.Context) {
 	}
 }
 
-// listen lets the database wake the clock, which ticks without it too.
+// listen lets the database wake the clock, which also ticks without notifications.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, f.wake, f.store.operations.ListenOperations)
 	return nil

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 type fixture struct {
 	t     *testing.T
-	store *apidbtest.Stores // of what others do
+	store *apidbtest.Stores // for the changes that other functions make
 	own   *apidbtest.Stores // with the function's own rights
 	conn  *pgx.Conn         // round the store
 }
@@ -47,7 +47,7 @@ func (h *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// jobs puts so many FAILED ones in.
+// jobs inserts n FAILED jobs.
 func (h *fixture) jobs(n int) {
 	h.t.Helper()
 	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
@@ -64,7 +64,7 @@ func (h *fixture) redrive() uuid.UUID {
 	return op.ID
 }
 
-// answer is the scheduler, by way of projection.
+// answer stores the scheduler's answers to commands, as projection does.
 func (h *fixture) answer(published []jobevent.Item) {
 	h.t.Helper()
 	var words []statusstore.PublishedStatus
@@ -151,7 +151,8 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	if err != nil || len(first) != 500 || next != 0 {
 		t.Fatalf("it returned %d, next in %s, %v", len(first), next, err)
 	}
-	// It dies before it has published them. Another one continues, and reconcile publishes the stored ones.
+	// The function dies before it has published them. Another instance continues, and reconcile publishes the stored
+	// commands.
 	rest, _, err := New(h.own.Store).Tick(t.Context())
 	if err != nil || len(rest) != 200 {
 		t.Fatalf("it returned %d, %v", len(rest), err)
@@ -174,7 +175,7 @@ func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.jobs(10_000)
-	for n := range 4 { // each with jobs of its own, as many as make a pass full again and again
+	for n := range 4 { // each with its own jobs, enough for many full passes
 		id := h.redrive()
 		h.exec(`update operations set filter = null, job_ids = (select array_agg(job_id order by job_id) from (
 			select job_id, row_number() over (order by job_id) as n from jobs) as numbered where n % 5 = $2) where operation_id = $1`, id, n)

@@ -31,7 +31,7 @@ const (
 // Function applies commands.
 type Function struct {
 	// Arrival is how long a batch waits for a young job that it has a command for and that ingest has not stored yet.
-	// A command for an unknown job changes nothing, and the API repeats it only after some 10 s.
+	// A command for an unknown job would change nothing, and the API would repeat it only after some 10 s.
 	Arrival time.Duration
 
 	store *schedulerdb.Store
@@ -53,7 +53,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	if err != nil {
 		return nil, err
 	}
-	// Controls first: if this batch is delivered once more, fewer of the commands' effects are published again.
+	// Controls come first, so that fewer effects of commands are published again if this batch is redelivered.
 	var effects emit.Effects
 	if len(controls) > 0 {
 		if effects, err = f.store.Control(ctx, controls); err != nil {
@@ -94,9 +94,9 @@ func (f *Function) awaitJobs(ctx context.Context, commands []jobevent.Command) e
 	return nil
 }
 
-// youngJobs returns the jobs that were accepted a short time ago, by the time in their ids, or were held until their
-// command came, once each. The clock of the gateway that made an id may be ahead of this one. A delete is for a job
-// that has ended, and so had arrived.
+// youngJobs returns, without duplicates, the jobs that were accepted a short time ago, by the time in their ids, or
+// that were held until their command came. The clock of the gateway that made an id may be ahead of this one. A job
+// with a delete is left out: it has ended, so it had arrived.
 func youngJobs(commands []jobevent.Command, now time.Time) (ids []uuid.UUID) {
 	for _, c := range commands {
 		if c.JobID.Version() != 7 || c.Command == jobevent.CommandDelete {

@@ -48,7 +48,7 @@ func TestAClosedBatchWakesTheClockAndItsFollowingJobIsPublishedSealed(t *testing
 			return nil
 		})
 	}()
-	closed := h.batch(newSealer(t, foreign)) // which this process cannot open
+	closed := h.batch(newSealer(t, foreign)) // this process cannot open it
 	sealer := newSealer(t, own)
 	id := h.batch(sealer)
 	var created jobevent.Created

@@ -28,18 +28,18 @@ const Name = "cron"
 const (
 	// idle is the longest sleep of the clock.
 	idle = 10 * time.Second
-	// tidyEvery is how often old ticks are dropped, and schedules that a former key has sealed are sealed anew.
+	// tidyEvery is how often old ticks are dropped, and schedules that were sealed with a former key are sealed anew.
 	tidyEvery = 10 * time.Minute
 	// sayTry bounds the only attempt to publish a created job.
 	sayTry = 5 * time.Second
-	// pending bounds the passes that wait to be published, and pendingBytes their data.
+	// pending bounds the passes whose events wait to be published, and pendingBytes their data.
 	pending      = 100
 	pendingBytes = 64 << 20
 
 	maxRate = 1e9
 )
 
-// Config has the limits of the installation, as in the gateway, and settings of the host.
+// Config has the installation's limits, which the gateway has too, and settings of the host.
 type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
@@ -48,7 +48,7 @@ type Config struct {
 
 	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that the schedules of each owner may make; 0: unlimited"`
 
-	Sealing sealing.Config `ignored:"true"` // a part of its own
+	Sealing sealing.Config `ignored:"true"` // read as a separate part
 }
 
 // Parts are the structs into which the environment is read, each by itself.
@@ -126,7 +126,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		swept.Failed, sweepsIn = append(swept.Failed, err), idle // the jobs that were fired have to be published
 	}
 	f.ending.Note(ctx, errors.Join(swept.Failed...))
-	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // at once, so that nothing is left at the end
+	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // published at once, so that nothing is left at the end
 	events, err := eventsOf(ctx, fired, swept.Jobs)
 	if err != nil {
 		return nil, 0, err
@@ -138,7 +138,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	return events, max(0, min(next, sweepsIn)-time.Since(looked)), nil
 }
 
-// handOver passes events to Run, and returns them if Run has ended: a ping during the drain ticks all the same.
+// handOver passes events to Run. It returns them if Run has ended, because a ping may still tick during the drain.
 func (f *Function) handOver(ctx context.Context, events []jobevent.Item) []jobevent.Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,7 @@ func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobeve
 	return events, nil
 }
 
-// tidy deletes old ticks, and seals some schedules at a time anew that a former key has sealed.
+// tidy deletes old ticks, and seals some of the schedules anew that were sealed with a former key.
 func (f *Function) tidy(ctx context.Context) error {
 	if time.Now().Before(f.tidyAt) {
 		return nil
@@ -245,7 +245,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	}
 }
 
-// end returns the events that are left to publish; from now on ticks publish themselves.
+// end returns the events that are left to publish. From then on ticks publish their events themselves.
 func (f *Function) end() (left []jobevent.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

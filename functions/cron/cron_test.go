@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// fixture is a database, on which functions come and go.
+// fixture is a database on which instances of the function start and stop.
 type fixture struct {
 	t     *testing.T
 	url   string
@@ -61,7 +61,7 @@ func (h *fixture) create(name, spec, fields string) schedulestore.Schedule {
 	return made
 }
 
-// function is one with a store of its own, as another process has.
+// function returns an instance with its own store, like another process.
 func (h *fixture) function() funchost.Function {
 	h.t.Helper()
 	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)).Store)
@@ -71,7 +71,7 @@ func (h *fixture) function() funchost.Function {
 	return f.Host()
 }
 
-// run has a function tick, as its host does, until ctx ends.
+// run makes a function tick, as its host does, until ctx ends.
 func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
 	var all errgroup.Group
 	ctx, stop := context.WithCancel(ctx)
@@ -97,7 +97,8 @@ func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
 	return all.Wait()
 }
 
-// Two processes at once, each of which stops and comes back: every second makes one job, on time, and it is published.
+// Two processes run at once, and each stops and starts again. Every second makes one job, on time, and the job is
+// published.
 func TestEachSecondIsOneJobWhileProcessesStopAndStart(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -190,7 +191,7 @@ func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
 	}
 }
 
-// A ping may come when the process already stops: the host publishes the jobs of its tick.
+// A ping may arrive while the process stops: the host publishes the jobs of its tick.
 func TestATickAfterTheStopIsPublishedByTheHost(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -282,13 +283,13 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 	}
 }
 
-// With brokers away passes wait to be published, but not 100 of 32 MiB each.
+// While the brokers are away, passes wait to be published, but not 100 passes of 32 MiB each.
 func TestWhatWaitsToBePublishedIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	boundedInBytes(t, "")
 }
 
-// A pass that one schedule makes fail is done again in passes of one schedule each, which together are no larger.
+// If one schedule makes a pass fail, the pass is repeated in passes of one schedule each, which together are no larger.
 func TestWhatWaitsIsBoundedBesideAScheduleThatFails(t *testing.T) {
 	t.Parallel()
 	boundedInBytes(t, `

@@ -52,7 +52,7 @@ func (h *fixture) sealedBy(path string) funchost.Function {
 
 const secretJob = `{"jobType":"OWN","payload":"canary"}`
 
-// keep has a schedule kept as a gateway has sealed it, and due.
+// keep stores a due schedule that a gateway has sealed.
 func (h *fixture) keep(name, job string) {
 	h.t.Helper()
 	asked, err := apibody.DecodeSchedule(fmt.Appendf(nil, `{"name": %q, "cron": "0 0 1 1 *", "job": %s}`, name, secretJob))
@@ -95,14 +95,14 @@ func TestASealedScheduleThatDoesNotOpenWaitsAndStopsNoOther(t *testing.T) {
 	if _, _, err := h.function().Tick(t.Context()); err != nil || len(h.ticks("gone")) != 0 { // it has no key at all
 		t.Fatal(h.ticks("gone"), err)
 	}
-	// Who has the key fires what waited.
+	// A function with the key fires the waiting ticks.
 	if _, _, err := h.sealedBy(foreign).Tick(t.Context()); err != nil || len(h.ticks("gone")) != 1 {
 		t.Fatal(h.ticks("gone"), err)
 	}
 	h.opens(other, *h.ticks("gone")[0].JobID)
 }
 
-// opens wants a job's payload sealed for its own place.
+// opens checks that a job's payload is sealed for the job's own place.
 func (h *fixture) opens(sealer *sealing.Sealer, id uuid.UUID) {
 	h.t.Helper()
 	job, err := h.store.Jobs.Job(h.t.Context(), apidb.Everyone, id)

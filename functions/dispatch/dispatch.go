@@ -45,7 +45,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	return events, next, err
 }
 
-// listen lets the database wake the clock, which ticks without it too.
+// listen lets the database wake the clock, which also ticks without notifications.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
 	funchost.Listen(ctx, f.wake, f.store.Listen)
 	return nil

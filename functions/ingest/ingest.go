@@ -51,7 +51,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	return effects.Events(Name)
 }
 
-// placeOf reads the job's ordering key and predecessor, and no other field: another one may make the job unusable.
+// placeOf reads only the job's ordering key and predecessor, because another field may be what makes the job unusable.
 func placeOf(it jobevent.Item) jobevent.Created {
 	var place struct{ OwnerID, OrderingKey, OrderAfter string }
 	_ = json.Unmarshal(it.Data(), &place) // an unreadable field stays empty

@@ -117,7 +117,7 @@ func TestAJobThatCannotBeUsedKeepsItsPlaceInAnOrder(t *testing.T) {
 	last := createdEvent(t, map[string]any{"orderingKey": "k", "orderNumber": 12, "orderAfter": unusable.Subject()})
 	for _, step := range []struct {
 		event jobevent.Item
-		runs  string // whose attempt goes out
+		runs  string // the job whose attempt is dispatched
 	}{{unusable, ""}, {last, ""}, {first, first.Subject()}} {
 		say, err := f.Handle(t.Context(), []jobevent.Item{step.event})
 		if err != nil {

@@ -63,7 +63,7 @@ func (f *Function) deliver(ctx context.Context, c deliverystore.Claimed) {
 	}
 	span.Done(err)
 	select {
-	case f.wake <- struct{}{}: // there is room for another
+	case f.wake <- struct{}{}: // there is room for another try
 	default:
 	}
 }
@@ -79,20 +79,20 @@ func outcomeOf(came deliverystore.Tried) string {
 	return telemetry.DeliveryRetried
 }
 
-// shown is what a try shows about its host.
+// shown returns what the result of a try shows about its host.
 func shown(came deliverystore.Tried, err error, took time.Duration) kind {
 	switch {
 	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, errSealed),
 		errors.Is(err, outbound.ErrRefused):
-		return fresh // it has not been called
+		return fresh // the host was not called
 	case err != nil, took > inTime, throttles(came.Answer):
 		return slow
 	}
 	return good
 }
 
-// throttles reports whether a host's answer asks for fewer calls, by Standard Webhooks. Otherwise each such answer
-// would make room for the next delivery at once.
+// throttles reports whether a host's answer asks for fewer calls, as Standard Webhooks defines it. If such a host
+// counted as good, each of its answers would make room for the next delivery at once.
 func throttles(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -120,13 +120,13 @@ func (f *Function) settle(ctx context.Context, c deliverystore.Claimed, came del
 			return
 		}
 		if time.Now().After(last) {
-			return // it is delivered again
+			return // if it fails, the delivery is made again
 		}
 	}
 }
 
 func (f *Function) release(ctx context.Context, c deliverystore.Claimed) {
-	// If it cannot be given back, it is due after its lease.
+	// A delivery that cannot be given back is due again after its lease.
 	release := func(ctx context.Context) error { return f.store.deliveries.Release(ctx, c) }
 	f.writing.Note(ctx, withPatience(ctx, release))
 }
@@ -196,7 +196,8 @@ func short(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
 }
 
-// ended is the body. It has the type, because headers are not signed, and the owner, as every Summary does.
+// ended is the body of a delivery. It contains the event type, because headers are not signed, and the owner, as every
+// Summary does.
 type ended struct {
 	Type string `json:"type"`
 	jobview.Summary

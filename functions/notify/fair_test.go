@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 )
 
-// silent is a port that accepts connections and never answers, at any loopback address.
+// silent returns a port that accepts connections at any loopback address and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "0.0.0.0:0")
@@ -27,7 +27,8 @@ func silent(t *testing.T) string {
 	return port
 }
 
-// backlog has so many ends be due to each of some URLs, made of the one that a job has.
+// backlog inserts n due deliveries to a number of hosts, as copies of one job's delivery. In the URL a number replaces
+// the *.
 func (h *fixture) backlog(n, hosts int, url string) {
 	h.t.Helper()
 	id := h.ended("http://127.0.0.1:1/")
@@ -37,13 +38,13 @@ func (h *fixture) backlog(n, hosts int, url string) {
 	h.exec("delete from deliveries where job_id = $1", id)
 }
 
-// However many deliveries are due to hosts that hang or refuse, those to other hosts go out at once: also to a new
-// host, and while the dead hosts have all the places that they may have.
+// However many deliveries are due to hosts that hang or refuse, deliveries to other hosts go out at once, even to a new
+// host, and even while the dead hosts use all tries that they may have.
 func TestADeadReceiverDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hosts int
-		url   string // * is a number
+		url   string // a number replaces the *
 	}{
 		"one that hangs":          {1, "http://127.0.1.*:" + silent(t) + "/"},
 		"a hundred that hang":     {100, "http://127.0.1.*:" + silent(t) + "/"},
@@ -59,7 +60,7 @@ func TestADeadReceiverDelaysNoOther(t *testing.T) {
 			f.delays, f.tryFor = delays, time.Second
 			h.run(f)
 			live := receive(t, nil)
-			for range 5 { // while the first of the dead end, too
+			for range 5 { // until after the first tries to the dead hosts have ended
 				began := time.Now()
 				id := h.ended(live.URL)
 				due := time.Now()
@@ -77,8 +78,8 @@ func TestADeadReceiverDelaysNoOther(t *testing.T) {
 	}
 }
 
-// ahead is how many tries of others began since then and before the only one of a job's end: however slow the machine
-// is, they are few.
+// ahead returns how many tries of other deliveries began after an instant and before the only try of this job's
+// delivery. They are few, however slow the machine is.
 func (h *fixture) ahead(id uuid.UUID, since time.Time) (n int) {
 	h.t.Helper()
 	conn := h.connect()
@@ -108,7 +109,7 @@ func (h *fixture) check(f *Function) {
 	}
 }
 
-// What is due to a host is retried each by itself: one that asks for less is called less by all of it.
+// Each delivery to a host is retried by itself. A host that asks for fewer calls gets fewer, over all its deliveries.
 func TestAHostThatIsTooBusyIsCalledLess(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]kind{200: good, 404: good, 429: slow, 500: good, 502: slow, 503: slow, 504: slow} {
@@ -171,8 +172,8 @@ func TestHostsShareWhatIsFree(t *testing.T) {
 	}
 }
 
-// An owner whose name has any number of hosts that hang leaves room to the new and the slow hosts of others,
-// and what is free goes from owner to owner.
+// An owner with any number of hanging hosts leaves room for the new and slow hosts of other owners, and free tries go
+// to the owners in turn.
 func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 	t.Parallel()
 	var h hosts
@@ -213,7 +214,7 @@ func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 	}
 }
 
-// The same from the database, where the owner of many hosts is first by name.
+// The same with deliveries in the database, where the owner of many hosts is the first by name.
 func TestAnOwnerOfManyHostsThatHangHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -236,7 +237,7 @@ func TestAnOwnerOfManyHostsThatHangHoldsUpNoOther(t *testing.T) {
 	h.check(f)
 }
 
-// untilTrying waits until so many tries are under way.
+// untilTrying waits until this many tries are under way.
 func (h *fixture) untilTrying(f *Function, n int) {
 	h.t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; <-time.After(5 * time.Millisecond) {

@@ -44,7 +44,7 @@ var (
 // fixture is the API's database, in which jobs end.
 type fixture struct {
 	t     *testing.T
-	store *apidbtest.Stores // of what others do
+	store *apidbtest.Stores // for the changes that other functions make
 	own   *apidbtest.Stores // with the function's own rights
 	url   string
 }
@@ -75,7 +75,7 @@ func (h *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// function is one that may call this machine, and that loses no time.
+// function returns a function that may call this machine, and whose pauses are short.
 func (h *fixture) function() *Function {
 	h.t.Helper()
 	f, err := New(Config{
@@ -107,7 +107,7 @@ func (h *fixture) run(f *Function) (stop func()) {
 	return stop
 }
 
-// job submits one that ends at a URL.
+// job submits a job with a callbackUrl.
 func (h *fixture) job(url string) uuid.UUID {
 	h.t.Helper()
 	job := jobstore.NewJob{
@@ -156,7 +156,7 @@ func (h *fixture) deliveries(id uuid.UUID) []deliverystore.Delivery {
 	return found
 }
 
-// until waits for a job's only delivery to become so.
+// until waits until the condition holds for a job's only delivery.
 func (h *fixture) until(id uuid.UUID, what string, is func(deliverystore.Delivery) bool) deliverystore.Delivery {
 	h.t.Helper()
 	var last []deliverystore.Delivery
@@ -247,7 +247,7 @@ func (r *receiver) next() received {
 	}
 }
 
-// nothingMore is for when all that is to come has come.
+// nothingMore fails the test if another request has arrived. Call it when all expected requests have.
 func (r *receiver) nothingMore() {
 	r.t.Helper()
 	select {

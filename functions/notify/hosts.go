@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// atOnce is how many tries are under way at once.
+	// atOnce is the most tries under way at once.
 	atOnce = 256
-	// atSlow is how many of them are to slow hosts, and atNotGood how many to slow and new ones together: tries to other
-	// hosts always find room.
+	// atSlow is the most tries to slow hosts, and atNotGood the most to slow and new hosts together, so that tries to
+	// other hosts always find room.
 	atSlow, atNotGood = atOnce / 2, atOnce * 3 / 4
-	// atHost is how many of them are to one host, and atNewHost to a new one.
+	// atHost is the most tries to one host, and atNewHost the most to one new host.
 	atHost, atNewHost = 8, 2
-	// ofRest is the part of the room that other owners leave of atSlow and atNotGood which one owner may use: whatever its
-	// hosts do, new hosts of other owners find room at once.
+	// ofRest is the part that one owner may use of the room in atSlow and atNotGood that other owners leave. So new
+	// hosts of other owners find room at once, whatever its hosts do.
 	ofRest = 0.75
-	// inTime is how soon a host has to answer not to be a slow one.
+	// inTime is the time within which a host must answer, or it counts as slow.
 	inTime = 5 * time.Second
 	// slowRest is the time between two looks for deliveries to a slow host.
 	slowRest = time.Second
@@ -25,12 +25,12 @@ const (
 	remembered = 10_000
 )
 
-// kind is what is known of a host.
+// kind is how a host has answered so far.
 type kind int
 
 const (
-	fresh kind = iota // whether it answers is not known
-	good              // its last answer came in time
+	fresh kind = iota // it is not known whether the host answers
+	good              // the host's last answer came in time
 	slow              // it did not
 	kinds
 )
@@ -38,11 +38,11 @@ const (
 // hosts has what this process knows about the hosts to which it delivers.
 type hosts struct {
 	of     map[string]*host
-	busy   map[deliverystore.Place]int // tries under way, where there are any
+	busy   map[deliverystore.Place]int // the number of tries under way; a place without tries has no entry
 	trying counts
 }
 
-// counts has the numbers of tries under way, by the kinds of their hosts.
+// counts has the numbers of tries under way, by the kind of host.
 type counts [kinds]int
 
 func (c *counts) all() int { return c[fresh] + c[good] + c[slow] }
@@ -59,13 +59,14 @@ func (c *counts) room(k kind, own counts) int {
 	return max(room, 0)
 }
 
-// ofOwner returns how many more of most an owner may have, if all owners together have all and it has own of them.
+// ofOwner returns how many more tries an owner may have under a limit of most, if all owners together have all tries
+// and this owner has own of them.
 func ofOwner(most, all, own int) int { return int(ofRest*float64(most-(all-own))) - own }
 
 type host struct {
 	trying int
 	kind   kind
-	rest   time.Time // of a slow one: nothing begins before
+	rest   time.Time // for a slow host: no try begins before this instant
 }
 
 func (h *host) room(now time.Time) int {
@@ -82,7 +83,7 @@ func (h *host) room(now time.Time) int {
 	return atNewHost - h.trying
 }
 
-// rooms shares out what is free in the order of the turns. seen: so many have had theirs.
+// rooms shares out the free tries in the order of the turns. seen is the number of places that have had their turn.
 func (h *hosts) rooms(turns []deliverystore.DuePlace, now time.Time) (rooms map[deliverystore.Place]int, seen int) {
 	rooms = map[deliverystore.Place]int{}
 	taken, owners, given := h.trying, h.byOwner(), map[string]int{}
@@ -111,7 +112,7 @@ func (h *hosts) rooms(turns []deliverystore.DuePlace, now time.Time) (rooms map[
 	return rooms, seen
 }
 
-// byOwner counts the tries under way.
+// byOwner counts the tries under way by owner and kind of host.
 func (h *hosts) byOwner() map[string]counts {
 	owners := map[string]counts{}
 	for place, n := range h.busy {
@@ -139,7 +140,7 @@ func (h *hosts) begin(place deliverystore.Place, now time.Time) {
 	}
 }
 
-// end uncounts a try, and records what it has shown about its host.
+// end removes a try from the counts, and records what it has shown about its host.
 func (h *hosts) end(place deliverystore.Place, shown kind) {
 	if h.busy[place]--; h.busy[place] == 0 {
 		delete(h.busy, place)

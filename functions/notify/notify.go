@@ -27,17 +27,17 @@ const (
 	// there are none.
 	every = time.Second
 	idle  = 10 * time.Second
-	// breath is the least time between two passes: each try that ends wakes the function.
+	// breath is the least time between two passes, because each try that ends wakes the function.
 	breath = 10 * time.Millisecond
-	// tryMost is how long a receiver may take to answer.
+	// tryMost is the longest time that a receiver may take to answer.
 	tryMost = 30 * time.Second
-	// lease is how long one process has a delivery: a try and the time to store its result. If the process is killed, the
-	// delivery is due again after its lease.
+	// lease is how long a delivery belongs to one process: long enough for a try and for storing its result. If the
+	// process is killed, the delivery is due again after its lease.
 	lease = 90 * time.Second
 	// forgetEvery is how often old deliveries are deleted, and forgetMost how many at a time.
 	forgetEvery = 10 * time.Minute
 	forgetMost  = 1_000
-	// lastWord is the part of the grace period in which the results of the last tries are stored.
+	// lastWord is the part of the grace period that is kept for storing the results of the last tries.
 	lastWord = 5 * time.Second
 )
 
@@ -45,14 +45,14 @@ const (
 type Config struct {
 	Retain time.Duration `envconfig:"RETAIN_DELIVERIES" default:"720h" desc:"how long deliveries to callbackUrls are kept after they finished; 0: forever"`
 
-	Webhook  webhook.Config  `ignored:"true"` // have their own names
+	Webhook  webhook.Config  `ignored:"true"` // read separately, with its own names
 	Outbound outbound.Config `ignored:"true"`
 	Sealing  sealing.Config  `ignored:"true"`
 
 	Grace time.Duration `ignored:"true"` // of the host
 }
 
-// Parts are what is read from the environment.
+// Parts are the structs into which the environment is read.
 func (c *Config) Parts() []any { return []any{c, &c.Webhook, &c.Outbound, &c.Sealing} }
 
 // Function ticks while there is something to deliver.
@@ -130,8 +130,8 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	return nil
 }
 
-// Tick begins as many tries as there is room for. It goes from owner to owner and from host to host of each, and on
-// from there the next time, so that all have their turn.
+// Tick begins as many tries as there is room for. It goes from owner to owner and from host to host, and continues
+// there the next time, so that every host has its turn.
 func (f *Function) Tick(ctx context.Context) (_ []jobevent.Item, next time.Duration, err error) {
 	f.breathe(ctx)
 	f.forgetOld(ctx)
@@ -158,7 +158,7 @@ func (f *Function) Tick(ctx context.Context) (_ []jobevent.Item, next time.Durat
 	return nil, next, err
 }
 
-// untilDue returns how long it may sleep if nothing is due; a new delivery wakes it.
+// untilDue returns how long the function may sleep if nothing is due. A new delivery wakes it.
 func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
 	wait, ok, err := f.store.deliveries.Next(ctx)
 	if !ok || err != nil {
@@ -167,8 +167,8 @@ func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
 	return min(max(wait, 0), idle), nil
 }
 
-// room returns how many tries may begin at each of the places where something is due, and how many of them have had
-// their turn until there was no room for more.
+// room returns how many tries may begin at each place where a delivery is due, and how many places had their turn
+// before the room was used up.
 func (f *Function) room(turns []deliverystore.DuePlace) (rooms map[deliverystore.Place]int, seen int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +184,7 @@ func (f *Function) hasRoom() bool {
 	return f.hosts.trying.all() < atOnce
 }
 
-// start begins the tries, or gives them back when it has stopped meanwhile.
+// start begins the tries, or gives the deliveries back if the function has stopped meanwhile.
 func (f *Function) start(ctx context.Context, claimed []deliverystore.Claimed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,7 @@ func (f *Function) start(ctx context.Context, claimed []deliverystore.Claimed) {
 	}
 }
 
-// breathe waits a moment, so that a pass finds more than the one delivery that has woken it.
+// breathe waits a moment, so that a pass finds more deliveries than the one that has woken the function.
 func (f *Function) breathe(ctx context.Context) {
 	select {
 	case <-time.After(breath - time.Since(f.looked)):

@@ -70,7 +70,7 @@ func TestTheEndOfAJobIsDeliveredAsASignedEvent(t *testing.T) {
 	r.nothingMore()
 }
 
-// What comes of a delivery, whatever the receiver does.
+// The result of a delivery for everything that a receiver may do.
 func TestWhatComesOfADelivery(t *testing.T) {
 	t.Parallel()
 	elsewhere := receive(t, nil)
@@ -121,7 +121,7 @@ func TestWhatComesOfADelivery(t *testing.T) {
 			r := receive(t, c.answer)
 			f := h.function()
 			if name == "a hang" {
-				f.tryFor = time.Second // each try has to get there
+				f.tryFor = time.Second // each try takes this long
 			}
 			h.run(f)
 			id := h.ended(r.URL)
@@ -177,7 +177,7 @@ func TestAnAddressThatIsNotAllowedIsNeverTriedAgain(t *testing.T) {
 	r.nothingMore()
 }
 
-// The receiver has it, and the sender does not know: it comes again, as the same event.
+// The receiver has the event but the function does not know that, so it sends the same event again.
 func TestAnAnswerThatComesTooLateIsADeliveryOfTwo(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -216,7 +216,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	if came, err := killed.try(t.Context(), claimed[0]); came.Status != deliverystore.Delivered {
 		t.Fatalf("got %+v, %v", came, err)
 	}
-	first := r.next() // and that was its end
+	first := r.next() // then the process died
 	h.run(h.function())
 	if again, err := h.own.Deliveries.Claim(t.Context(), rooms, time.Minute); len(again) > 0 {
 		t.Errorf("claimed %v during the lease, %v", again, err)
@@ -227,7 +227,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 		t.Errorf("got %s, then %s", first.id(), second.id())
 	}
 	h.untilStatus(id, deliverystore.Delivered)
-	// Were it frozen, not killed, its word would come too late.
+	// If the process was frozen and not killed, its result comes too late.
 	if err := h.own.Deliveries.Settle(t.Context(), claimed[0], deliverystore.Tried{Status: deliverystore.Failed}); err != nil {
 		t.Error(err)
 	}

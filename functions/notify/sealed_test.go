@@ -30,7 +30,7 @@ func newSealer(t *testing.T) *sealing.Sealer {
 	return sealer
 }
 
-// endsSealed has a job end with a sealed output.
+// endsSealed makes a job end with a sealed output.
 func (h *fixture) endsSealed(url string, output func(sealing.Place) json.RawMessage) uuid.UUID {
 	h.t.Helper()
 	id, now := h.job(url), time.Now().UTC()
@@ -48,7 +48,7 @@ func (h *fixture) endsSealed(url string, output func(sealing.Place) json.RawMess
 	return id
 }
 
-// Such a delivery is neither sent in part nor given up: a process with the key delivers it.
+// A delivery that this process cannot open is neither sent in part nor given up: a process with the key delivers it.
 func TestADeliveryThatDoesNotOpenWaits(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -76,7 +76,7 @@ func TestADeliveryThatDoesNotOpenWaits(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	// Its own host is not held to be slow for it.
+	// Its host does not count as slow because of it.
 	good := h.endsSealed(r.URL, func(at sealing.Place) json.RawMessage { return sealer.Seal(at, plain) })
 	h.untilStatus(good, deliverystore.Delivered)
 	if got := r.next(); got.id() != jobevent.StatusID(good, 2) || !bytes.Contains(got.body, []byte(`"output":"canary"`)) {

@@ -12,18 +12,18 @@ import (
 const (
 	// pageOwners is how many owners one pass visits, and page about how many of their hosts.
 	pageOwners, page = 100, 1_000
-	// leastHosts is how many hosts of each owner a pass visits at least, however many owners there are.
+	// leastHosts is the least number of hosts that a pass visits of each owner, however many owners there are.
 	leastHosts = page / pageOwners
 )
 
-// lap is a walk over the hosts of all owners, a page of owners at a time. Each owner's hosts go on from the last one
-// that had its turn, so that of an owner, too, all have theirs.
+// lap is a walk over the hosts of all owners, a page of owners at a time. For each owner it continues after the last
+// host that had its turn, so that all hosts of an owner have theirs.
 type lap struct {
 	from  string            // the owner with whom the next page begins
-	after map[string]string // the last host that had its turn, of owners that have more
-	met   map[string]bool   // owners of this lap
+	after map[string]string // by owner: the last host that had its turn, if there are more
+	met   map[string]bool   // the owners of this lap
 	each  int               // hosts of each owner in the next page
-	whole bool              // nothing has been left out since the lap began
+	whole bool              // the lap has left out no host so far
 }
 
 func newLap() lap { return lap{after: map[string]string{}, met: map[string]bool{}, each: leastHosts} }
@@ -34,8 +34,8 @@ func (l *lap) begin() deliverystore.Page {
 	return deliverystore.Page{FromOwner: l.from, After: l.after, MaxOwners: pageOwners, MaxHosts: l.each}
 }
 
-// end records the turns of a page, and for how many of them there was room. It reports whether the lap has ended and
-// left out nothing.
+// end records the turns of a page, and for how many of them there was room. It reports whether the lap has ended
+// without leaving out a host.
 func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) (whole bool) {
 	hosts, last, unseen := map[string]int{}, map[string]string{}, map[string]bool{}
 	for _, f := range found {
@@ -50,7 +50,7 @@ func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) 
 		}
 	}
 	for owner, n := range hosts {
-		if n < l.each && !unseen[owner] { // there are no more
+		if n < l.each && !unseen[owner] { // the owner has no more hosts
 			delete(l.after, owner)
 		} else if host, had := last[owner]; had {
 			l.after[owner] = host
@@ -61,7 +61,7 @@ func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) 
 	if l.from = next; next != "" {
 		return false
 	}
-	maps.DeleteFunc(l.after, func(owner, _ string) bool { return !l.met[owner] }) // nothing is due to them any more
+	maps.DeleteFunc(l.after, func(owner, _ string) bool { return !l.met[owner] }) // they have no deliveries any more
 	clear(l.met)
 	whole = l.whole && len(l.after) == 0
 	l.whole = l.whole && !whole

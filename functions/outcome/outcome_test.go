@@ -63,7 +63,7 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 			}}); err != nil {
 				t.Fatal(err)
 			}
-			// Room for the next.
+			// Make room for the next job.
 			defer func() {
 				_, err := store.Settle(t.Context(), []schedulerdb.Outcome{{JobID: id, Attempt: 1, Kind: "completed"}})
 				if err != nil {

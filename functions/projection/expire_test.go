@@ -90,7 +90,7 @@ func TestOldJobsAreDeletedADayAfterTheirRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{} // by id: whether the job stays
+	want := map[string]bool{} // by job id: whether the job must stay
 	put := func(stays bool, state jobstate.Status, days float64) string {
 		id := h.acceptBefore(time.Duration((days + 1) * float64(24*time.Hour)))
 		h.handle(status(t, id, 1, state, func(s *jobevent.Status) {

@@ -29,13 +29,13 @@ const (
 type reconcile struct {
 	jobs, commands, controls, inFlight walk
 	callbacks                          walk
-	waiting                            walk // its since is when the round began
+	waiting                            walk // its since is the instant at which the round began
 	began                              time.Time
 	left                               int // how many jobs this pass may still publish
 }
 
-// walk visits rows in the order of their ids, and selects those whose age became due after since and until until. When
-// it has visited all, the next walk's since is this one's until.
+// walk visits rows in the order of their ids, and selects those that became due after since and not after until. When
+// it has visited all, the next walk begins with this walk's until as its since.
 type walk struct {
 	since, until time.Time
 	after        uuid.UUID
@@ -108,11 +108,12 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 		return nil, err
 	}
 	r.left -= len(jobs)
-	r.jobs.went(lastID(jobs, func(j jobevent.Created) uuid.UUID { return j.JobID }), len(jobs) > 0) // bytes bound it too
+	r.jobs.went(lastID(jobs, func(j jobevent.Created) uuid.UUID { return j.JobID }), len(jobs) > 0) // bytes bound it, too
 	return eventsOf(jobs, apievent.Created)
 }
 
-// others returns what is published at most once in a pass: commands, callbacks, controls, and reports about jobs.
+// others returns the events that are published at most once in a pass: commands, callbacks, controls, and reports about
+// jobs.
 func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	commands, err := f.store.statuses.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {

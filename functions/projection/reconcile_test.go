@@ -309,8 +309,8 @@ func TestACallbackIsRepublishedUntilItsAttemptHasEnded(t *testing.T) {
 		if got := h.next(); len(got) != 0 && age() < 2*time.Second {
 			t.Fatalf("a young callback is republished: %v", got)
 		}
-		// It is published in each pass of its first minute, and then once at each of these ages. Reports have ages of their
-		// own.
+		// An unconfirmed request is published in each pass of its first minute, and then once at each of these ages.
+		// Reports have other ages.
 		dues := []time.Duration{80 * time.Second, 160 * time.Second, 300 * time.Second, 600 * time.Second}
 		for step := 5 * time.Second; age() < 700*time.Second; {
 			h.grow(step)

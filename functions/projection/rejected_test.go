@@ -71,7 +71,8 @@ func TestOnlyRejectedRecordsOfTheTopicAreHandled(t *testing.T) {
 	}
 }
 
-// Projection rejects only records of the topic that are not such an event: otherwise a forged record could hold it up.
+// Projection stores a forged rejected record if it can read the record, and refuses it otherwise. A forged record must
+// not hold projection up.
 func TestAForgedRejectedRecordIsStoredOrRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)

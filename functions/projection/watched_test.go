@@ -60,7 +60,7 @@ func TestABatchNotifiesOfItsChangesWhileAClientWatches(t *testing.T) {
 	}
 	h.handle(status(t, id.String(), 3, jobstate.Completed))
 	c := next()
-	for c.Kind == apidb.ChangeHere || c.Kind == apidb.ChangeBegins { // from announcing more than once
+	for c.Kind == apidb.ChangeHere || c.Kind == apidb.ChangeBegins { // these come from repeated announcements
 		c = next()
 	}
 	if c.Kind != apidb.ChangeEnded || len(c.JobIDs) != 1 || c.JobIDs[0] != id {

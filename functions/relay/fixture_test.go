@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// job is one as a relay submits it.
+// job is a job as a relay submits it.
 type job struct {
 	JobID       uuid.UUID
 	JobType     string
@@ -32,8 +32,8 @@ type job struct {
 	Queue       string
 }
 
-// gateway is one that keeps each id once, as the real one does. misbehave sees a request after it was kept where it
-// returns something, and before with nil.
+// gateway is a test gateway that keeps each job id once, as the real gateway does. It calls misbehave after it has kept
+// the jobs.
 type gateway struct {
 	*httptest.Server
 
@@ -42,7 +42,7 @@ type gateway struct {
 	known     map[uuid.UUID]string
 	replays   int
 	requests  int
-	misbehave func(w http.ResponseWriter, jobs []job) bool // the answer is made already
+	misbehave func(w http.ResponseWriter, jobs []job) bool // reports whether it has answered
 	refuse    func(job) int                                // the status of its refusal; 0: none
 	changed   chan struct{}
 }
@@ -110,14 +110,14 @@ func (g *gateway) submit(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// set changes how it answers.
+// set changes how the gateway answers.
 func (g *gateway) set(misbehave func(http.ResponseWriter, []job) bool, refuse func(job) int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.misbehave, g.refuse = misbehave, refuse
 }
 
-// await returns when holds does, which it asks after each request.
+// await calls holds after each request, and returns when it is true.
 func (g *gateway) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	limit := time.After(30 * time.Second)
@@ -181,13 +181,13 @@ func (o *outbox) count(table string) (n int) {
 	return n
 }
 
-// awaitEmpty returns when nothing waits: a row stays for a moment after its job was accepted.
+// awaitEmpty waits until the outbox is empty: a row stays for a moment after its job was accepted.
 func (o *outbox) awaitEmpty() {
 	o.t.Helper()
 	await(o.t, "an empty outbox", func() bool { return o.count("outbox") == 0 })
 }
 
-// await asks until something holds.
+// await repeats a check until it holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	again := time.NewTicker(5 * time.Millisecond)
@@ -241,7 +241,7 @@ func (g *gateway) wantExactly(t *testing.T, committed []uuid.UUID) {
 	}
 }
 
-// inTransaction enqueues some jobs together and commits or not.
+// inTransaction enqueues some jobs in one transaction, and commits it or rolls it back.
 func (o *outbox) inTransaction(ctx context.Context, payloads []int, options string, commit bool) (ids []uuid.UUID, err error) {
 	tx, err := o.pool.Begin(ctx)
 	if err != nil {

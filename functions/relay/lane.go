@@ -10,13 +10,13 @@ import (
 type lane struct {
 	ordered bool
 	passes  int           // at once
-	woken   chan struct{} // has room for one value: the pass that takes it looks at everything
-	active  chan struct{} // likewise: a pass has found many rows
+	woken   chan struct{} // has room for one value, because the pass that takes it looks at all rows
+	active  chan struct{} // has room for one value; filled when a pass has found many rows
 
 	mu        sync.Mutex
 	behind    int64         // rows before this position were taken, or are locked by another relay
-	sweepCost time.Duration // of the last look from the first row on
-	sweepAt   time.Time     // when the next one may be made
+	sweepCost time.Duration // how long the last look that began at the first row took
+	sweepAt   time.Time     // when the next such look may be made
 }
 
 func newLane(ordered bool) *lane {
@@ -36,7 +36,8 @@ func put(signal chan struct{}) {
 	}
 }
 
-// tick wakes the lane at the start, and then as soon and poll have it. An idle lane is woken only if look finds a row.
+// tick wakes the lane at the start, and then after the pauses that soon and poll define. An idle lane is woken only if
+// look finds a row.
 func (l *lane) tick(ctx context.Context, look func(context.Context, *lane) bool) {
 	l.wake()
 	for pause := soon; ; {
@@ -54,14 +55,15 @@ func (l *lane) tick(ctx context.Context, look func(context.Context, *lane) bool)
 	}
 }
 
-// from returns the position at which a pass begins. In the lane with order it is always the first: a transaction with
-// an earlier position may commit after a later row of another key was taken, and then enqueue again. A pass that began
-// behind the taken rows would submit its second job before its first.
+// from returns the position at which a pass begins. In the ordered lane it is always the first: a transaction may
+// insert a row at an earlier position but commit after a later row of another key was taken, and a second transaction
+// may then add a row of the same key. A pass that began behind the taken rows would submit the key's second job before
+// its first.
 func (l *lane) from(now time.Time) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ordered || l.sweepCost < quick || !now.Before(l.sweepAt) {
-		l.sweepAt = now.Add(sweepShare * l.sweepCost) // by one pass at a time
+		l.sweepAt = now.Add(sweepShare * l.sweepCost) // here, so that only one pass at a time makes the slow look
 		return 0
 	}
 	return l.behind
@@ -75,7 +77,7 @@ func (l *lane) looked(from, last int64, took time.Duration) {
 	l.swept(from, took)
 }
 
-// busy is for a pass that has found many rows.
+// busy is called by a pass that has found many rows.
 func (l *lane) busy() {
 	l.wake()
 	put(l.active)
@@ -97,7 +99,7 @@ func (l *lane) swept(from int64, took time.Duration) {
 	}
 }
 
-// skip makes the next passes begin behind a row for a while, except in the lane with order.
+// skip makes the next passes begin behind a row for a while, except in the ordered lane.
 func (l *lane) skip(position int64) {
 	if l.ordered {
 		l.again()

@@ -24,8 +24,8 @@ import (
 // Name is the function's name.
 const Name = "relay"
 
-// submitMost is how long the gateway may take for a batch. The rows are locked meanwhile; the server lets a
-// transaction wait for 20 s.
+// submitMost is the longest time that the gateway may take for a batch. The rows are locked meanwhile; the database
+// server ends a transaction that idles for 20 s.
 const submitMost = 10 * time.Second
 
 // Config lists the outboxes, and names the gateway for their jobs.
@@ -104,7 +104,7 @@ func (c *Config) databases() (urls []string, err error) {
 	return urls, nil
 }
 
-// Plain names the settings with which it sends plain text.
+// Plain returns the settings with which the function sends plain text.
 func (f *Function) Plain() []string { return f.plain }
 
 // Close closes the connections to databases.
@@ -114,12 +114,13 @@ func (f *Function) Close() {
 	}
 }
 
-// Host is how the function is hosted. An unavailable database does not make it unready: the other outboxes go on.
+// Host is how the function is hosted. An unavailable database does not make the function unready, because it still
+// serves the other outboxes.
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{Name: Name, Run: f.Run, Silent: true}
 }
 
-// Run submits until ctx ends. A pass that is under way then may end within its time.
+// Run submits until ctx ends. A pass that is under way then may still use its full time.
 func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range f.sources {

@@ -53,7 +53,7 @@ func TestJobsOfAKeyKeepTheirOrder(t *testing.T) {
 	start(t, g.URL, o.url)
 	start(t, g.URL, o.url) // a second one
 	var fails int
-	g.set(func(w http.ResponseWriter, _ []job) bool { // each third answer is lost
+	g.set(func(w http.ResponseWriter, _ []job) bool { // every third answer is lost
 		fails++
 		if fails%3 == 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -110,7 +110,7 @@ func TestARejectedJobStaysWithItsError(t *testing.T) {
 	g.wantExactly(t, ids)
 }
 
-// A gateway that refuses a batch for one of its jobs, as for a body that is too large.
+// The gateway refuses a whole batch because of one job, for example because the body is too large.
 func TestABatchIsDividedUntilTheWrongJobIsFound(t *testing.T) {
 	t.Parallel()
 	g, o := openGateway(t), openOutbox(t)
@@ -140,7 +140,7 @@ func TestABatchIsDividedUntilTheWrongJobIsFound(t *testing.T) {
 	}
 }
 
-// A job that the gateway fails at holds up no other.
+// A job at which the gateway fails does not hold up other jobs.
 func TestOneJobThatTheGatewayCannotManageHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	g, o := openGateway(t), openOutbox(t)
@@ -273,7 +273,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// An idle relay asks once a second, and is woken by a commit long before.
+// An idle relay polls once a second, and a commit wakes it long before that.
 func TestACommitIsSubmittedAtOnce(t *testing.T) {
 	t.Parallel()
 	g, o := openGateway(t), openOutbox(t)

@@ -17,22 +17,26 @@ import (
 )
 
 const (
-	// plainPasses is how many passes over rows without an orderingKey one relay makes at once, each with a connection: a
-	// new row need not wait for a pass that waits for the gateway. Rows with a key have one pass at a time.
+	// plainPasses is how many passes over rows without an orderingKey one relay makes at once, each on its own
+	// connection, so that a new row need not wait for a pass that waits for the gateway. Rows with a key have one pass
+	// at a time.
 	plainPasses = 3
-	// soon and poll are when a lane looks again by itself: soon after it was busy, for rows whose transaction saw that
-	// and commits later, and then after twice as long each time, up to poll.
+	// soon and poll bound the pauses after which a lane looks again without a notification. A transaction that sees a
+	// busy lane sends none, and may commit later, so the first pause after a busy time is soon. Each further pause is
+	// twice as long, up to poll.
 	soon = 5 * time.Millisecond
 	poll = time.Second
-	// passMost is how long a pass may take, the gateway's answer included.
+	// passMost is the longest time that a pass may take, including the gateway's answer.
 	passMost = submitMost + 5*time.Second
 	// A failed pass is repeated after firstPause, and after twice as long each time, up to longestPause.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
-	// quick is a look from the first row on that may be made each time. A slower one meets dead rows that vacuum cannot
-	// take yet, or locked ones: then it gets a twentieth of the time, and the looks between begin behind what was taken.
+	// quick is how long a look from the first row on may take to be made every time. A slower look meets locked rows,
+	// or dead rows that vacuum cannot remove yet: then such looks get a twentieth of the time, and the other looks
+	// begin behind the taken rows.
 	quick, sweepShare = 2 * time.Millisecond, 20
-	// countEvery is how often the figures are asked for, unless that takes more than a fiftieth of the time.
+	// countEvery is the interval between reads of the figures, unless these would take more than a fiftieth of the
+	// time.
 	countEvery, countShare = 15 * time.Second, 50
 )
 
@@ -45,7 +49,7 @@ type source struct {
 	databaseTrouble, gatewayTrouble telemetry.Trouble
 
 	mu     sync.Mutex
-	most   int                         // rows of a pass: fewer after failures, which the size of the batch may cause
+	most   int                         // rows of a pass; fewer after failures, which large batches may cause
 	pauses *backoff.ExponentialBackOff // after failures in a row
 	until  time.Time                   // when the next pass may begin
 }
@@ -97,15 +101,15 @@ func (s *source) work(ctx context.Context, l *lane) {
 	}
 }
 
-// look reports whether there is a row for a pass. It takes one round trip, and a pass without rows takes three or four:
-// so an idle relay looks before each pass.
+// look reports whether there is a row for a pass. An idle relay looks before each pass, because a look takes one round
+// trip and a pass without rows three or four.
 func (s *source) look(ctx context.Context, l *lane) bool {
 	ctx, cancel := context.WithTimeout(ctx, passMost)
 	defer cancel()
 	from, began := l.from(time.Now()), time.Now()
 	there, err := s.outbox.HasRows(ctx, l.ordered, from)
 	switch {
-	case err != nil: // a pass notes it
+	case err != nil: // the pass records the error
 		return true
 	case !there:
 		l.foundNothing(from, time.Since(began))
@@ -115,7 +119,7 @@ func (s *source) look(ctx context.Context, l *lane) bool {
 	return there
 }
 
-// pass takes rows once; more reports whether to look again at once.
+// pass takes rows once. more reports whether the caller should look again at once.
 func (s *source) pass(ctx context.Context, l *lane) (more bool) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), passMost)
 	defer cancel()
@@ -129,7 +133,7 @@ func (s *source) pass(ctx context.Context, l *lane) (more bool) {
 			submitted = true
 			l.looked(from, rows[len(rows)-1].Position, time.Since(began))
 			if len(rows) >= outboxdb.ManyRows {
-				l.busy() // another pass can take what comes meanwhile
+				l.busy() // another pass can take rows that are committed meanwhile
 			}
 			ctx, cancel := context.WithTimeout(ctx, submitMost)
 			defer cancel()
@@ -142,7 +146,7 @@ func (s *source) pass(ctx context.Context, l *lane) (more bool) {
 	s.note(ctx, taken, err, submitted)
 	switch {
 	case err != nil && submitted && taken.Rows == 1:
-		l.skip(taken.Last) // if it is this job that the gateway cannot manage, others need not wait for it
+		l.skip(taken.Last) // other jobs need not wait for a job at which the gateway fails
 	case err != nil:
 		l.again()
 	}
@@ -155,7 +159,7 @@ func (s *source) pass(ctx context.Context, l *lane) (more bool) {
 
 // note applies the result of a pass to the next ones.
 func (s *source) note(ctx context.Context, taken outboxdb.Taken, err error, submitted bool) {
-	// A verdict that could not be written is the database's fault, and any other error after submit the gateway's.
+	// If a verdict could not be written, the database failed. Any other error after submit is the gateway's.
 	atGateway := err != nil && submitted && !errors.Is(err, outboxdb.ErrDatabase)
 	switch {
 	case atGateway:

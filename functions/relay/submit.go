@@ -65,8 +65,8 @@ func (s *source) divide(ctx context.Context, rows []outboxdb.Row, why *client.Er
 	return v, err
 }
 
-// isAboutTheBody reports whether an error is due to the jobs, which are in the body, and not to the submitter, which
-// the headers name.
+// isAboutTheBody reports whether an error concerns the jobs, which are in the body, and not the submitter, which the
+// headers name.
 func isAboutTheBody(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
 		status == http.StatusUnprocessableEntity
@@ -89,7 +89,7 @@ func batch(rows []outboxdb.Row) []byte {
 			body = append(body, ',')
 		}
 		body = append(append(append(body, `{"jobId":"`...), rows[i].ID.String()...), `","jobType":`...)
-		body = strconv.AppendQuote(body, rows[i].JobType) // letters, digits, dots, dashes and underscores
+		body = strconv.AppendQuote(body, rows[i].JobType) // it has only letters, digits, dots, dashes and underscores
 		body = append(append(body, `,"payload":`...), rows[i].Payload...)
 		if options := rows[i].Options; options != "{}" {
 			body = append(append(body, ','), options[1:len(options)-1]...)

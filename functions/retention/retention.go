@@ -29,7 +29,7 @@ const (
 )
 
 // Function walks over the jobs in the order of their ids, which is that of their age. Its position is in memory only:
-// another walk finds the jobs that this one has left.
+// if it is lost, the next walk finds the remaining jobs.
 type Function struct {
 	store *schedulerdb.Store
 	keep  schedulerdb.Retention
@@ -57,7 +57,7 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Tick handles one page of the walk, after the pause that follows the page before: so pings do as much as the
+// Tick waits for the pause after the previous page, and then handles one page of the walk. So pings do as much as the
 // function's own clock. Between two walks it does nothing.
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	f.mu.Lock()

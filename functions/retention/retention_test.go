@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const day = 24 * time.Hour
 
-// newFunction has so many jobs that completed ten days ago.
+// newFunction returns a function whose database has this many jobs that completed ten days ago.
 func newFunction(t *testing.T, jobs int) *Function {
 	t.Helper()
 	url := pgtest.Database(t, migrations.Scheduler)
@@ -98,7 +98,7 @@ func TestASettingThatCannotBeStopsTheStart(t *testing.T) {
 	}
 }
 
-// The host compares it with what the brokers say.
+// The host compares this age with the retention of the brokers.
 func TestRecordsMayNotOutliveWhatIsLeftOfTheirJob(t *testing.T) {
 	t.Parallel()
 	f, err := New(schedulerdb.Retention{Forget: 10 * day}, nil)
