@@ -44,7 +44,7 @@ type Options struct {
 	Keyset      string       // used if ENCRYPTION_KEYSET_FILE is not set; empty: nothing is sealed
 
 	Handlers     map[string]handlers.Handler // for further job types, which the worker runs
-	Relay        []string                    // addresses of databases with an outbox; none: no relay runs
+	Relay        []string                    // addresses of databases with an outbox; if there are none, no relay runs
 	WorkerQueues []string                    // served by the worker here; nil: all
 
 	Mails *mailcatch.Server // catches mails if SMTP_HOST is not set; nil: none are caught. The caller closes it

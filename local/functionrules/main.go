@@ -1,5 +1,6 @@
-// Command functionrules writes what follows from the list of functions alone: their import rules in .golangci.yml and
-// their entries in the manifests. A function is a folder in functions/ with a cmd; migrations has its database.
+// Command functionrules generates everything that follows from the list of functions alone: their import rules in
+// .golangci.yml and their entries in the manifests. A function is a folder in functions/ with a cmd; migrations has its
+// database.
 package main
 
 import (
@@ -151,7 +152,8 @@ func replace(file, what, text string) error {
 	return os.WriteFile(file, []byte(before+begin+what+".\n"+text+indent+end+after), 0o600)
 }
 
-// rules are those of each function, and one that refuses code of a function that has none yet.
+// rules returns the import rule of each function, and one rule that refuses the code of a function without a rule of
+// its own.
 func rules(all []function) string {
 	var own, others strings.Builder
 	deny := "&sibling\n            - {pkg: " + module + ", desc: functions meet only through events}"

@@ -72,8 +72,8 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// notRun is how many shell blocks of the README and of docs no test runs as they are. Raise it only for commands that
-// need a cluster, Docker, or more than a reader's own machine.
+// notRun is the number of shell blocks in the README and docs that no test runs unchanged. Raise it only for commands
+// that need a cluster, Docker, or more than a reader's own machine.
 const notRun = 41
 
 // Every shell block and every request of the pages works as it is written, one after another on one installation, and

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// growing is a gateway with an operation that has ended when it is read for the fifth time.
+// growing is a gateway with an operation that has ended at its fifth read.
 func growing(t *testing.T) *httptest.Server {
 	t.Helper()
 	var looks atomic.Int64

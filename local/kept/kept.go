@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-// Kind is what a file holds.
+// Kind is the kind of secret in a file.
 type Kind struct {
 	name  string
 	fresh func() string
@@ -48,7 +48,7 @@ func Password() Kind {
 	}}
 }
 
-// At returns what the file holds. Where there is no file, it makes a new secret and writes it there.
+// At returns the secret in the file. If the file does not exist, it makes a new secret and writes the file.
 func (k Kind) At(path string, mode fs.FileMode) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,10 +65,10 @@ func (k Kind) At(path string, mode fs.FileMode) (string, error) {
 	return kept, nil
 }
 
-// Write writes a line into a file. No reader ever finds a part of it.
+// Write writes a line into a file. A reader never sees only a part of it.
 func Write(path, text string, mode fs.FileMode) error {
 	part := path + ".part"
-	_ = os.Remove(part) // a crash may have left it, and with another mode
+	_ = os.Remove(part) // a crash may have left the file, with another mode
 	err := os.WriteFile(part, []byte(text+"\n"), 0o600)
 	if err == nil {
 		err = errors.Join(os.Chmod(part, mode), os.Rename(part, path)) // whatever the umask is

@@ -54,7 +54,7 @@ func settings(cmd *cobra.Command, s *figures.Settings) {
 	flags.IntVar(&s.SlotQueue, "slot-queue", 1000, "attempts that wait in the worker for a slot")
 }
 
-// shorten makes a run of under two minutes, but for what was asked for explicitly.
+// shorten makes the run take less than two minutes, but keeps all options that were set explicitly.
 func shorten(cmd *cobra.Command, o *bench.Options) {
 	given := cmd.Flags().Changed
 	if !given("part") {

@@ -39,8 +39,8 @@ func newFill() *cobra.Command {
 	return cmd
 }
 
-// fill copies each ended job as often as the others. The copies are spread evenly over the age, the newest last, as if
-// they had been submitted one after the other. The counts of ended jobs do not know of them.
+// fill copies all ended jobs equally often. The copies are spread evenly over the age, the newest last, as if they had
+// been submitted one after the other. The counts of ended jobs do not include them.
 func fill(ctx context.Context, conn *pgx.Conn, jobs int, age time.Duration) error {
 	columns, err := columnsOfJobs(ctx, conn)
 	if err != nil {
@@ -78,7 +78,8 @@ func columnsOfJobs(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// copied is what each column of a copy has: its own id, trace and age, and nothing that only one job may have.
+// copied returns the value of each column of a copy: the copy has its own id, trace and age, and no value that must be
+// unique.
 func copied(columns []string) []string {
 	own := map[string]string{
 		"job_id": "uuidv7(age)", "trace_id": "gen_random_uuid()", "created_at": "now() + age", "updated_at": "now() + age",

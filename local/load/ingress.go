@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// newIngress is what stands for a Knative Broker, in a process of its own.
+// newIngress makes the command that stands for a Knative Broker, in a process of its own.
 func newIngress() *cobra.Command {
 	var cfg ingress.Config
 	cmd := &cobra.Command{

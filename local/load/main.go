@@ -6,7 +6,7 @@
 //	load throughput --url …                 a running installation: no-op jobs in batches
 //	load latency --url … --rate 100         and single ones at a steady rate
 //	load fill --database …                  copies of ended jobs, to measure what reads them
-//	load plot                               draws docs/performance/results.json
+//	load plot draws docs/performance/results.json
 //
 // The other commands are roles that the bench plays in processes of their own.
 package main

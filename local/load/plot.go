@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// newPlot runs the program that draws: it is a module of its own, for its libraries' sake.
+// newPlot makes the command that runs the drawing program, which is a module of its own because of its libraries.
 func newPlot() *cobra.Command {
 	var results, to string
 	cmd := &cobra.Command{

@@ -18,8 +18,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newSystem is all functions in one process, as in make run, with our job types. Its worker leaves
-// rig.Queue to others.
+// newSystem makes the command that runs all functions in one process, as in make run, with the bench's job
+// types. Its worker leaves rig.Queue to other workers.
 func newSystem() *cobra.Command {
 	o := dev.Options{
 		Kafka: "embedded", Queues: []string{jobevent.DefaultQueue, rig.Queue},
@@ -56,7 +56,8 @@ func newSystem() *cobra.Command {
 	return cmd
 }
 
-// newBroker is a broker in a process of its own, so that its use of the machine is measured alone.
+// newBroker makes the command that runs a broker in a process of its own, so that its use of the machine can be
+// measured separately.
 func newBroker() *cobra.Command {
 	var kind, dir string
 	cmd := &cobra.Command{

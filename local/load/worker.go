@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// jobTypes are the bench's own. ended is called at the end of each handler.
+// jobTypes registers the bench's own job types. ended is called at the end of each handler.
 func jobTypes(ended func()) map[string]handlers.Handler {
 	return map[string]handlers.Handler{
 		bench.NoopType: func(context.Context, *handlers.Attempt) (handlers.Result, error) {
@@ -40,13 +40,13 @@ func jobTypes(ended func()) map[string]handlers.Handler {
 	}
 }
 
-// newWorker is one more worker in a process of its own, as any Go program can be one.
+// newWorker makes the command that runs a further worker in a process of its own, as any Go program can.
 func newWorker() *cobra.Command {
 	return &cobra.Command{
 		Use: "worker", Args: cobra.NoArgs, Hidden: true,
 		Short: "A worker for QUEUES on DATABASE_URL that records in RECORD when its handlers end",
 		Run: func(*cobra.Command, []string) {
-			os.Args = os.Args[:1] // the rest is of this program
+			os.Args = os.Args[:1] // the other arguments are for this program
 			funchost.Main(runjob.Name, buildWorker)
 		},
 	}
@@ -94,7 +94,7 @@ func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, err
 	return worker.Host(), nil
 }
 
-// keep writes instants as they come; those that meet go together.
+// keep writes instants as they arrive, and those that are waiting in one write.
 func keep(record *os.File, ended <-chan time.Time) error {
 	var stamps []byte
 	for at := range ended {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is kept; the oldest go first.
+// The limits of what is kept. Above them the oldest messages are dropped.
 const (
 	maxMessages = 1000
 	maxBytes    = 64 << 20
@@ -19,7 +19,7 @@ type envelope struct {
 	To   []string `json:"to"`
 }
 
-// caught is a message as it is kept.
+// caught is a message in the box.
 type caught struct {
 	ID         string    `json:"id"`
 	ReceivedAt time.Time `json:"receivedAt"`
@@ -63,7 +63,7 @@ func (b *box) put(e envelope, raw []byte, at time.Time) {
 	b.list = slices.Delete(b.list, 0, gone)
 }
 
-// all are the messages, newest first.
+// all returns the messages, newest first.
 func (b *box) all() []*caught {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *box) all() []*caught {
 	return list
 }
 
-// find returns nil where there is none.
+// find returns the message with an id; nil if there is none.
 func (b *box) find(id string) *caught {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package mailcatch is a mail server that sends nothing on: it keeps what it takes in memory and shows it
-// on a page. Both are for this machine alone.
+// Package mailcatch is a mail server that forwards nothing: it keeps the mails that it receives in memory and shows
+// them on a page. Only this machine can reach the server and the page.
 package mailcatch
 
 import (
@@ -23,13 +23,13 @@ const (
 	DefaultPagePort = 8025
 )
 
-// Config has the ports on which it listens, on loopback.
+// Config has the loopback ports on which the server listens.
 type Config struct {
-	Port, PagePort int  // 0 takes a free one
-	OrAnother      bool // takes a free one too where that one is taken
+	Port, PagePort int  // 0: any free port
+	OrAnother      bool // if a port is in use, take a free one
 }
 
-// Server is one that runs.
+// Server is a running mail server.
 type Server struct {
 	mails net.Listener
 	page  net.Listener
@@ -40,7 +40,7 @@ type Server struct {
 	all  sync.WaitGroup
 }
 
-// maxMessage is what one message may have; jobs have at most half a MiB.
+// maxMessage is the most bytes of one message. A job has at most half a MiB.
 const maxMessage = 16 << 20
 
 // Start opens both ports and serves them until Close.
@@ -79,25 +79,25 @@ func listen(port int, orAnother bool) (net.Listener, error) {
 	return listener, err
 }
 
-// Host is where it takes mails.
+// Host returns the host at which the server receives mails.
 func (s *Server) Host() string { return "127.0.0.1" }
 
-// Port is where it takes mails, on Host.
+// Port returns the port on Host at which the server receives mails.
 func (s *Server) Port() int { return s.mails.Addr().(*net.TCPAddr).Port }
 
-// URL is that of the page.
+// URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.page.Addr().String() }
 
-// Close ends it. The mails are gone.
+// Close stops the server. Its mails are lost.
 func (s *Server) Close() error {
 	err := errors.Join(s.smtp.Close(), s.http.Close())
-	// Neither knows its listener before its Serve has begun.
+	// The servers close only listeners that they know, and they know them only after Serve has begun.
 	_, _ = s.mails.Close(), s.page.Close()
 	s.all.Wait()
 	return err
 }
 
-// session is one connection that brings mails.
+// session is one connection over which mails arrive.
 type session struct {
 	box      *box
 	envelope envelope
@@ -106,19 +106,19 @@ type session struct {
 func (s *session) Reset()        { s.envelope = envelope{} }
 func (s *session) Logout() error { return nil }
 
-// Mail is for smtp.Session.
+// Mail implements smtp.Session.
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	s.envelope = envelope{From: from}
 	return nil
 }
 
-// Rcpt is for smtp.Session.
+// Rcpt implements smtp.Session.
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.envelope.To = append(s.envelope.To, to)
 	return nil
 }
 
-// Data is for smtp.Session.
+// Data implements smtp.Session.
 func (s *session) Data(r io.Reader) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *Server) send(t *testing.T, raw string, to ...string) {
 	}
 }
 
-// ask calls the page, under a name if one is given.
+// ask requests the page, with the given Host name if there is one.
 func (s *Server) ask(t *testing.T, method, path string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, http.NoBody)

@@ -22,8 +22,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"when": func(at time.Time) string { return at.Local().Format("2 Jan 15:04:05") },
 }).ParseFS(files, "*.html"))
 
-// What a browser may do with the page, and with the HTML of a mail: that is a stranger's, so it gets an
-// origin of its own, no scripts, no forms and nothing from elsewhere.
+// The policies for the page and for the HTML of a mail. That HTML is not trusted, so it gets an origin of its own, no
+// scripts, no forms and no content from other hosts.
 const (
 	pageCSP = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -31,7 +31,7 @@ const (
 		"form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 )
 
-// newPage shows a box.
+// newPage returns the page that shows a box.
 func newPage(b *box) http.Handler {
 	p := page{b}
 	mux := http.NewServeMux()
@@ -55,8 +55,8 @@ func newPage(b *box) http.Handler {
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard answers only requests to a name of this machine that no other can have: a site could have its name
-// point here, and read along.
+// guard answers only requests for a name that always means this machine: otherwise a website could make its own name
+// resolve to this machine and read the mails.
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -147,7 +147,7 @@ func (p page) attachment(w http.ResponseWriter, r *http.Request, m *caught) {
 	download(w, all[n].Name, all[n].content)
 }
 
-// download has the browser save it, whatever it is.
+// download makes the browser save the content, whatever its type.
 func download(w http.ResponseWriter, name string, content []byte) {
 	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": name})
 	if disposition == "" {

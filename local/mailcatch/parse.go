@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/emersion/go-message"
-	_ "github.com/emersion/go-message/charset" // reads what others than we write
+	_ "github.com/emersion/go-message/charset" // reads charsets that only other programs write
 	"github.com/emersion/go-message/mail"
 )
 
-// summary is what a list shows of a message.
+// summary has the parts of a message that the list shows.
 type summary struct {
 	From      string   `json:"from"`
 	To        []string `json:"to"`
@@ -21,7 +21,7 @@ type summary struct {
 	Files     int      `json:"attachmentCount"`
 }
 
-// parsed is a message taken apart, as far as that is possible.
+// parsed has the parts of a message, as far as it can be parsed.
 type parsed struct {
 	Headers     []header `json:"headers"`
 	Text        string   `json:"text"`
@@ -45,7 +45,7 @@ type file struct {
 // maxParts bounds the work that a message can make.
 const maxParts = 1000
 
-// parse never fails: what cannot be read is left out.
+// parse never fails: it leaves out the parts that it cannot read.
 func parse(raw []byte) (summary, *parsed) {
 	s, p := summary{To: []string{}, Cc: []string{}}, &parsed{Headers: []header{}, Attachments: []file{}}
 	reader, err := mail.CreateReader(bytes.NewReader(raw))
@@ -77,7 +77,7 @@ func parse(raw []byte) (summary, *parsed) {
 }
 
 func (p *parsed) add(part *mail.Part) {
-	content, _ := io.ReadAll(part.Body) // what there is of it
+	content, _ := io.ReadAll(part.Body) // on an error, the part that could be read
 	switch h := part.Header.(type) {
 	case *mail.AttachmentHeader:
 		name, _ := h.Filename()
@@ -90,7 +90,7 @@ func (p *parsed) add(part *mail.Part) {
 			p.HTML = string(content)
 		case (media == "text/plain" || media == "") && p.Text == "":
 			p.Text = string(content)
-		default: // an image of the HTML, say
+		default: // for example an image in the HTML
 			p.Attachments = append(p.Attachments, file{cmp.Or(parameters["name"], "unnamed"), media, len(content), content})
 		}
 	}
@@ -98,7 +98,7 @@ func (p *parsed) add(part *mail.Part) {
 
 func addresses(h mail.Header, name string) []string {
 	list, err := h.AddressList(name)
-	if err != nil { // not one that can be read: as it is
+	if err != nil { // an unreadable list is shown unchanged
 		text, _ := h.Text(name)
 		return []string{text}
 	}

@@ -83,7 +83,8 @@ func main() {
 // names are all settings of all functions.
 var names = []string{"DATABASE_URL"}
 
-// namesFile is the Go source that a function, which does not import the others, knows all settings by.
+// namesFile is the generated Go file by which each function knows all settings, since functions do not import each
+// other.
 func namesFile() []byte {
 	slices.Sort(names)
 	var text bytes.Buffer

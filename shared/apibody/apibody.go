@@ -4,7 +4,7 @@ package apibody
 
 import "github.com/jobweaver/jobweaver/shared/strictjson"
 
-// reader reads what several bodies have in common.
+// reader reads the members that several bodies share.
 type reader struct{ *strictjson.Reader }
 
 func newReader(body []byte) reader { return reader{strictjson.NewReader(body, "")} }

@@ -12,7 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// MaxBatchBytes bounds the body with which a batch is created: jobs as in a batch of jobs, and two that follow it.
+// MaxBatchBytes bounds the body that creates a batch. It has room for as many jobs as a batch submit, and for the two
+// follow-up jobs.
 const MaxBatchBytes = jobspec.MaxBatchBytes + 2*jobspec.MaxJobBytes
 
 // Batch is a request for a batch.
@@ -41,7 +42,7 @@ func (b *Batch) FollowUps(do func(member string, job *json.RawMessage) error) er
 	return nil
 }
 
-// AtJob moves what is wrong with a job in a body to the place of the job in the body. Other errors are unchanged.
+// AtJob prefixes the paths in an error about a job with the job's place in the body. Other errors are unchanged.
 func AtJob(path string, err error) error {
 	var refused *apierror.Error
 	if !errors.As(err, &refused) {
@@ -56,8 +57,8 @@ func AtJob(path string, err error) error {
 	return &moved
 }
 
-// DecodeBatch reads a batch. What is wrong inside its jobs is left to jobspec.Decode and DecodeFollowUp. The error is
-// an *apierror.Error.
+// DecodeBatch reads a batch, without checking its jobs: jobspec.Decode and DecodeFollowUp do that. The error is an
+// *apierror.Error.
 func DecodeBatch(body []byte) (Batch, error) {
 	if p := strictjson.Scan(body, ""); p != nil {
 		return Batch{}, p.Err("job request")
@@ -114,8 +115,8 @@ func (b *Batch) CheckExpiry(now time.Time) error {
 	return p.Err("job request")
 }
 
-// notOfFollowUps are the members of a job request that make no sense for a job that begins when a batch has ended, and
-// which is made once.
+// notOfFollowUps are the members of a job request that make no sense for a follow-up job, which is made once, when a
+// batch has ended.
 var notOfFollowUps = []string{
 	"runAt", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure", "batchId", "debounce",
 }
@@ -124,7 +125,7 @@ var notOfFollowUps = []string{
 func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
-		return jobspec.Decode(body) // which returns what is wrong
+		return jobspec.Decode(body) // returns what is wrong
 	}
 	var p strictjson.Problems
 	for _, name := range notOfFollowUps {

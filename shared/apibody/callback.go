@@ -50,9 +50,9 @@ var callbackMembers = map[string]CallbackStatus{
 	"progress": CallbackProgress,
 }
 
-// DecodeCallback reads the body of a callback. It returns all that is wrong as an *apierror.Error; even then the
-// result has the attempt as far as it could be read, since the attempt selects the secret to check. A member that is
-// null counts as absent.
+// DecodeCallback reads the body of a callback. It returns all problems as an *apierror.Error. Even then the result has
+// the attempt, as far as it could be read, since the attempt selects the secret to check. A member that is null counts
+// as absent.
 func DecodeCallback(body []byte) (Callback, error) {
 	unsound := strictjson.Scan(body, "")
 	r := newReader(body)
@@ -154,15 +154,16 @@ func (r reader) progress() (p jobevent.Progress) {
 	return p
 }
 
-// MaxProgressMessage is the longest message of a progress: it stands in every list of jobs.
+// MaxProgressMessage is the most bytes of a progress message. It is short because every list of jobs contains the
+// message.
 const MaxProgressMessage = 1_000
 
-// CanonicalCallback writes a decoded callback so that the same meaning is the same bytes.
+// CanonicalCallback writes a decoded callback so that callbacks with the same meaning have the same bytes.
 func CanonicalCallback(callback Callback) ([]byte, error) {
 	output := []byte(callback.Output)
 	if output != nil {
 		var err error
-		// Integers stay as they are written: as doubles, neighbours above 2⁵³ would be the same.
+		// Integers stay as they are written: as doubles, neighbouring integers above 2⁵³ would become equal.
 		output, err = jsontext.AppendFormat(nil, output, jsontext.ReorderRawObjects(true),
 			jsontext.CanonicalizeRawFloats(true))
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 
 const id1 = `"01936f3e-5f3e-7cc0-8000-000000000001"`
 
-// callback is a body with an attempt and more.
+// callback returns a body with an attempt and other members.
 func callback(more string) string { return `{"jobId": ` + id1 + `, "attempt": 2, ` + more + `}` }
 
 func TestACallbackIsReadAsItIsMeant(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAllThatIsWrongWithACallbackIsReported(t *testing.T) {
 	}
 }
 
-// The gateway needs the attempt, whose secret it checks, also where something else is wrong.
+// The gateway needs the attempt even if something else is wrong, because it checks the attempt's secret.
 func TestTheAttemptIsKnownThoughTheRestIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{`"status": 1`, `"status": "FAILED", "output": 1`, `"status": "COMPLETED", "output": "\u0000"`, `"secret`} {

@@ -26,8 +26,8 @@ type Control struct {
 	Weight          int      // of a fairness key; 0: none is named
 }
 
-// DecodeControl reads a whole control: a pause or limit that the body does not name does not hold. It returns all that
-// is wrong as an *apierror.Error.
+// DecodeControl reads a whole control: a pause or limit that the body does not name is not in force. It returns all
+// problems as an *apierror.Error.
 func DecodeControl(body []byte) (Control, error) {
 	if p := strictjson.Scan(body, ""); p != nil {
 		return Control{}, p.Err("control")
@@ -68,13 +68,13 @@ func (r reader) rate() float64 {
 	return rate
 }
 
-// CheckQueue refuses a control of a name that no queue can have. The error of these functions is an *apierror.Error.
+// CheckQueue refuses a control for a name that no queue can have. The error of these functions is an *apierror.Error.
 func CheckQueue(name string) error { return checkName(jobspec.WrongQueue(name)) }
 
-// CheckJobType refuses a control of a name that no job type can have.
+// CheckJobType refuses a control for a name that no job type can have.
 func CheckJobType(name string) error { return checkName(jobspec.WrongJobType(name)) }
 
-// CheckOwner refuses a control of a name that no owner and no fairness key can have.
+// CheckOwner refuses a control for a name that no owner and no fairness key can have.
 func CheckOwner(name string) error {
 	switch {
 	case !utf8.ValidString(name):

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson/jsontest"
 )
 
-// decoders are those of the bodies that steer jobs, queues and schedules.
+// decoders are the decoders of the bodies that control jobs, queues and schedules.
 var decoders = map[string]func([]byte) (any, error){
 	"operation": func(body []byte) (any, error) { return apibody.DecodeOperation(body) },
 	"schedule":  func(body []byte) (any, error) { return apibody.DecodeSchedule(body) },
@@ -18,7 +18,7 @@ var decoders = map[string]func([]byte) (any, error){
 	"when":      func(body []byte) (any, error) { return apibody.DecodeWhen(body) },
 }
 
-// FuzzBodies gives one text to all of them. A body that is accepted means the same when it is written in another form.
+// FuzzBodies passes one text to all decoders. An accepted body has the same meaning when it is written in another form.
 func FuzzBodies(f *testing.F) {
 	for _, s := range []string{
 		`{"command": "cancel", "jobIds": [` + id1 + `], "idempotencyKey": "a"}`,

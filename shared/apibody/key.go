@@ -28,7 +28,7 @@ type NewKey struct {
 	ExpiresAt *time.Time // nil: never
 }
 
-// DecodeNewKey reads the request for an API key. It returns all that is wrong as an *apierror.Error.
+// DecodeNewKey reads the request for an API key. It returns all problems as an *apierror.Error.
 func DecodeNewKey(body []byte) (NewKey, error) {
 	if p := strictjson.Scan(body, ""); p != nil {
 		return NewKey{}, p.Err("API key")

@@ -17,7 +17,7 @@ const (
 	MaxOperationBytes = 1 << 20 // the gateway checks it
 )
 
-// Operation is one command for many jobs: for those of JobIDs, or for all that match Filter.
+// Operation is one command for many jobs: for the jobs in JobIDs, or for all that match Filter.
 type Operation struct {
 	Command        string
 	When           When        // of a reschedule
@@ -26,7 +26,7 @@ type Operation struct {
 	IdempotencyKey string      // empty: none
 }
 
-// Filter chooses jobs; what is empty does not count.
+// Filter selects jobs. Empty fields do not count.
 type Filter struct {
 	All            bool              `json:"all,omitempty"`    // alone, for all jobs
 	Status         []jobstate.Status `json:"status,omitempty"` // one of these
@@ -41,7 +41,7 @@ type Filter struct {
 	TraceID        *uuid.UUID        `json:"traceId,omitempty"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	OwnerID        string            `json:"ownerId,omitempty"`
-	After          *uuid.UUID        `json:"after,omitempty"` // come after this job
+	After          *uuid.UUID        `json:"after,omitempty"` // jobs that depend on this job
 	Search         string            `json:"q,omitempty"`
 	BatchID        *uuid.UUID        `json:"batchId,omitempty"`
 }
@@ -129,7 +129,7 @@ func (r reader) jobIDs() []uuid.UUID {
 	return ids
 }
 
-// filter reads a filter, which must name something, or ask for all jobs.
+// filter reads a filter, which must have a condition, or request all jobs explicitly.
 func (r reader) filter() *Filter {
 	var f Filter
 	named := 0

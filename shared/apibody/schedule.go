@@ -82,7 +82,7 @@ func (s *Schedule) Belong(owner string) error {
 	return nil
 }
 
-// Spec returns when the schedule fires. The error is a sentence without a subject.
+// Spec returns the times at which the schedule fires. The error is a sentence without a subject.
 func (s *Schedule) Spec(anchor time.Time) (cronspec.Spec, error) {
 	zone, err := cronspec.Zone(s.TimeZone)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Schedule) Validate(rules jobspec.Rules) error {
 	return p.Err("job request")
 }
 
-// schedule reads the members of a schedule; complete: its job can be looked at.
+// schedule reads the members of a schedule. complete reports whether its job can be checked.
 func (r reader) schedule() (s Schedule, complete bool) {
 	s = Schedule{TimeZone: "UTC", Overlap: OverlapAllow, Missed: MissedOne}
 	given := map[string]bool{}
@@ -170,7 +170,7 @@ func checkScheduleName(name string) string {
 	return ""
 }
 
-// decodeScheduled reads a schedule's job. What is about one job alone it cannot have.
+// decodeScheduled reads a schedule's job. It refuses members that make sense only for a single job.
 func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems) {
 	req, err := jobspec.Decode(body)
 	if err != nil {
@@ -192,10 +192,10 @@ func decodeScheduled(body json.RawMessage) (jobspec.Request, strictjson.Problems
 	return req, p
 }
 
-// OfJob moves what is wrong with a schedule's job to where the job stands in the schedule.
+// OfJob prefixes the paths in an error about a schedule's job with the job's place in the schedule.
 func OfJob(err error) error { return ofJob(err).Err("job request") }
 
-// ofJob returns an error in a schedule's job, by its path in the schedule.
+// ofJob returns the problems of a schedule's job, with their paths in the schedule.
 func ofJob(err error) strictjson.Problems {
 	var refused *apierror.Error
 	if err == nil || !errors.As(err, &refused) {

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// When is the instant to which a job is put off: RunAt, or where that is nil so long from now.
+// When is the instant to which a job is postponed: RunAt or, if that is nil, the time Delay from now.
 type When struct {
 	RunAt *time.Time // UTC, in microseconds; the past is now
 	Delay time.Duration
@@ -32,13 +32,13 @@ func DecodeWhen(body []byte) (When, error) {
 	return w.When, p.Err("job request")
 }
 
-// whenReader reads the members that say when.
+// whenReader reads the members runAt and delayMs.
 type whenReader struct {
 	When
 	hasDelay bool
 }
 
-// member reads the member that comes next, if it is one of its own.
+// member reads the next member if it is runAt or delayMs.
 func (w *whenReader) member(r reader) bool {
 	switch string(r.Name) {
 	case "runAt":
@@ -55,7 +55,8 @@ func (w *whenReader) member(r reader) bool {
 	return true
 }
 
-// check returns what is wrong with both together, where one is wanted and where none is.
+// check notes a problem if both members are given, if neither is although one is wanted, or if one is although none is
+// wanted.
 func (w *whenReader) check(r reader, wanted bool) {
 	switch given := w.RunAt != nil || w.hasDelay; {
 	case w.RunAt != nil && w.hasDelay:

@@ -43,7 +43,7 @@ type WorkClaim struct {
 	Wait   time.Duration `json:"wait"`
 }
 
-// DecodeWorkClaim reads a claim. It returns all that is wrong as an *apierror.Error.
+// DecodeWorkClaim reads a claim. It returns all problems as an *apierror.Error.
 func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 	claim := WorkClaim{Slots: defaultSlots, Wait: defaultWait}
 	if p := strictjson.Scan(body, ""); p != nil {
@@ -96,7 +96,7 @@ type WorkLine struct {
 	Text  string `json:"text"`
 }
 
-// DecodeWorkBeat reads a heartbeat. It returns all that is wrong as an *apierror.Error.
+// DecodeWorkBeat reads a heartbeat. It returns all problems as an *apierror.Error.
 func DecodeWorkBeat(body []byte) (WorkBeat, error) {
 	var beat WorkBeat
 	if p := strictjson.Scan(body, ""); p != nil {
@@ -196,8 +196,8 @@ var workMembers = map[string]WorkStatus{
 	"retryAfterMs": WorkFailed, "delayMs": WorkSnoozed, "callbackTimeoutMs": WorkWaiting,
 }
 
-// DecodeWorkSettle reads the outcomes of attempts. The error is for a body that is useless as a whole; a result that is
-// wrong has an error of its own.
+// DecodeWorkSettle reads the outcomes of attempts. The error means that the whole body is unusable; a wrong result has
+// an error of its own.
 func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 	worker, raw, err := decodeWorkList(body, "settle", "results")
 	if err != nil {
@@ -210,7 +210,7 @@ func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 	return settle, nil
 }
 
-// decodeWorkList reads a body that has the name of a pull worker and a list, whose entries are read one by one.
+// decodeWorkList reads a body with the name of a pull worker and a list, and reads the entries one by one.
 func decodeWorkList(body []byte, what, list string) (worker string, raw []json.RawMessage, err error) {
 	r := newReader(body)
 	complete := r.Object(func() {
@@ -324,8 +324,8 @@ type WorkCheckpoint struct {
 	Wrong error `json:"-"` // an *apierror.Error: this checkpoint cannot be used
 }
 
-// DecodeWorkCheckpoints reads checkpoints. The error is for a body that is useless as a whole; a checkpoint that is
-// wrong has an error of its own.
+// DecodeWorkCheckpoints reads checkpoints. The error means that the whole body is unusable; a wrong checkpoint has an
+// error of its own.
 func DecodeWorkCheckpoints(body []byte) (WorkCheckpoints, error) {
 	worker, raw, err := decodeWorkList(body, "checkpoints", "checkpoints")
 	if err != nil {

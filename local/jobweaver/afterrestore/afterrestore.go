@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// pageOf is how many jobs of each database are compared together.
+	// pageOf is how many jobs of each database are compared at once.
 	pageOf = 1000
 	// ingestOf is how many jobs are ingested in one transaction, adoptOf how many are adopted with their payloads: on a
 	// slow server a whole page would exceed the time limit of the scheduler's transactions.

@@ -132,7 +132,7 @@ func awaitBatch(cmd *cobra.Command, id string) error {
 	return awaitEnd(cmd, cli.Path("batches", id), func(b client.Batch) client.Batch { return b }, showBatch)
 }
 
-// awaitEnd shows a batch, or what has the end of one, once it has ended. The exit code is that of a job that ended so.
+// awaitEnd waits until a batch or a flow has ended, and shows it. The exit code is that of a job with the same end.
 func awaitEnd[T any](
 	cmd *cobra.Command, path string, batchOf func(T) client.Batch, show func(io.Writer, T) error,
 ) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// Before a command for many jobs, the jobs are counted, up to these numbers of jobs and of pages, some of which may
-// have few jobs.
+// Before a command for many jobs is sent, the jobs are counted, up to this number of jobs and this number of pages:
+// pages may have few jobs.
 const (
 	countMost = 1000
 	pagesMost = 25

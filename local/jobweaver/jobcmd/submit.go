@@ -247,7 +247,7 @@ func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 	return request, nil
 }
 
-// policies returns the members of a request that are objects with a key.
+// policies returns the submit policies of a request, each of which is an object with a key.
 func (f *requestFlags) policies(cmd *cobra.Command) (map[string]any, error) {
 	request := map[string]any{}
 	for _, field := range []struct {

@@ -31,7 +31,7 @@ func (a *API) Throughput(ctx context.Context, request string, jobs, clients, bat
 		return result, err
 	}
 	result.Completed = time.Since(begin)
-	// No list shows that nothing failed.
+	// The lists do not show whether a job failed.
 	for i := 0; i < len(last); i += len(last)/sampled + 1 {
 		if _, err := a.Completed(ctx, last[i]); err != nil {
 			return result, err

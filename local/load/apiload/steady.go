@@ -23,11 +23,11 @@ type Steady struct {
 	Submit func(context.Context) (id string, err error) // in place of a POST; nil: a POST
 	Came   func(context.Context) error                  // returns when the API has the jobs of Submit; may be nil
 
-	Started func(id string) time.Time // of an ended job; nil: as the API shows it
+	Started func(id string) time.Time // returns the start of an ended job; nil: the API shows it
 }
 
-// Latencies are counted from the instant at which a job was due to be submitted, whenever it was: a slow installation
-// cannot improve its own figures by slowing the load down.
+// Latencies are counted from the instant at which a job was due to be submitted, even if it was submitted later: a slow
+// installation cannot improve its figures by slowing the load down.
 type Latencies struct {
 	Post      []time.Duration // until the POST was answered
 	Start     []time.Duration // until the handler ran

@@ -14,7 +14,7 @@ const (
 	scaleSlots   = 12 // the default of POOL_SIZE
 	scaleQueue   = 100
 	scaleWaiting = 3_000
-	pauseWindow  = 8 * time.Second // a rebalance is long over by then
+	pauseWindow  = 8 * time.Second // a rebalance takes far less
 )
 
 // scale is part 4: workers on handlers that sleep, each in a process of its own.

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// throughput is part 1: rounds in turn with River's.
+// throughput is part 1: timed rounds of JobWeaver and River in turn.
 func (b *bench) throughput(ctx context.Context) (err error) {
 	b.results.Throughput, err = b.throughputOf(ctx)
 	return err
@@ -101,7 +101,7 @@ func watchOthers() func() float64 {
 
 // disturbed warns of a figure that was measured while other processes were busy.
 func disturbed(cores float64) string {
-	if cores < .2 { // the kernel itself takes less
+	if cores < .2 { // the kernel itself uses less than this
 		return ""
 	}
 	return fmt.Sprintf("  beside others on %.1f cores", cores)

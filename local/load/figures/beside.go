@@ -8,13 +8,13 @@ type PeerRound struct {
 	Start    Distribution
 }
 
-// Peer is what a system did in all rounds.
+// Peer has the results of one system over all rounds.
 type Peer struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	JobsPerS Spread `json:"jobs_per_s"`
 	CPU      Spread `json:"cpu_us_per_job"`
-	StartP50 Spread `json:"start_p50_ms"` // of single jobs at a steady rate, from when each was due
+	StartP50 Spread `json:"start_p50_ms"` // of single jobs at a steady rate, from the instant at which each was due
 	StartP99 Spread `json:"start_p99_ms"`
 }
 
@@ -33,14 +33,14 @@ func SumUpPeer(name, version string, rounds []PeerRound) Peer {
 	}
 }
 
-// Way is how events go between functions, in one round or as medians.
+// Way has the results for one transport of events between functions: those of one round, or medians.
 type Way struct {
 	JobsPerS float64            `json:"jobs_per_s"`
 	CPU      map[string]float64 `json:"cpu_us_per_job"` // by process
 	Start    Distribution       `json:"start"`          // of single jobs at a steady rate
 }
 
-// HTTPRound is both ways, one after the other.
+// HTTPRound has the results of both transports, measured one after the other.
 type HTTPRound struct {
 	Kafka Way `json:"kafka"`
 	HTTP  Way `json:"http"`
@@ -61,14 +61,14 @@ func SumUpHTTP(rounds []HTTPRound) *HTTP {
 	return &HTTP{Rounds: rounds, Ratio: SpreadOf(ratios)}
 }
 
-// Payload is throughput and latency with a larger payload.
+// Payload has the throughput and latency with a larger payload.
 type Payload struct {
 	Bytes      int         `json:"bytes"`
 	Throughput *Throughput `json:"throughput"`
 	Latency    []Latency   `json:"latency"`
 }
 
-// Busiest is the largest of the times that PostgreSQL spent for its databases.
+// Busiest returns the time that PostgreSQL spent for its busiest database.
 func Busiest(databases map[string]float64) float64 {
 	most := 0.
 	for _, micros := range databases {

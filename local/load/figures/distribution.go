@@ -17,7 +17,7 @@ type Distribution struct {
 	Max float64 `json:"max_ms"`
 }
 
-// Distribute sums up durations, which it sorts. Of none it is zero.
+// Distribute sorts durations and sums them up. Without durations the result is zero.
 func Distribute(d []time.Duration) Distribution {
 	if len(d) == 0 {
 		return Distribution{}
@@ -30,7 +30,7 @@ func Distribute(d []time.Duration) Distribution {
 	return Distribution{N: len(d), P50: at(.5), P95: at(.95), P99: at(.99), Max: at(1)}
 }
 
-// String is the distribution on one line.
+// String returns the distribution on one line.
 func (d Distribution) String() string {
 	return fmt.Sprintf("p50 %.1f  p95 %.1f  p99 %.1f  max %.1f ms  (n=%d)", d.P50, d.P95, d.P99, d.Max, d.N)
 }
@@ -42,7 +42,7 @@ type Spread struct {
 	Max    float64 `json:"max"`
 }
 
-// SpreadOf sums up values. Of none it is zero.
+// SpreadOf sums up values. Without values the result is zero.
 func SpreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RateBetween is how many instants a second lie within [from, to).
+// RateBetween returns how many instants a second lie within [from, to).
 func RateBetween(instants []time.Time, from, to time.Time) float64 {
 	n := 0
 	for _, at := range instants {
@@ -16,7 +16,7 @@ func RateBetween(instants []time.Time, from, to time.Time) float64 {
 	return float64(n) / to.Sub(from).Seconds()
 }
 
-// LongestGap is the longest time within [from, to] in which no instant lies.
+// LongestGap returns the longest time within [from, to] that contains no instant.
 func LongestGap(instants []time.Time, from, to time.Time) time.Duration {
 	sorted := slices.SortedFunc(slices.Values(instants), time.Time.Compare)
 	longest, last := time.Duration(0), from

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Results is all that one or more runs of the bench have measured. A part that was not measured is null.
+// Results has all results of one or more runs of the bench. A part that was not measured is null.
 type Results struct {
 	Machine    Machine     `json:"machine"`
 	Settings   Settings    `json:"settings"`
@@ -28,7 +28,7 @@ type Results struct {
 	Peers      []Peer      `json:"peers,omitempty"`
 }
 
-// Machine is where it was measured.
+// Machine describes the machine on which the bench ran.
 type Machine struct {
 	At         time.Time `json:"at"` // of the latest run
 	CPU        string    `json:"cpu"`
@@ -38,10 +38,10 @@ type Machine struct {
 	Go         string    `json:"go"`
 	PostgreSQL string    `json:"postgresql"`
 	River      string    `json:"river"`
-	Revision   string    `json:"revision"` // of the code, where git knows it
+	Revision   string    `json:"revision"` // the commit of the measured code, if git knows it
 }
 
-// Settings are those of the bench and of the worker under it.
+// Settings are the settings of the bench and of the measured worker.
 type Settings struct {
 	Jobs       int `json:"jobs"`
 	Warm       int `json:"warm"`
@@ -82,13 +82,13 @@ func (l Latency) CPU() (micros float64) {
 	return micros
 }
 
-// Use is what a process uses of the machine for one job.
+// Use is how much of the machine a process uses for one job.
 type Use struct {
 	CPU      float64 `json:"cpu_us"`
 	Switches float64 `json:"switches"` // of its threads
 }
 
-// Backlog is part 3: a rate of dispatch with so much waiting.
+// Backlog is part 3: the rate of dispatch with a given number of waiting jobs.
 type Backlog struct {
 	Case      string       `json:"case"`
 	Waiting   int          `json:"waiting"`
@@ -96,7 +96,7 @@ type Backlog struct {
 	FillPerS  float64      `json:"fill_per_s"`
 	Window    float64      `json:"window_s"`
 	JobsPerS  float64      `json:"jobs_per_s"`
-	Ratio     float64      `json:"ratio"` // to the case that it is held against
+	Ratio     float64      `json:"ratio"` // to the case with which it is compared
 	Post      Distribution `json:"post"`
 }
 
@@ -143,7 +143,7 @@ type Memory struct {
 	Peak       float64 `json:"peak_mib"`
 }
 
-// Table is what one job writes to a table.
+// Table has what one job writes to a table.
 type Table struct {
 	Database   string  `json:"database"`
 	Table      string  `json:"table"`
@@ -151,10 +151,10 @@ type Table struct {
 	Updates    float64 `json:"updates_per_job"`
 	HotUpdates float64 `json:"hot_updates_per_job"`
 	Deletes    float64 `json:"deletes_per_job"`
-	Bytes      float64 `json:"bytes_per_job"` // its indexes with it
+	Bytes      float64 `json:"bytes_per_job"` // of the table and its indexes
 }
 
-// Statement is one of those that take most of PostgreSQL's time.
+// Statement is one of the statements that take most of PostgreSQL's time.
 type Statement struct {
 	Database string  `json:"database"`
 	Text     string  `json:"text"`
@@ -165,7 +165,7 @@ type Statement struct {
 
 // Soak is part 6.
 type Soak struct {
-	Rate    float64  `json:"rate"`  // jobs a second, asked for
+	Rate    float64  `json:"rate"`  // the requested rate, in jobs a second
 	Batch   int      `json:"batch"` // jobs in a POST
 	Minutes []Minute `json:"minutes"`
 }
@@ -179,7 +179,7 @@ type Minute struct {
 	FunctionsMiB float64      `json:"functions_mib"`
 	PostgresMiB  float64      `json:"postgres_mib"`
 	DeadRows     int64        `json:"dead_rows"`
-	BytesPerJob  float64      `json:"bytes_per_job"` // tables and indexes, of all jobs so far
+	BytesPerJob  float64      `json:"bytes_per_job"` // of tables and indexes, divided by all jobs so far
 	TableBytes   int64        `json:"table_bytes"`
 	IndexBytes   int64        `json:"index_bytes"`
 	FunctionsCPU float64      `json:"functions_cpu"` // of a core
@@ -202,12 +202,12 @@ type Idle struct {
 type Streams struct {
 	Open         int    `json:"open"`
 	Rate         int    `json:"rate"`          // jobs a second of the steady load
-	Speed        Spread `json:"speed"`         // throughput with them / without
-	FunctionsCPU Spread `json:"functions_cpu"` // of the functions, a job of a burst, with them / without
-	Core         Spread `json:"core"`          // of a core that the functions use more at the steady rate
+	Speed        Spread `json:"speed"`         // throughput with streams / without
+	FunctionsCPU Spread `json:"functions_cpu"` // of the functions, for one job of a burst: with streams / without
+	Core         Spread `json:"core"`          // how much more of a core the functions use at the steady rate
 }
 
-// Outbox is jobs that come from a user's database beside the same jobs by POST.
+// Outbox compares jobs from an outbox in a user's database with the same jobs by POST.
 type Outbox struct {
 	Rate      int          `json:"rate"`       // of the two latencies, jobs a second
 	Post      Distribution `json:"post_start"` // from the instant at which it was to be submitted to its start
@@ -220,7 +220,7 @@ type Outbox struct {
 	IdleMiB   float64      `json:"relay_mib"`
 }
 
-// Pull is jobs that pull workers run, beside the same jobs of the function runjob.
+// Pull compares jobs that pull workers run with the same jobs run by the function runjob.
 type Pull struct {
 	Rate     int                `json:"rate"`         // of the two latencies, jobs a second
 	Worker   Distribution       `json:"worker_start"` // from the instant at which it was to be submitted to its start
@@ -231,11 +231,11 @@ type Pull struct {
 	JobsPerS float64            `json:"jobs_per_s"`
 	CPU      map[string]float64 `json:"cpu_us_per_job"`
 	Idle     int                `json:"idle_pullers"`
-	IdleCPU  float64            `json:"idle_cpu_percent"` // of a core, that the functions use more for them
+	IdleCPU  float64            `json:"idle_cpu_percent"` // how much more of a core the functions use for them
 	IdleMiB  float64            `json:"idle_mib"`         // likewise
 }
 
-// Read gives the results kept in a file; none where there is no such file.
+// Read returns the results in a file; none if the file does not exist.
 func Read(file string) (Results, error) {
 	var r Results
 	text, err := os.ReadFile(file)

@@ -1,6 +1,6 @@
 package figures
 
-// Yardstick is the contestant that the others are held against.
+// Yardstick is the contestant with which the others are compared.
 const Yardstick = "river"
 
 // Round is one timed run of one contestant.
@@ -14,12 +14,12 @@ type Round struct {
 	CPU map[string]float64 `json:"cpu_us_per_job"`
 	// Databases is PostgreSQL's processor time by database.
 	Databases map[string]float64 `json:"database_us_per_job"`
-	// Others is how many cores were busy with what is not ours: a round beside much of it is worth little.
+	// Others is how many cores were busy with other programs. If they were many, the round is worth little.
 	Others float64 `json:"others_cores"`
 }
 
-// Plan is the order of the rounds: the yardstick before and after each other round, so that a
-// machine that gets slower or faster does so for both contestants.
+// Plan is the order of the rounds: the yardstick before and after each other round, so that both contestants
+// are affected alike if the machine becomes slower or faster.
 func Plan(rounds int, contestants []string) []string {
 	plan := []string{Yardstick}
 	for range rounds {
@@ -30,8 +30,8 @@ func Plan(rounds int, contestants []string) []string {
 	return plan
 }
 
-// Ratios holds each round of a contestant against the mean of the yardstick's nearest rounds before and
-// after it. A round with none beside it has no ratio.
+// Ratios compares each round of a contestant with the mean of the yardstick's nearest rounds before and after it. A
+// round without such rounds has no ratio.
 func Ratios(rounds []Round, contestant string) []float64 {
 	var ratios []float64
 	for i, round := range rounds {
@@ -61,7 +61,7 @@ func nearest(rounds []Round, i, step int) int {
 	return -1
 }
 
-// Rates are the rounds' jobs a second of one contestant.
+// Rates returns the jobs a second of one contestant's rounds.
 func Rates(rounds []Round, contestant string) []float64 {
 	var rates []float64
 	for _, round := range rounds {
@@ -72,12 +72,12 @@ func Rates(rounds []Round, contestant string) []float64 {
 	return rates
 }
 
-// MeanCPU is a contestant's processor time a job by process, over all its rounds.
+// MeanCPU returns a contestant's processor time a job by process, over all its rounds.
 func MeanCPU(rounds []Round, contestant string) map[string]float64 {
 	return mean(rounds, contestant, func(r Round) map[string]float64 { return r.CPU })
 }
 
-// MeanDatabases is PostgreSQL's processor time a job by database, over all rounds of a contestant.
+// MeanDatabases returns PostgreSQL's processor time a job by database, over all rounds of a contestant.
 func MeanDatabases(rounds []Round, contestant string) map[string]float64 {
 	return mean(rounds, contestant, func(r Round) map[string]float64 { return r.Databases })
 }

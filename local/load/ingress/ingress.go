@@ -1,6 +1,6 @@
 // Package ingress stands for a Knative Broker in the bench: it accepts events over HTTP and delivers each to the
-// Triggers of knative/base whose filters it passes. A subscriber is a function, by HTTP, or a KafkaSink. Accepted
-// events are in memory only, so it costs less than Knative's Broker, which writes them to Kafka.
+// Triggers of knative/base whose filters it passes. A subscriber is a KafkaSink, or a function that is called over
+// HTTP. Accepted events are in memory only, so it costs less than Knative's Broker, which writes them to Kafka.
 package ingress
 
 import (
@@ -27,7 +27,7 @@ const (
 	timeout = 45 * time.Second
 )
 
-// Broker is the ingress, and delivers what it accepted.
+// Broker is the ingress, and delivers the events that it accepted.
 type Broker struct {
 	triggers []*trigger
 	http     *http.Client
@@ -40,10 +40,10 @@ type Broker struct {
 	lost []error // events that a Trigger could not deliver
 }
 
-// Config are the addresses of the subscribers.
+// Config has the addresses of the subscribers.
 type Config struct {
 	Manifests string            // folder of knative/base
-	Functions map[string]string // URL of each Knative Service that runs; Triggers of others are left out
+	Functions map[string]string // the URL of each running Knative Service; Triggers of other services are left out
 	Brokers   []string          // of the KafkaSinks
 }
 
@@ -76,8 +76,8 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// Close ends the deliveries under way: the last heartbeats find no function any more. It fails if one has failed for
-// good before.
+// Close ends the deliveries under way, since the functions that would receive the last heartbeats have stopped. It
+// returns an error if a delivery failed for good before.
 func (b *Broker) Close() error {
 	b.end()
 	b.work.Wait()

@@ -47,7 +47,7 @@ func TestAnEventReachesTheFunctionWhoseTriggerWantsIt(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("no delivery")
 	}
-	if err := broker.Close(); err != nil { // it may end the delivery before its answer
+	if err := broker.Close(); err != nil { // the test may end the delivery before the answer
 		t.Error(err)
 	}
 }

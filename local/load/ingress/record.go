@@ -11,12 +11,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// isEvent distinguishes the headers of an event from those of its request.
+// isEvent reports whether a header belongs to the event and not only to its request.
 func isEvent(header string) bool {
 	return strings.HasPrefix(header, "Ce-") || header == "Content-Type"
 }
 
-// passes reports whether one of the Trigger's filters wants the event.
+// passes reports whether the event matches one of the Trigger's filters.
 func (t *trigger) passes(header http.Header) bool {
 	for _, filter := range t.any {
 		wanted := true
@@ -30,7 +30,7 @@ func (t *trigger) passes(header http.Header) bool {
 	return false
 }
 
-// recordOf is the event as a KafkaSink writes it.
+// recordOf returns the event as the record that a KafkaSink writes.
 func recordOf(e event.Event, topic string) *kgo.Record {
 	record := &kgo.Record{Topic: topic, Value: e.Data()}
 	add := func(name, value string) {
@@ -49,7 +49,7 @@ func recordOf(e event.Event, topic string) *kgo.Record {
 	add("content-type", e.DataContentType())
 	for name, value := range e.Extensions() {
 		text, err := types.Format(value)
-		if err == nil { // every value of an extension that was read from a header is text
+		if err == nil { // never fails: an extension that was read from a header is text
 			add("ce_"+name, text)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 // trigger is a Trigger with the address of its subscriber.
 type trigger struct {
 	name  string
-	any   []map[string]string // attributes; one of the maps must be met
+	any   []map[string]string // attributes with their values; an event must match one of the maps
 	url   string              // of a function
 	topic string              // of a KafkaSink
 	busy  chan struct{}
 }
 
-// object is as much of a manifest as is needed.
+// object has the needed fields of a manifest.
 type object struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {

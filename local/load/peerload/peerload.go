@@ -1,4 +1,4 @@
-// Package peerload puts load on the job systems of local/load/peers by the requests that their HTTP servers take.
+// Package peerload puts load on the job systems of local/load/peers through their HTTP servers.
 package peerload
 
 import (
@@ -19,7 +19,7 @@ import (
 // lookEvery is the pause between two reads of the state.
 const lookEvery = 20 * time.Millisecond
 
-// Client is that of one peer, from its start on.
+// Client is the client of one peer, which has just started.
 type Client struct {
 	base   string
 	pushes bool // the peer pushes jobs by its own protocol
@@ -59,7 +59,8 @@ func (c *Client) Throughput(ctx context.Context, jobs, clients, batch int) (time
 	return time.Since(begin), err
 }
 
-// Steady submits single jobs at a rate, and returns for each the time from when it was due to its handler's start.
+// Steady submits single jobs at a rate. For each job it returns the time from the instant at which the job was due to
+// the start of its handler.
 func (c *Client) Steady(ctx context.Context, rate int, duration time.Duration) ([]time.Duration, error) {
 	n := int(duration.Seconds() * float64(rate))
 	begin := time.Now().Add(lookEvery)
@@ -118,7 +119,7 @@ func (c *Client) drained(ctx context.Context) error {
 	}
 }
 
-// batchOf is the body of n jobs. Only those of Steady have a number.
+// batchOf returns the body of a request with n jobs. Only the jobs of Steady have numbers.
 func batchOf(n int) []byte {
 	return []byte(`{"jobs":[` + strings.TrimSuffix(strings.Repeat(`{"num":0},`, n), ",") + `]}`)
 }

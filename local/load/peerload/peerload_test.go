@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/peerload"
 )
 
-// instant is a peer that runs each job at once, and reports it as open once more.
+// instant is a peer that runs each job at once, but reports it as open in one more answer.
 type instant struct {
 	mu     sync.Mutex
 	ran    int

@@ -15,8 +15,8 @@ const (
 	asynqQueue = "default"
 	// asynqCheck is how long the server waits when its queues are empty: 1 s by default, and River's poll here.
 	asynqCheck = 20 * time.Millisecond
-	// asynqEnqueues is how many tasks of a request are enqueued at once. Asynq has no call for many tasks; those that
-	// Redis reads together share a sync of its log.
+	// asynqEnqueues is how many tasks of a request are enqueued at once. Asynq has no call for many tasks, but the
+	// tasks that Redis reads together share a sync of its log.
 	asynqEnqueues = 64
 )
 

@@ -37,7 +37,7 @@ func (c *child) stop() {
 	_ = c.cmd.Wait()
 }
 
-// durable has Redis sync each write to the disk before it answers.
+// durable makes Redis sync each write to the disk before it answers.
 var durable = []string{"--save", "", "--appendonly", "yes", "--appendfsync", "always"}
 
 // startRedis starts Debian's redis-server in dir.
@@ -51,8 +51,8 @@ func startRedis(dir string) (*child, string, error) {
 	return redis, socket, await("unix", socket)
 }
 
-// startFaktoryServer starts a Faktory server with its data in dir. It starts a Redis of its own, which keeps snapshots
-// only, and has no setting for it: it finds a redis-server that adds ours.
+// startFaktoryServer starts a Faktory server with its data in dir. Faktory starts its own Redis, which only keeps
+// snapshots, and has no setting to change that. So it finds a redis-server in its PATH that adds our settings.
 func startFaktoryServer(program, dir string) (*child, string, error) {
 	address, err := freeAddress()
 	if err != nil {

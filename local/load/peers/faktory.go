@@ -51,7 +51,7 @@ func startFaktory(program, dir string, slots int, ran *handlers) (_ *faktoryPeer
 	p.ctx, p.end = context.WithCancel(context.Background())
 	go func() {
 		defer close(p.ended)
-		_ = manager.RunWithContext(p.ctx) // its error is that of the context
+		_ = manager.RunWithContext(p.ctx) // it returns only the context's error
 	}()
 	return p, nil
 }
@@ -91,7 +91,7 @@ func (p *faktoryPeer) open() (open bool, err error) {
 			return err
 		}
 		open = state.Data.TotalEnqueued > 0
-		for _, jobs := range state.Data.Sets { // scheduled, retries, dead, working
+		for _, jobs := range state.Data.Sets { // scheduled, retries, dead and working
 			open = open || jobs > 0
 		}
 		return nil

@@ -1,5 +1,5 @@
 // Command peers runs a job system that JobWeaver is compared with, behind a minimal HTTP server, with handlers that do
-// nothing. It is a module of its own so that none of them is ever a dependency of JobWeaver.
+// nothing. It is a module of its own so that these systems never become dependencies of JobWeaver.
 //
 //	peers asynq --dir DIR
 //	peers faktory --dir DIR --server FAKTORY

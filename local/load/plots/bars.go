@@ -19,7 +19,7 @@ func horizontal(p *plot.Plot) {
 	p.Add(lines)
 }
 
-// bars is one bar for each value, with a text above it and above what else there is.
+// bars has one bar for each value, with a text above the bar and above anything else drawn there.
 func bars(p *plot.Plot, values, tops []float64, texts []string, colors []color.Color) error {
 	for i, value := range values {
 		bar, err := plotter.NewBarChart(plotter.Values{value}, barWidth)

@@ -54,7 +54,7 @@ func drawThroughput(r results) (picture, error) {
 	return picture{[]*plot.Plot{p}, width, height}, err
 }
 
-// drawLatency has a stroke from p50 to p99 for each contestant at each rate, with p95 on it.
+// drawLatency draws a stroke from p50 to p99 for each contestant at each rate, and marks p95 on it.
 func drawLatency(r results) (picture, error) {
 	p := newPlot("From POST (River: insert) to handler start: p50, p95, p99", "ms, logarithmic")
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decades)
@@ -91,7 +91,7 @@ func drawLatency(r results) (picture, error) {
 	return picture{[]*plot.Plot{p}, width, height}, nil
 }
 
-// strokes are the ranges of one contestant, in the legend once.
+// strokes are the ranges of one contestant, with one entry in the legend.
 func strokes(p *plot.Plot, ranges []plotter.XYs, c color.Color, name string) error {
 	for i, at := range ranges {
 		l, points, err := plotter.NewLinePoints(at)

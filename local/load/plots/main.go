@@ -1,5 +1,5 @@
 // Command plots draws the results of the bench: an SVG for each part that was measured. It is a module of
-// its own so that its libraries are no dependencies of ours.
+// its own so that its libraries do not become dependencies of JobWeaver.
 //
 //	plots results.json folder
 package main

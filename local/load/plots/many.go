@@ -63,7 +63,7 @@ func drawCost(r results) (picture, error) {
 	return picture{[]*plot.Plot{p}, width, height}, nil
 }
 
-// drawSoak has the time on its X axis, and what must stay flat on three Y axes.
+// drawSoak draws the figures that must stay flat on three Y axes, over the time.
 func drawSoak(r results) (picture, error) {
 	panels := []struct {
 		title, y string

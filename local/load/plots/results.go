@@ -1,6 +1,6 @@
 package main
 
-// results is as much of the bench's results (local/load/figures) as is drawn.
+// results has the part of the bench's results (local/load/figures) that is drawn.
 type results struct {
 	Throughput *struct {
 		Rounds []struct {
@@ -57,7 +57,7 @@ type minute struct {
 	BytesPerJob  float64      `json:"bytes_per_job"`
 }
 
-// meanCPU is the yardstick's processor time a job, which the cost part does not measure again.
+// meanCPU returns the yardstick's processor time a job, which the cost part does not measure again.
 func (r results) meanCPU(contestant string) map[string]float64 {
 	sums, n := map[string]float64{}, 0.0
 	if r.Throughput == nil {
@@ -77,7 +77,7 @@ func (r results) meanCPU(contestant string) map[string]float64 {
 	return sums
 }
 
-// names are how the contestants are called in pictures, in the order in which they stand there.
+// names are the names of the contestants in pictures, in the order in which they appear.
 var names = []struct{ key, text string }{
 	{"river", "River"}, {"embedded", "JobWeaver, embedded broker"}, {"apache", "JobWeaver, Apache Kafka"},
 }

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The colours of lines and letters stand for others: the style below replaces them by what can be seen on
-// the reader's background, light or dark. The rest can be seen on both.
+// The colours of lines and letters are placeholders: the style below replaces them by colours that are visible on the
+// reader's background, light or dark. The other colours are visible on both.
 var (
 	ink   = color.NRGBA{R: 1, G: 1, B: 1, A: 255}
 	grid  = color.NRGBA{R: 2, G: 2, B: 2, A: 255}
@@ -68,7 +68,7 @@ func (p picture) write(file string) error {
 	return os.WriteFile(file, bytes.Join([][]byte{head, []byte(style), []byte("<g "), body}, nil), 0o644)
 }
 
-// round are four to ten ticks at round numbers.
+// round places four to ten ticks at round numbers.
 func round(low, high float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/4)))
 	for _, times := range []float64{5, 2} {
@@ -88,7 +88,7 @@ func round(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// newPlot is an empty plot in the style of all plots.
+// newPlot returns an empty plot in the common style.
 func newPlot(title, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil

@@ -10,8 +10,8 @@ import (
 // Background is the name under which Databases counts processes of PostgreSQL that have no session.
 const Background = "background"
 
-// Databases is the processor time of a PostgreSQL server's living sessions by database, and of its other processes.
-// What ended sessions have used is not in it.
+// Databases returns the processor time of a PostgreSQL server's living sessions by database, and of its other
+// processes. It does not include sessions that have ended.
 func Databases(postmaster int) map[string]time.Duration {
 	used := map[string]time.Duration{}
 	for _, p := range tree(postmaster) {

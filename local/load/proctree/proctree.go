@@ -1,5 +1,5 @@
-// Package proctree measures what processes and their children use of the machine. It reads /proc; where
-// there is none every figure is zero.
+// Package proctree measures how much of the machine processes and their children use. It reads /proc; on a system
+// without it every figure is zero.
 package proctree
 
 import (
@@ -18,10 +18,10 @@ const tick = 10 * time.Millisecond
 type process struct {
 	pid, parent int
 	own         time.Duration
-	reaped      time.Duration // of children that have ended and were waited for
+	reaped      time.Duration // the time of children that have ended and were waited for
 }
 
-// CPU is the processor time that the process, its descendants, and all of these that have ended, have used.
+// CPU returns the processor time of the process and its descendants, including those that have ended.
 func CPU(pid int) time.Duration {
 	var sum time.Duration
 	for _, p := range tree(pid) {
@@ -30,8 +30,7 @@ func CPU(pid int) time.Duration {
 	return sum
 }
 
-// Memory is the bytes of memory of the process and its descendants. Pages that several of them share
-// count once.
+// Memory returns the bytes of memory of the process and its descendants. Pages that several of them share count once.
 func Memory(pid int) int64 {
 	var sum int64
 	for _, p := range tree(pid) {
@@ -40,8 +39,8 @@ func Memory(pid int) int64 {
 	return sum
 }
 
-// Switches is how often the living threads of the process and its descendants were switched away from: each time one
-// waited, or another took its core.
+// Switches returns how often the living threads of the process and its descendants were switched away from, because
+// they waited or because another thread took their core.
 func Switches(pid int) int64 {
 	var sum int64
 	for _, p := range tree(pid) {
@@ -56,7 +55,7 @@ func Switches(pid int) int64 {
 	return sum
 }
 
-// tree is the process and its living descendants.
+// tree returns the process and its living descendants.
 func tree(pid int) []process {
 	children := map[int][]process{}
 	found := []process{}
@@ -87,7 +86,7 @@ func all() []process {
 	return found
 }
 
-// parse reads "pid (command) state ppid …": the command may hold anything, parentheses too.
+// parse reads "pid (command) state ppid …": the command may contain anything, even parentheses.
 func parse(stat string) (process, bool) {
 	before, _, _ := strings.Cut(stat, " ")
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -101,7 +100,7 @@ func parse(stat string) (process, bool) {
 	return process{pid: number(before), parent: number(fields[1]), own: ticks(11), reaped: ticks(13)}, true
 }
 
-// memory is the proportional set size where the kernel gives it away, and what is resident otherwise.
+// memory returns the proportional set size if the kernel reports it, and the resident size otherwise.
 func memory(pid int) int64 {
 	if text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup"); err == nil {
 		if kib, ok := field(string(text), "Pss:"); ok {
@@ -123,8 +122,7 @@ func field(text, name string) (int64, bool) {
 	return 0, false
 }
 
-// Machine is the processor time that all processes of this machine have used since it started, the kernel's
-// among them.
+// Machine returns the processor time that this machine has used since it started, including the kernel's.
 func Machine() time.Duration {
 	text, _ := os.ReadFile("/proc/stat")
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -139,7 +137,7 @@ func Machine() time.Duration {
 	return sum
 }
 
-// OwnCPU is the processor time that this process has used itself, its children not counted.
+// OwnCPU returns the processor time that this process has used, without its children.
 func OwnCPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

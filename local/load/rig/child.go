@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	startPatience = 2 * time.Minute // a first start fetches things
+	startPatience = 2 * time.Minute // a first start may download files
 	stopPatience  = time.Minute
 )
 
-// Ready begins the line on which a child prints, once it can be used, its address.
+// Ready begins the line on which a child prints its address when it is ready.
 const Ready = "ready "
 
-// Child is a process of the rig. What it writes to its standard error is kept in a file.
+// Child is a process of the rig. Its standard error goes to a file.
 type Child struct {
 	name  string
 	cmd   *exec.Cmd
@@ -43,7 +43,7 @@ func start(name, dir string, env []string, command string, args ...string) (*Chi
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	defer func() { _ = log.Close() }()
-	// Not a StdoutPipe: waiting for the child, which childproc does, would close it under its reader.
+	// Not a StdoutPipe: childproc waits for the child, which would close the pipe while its reader still reads.
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -66,7 +66,7 @@ func start(name, dir string, env []string, command string, args ...string) (*Chi
 	return c, nil
 }
 
-// Pid is the process's.
+// Pid returns the process id.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
 // line waits for the next line of the child's output.
@@ -98,14 +98,14 @@ func (c *Child) ready(ctx context.Context) (string, error) {
 	}
 }
 
-// Stop asks the child to end, and makes it.
+// Stop asks the child to end, and kills it if it does not.
 func (c *Child) Stop() error {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
 	lines, patience := c.lines, time.NewTimer(stopPatience)
 	defer patience.Stop()
 	for {
 		select {
-		case _, more := <-lines: // it would hang on a full pipe
+		case _, more := <-lines: // read on: the child would hang on a full pipe
 			if !more {
 				lines = nil
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// clustered are the functions of a Cluster that take events, and gateway: all that plain jobs pass on their way, and
-// those that watch over them. The worker is a process of the bench, which has its job types.
+// clustered lists the functions of a Cluster: those that plain jobs pass, and those that watch over the jobs. The
+// worker is a process of the bench, which has the bench's job types.
 var clustered = []string{"gateway", "ingest", "outcome", "projection", "dispatch", "watchdog", "command"}
 
 // Cluster is an installation with a process for each function, as on Kubernetes.
@@ -30,7 +30,7 @@ type Cluster struct {
 
 // ClusterConfig describes a cluster.
 type ClusterConfig struct {
-	Dir, Programs    string // Programs has been filled by BuildFunctions
+	Dir, Programs    string // Programs is the folder that BuildFunctions has filled
 	Server           *Server
 	Broker           *Broker
 	HTTP             bool // events between functions go over HTTP, through a broker like Knative's
@@ -176,7 +176,7 @@ func awaitReady(ctx context.Context, url string) error {
 	}
 }
 
-// Pids are the processes', by kind.
+// Pids returns the process ids, by kind of process.
 func (c *Cluster) Pids() map[string][]int {
 	pids := map[string][]int{}
 	for _, child := range c.functions {
@@ -188,7 +188,7 @@ func (c *Cluster) Pids() map[string][]int {
 	return pids
 }
 
-// Stop ends the functions, and then what delivers their events. It fails if an event could not be delivered.
+// Stop ends the functions, and then the broker that delivers their events. It fails if an event could not be delivered.
 func (c *Cluster) Stop() error {
 	var errs []error
 	for _, child := range slices.Backward(c.functions) { // the worker first: it publishes heartbeats

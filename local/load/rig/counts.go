@@ -7,23 +7,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Counts is what a server that counts statements has counted so far.
+// Counts has the counters of a server that counts statements.
 type Counts struct {
 	WALBytes     int64
-	Transactions int64 // committed in JobWeaver's databases
+	Transactions int64 // transactions committed in JobWeaver's databases
 	Statements   map[Statement]Called
 }
 
 // Statement is one text in one database.
 type Statement struct{ Database, Text string }
 
-// Called is how often a statement was run, and what came of it.
+// Called is how often a statement ran, and its total effects.
 type Called struct {
 	Calls, Rows int64
 	Millis      float64
 }
 
-// Count reads the counters, but those of the tables.
+// Count reads the counters, except for those of the tables.
 func (s *Server) Count(ctx context.Context) (c Counts, err error) {
 	c.Statements = map[Statement]Called{}
 	err = s.With(ctx, "postgres", func(conn *pgx.Conn) error {
@@ -58,7 +58,7 @@ func (s *Server) Count(ctx context.Context) (c Counts, err error) {
 	return c, err
 }
 
-// Minus is what was counted since.
+// Minus returns what was counted since before.
 func (c Counts) Minus(before Counts) Counts {
 	since := Counts{
 		WALBytes: c.WALBytes - before.WALBytes, Transactions: c.Transactions - before.Transactions,
@@ -73,11 +73,11 @@ func (c Counts) Minus(before Counts) Counts {
 	return since
 }
 
-// Table is what was done to a table since it is there, and how large it is.
+// Table has the changes to a table since it was created, and its size.
 type Table struct {
 	Database, Name                        string
 	Inserts, Updates, HotUpdates, Deletes int64
-	Dead                                  int64 // rows not vacuumed yet
+	Dead                                  int64 // dead rows that are not vacuumed yet
 	Bytes, IndexBytes                     int64
 }
 

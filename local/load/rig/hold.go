@@ -11,8 +11,8 @@ import (
 // Held are transactions that stay open.
 type Held struct{ conns []*pgx.Conn }
 
-// Hold opens a transaction in each of JobWeaver's databases, reads every table in it and leaves it open,
-// as a forgotten session does: nothing that changes from now on can be vacuumed.
+// Hold opens a transaction in each of JobWeaver's databases, reads every table and leaves the transaction open, as a
+// forgotten session does: no row that changes from now on can be vacuumed.
 func (s *Server) Hold(ctx context.Context) (*Held, error) {
 	h := &Held{}
 	for _, database := range Databases() {

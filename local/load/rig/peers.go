@@ -15,10 +15,10 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 )
 
-// peerDatabase is the one of a peer that uses PostgreSQL.
+// peerDatabase is the database of a peer that uses PostgreSQL.
 const peerDatabase = "peer_bench"
 
-// PeerNames are the job systems that take work over the network, beside JobWeaver and River.
+// PeerNames are the job systems besides JobWeaver and River that take work over the network.
 var PeerNames = []string{"asynq", "faktory", "pg-boss", "graphile-worker"}
 
 // nodeProgram is the file of a peer that runs in Node.js, by the name of its package.
@@ -27,7 +27,7 @@ var nodeProgram = map[string]string{"pg-boss": "pgboss.js", "graphile-worker": "
 // goModule is the module of a peer in Go.
 var goModule = map[string]string{"asynq": "github.com/hibiken/asynq", "faktory": "github.com/contribsys/faktory"}
 
-// Peers are the programs of local/load/peers, built.
+// Peers are the built programs of local/load/peers.
 type Peers struct {
 	source, dir string
 	server      *Server
@@ -37,11 +37,11 @@ type Peers struct {
 type Peer struct {
 	*Child
 	URL    string
-	Pushes bool // it has a protocol of its own, and pushes jobs by it
+	Pushes bool // it pushes jobs by its own protocol
 	OnSQL  bool // its jobs are in PostgreSQL
 }
 
-// BuildPeers builds the programs in Go into dir, and installs the packages of those in Node.js.
+// BuildPeers builds the programs in Go into dir, and installs the packages of the programs in Node.js.
 func BuildPeers(ctx context.Context, dir string, server *Server) (*Peers, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func BuildPeers(ctx context.Context, dir string, server *Server) (*Peers, error)
 
 func (p *Peers) node() string { return filepath.Join(p.source, "node") }
 
-// Version is that of a peer.
+// Version returns the version of a peer.
 func (p *Peers) Version(ctx context.Context, name string) (string, error) {
 	if module, inGo := goModule[name]; inGo {
 		out, err := exec.CommandContext(ctx, "go", "list", "-C", p.source, "-m", "-f", "{{.Version}}", module).Output()

@@ -10,10 +10,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
 )
 
-// OutboxDatabase is a user's, with an outbox.
+// OutboxDatabase is a user's database with an outbox.
 const OutboxDatabase = "bench_outbox"
 
-// MakeOutbox makes that database anew, and gives its address.
+// MakeOutbox makes that database anew, and returns its address.
 func (s *Server) MakeOutbox(ctx context.Context) (url string, err error) {
 	err = s.With(ctx, "postgres", func(conn *pgx.Conn) error {
 		for _, sql := range []string{

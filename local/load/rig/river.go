@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/figures"
 )
 
-// Root is the folder of this module: the bench builds and runs what is in modules of its own below it.
+// Root is the folder of this module. The bench builds and runs programs in modules below it.
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -31,10 +31,10 @@ type River struct {
 	Version string // of River
 }
 
-// RiverWorkers is how many River has, by the settings of its own bench.
+// RiverWorkers is River's number of workers, as in its own bench.
 const RiverWorkers = 2_000
 
-// BuildRiver builds it into dir.
+// BuildRiver builds the program into dir.
 func BuildRiver(ctx context.Context, dir string, server *Server) (*River, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func BuildRiver(ctx context.Context, dir string, server *Server) (*River, error)
 	return r, err
 }
 
-// RiverRun is what came out of a run.
+// RiverRun is the result of a run.
 type RiverRun struct {
 	Seconds  float64              `json:"seconds"`
 	Inserted float64              `json:"inserted_s"`
@@ -71,18 +71,18 @@ type RiverLoad struct {
 	Jobs, Warm int           // of a throughput run
 	Rate       int           // of a latency run, a second
 	For        time.Duration // of a latency run
-	Pad        int           // bytes by which the payload is larger
+	Pad        int           // bytes that are added to the payload
 }
 
-// Throughput works jobs. began is called when the timed part begins, and ended after it, while River's sessions with
-// PostgreSQL are still open.
+// Throughput measures how fast River works jobs. began is called when the timed part begins, and ended after it, while
+// River's sessions with PostgreSQL are still open.
 func (r *River) Throughput(ctx context.Context, l RiverLoad, began, ended func()) (RiverRun, error) {
 	return r.run(ctx, began, ended, "throughput",
 		"--jobs", strconv.Itoa(l.Jobs), "--warm", strconv.Itoa(l.Warm), "--pad", strconv.Itoa(l.Pad))
 }
 
-// Latency inserts single jobs at a rate. Four connections, which do for batches, would make inserts queue. began and
-// ended are called as in Throughput.
+// Latency inserts single jobs at a rate. It has more than the four connections that are enough for batches: with four,
+// inserts would queue. began and ended are called as in Throughput.
 func (r *River) Latency(ctx context.Context, l RiverLoad, began, ended func()) (RiverRun, error) {
 	return r.run(ctx, began, ended, "latency",
 		"--rate", strconv.Itoa(l.Rate), "--for", l.For.String(), "--pool", "32", "--pad", strconv.Itoa(l.Pad))

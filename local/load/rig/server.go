@@ -15,10 +15,10 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 )
 
-// riverDatabase is the one that local/load/river makes.
+// riverDatabase is the database that local/load/river makes.
 const riverDatabase = "river_bench"
 
-// Databases are the three of JobWeaver.
+// Databases are JobWeaver's three databases.
 func Databases() []string {
 	return []string{migrations.API.Database(), migrations.Scheduler.Database(), migrations.Worker.Database()}
 }
@@ -29,7 +29,8 @@ type Server struct {
 	pid    int
 }
 
-// StartServer starts a server in dir, as make run would have it, and refuses one whose commits are cheap.
+// StartServer starts a server in dir with the settings of make run, and refuses a server whose commits do not reach a
+// disk.
 func StartServer(ctx context.Context, dir string, settings map[string]string, progress func(string)) (*Server, error) {
 	started, err := localpostgres.Start(ctx, localpostgres.Config{Dir: dir, Settings: settings, Progress: progress})
 	if err != nil {
@@ -45,7 +46,7 @@ func StartServer(ctx context.Context, dir string, settings map[string]string, pr
 	return s, nil
 }
 
-// postmaster reads whom the data folder belongs to.
+// postmaster returns the process id of the server that uses the data folder.
 func postmaster(dir string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
 	if err != nil {
@@ -55,16 +56,16 @@ func postmaster(dir string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(first))
 }
 
-// Pid is the postmaster's.
+// Pid returns the postmaster's process id.
 func (s *Server) Pid() int { return s.pid }
 
-// URL names the database "postgres".
+// URL returns the address of the database "postgres".
 func (s *Server) URL() string { return s.server.URL() }
 
 // Stop ends the server.
 func (s *Server) Stop() error { return s.server.Stop() }
 
-// Connect opens a connection to a database for looking at it. The caller closes it.
+// Connect opens a connection to inspect a database. The caller closes it.
 func (s *Server) Connect(ctx context.Context, database string) (*pgx.Conn, error) {
 	url, err := migrations.WithDatabase(s.URL(), database)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *Server) With(ctx context.Context, database string, use func(*pgx.Conn) 
 	return errors.Join(use(conn), conn.Close(ctx))
 }
 
-// Durable fails unless a commit in the database survives a crash: otherwise no figure is worth its ink.
+// Durable fails unless a commit in the database survives a crash: otherwise the figures would be worthless.
 func (s *Server) Durable(ctx context.Context, database string) error {
 	return s.With(ctx, database, func(conn *pgx.Conn) error {
 		for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
@@ -102,7 +103,7 @@ func (s *Server) Durable(ctx context.Context, database string) error {
 	})
 }
 
-// Version is the server's.
+// Version returns the server's version.
 func (s *Server) Version(ctx context.Context) (version string, err error) {
 	err = s.With(ctx, "postgres", func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SHOW server_version").Scan(&version)
@@ -110,7 +111,8 @@ func (s *Server) Version(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// Flushes is how often the server has had the disk take its log. A session reports its work at most once a second.
+// Flushes returns how often the server has flushed its log to the disk. A session reports its work at most once a
+// second.
 func (s *Server) Flushes(ctx context.Context) (n int64, err error) {
 	err = s.With(ctx, "postgres", func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT coalesce(sum(fsyncs), 0)::bigint FROM pg_stat_io WHERE object = 'wal'").Scan(&n)
@@ -118,7 +120,7 @@ func (s *Server) Flushes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Settle writes out what the runs before have left, so that the next one does not pay for it.
+// Settle writes out what earlier runs have left in memory, so that the next run does not pay for it.
 func (s *Server) Settle(ctx context.Context) error {
 	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "CHECKPOINT")
@@ -126,8 +128,8 @@ func (s *Server) Settle(ctx context.Context) error {
 	})
 }
 
-// Scheduled counts the jobs that the scheduler has. It reads the scheduler's database: of a waiting job
-// the API learns nothing until reconcile asks, in a backlog of millions for hours.
+// Scheduled counts the jobs that the scheduler has. It reads the scheduler's database, because the API gets no status
+// of a waiting job until reconcile asks for it, which takes hours in a backlog of millions.
 func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error) {
 	err = s.With(ctx, "jobweaver_scheduler", func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT count(*) FROM jobs WHERE job_id = any ($1::uuid[])", ids).Scan(&n)
@@ -135,7 +137,7 @@ func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error)
 	return n, err
 }
 
-// Clear drops the contestants' databases, so that no vacuum of one runs in a round of another.
+// Clear drops the contestants' databases, so that the vacuum of one contestant does not run in another's round.
 func (s *Server) Clear(ctx context.Context) error {
 	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
 		for _, name := range append(Databases(), riverDatabase, peerDatabase) {

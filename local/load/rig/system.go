@@ -1,4 +1,4 @@
-// Package rig starts and stops what the bench measures, each in a process of its own: PostgreSQL, a
+// Package rig starts and stops the systems that the bench measures, each in a process of its own: PostgreSQL, a
 // broker, JobWeaver, more workers, River and the peers.
 package rig
 
@@ -16,8 +16,8 @@ const Queue = "bench"
 // PullQueue is for pull workers, in an installation that has the function pull.
 const PullQueue = "pull"
 
-// System is a running installation: all functions in one process, with the embedded broker where
-// no other one is given.
+// System is a running installation: all functions in one process, with the embedded broker unless another
+// broker is given.
 type System struct {
 	*Child
 	URL string
@@ -59,7 +59,7 @@ func StartSystem(ctx context.Context, cfg SystemConfig) (*System, error) {
 	return h, nil
 }
 
-// startSelf runs this very program in another role.
+// startSelf runs this same program in another role.
 func startSelf(name, dir string, env []string, args ...string) (*Child, error) {
 	self, err := os.Executable()
 	if err != nil {

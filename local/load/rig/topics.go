@@ -12,13 +12,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// Clear removes all topics and groups, so that the next installation finds an empty broker that is warm.
+// Clear removes all topics and groups, so that the next installation finds an empty but warm broker.
 func (b *Broker) Clear() (err error) {
 	cfg, err := kafkaevent.Config{Brokers: []string{b.Address}, ReplicationFactor: 1}.Sarama()
 	if err != nil {
 		return fmt.Errorf("clear broker: %w", err)
 	}
-	cfg.Metadata.Full = true // an empty broker has no topic to ask about
+	cfg.Metadata.Full = true // an empty broker has no topics by which metadata could be requested
 	admin, err := sarama.NewClusterAdmin([]string{b.Address}, cfg)
 	if err != nil {
 		return fmt.Errorf("clear broker: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 )
 
-// stampBytes is what a worker's record has for each handler that ended: nanoseconds since 1970.
+// stampBytes is the size of the entry that a worker's record has for each ended handler: nanoseconds since 1970.
 const stampBytes = 8
 
 // Worker is a worker in a process of its own that serves a queue and records when its handlers end.
@@ -28,10 +28,10 @@ type WorkerConfig struct {
 	Broker           *Broker
 	Slots, SlotQueue int
 	Queue            string // empty: Queue
-	Sink             string // URL that takes its events; empty: Kafka does
+	Sink             string // the URL to which it publishes events; empty: it publishes to Kafka
 }
 
-// StartWorker starts a worker. It is known to work once it has recorded something.
+// StartWorker starts a worker. The worker is ready when it has recorded a first handler.
 func StartWorker(cfg WorkerConfig) (*Worker, error) {
 	url, err := migrations.WithDatabase(cfg.Server.URL(), migrations.Worker.Database())
 	if err != nil {
@@ -52,7 +52,7 @@ func StartWorker(cfg WorkerConfig) (*Worker, error) {
 	return w, err
 }
 
-// Done is how many handlers have ended.
+// Done returns how many handlers have ended.
 func (w *Worker) Done() int {
 	info, err := os.Stat(w.record)
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *Worker) Done() int {
 	return int(info.Size() / stampBytes)
 }
 
-// Instants are those at which handlers have ended.
+// Instants returns when handlers have ended.
 func (w *Worker) Instants() ([]time.Time, error) {
 	data, err := os.ReadFile(w.record)
 	if err != nil {

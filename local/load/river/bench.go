@@ -18,7 +18,7 @@ import (
 
 const database = "river_bench"
 
-// bench is a River client that works, on a database of its own.
+// bench is a River client that works jobs, on a database of its own.
 type bench struct {
 	pool   *pgxpool.Pool
 	client *river.Client[pgx.Tx]

@@ -99,7 +99,7 @@ func quantiles(d []time.Duration) distribution {
 	return distribution{N: len(d), P50: at(.5), P95: at(.95), P99: at(.99), Max: at(1)}
 }
 
-// usage is what this process has used of the machine.
+// usage returns the processor time that this process has used.
 type usage struct {
 	cpu      time.Duration
 	switches int64 // of its threads

@@ -1,11 +1,11 @@
-// Command river measures River, which JobWeaver is held against, with the settings of River's own bench
-// command. It is a module of its own so that River is never a dependency of ours.
+// Command river measures River, with which JobWeaver is compared, with the settings of River's own bench command. It is
+// a module of its own so that River never becomes a dependency of JobWeaver.
 //
 //	DATABASE_URL=… river throughput --jobs 100000
 //	DATABASE_URL=… river latency --rate 100 --for 30s
 //
-// It makes the database river_bench on the server of DATABASE_URL, dropping an older one. It prints one line
-// when the timed part begins and one line of JSON at its end.
+// It makes the database river_bench on the server of DATABASE_URL, and drops an older one. It prints one line when the
+// timed part begins and one line of JSON at its end.
 package main
 
 import (

@@ -22,8 +22,8 @@ type throughput struct {
 	Pool       int32   `json:"pool"`  // connections
 }
 
-// throughput times from the first insert until every job is completed in the database: River's
-// completer writes behind the workers' backs.
+// throughput measures the time from the first insert until every job is completed in the database, because
+// River's completer writes after the workers have finished.
 func (b *bench) throughput(ctx context.Context, jobs, warm int) (throughput, error) {
 	result := throughput{Jobs: jobs, Pool: b.pool.Config().MaxConns}
 	if warm > 0 {
@@ -70,8 +70,8 @@ func (b *bench) insert(ctx context.Context, jobs int) error {
 	return nil
 }
 
-// completed waits until so many jobs are completed. It looks for one that is not, by an index, and counts
-// only when there is none.
+// completed waits until this many jobs are completed. It looks for an open job by an index, and counts only when there
+// is none.
 func (b *bench) completed(ctx context.Context, jobs int) error {
 	const open = `SELECT EXISTS (SELECT FROM river_job WHERE state = 'available')
 		OR EXISTS (SELECT FROM river_job WHERE state = 'running')`

@@ -13,7 +13,7 @@ import (
 
 const root = "../../.."
 
-// named is how SECURITY.md names a test: `folder.TestName`, its folder beneath the root.
+// named matches a test as SECURITY.md names it: `folder.TestName`, with the folder below the root.
 var named = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)[A-Za-z0-9]+)`")
 
 func TestEachAttackIsTriedByATestThatIsNotSkipped(t *testing.T) {

@@ -44,7 +44,8 @@ func newOutside(t *testing.T, secret string) *outside {
 	return o
 }
 
-// work is a function that fails as often as the path asks, by attempt, since it has no other state.
+// work is a function that fails as often as the path requests. It decides by the number of the attempt, since it has no
+// other state.
 func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || o.hook.Verify(body, r.Header) != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// poisons are event types; one invalid event of each is sent. An event of a Trigger ends in the dead letter sink; the
-// worker rejects one that comes from a topic.
+// poisons are event types; one invalid event of each is sent. An event that a Trigger delivers ends in the dead letter
+// sink; an event on a topic is rejected by the worker.
 var poisons = []string{
 	jobevent.TypeCreated, jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting, jobevent.TypeCommand,
 	jobevent.TypeStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeAttemptLog, jobevent.TypeRun,
@@ -53,7 +53,7 @@ func poison(ctx context.Context, h *fixture, ids *[]string) error {
 		if err := e.SetData(event.ApplicationJSON, []byte(data)); err != nil {
 			return err
 		}
-		if typ != jobevent.TypeCompleted { // that one is refused because it is not signed, the others for their data
+		if typ != jobevent.TypeCompleted { // that type is refused because it is not signed, the others because of their data
 			keys.Sign([]event.Event{e})
 		}
 		missing[name] = typ

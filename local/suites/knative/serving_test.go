@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// idleAfter is how long a process lives after its last request: with Knative 60 s and 30 s more.
+	// idleAfter is how long a process lives after its last request. With Knative it is 60 s plus 30 s.
 	idleAfter = 1500 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
 	// mostReplicas bounds max-scale, because all replicas share this machine.

@@ -140,7 +140,7 @@ func (b *bus) waiting(r *reader) bool {
 	return len(r.undone) > 0 || len(r.again) > 0 || len(b.fresh(r)) > 0
 }
 
-// inOrder delivers one event, each once.
+// inOrder delivers the next new event to one reader. It delivers each event once.
 func (b *bus) inOrder(t *testing.T) bool {
 	t.Helper()
 	for _, r := range b.readers {
@@ -212,7 +212,7 @@ func part(items []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
 	return kept
 }
 
-// wipe deletes all events that not all readers have received, as a broker does that loses its disk.
+// wipe deletes all events, even those that some readers have not received, like a broker that loses its disk.
 func (b *bus) wipe() {
 	b.mishaps[wiped]++
 	clear(b.logs)
@@ -255,7 +255,8 @@ func (r *reader) call(t *testing.T, batch []jobevent.Item) []jobevent.Item {
 	return items
 }
 
-// checkOrder: of a job's version the status comes last, and the status of a failed job comes with a dead letter.
+// checkOrder checks that the status is the last event of a job's version, and that the status of a failed job comes
+// with a dead letter.
 func checkOrder(t *testing.T, who string, items []jobevent.Item) {
 	t.Helper()
 	more, buried := map[string]bool{}, map[string]bool{}

@@ -245,7 +245,7 @@ func (ws *workers) partitions(w *worker) (list []int32) {
 	return list
 }
 
-// leave removes a worker for longer than the others wait for it: killed, or only frozen.
+// leave removes a worker, killed or only frozen, for longer than the others wait for it.
 func (ws *workers) leave(w *worker, frozen bool) {
 	ws.t.Helper()
 	ws.all = slices.DeleteFunc(ws.all, func(o *worker) bool { return o == w })
