@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// Whatever the estimate was, an insert or a query of the readiness probe corrects it.
+// An insert or a query of the readiness probe corrects any wrong estimate.
 func TestEachAnswerOfTheDatabaseCorrectsTheTimeOfIDs(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -37,7 +37,8 @@ func TestEachAnswerOfTheDatabaseCorrectsTheTimeOfIDs(t *testing.T) {
 	}
 }
 
-// near fails where the time of an id is not the wanted one. IDs have milliseconds, and the machine may be slow.
+// near fails the test if the time of an id is not close to the wanted one. IDs have milliseconds, and the machine may
+// be slow.
 func near(t *testing.T, id uuid.UUID, want time.Time) {
 	t.Helper()
 	if off := time.Unix(id.Time().UnixTime()).Sub(want).Abs(); off > time.Minute {

@@ -15,7 +15,8 @@ import (
 
 func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
-// near fails where the time of an id is not the wanted one. IDs have milliseconds, and the machine may be slow.
+// near fails the test if the time of an id is not close to the wanted one. IDs have milliseconds, and the machine may
+// be slow.
 func near(t *testing.T, id uuid.UUID, want time.Time) {
 	t.Helper()
 	if off := timeOf(id).Sub(want).Abs(); off > time.Minute {
@@ -23,7 +24,7 @@ func near(t *testing.T, id uuid.UUID, want time.Time) {
 	}
 }
 
-// Ids of a clock that was ahead must not be used for hours after it is corrected.
+// After a clock that was ahead is corrected, new ids must not have its times for hours.
 func TestIDsRiseAndFollowAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	var made ids
@@ -44,7 +45,7 @@ func TestIDsRiseAndFollowAClockThatIsSetBack(t *testing.T) {
 func TestTheDatabasesTimeIsEstimatedFromItsLastReading(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	theirs := c.started.Add(-time.Hour) // when the mark was zero
+	theirs := c.started.Add(-time.Hour) // the database's time when the mark was zero
 	c.take(time.Second, theirs.Add(2*time.Second), 3*time.Second)
 	if off := c.at(10 * time.Second).Sub(theirs.Add(10 * time.Second)); off.Abs() > time.Second {
 		t.Fatalf("off by %s after a reading that took 2 s", off)
@@ -60,7 +61,7 @@ func TestTheDatabasesTimeIsEstimatedFromItsLastReading(t *testing.T) {
 	}
 }
 
-// One warning an interval, not one a reading.
+// There is one warning in each interval, not one for each reading.
 func TestAMachineWhoseClockIsWrongIsNamedOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

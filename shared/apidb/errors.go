@@ -20,7 +20,7 @@ var ErrConflict error = apierror.New(apierror.IdempotencyConflict, "idempotency 
 type TooManyError struct {
 	What string
 	Most int
-	Ends bool // the number falls by itself
+	Ends bool // the number falls by itself, when some of them end
 }
 
 func (e *TooManyError) Error() string {

@@ -2,5 +2,5 @@ package apidb
 
 import "time"
 
-// ShiftClock has the store believe that the database's clock differs from what it is.
+// ShiftClock makes the store's estimate of the database's clock wrong.
 func (s *Store) ShiftClock(step time.Duration) { s.clock.zero = s.clock.zero.Add(step) }

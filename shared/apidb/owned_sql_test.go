@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Why a statement need not know whose rows it sees.
+// The reasons for which a statement need not filter by owner.
 const (
 	forAll  = "functions use it for all owners, and answer no request with it"
 	asked   = "of what a statement with the owner in it has found for the same request"
@@ -70,7 +70,7 @@ var (
 	ownerIn    = regexp.MustCompile(`@(owners?|owner_ids?|everyone)\b|narg\('(owner|owner_id)'\)`)
 )
 
-// Each statement has an owner in it, or a reason why not: who adds one has to think of it.
+// Each statement filters by owner or has a reason why not, so that the author of a new statement must decide.
 func TestEachStatementFiltersByOwnerOrStatesWhyNot(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("sql/*.sql")

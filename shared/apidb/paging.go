@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Page is a part of a pass over jobs in the order of their ids: those after After, at most Limit. A pass over ages
-// chooses the jobs that became due after Since, the previous pass, and by Until.
+// Page is a part of a pass over jobs in the order of their ids: at most Limit jobs after After. A pass over ages
+// selects the jobs that became due after Since, when the previous pass began, and not after Until.
 type Page struct {
 	After        uuid.UUID
 	Since, Until time.Time

@@ -71,7 +71,7 @@ func fillTables(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// walkAll has each walk do a piece.
+// walkAll makes each walk do one page.
 func (s *fixture) walkAll(t *testing.T) {
 	t.Helper()
 	now, day := time.Now(), 24*time.Hour

@@ -74,7 +74,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 			t.Errorf("%s: the third: %v", name, err)
 		}
 	}
-	// A cancel and an operation that the tests repeated are one.
+	// The repeated cancel and the repeated operation are stored once.
 	if jobs := apidbtest.One[int](t, h, "SELECT count(*) FROM jobs"); jobs != 6 {
 		t.Errorf("%d jobs", jobs)
 	}
@@ -86,7 +86,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 func (h *fixture) submits(jobs ...jobstore.NewJob) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for i := range jobs {
-			jobs[i].JobID = uuid.Must(uuid.NewV7()) // as each request has its own
+			jobs[i].JobID = uuid.Must(uuid.NewV7()) // each request has its own ids
 		}
 		_, err := h.Jobs.InsertJobs(ctx, jobs)
 		return err
@@ -103,7 +103,7 @@ func operates(ctx context.Context, h *fixture) error {
 	return err
 }
 
-// openAlone is open on a server of the test's own.
+// openAlone is open with a separate server for the test.
 func openAlone(t *testing.T) *fixture {
 	t.Helper()
 	server, err := localpostgres.Start(t.Context(), localpostgres.Config{
@@ -119,7 +119,8 @@ func openAlone(t *testing.T) *fixture {
 	return &fixture{apidbtest.At(t, server.URL())}
 }
 
-// replicas returns which servers commits wait for, and waits until they do: a process of the server takes it up on its own.
+// replicas sets the servers for which commits wait, and waits until they do: a background process of the server applies
+// the setting.
 func (h *fixture) replicas(t *testing.T, names string) {
 	t.Helper()
 	h.Exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")

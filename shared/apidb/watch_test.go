@@ -109,7 +109,7 @@ func TestChangesAreNotifiedOnlyWhileAClientWatches(t *testing.T) {
 	changes.want(apidb.ChangeLog, job.JobID)
 	h.seeProgress(t, job.JobID, 2)
 	changes.want(apidb.ChangeProgress, job.JobID)
-	h.seeProgress(t, job.JobID, 2) // which is no news
+	h.seeProgress(t, job.JobID, 2) // a repeated progress is not a change
 	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package apierror is every error code that JobWeaver shows, with its HTTP status, in one place.
+// Package apierror has every error code that JobWeaver shows, with its HTTP status, in one place.
 package apierror
 
 import (
@@ -12,10 +12,10 @@ import (
 type Error struct {
 	Code    Code
 	Message string
-	Details []Detail // what is wrong where, in the order of the request; may be empty
+	Details []Detail // the problems and their places, in the order of the request; may be empty
 }
 
-// Detail is what is wrong at one place of the request.
+// Detail is a problem at one place of the request.
 type Detail struct {
 	Path    string `json:"path"` // as in payload.steps[3].durationMs; empty: the whole body
 	Message string `json:"message"`
@@ -26,10 +26,10 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Error is the code and the message.
+// Error returns the code and the message.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Status is the HTTP status of the code; 500 for one that is no HTTP answer.
+// Status returns the HTTP status of the code; 500 for a code that is never an HTTP answer.
 func (e *Error) Status() int {
 	if s := statuses[e.Code]; s != 0 {
 		return s

@@ -86,7 +86,7 @@ func TestTableHoldsEachCodeOnce(t *testing.T) {
 	}
 }
 
-// An event that cannot get better must not be answered with what Knative's dispatchers retry.
+// An event that can never be accepted must not be answered with a status that Knative's dispatchers retry.
 func TestEventErrorsAreNotRetried(t *testing.T) {
 	t.Parallel()
 	for _, code := range []apierror.Code{apierror.InvalidJobRequest, apierror.InvalidEvent,

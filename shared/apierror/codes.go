@@ -5,7 +5,7 @@ import "net/http"
 // Code names what went wrong; clients switch on it. A code, once published, keeps its meaning.
 type Code string
 
-// What the API answers.
+// The codes of the API's answers.
 const (
 	InvalidJobRequest      Code = "API.INVALID_JOB_REQUEST"
 	InvalidEvent           Code = "API.INVALID_EVENT"
@@ -33,7 +33,7 @@ const (
 	Sealed                 Code = "API.SEALED"
 )
 
-// What ends an attempt.
+// The codes with which an attempt ends.
 const (
 	SimulationFailed Code = "WORKER.SIMULATION_FAILED"
 	Timeout          Code = "WORKER.TIMEOUT"
@@ -63,7 +63,7 @@ const (
 	ReportTooLarge    Code = "WORKER.REPORT_TOO_LARGE"
 )
 
-// What ends a job without an attempt.
+// The codes with which a job ends without an attempt.
 const (
 	InvalidJob       Code = "SCHEDULER.INVALID_JOB"
 	Expired          Code = "SCHEDULER.EXPIRED"

@@ -32,7 +32,7 @@ const (
 	idDigits = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
-// Key is a whole key, as its holder has it. However it is printed, it shows its id only.
+// Key is a whole key, as its holder has it. It shows only its id, however it is printed.
 type Key struct{ text string }
 
 // New makes a key.
@@ -43,7 +43,7 @@ func New() Key {
 	return Key{text + check(text)}
 }
 
-// Parse reads a key; ok means that it has the form of a key, nothing more.
+// Parse reads a key. ok means only that the text has the form of a key.
 func Parse(text string) (key Key, ok bool) {
 	if len(text) != length || text[:len(prefix)] != prefix || text[secretAt-1] != '_' ||
 		!made(text[len(prefix):secretAt-1], idDigits) || !made(text[secretAt:], base62) ||

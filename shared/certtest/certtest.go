@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests. None is kept.
+// Package certtest makes certificates for tests, new ones each time.
 package certtest
 
 import (
@@ -38,7 +38,7 @@ func New(t testing.TB) *CA {
 // Pair is a certificate and its key.
 type Pair struct{ Cert, Key []byte }
 
-// Issue makes one for a server of these names and addresses, or for a client whose name is the first.
+// Issue makes a certificate for a server with these names and addresses, or for a client that has the first name.
 func (ca *CA) Issue(t testing.TB, names ...string) Pair {
 	t.Helper()
 	cert := &x509.Certificate{
@@ -66,10 +66,10 @@ func (ca *CA) sign(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey) 
 	return block("CERTIFICATE", der)
 }
 
-// Dir is a folder with ca.pem, cert.pem and key.pem, those that are not empty.
+// Dir is a folder with ca.pem, cert.pem and key.pem. An empty file is left out.
 type Dir string
 
-// NewDir makes one of the test's own.
+// NewDir makes a folder for the test.
 func NewDir(t testing.TB, ca *CA, pair Pair) Dir {
 	t.Helper()
 	d := Dir(t.TempDir())
@@ -77,7 +77,7 @@ func NewDir(t testing.TB, ca *CA, pair Pair) Dir {
 	return d
 }
 
-// Put puts other files in the place of the old ones, as a renewal of certificates does: no reader sees a part of one.
+// Put replaces the files, as a renewal of certificates does: a reader never sees a part of a file.
 func (d Dir) Put(t testing.TB, ca *CA, pair Pair) {
 	t.Helper()
 	texts := map[string][]byte{d.Cert(): pair.Cert, d.Key(): pair.Key}
@@ -92,13 +92,13 @@ func (d Dir) Put(t testing.TB, ca *CA, pair Pair) {
 	}
 }
 
-// CA is the path of ca.pem.
+// CA returns the path of ca.pem.
 func (d Dir) CA() string { return filepath.Join(string(d), "ca.pem") }
 
-// Cert is the path of cert.pem.
+// Cert returns the path of cert.pem.
 func (d Dir) Cert() string { return filepath.Join(string(d), "cert.pem") }
 
-// Key is the path of key.pem.
+// Key returns the path of key.pem.
 func (d Dir) Key() string { return filepath.Join(string(d), "key.pem") }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {

@@ -20,7 +20,7 @@ type JobChange struct {
 	Tags *[]string `json:"tags,omitempty"` // which the scheduler does not have; nil: unchanged
 
 	Hash  []byte         `json:"-"` // of the request, by which a repeated one is recognised
-	Delay *time.Duration `json:"-"` // until RunAt; nil: RunAt counts
+	Delay *time.Duration `json:"-"` // the delay to write in place of RunAt; nil: RunAt counts
 	After int            `json:"-"` // the number of the last command when the request was checked
 }
 

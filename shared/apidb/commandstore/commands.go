@@ -91,7 +91,7 @@ func (s *Store) keep(
 	return kept, apidb.Classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
 }
 
-// KeepCommandInTx stores a command within a transaction; delayMs is of a reschedule.
+// KeepCommandInTx stores a command within a transaction. Only a reschedule has delayMs.
 func KeepCommandInTx(
 	ctx context.Context, q *gen.Queries, owner apidb.Owner, asked Command, delayMs *int64,
 ) (Command, error) {

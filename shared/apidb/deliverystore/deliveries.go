@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ErrNone is returned when the end of the job is not delivered, or there is no such end.
+// ErrNone is returned when the end of the job has no delivery, or the job has no such end.
 var ErrNone error = apierror.New(apierror.NotFound, "there is no such delivery")
 
 // Status is how far a delivery has come.
@@ -47,7 +47,7 @@ type Delivery struct {
 // ID returns the id of the delivered event.
 func (d *Delivery) ID() string { return jobevent.StatusID(d.JobID, d.Version) }
 
-// Filter chooses deliveries. An empty field chooses all.
+// Filter selects deliveries. An empty field excludes none.
 type Filter struct {
 	Status        Status
 	BeforeID      uuid.UUID // those after this one in the list
@@ -176,7 +176,8 @@ type DuePlace struct {
 	Due bool
 }
 
-// Page chooses places: those of the owners by name from one on, and for each owner the hosts by name after one.
+// Page selects places. It takes owners in the order of their names, beginning with FromOwner, and each owner's hosts in
+// the order of their names, beginning after the host in After.
 type Page struct {
 	FromOwner string
 	After     map[string]string // hosts, by owner
@@ -184,7 +185,7 @@ type Page struct {
 	MaxHosts  int // of each owner
 }
 
-// Turns returns the places of a page, none if no delivery is due. An owner without a host after its last one is
+// Turns returns the places of a page, none if no delivery is due. An owner that has no host after the one in After is
 // returned with an empty host. next is the first owner of the next page; empty: this was the last page.
 func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next string, err error) {
 	p := gen.DeliveryTurnsParams{

@@ -139,7 +139,7 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 	h.settled(t, got)
 }
 
-// settled checks that the result of a try counts while that try is the last.
+// settled checks that the result of a try counts as long as no later try has begun.
 func (h *fixture) settled(t *testing.T, got []deliverystore.Claimed) {
 	t.Helper()
 	state := func(c deliverystore.Claimed) deliverystore.Delivery {
@@ -176,7 +176,7 @@ func (h *fixture) settled(t *testing.T, got []deliverystore.Claimed) {
 	if err != nil || len(again) != 1 || again[0].JobID != got[2].JobID {
 		t.Errorf("got %v, %v", again, err)
 	}
-	other, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "host:81"}: 8}, time.Minute) // the lease was none
+	other, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "host:81"}: 8}, time.Minute) // the lease was zero
 	if err != nil || len(other) != 1 || other[0].Tries != 2 {
 		t.Errorf("got %v, %v", other, err)
 	}

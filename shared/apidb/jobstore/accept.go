@@ -37,7 +37,7 @@ type NewJob struct {
 	SealFor func(uuid.UUID) json.RawMessage
 }
 
-// payloadFor returns the payload for another job than its own.
+// payloadFor returns the payload as another job stores it.
 func (n *NewJob) payloadFor(id uuid.UUID) json.RawMessage {
 	if n.SealFor == nil {
 		return n.Request.Payload
@@ -45,7 +45,7 @@ func (n *NewJob) payloadFor(id uuid.UUID) json.RawMessage {
 	return n.SealFor(id)
 }
 
-// Held reports whether a new job is not to be published yet, because further requests may change it.
+// Held reports whether a new job must not be published yet, because further requests may change it.
 func (n *NewJob) Held() bool { return n.Request.Debounce != nil }
 
 // Accepted is the result of a request for a job.
@@ -59,7 +59,7 @@ type Accepted struct {
 
 	OrderNumber int64      // of a job with an ordering key, rising in the order of acceptance
 	OrderAfter  *uuid.UUID // the previous job of the key; nil: all previous ones have ended
-	Missing     []int      // the first indexes in After that are not jobs of the owner; then it was refused
+	Missing     []int      // the first indexes in After that are not jobs of the owner, so it was refused
 	Late        error      // why the request was refused: NewJob.Late, its batch takes no job, or a policy
 
 	DecidedBy string          // the policy by which the request got a job that exists; empty: none
@@ -327,7 +327,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
 		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
 		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
-		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero: none, as in all lines below
+		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero means none, as in all lines below
 		p.DelaysMs = append(p.DelaysMs, delayMs(req))
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
 		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
@@ -356,7 +356,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 	return p
 }
 
-// delayMs is how long from now on a job is not due.
+// delayMs returns how long from now a job becomes due.
 func delayMs(req *jobspec.Request) int64 {
 	if req.Debounce != nil {
 		return req.Debounce.DelayMs
@@ -370,7 +370,7 @@ func policyJSON(req *jobspec.Request) json.RawMessage {
 	}
 	b, err := json.Marshal(req.RetryPolicy)
 	if err != nil {
-		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // numbers and strings only
+		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // cannot happen with numbers and strings
 	}
 	return b
 }
@@ -381,7 +381,7 @@ func inputsJSON(inputs []jobevent.Input) json.RawMessage {
 	}
 	b, err := json.Marshal(inputs)
 	if err != nil {
-		panic(fmt.Sprintf("write inputs: %v", err)) // names and ids only
+		panic(fmt.Sprintf("write inputs: %v", err)) // cannot happen with names and ids
 	}
 	return b
 }

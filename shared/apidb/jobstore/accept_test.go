@@ -221,7 +221,7 @@ func TestAHundredEqualSubmitsAtOnceMakeOneJob(t *testing.T) {
 	for i := range ids {
 		g.Go(func() error {
 			jobs := []jobstore.NewJob{apidbtest.Keyed("same", "body")}
-			if i%2 == 1 { // in batches, with the keys in different orders
+			if i%2 == 1 { // in batches that have the keys in different orders
 				jobs = []jobstore.NewJob{apidbtest.Keyed(fmt.Sprint(i%7), "x"), apidbtest.Keyed("same", "body"), apidbtest.Keyed(fmt.Sprint(i%5), "x")}
 			}
 			accepted, err := h.Jobs.InsertJobs(t.Context(), jobs)

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// following has a job of an owner come after others.
+// following makes a job of an owner depend on others.
 func following(t *testing.T, s *fixture, owner string, after ...uuid.UUID) uuid.UUID {
 	t.Helper()
 	job := apidbtest.NewJob()
@@ -28,7 +28,7 @@ func following(t *testing.T, s *fixture, owner string, after ...uuid.UUID) uuid.
 	return job.JobID
 }
 
-// ended has jobs end without an error code.
+// ended makes jobs end without an error code.
 func ended(t *testing.T, s *fixture, as jobstate.Status, ids ...uuid.UUID) {
 	t.Helper()
 	for _, id := range ids {
@@ -85,7 +85,7 @@ func TestJobsThatComeAfterOneAreFound(t *testing.T) {
 	}
 }
 
-// An operation goes to the jobs that a list with its filter shows, and to no others.
+// An operation handles the jobs that a list with its filter shows, and no others.
 func TestAnOperationGoesToJobsAfterOneAndToThoseWithoutACode(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)

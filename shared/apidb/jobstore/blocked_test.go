@@ -101,7 +101,7 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 	}
 }
 
-// A pause shows at once on the jobs that it holds, and is gone at once.
+// A pause shows at once on the jobs that it blocks, and disappears at once when it ends.
 func TestAPauseShowsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)

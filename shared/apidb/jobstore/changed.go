@@ -18,7 +18,7 @@ import (
 // Changed is a job as a list shows it, and its recent states. After holds only the jobs that FindAfter looked for.
 type Changed struct {
 	Job
-	Were []jobstate.Status // that it has left lately
+	Were []jobstate.Status // the states that it has left lately
 }
 
 // lately is how long a job counts as having been in a state. It is longer than a notification of a change takes.

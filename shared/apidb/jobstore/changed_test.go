@@ -46,7 +46,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"Since":          {jobstore.Filter{Since: &created}, jobstore.Filter{Since: &after}},
 		"Until":          {jobstore.Filter{Until: &after}, jobstore.Filter{Until: &created}},
 	}
-	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true} // no filters of a stream
+	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true} // streams do not have these filters
 	for i := range reflect.TypeFor[jobstore.Filter]().NumField() {
 		field := reflect.TypeFor[jobstore.Filter]().Field(i)
 		name := field.Name

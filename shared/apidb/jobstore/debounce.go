@@ -24,9 +24,9 @@ import (
 
 // held is the held job of a debounce key.
 type held struct {
-	job     Accepted // of a row; zero: it is inserted by this transaction
-	at      int      // then its ordinal
-	by      int      // the ordinal of the last request that has changed it; -1: none of this transaction
+	job     Accepted // read from a row; zero: this transaction inserts the job
+	at      int      // its ordinal, if this transaction inserts it
+	by      int      // the ordinal of the last request that has changed it; -1: no request of this transaction has
 	lineKey string
 }
 
@@ -69,7 +69,8 @@ func (t *dependents) readHeld(ctx context.Context, keys map[keyed][]int, d *deci
 	return err
 }
 
-// merge has a request change a held job. The job keeps its place in an order, so the request must have the same.
+// merge changes a held job by a request. The job keeps its place in an order, so the request must have the same
+// ordering key.
 func (t *dependents) merge(i int, h *held) {
 	a := &t.accepted[i]
 	if t.jobs[i].Request.LineKey() != h.lineKey {
@@ -91,7 +92,8 @@ var otherLine error = &apierror.Error{
 	Details: []apierror.Detail{{Path: "debounce", Message: lineDiffers}},
 }
 
-// merged returns the jobs of the transaction, those that later requests have changed with the content of the last one.
+// merged returns the jobs of the transaction. A job that later requests have changed has the content of the last of
+// them.
 func (t *dependents) merged() []NewJob {
 	jobs := t.jobs
 	for _, h := range t.held {
@@ -109,7 +111,7 @@ func (t *dependents) merged() []NewJob {
 	return jobs
 }
 
-// replaceHeld gives held jobs the content of the last request for each, and keeps the identities of all.
+// replaceHeld gives each held job the content of its last request, and stores the identities of all its requests.
 func (t *dependents) replaceHeld(ctx context.Context) error {
 	var p gen.HeldReplaceParams
 	for _, h := range t.held {
@@ -155,10 +157,10 @@ func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
 	p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
 }
 
-// identity is that by which a repeated request is known.
+// identity has the hashes by which a repeated request is recognised.
 type identity struct {
 	owner         string
-	hash, request []byte // request: of the request, nil for an event
+	hash, request []byte // request is the hash of the request's content; nil for an event
 }
 
 func identitiesOf(job *NewJob) (all []identity) {
@@ -179,8 +181,8 @@ func identitiesOf(job *NewJob) (all []identity) {
 	return all
 }
 
-// lookUpMerged fills in the results of requests that have changed a job before, and returns the ordinals of the others.
-// One without a debounce key has changed none.
+// lookUpMerged fills in the results of repeated requests that have changed a job before, and returns the ordinals of
+// the others. A request without a debounce key has changed no job.
 func (t *dependents) lookUpMerged(ctx context.Context, open []int) ([]int, error) {
 	var p gen.MergedFindParams
 	var asked []identity
@@ -215,13 +217,13 @@ func (t *dependents) lookUpMerged(ctx context.Context, open []int) ([]int, error
 	return open, t.awaitReplicas(ctx, len(rows))
 }
 
-// releaseMost is how many due jobs are released at once, and as many that a command has made ready.
+// releaseMost is how many due jobs are released at once, and also how many jobs that got a command.
 const releaseMost = 100
 
-// Released is what to publish of jobs that were held.
+// Released has what must be published about jobs that were held.
 type Released struct {
 	Jobs     []jobevent.Created
-	Commands []commandstore.Command // which these jobs have got meanwhile
+	Commands []commandstore.Command // the commands that these jobs got while they were held
 
 	More bool          // further jobs are ready
 	Next time.Duration // until the next held job is due; long if none is held

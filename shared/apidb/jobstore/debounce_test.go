@@ -42,7 +42,7 @@ type heldJob struct {
 	first, due time.Duration
 }
 
-// Time passes by making the jobs older, so that each comparison is off by hours from being close.
+// The test makes time pass by making the jobs older, in steps of hours, so that no comparison is close.
 func TestDebouncedJobsChangeAndAreReleasedAsThePlainModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
@@ -109,8 +109,8 @@ func (h *fixture) command(t *testing.T, id uuid.UUID) {
 	}
 }
 
-// Whatever races, the one job has the content of the request that was answered last, and nothing is lost between a
-// request and the release.
+// However requests and releases race, the job has the content of the request that was answered last, and no request is
+// lost between its answer and the release.
 func TestAHundredDebouncedSubmitsAtOnceLeaveOneJobWithTheLastContent(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -118,7 +118,7 @@ func TestAHundredDebouncedSubmitsAtOnceLeaveOneJobWithTheLastContent(t *testing.
 	for i := range 100 {
 		g.Go(func() error {
 			jobs := []jobstore.NewJob{debounced("acme", "k", fmt.Sprint(i), time.Hour, time.Hour)}
-			if i%3 == 0 { // several keys in different orders
+			if i%3 == 0 { // several keys, in different orders
 				other := debounced("acme", string(rune('a'+i%4)), `"other"`, time.Hour, time.Hour)
 				jobs = []jobstore.NewJob{other, jobs[0]}
 			}
@@ -148,7 +148,7 @@ func TestAHundredDebouncedSubmitsAtOnceLeaveOneJobWithTheLastContent(t *testing.
 func TestNoDebouncedRequestIsLostWhileJobsAreReleased(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	last := map[uuid.UUID]string{} // what each job was released with
+	last := map[uuid.UUID]string{} // the content with which each job was released
 	var answers [200]uuid.UUID
 	done := make(chan struct{})
 	var submits, releases errgroup.Group

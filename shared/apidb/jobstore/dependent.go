@@ -17,7 +17,7 @@ import (
 // MissingError names the ids in a job's After that are not jobs of its owner.
 type MissingError struct {
 	Job int   // in the batch
-	At  []int // in its After, the first few
+	At  []int // the first few of them
 }
 
 func (e *MissingError) Error() string {
@@ -46,11 +46,11 @@ func anyDependent(jobs []NewJob) bool {
 	return false
 }
 
-// ErrCameBetween means that a concurrent submit has inserted a job that conflicts with one that has its place already.
-// The transaction has to be tried again.
+// ErrCameBetween means that a concurrent submit has inserted a job that conflicts with a job of this transaction, which
+// has its place in an order already. The transaction has to be tried again.
 var ErrCameBetween = errors.New("another submit came between")
 
-// insertDependent accepts jobs of which some have an order or depend on others.
+// insertDependent accepts jobs, some of which have an ordering key or depend on other jobs.
 func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
 	for range InsertTries {
 		err = s.db.Tx(ctx, func(q *gen.Queries) error {
@@ -81,14 +81,15 @@ type dependents struct {
 	q        *gen.Queries
 	jobs     []NewJob
 	accepted []Accepted
-	copies   map[int]int // the jobs that are answered with another one of this transaction
-	flow     bool        // the jobs may come after each other
+	copies   map[int]int // by the ordinal of a request: the ordinal of the job of this transaction that answers it
+	flow     bool        // the jobs may depend on each other
 	held     map[keyed]*held
-	debounce *debounce // nil: no job is debounced, as those of schedules and batches
+	debounce *debounce // nil: no job is debounced, which is true for jobs of schedules and batches
 	elements bool      // of a fan-out: their batch is closed, and what they come after was checked with the flow
 }
 
-// insert first handles the jobs that need no place in an order, since the lock of a key delays all its submits.
+// insert first handles the jobs that need no place in an order, because holding the lock of a key delays all submits
+// with that key.
 func (t *dependents) insert(ctx context.Context) error {
 	open := make([]int, len(t.jobs)) // ordinals without a result
 	for i := range open {
@@ -178,7 +179,7 @@ func (t *dependents) refuseLate(open []int) []int {
 }
 
 // refuseMissing refuses the jobs that depend on ids that are not jobs of their owner, and returns the others. A job
-// that was deleted before is missing. A job that is deleted later existed, and the scheduler remembers how it ended
+// that was deleted before counts as missing. A job that is deleted later does not: the scheduler remembers how it ended
 // for as long as an old event may still arrive.
 func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, error) {
 	asked := map[string][]uuid.UUID{}
@@ -242,7 +243,7 @@ func idsLiteral(ids []uuid.UUID) string {
 }
 
 // InsertAllInTx inserts all jobs in a transaction that makes other changes, too, or returns an error as InsertAllJobs
-// does, or ErrCameBetween. Jobs of a flow may come after each other; all are new.
+// does, or ErrCameBetween. Jobs of a flow may depend on each other; all are new.
 func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob, flow bool) ([]Accepted, error) {
 	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), flow: flow}
 	if err := t.insert(ctx); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// The rare statements find their rows by indexes, among 20,000 of the same key and without statistics.
+// Statements that run rarely find their rows by indexes, among 20,000 rows of the same key and without statistics.
 func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -63,7 +63,7 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	}
 }
 
-// Of many dependencies a list looks up the first ones only, and a page of a key's jobs is found by their key.
+// A list looks up only the first of many dependencies, and finds a page of a key's jobs by their key.
 func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -34,7 +34,7 @@ func after(ids ...uuid.UUID) jobstore.NewJob {
 	return job
 }
 
-// place is where a job stands in the order of its key.
+// place is the place of a job in the order of its key.
 type place struct {
 	id     uuid.UUID
 	number int64
@@ -59,7 +59,7 @@ func (h *fixture) line(t *testing.T, key string) (places []place) {
 	return places
 }
 
-// wantLine: each comes after the one before it, and the first after none.
+// wantLine checks that each job comes after the job before it, and the first after none.
 func (h *fixture) wantLine(t *testing.T, key string, jobs int) []place {
 	t.Helper()
 	places := h.line(t, key)
@@ -155,10 +155,10 @@ func TestABatchOfOneKeyKeepsTheOrderOfTheRequest(t *testing.T) {
 		switch {
 		case i%10 == 3: // of another key
 			jobs[i] = ordered("other")
-		case i%10 == 5: // its key sorts the other way round
+		case i%10 == 5: // these idempotency keys sort in the reverse order
 			jobs[i] = apidbtest.Keyed(fmt.Sprintf("%03d", 999-i), "body")
 			jobs[i].Request.OrderingKey = "k"
-		case i%10 == 6: // repeats the job before
+		case i%10 == 6: // repeats the previous job
 			jobs[i] = apidbtest.Keyed(fmt.Sprintf("%03d", 999-i+1), "body")
 			jobs[i].Request.OrderingKey = "k"
 			continue
@@ -231,7 +231,8 @@ func TestWhoComesAfterAJobThatHasEndedWaitsForNone(t *testing.T) {
 	}
 }
 
-// Each of 8 submits its share one after another; who was answered before another asked stands before it.
+// Eight submitters each send their requests one after another. If one request was answered before another was sent, its
+// jobs stand before the other's.
 func TestPlacesAreInTheOrderOfCommits(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -241,7 +242,7 @@ func TestPlacesAreInTheOrderOfCommits(t *testing.T) {
 		g.Go(func() error {
 			for range 25 {
 				jobs := []jobstore.NewJob{ordered("k"), ordered(fmt.Sprint("k", rand.N(3))), ordered("k")}
-				if rand.N(2) == 0 { // in another order of keys
+				if rand.N(2) == 0 { // with the keys in another order
 					jobs = []jobstore.NewJob{ordered(fmt.Sprint("k", rand.N(3))), ordered("k"), ordered(fmt.Sprint("k", rand.N(3)))}
 				}
 				if _, err := h.Jobs.InsertJobs(t.Context(), jobs); err != nil {
@@ -283,9 +284,9 @@ func TestAHundredEqualSubmitsHaveOnePlace(t *testing.T) {
 		switch i % 4 {
 		case 0:
 			return []jobstore.NewJob{same}
-		case 1: // the repeat stands between others of the key
+		case 1: // the repeated job stands between other jobs of the key
 			return []jobstore.NewJob{same, ordered("k"), same, ordered("k")}
-		case 2: // asks for something else without an order, so that it waits for no lock
+		case 2: // another request with the same idempotency key and no ordering key, so that it waits for no lock
 			return []jobstore.NewJob{apidbtest.Keyed("same", "other body")}
 		default:
 			same.EventSource, same.EventID = "/shop", fmt.Sprint(i%8)

@@ -1,6 +1,6 @@
 package jobstore
 
-// What the tests know of the store's bounds.
+// The store's bounds, for the tests.
 const (
 	MaxSeen         = maxSeen
 	FirstSeen       = firstSeen
@@ -9,7 +9,7 @@ const (
 	MaxListedAfter  = maxListedAfter
 )
 
-// Functions that tests call by themselves.
+// Functions that tests call directly.
 var (
 	AfterNear      = afterNear
 	StatusesBefore = statusesBefore

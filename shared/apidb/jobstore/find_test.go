@@ -21,7 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// bury puts a FAILED job of each owner among the others, all with the same trace id, error code and key.
+// bury inserts a FAILED job of each owner among many others, all with the same trace id, error code and key.
 func bury(t *testing.T, s *fixture, traceID uuid.UUID, owners ...string) (ids []uuid.UUID) {
 	t.Helper()
 	for _, owner := range owners {
@@ -42,7 +42,7 @@ func bury(t *testing.T, s *fixture, traceID uuid.UUID, owners ...string) (ids []
 	return ids
 }
 
-// A job is found among many by its trace, its error code or its key without a look at the others, and by its owner only.
+// A search finds a job among many by its trace, error code or key without visiting the others, and only for its owner.
 func TestAJobIsFoundByWhatIsKnownOfIt(t *testing.T) {
 	t.Parallel()
 	s, plans := watched(t)
@@ -110,7 +110,8 @@ func visitsFew(t *testing.T, name string, plans *pgtest.Plans) {
 	}
 }
 
-// A trace id of the gateway's is in no index; one from elsewhere, or one of a request that took long, is.
+// A trace id that the gateway made is in no index. A trace id from elsewhere is in one, and so is that of a request
+// that took long.
 func TestOnlyATraceFromElsewhereHasAnEntryInAnIndex(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)
@@ -196,7 +197,7 @@ func TestAListOfSeveralStatesHasTheJobsOfEach(t *testing.T) {
 	}
 }
 
-// An operation goes to the jobs of a trace or an error code, and to no job of another owner.
+// An operation handles the jobs of a trace or an error code, and no job of another owner.
 func TestAnOperationFindsJobsByTraceErrorCodeAndKey(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)
@@ -228,7 +229,7 @@ func TestAnOperationFindsJobsByTraceErrorCodeAndKey(t *testing.T) {
 			if _, err := s.Pool.Exec(t.Context(), "delete from commands"); err != nil {
 				t.Fatal(err)
 			}
-			// bulk of the version before cannot read it, so that it cannot take it for a wider one.
+			// The previous version of bulk cannot read the filter, so it cannot treat it as a wider one.
 			var stored string
 			if err := s.Pool.QueryRow(t.Context(), "select filter from operations where operation_id = $1", op.ID).Scan(&stored); err != nil ||
 				stored != "narrow_filter" && stored != `"narrow_filter"` {

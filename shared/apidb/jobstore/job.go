@@ -43,8 +43,8 @@ type Job struct {
 	Progress          *jobevent.Progress
 	ExpiresAt         *time.Time
 	OrderingKey       string
-	SingletonKey      string // it has its turn by; then it has no OrderingKey
-	FairnessKey       string // the one that its request named, or its owner; empty: it has neither
+	SingletonKey      string // the key by which it has its turn; then it has no OrderingKey
+	FairnessKey       string // the key in its request, or else its owner; empty: it has neither
 	KeepBuild         bool   // false in a list
 	IdempotencyKey    string
 	HasAfter          bool                 // it has dependencies
@@ -57,7 +57,7 @@ type Job struct {
 	BatchID           *uuid.UUID       // nil: it is in no batch
 	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
 	Policies          jobspec.Policies // none in a list
-	Held              bool             // further debounced requests change it; false in a list
+	Held              bool             // further debounced requests may still change it; false in a list
 	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
 	Element           *jobspec.Element // nil in a list, and if it belongs to no fan-out
 	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
@@ -102,7 +102,7 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	return page[0], apidb.Classify("find what a job waits for", err)
 }
 
-// Filter chooses jobs. An empty field chooses all.
+// Filter selects jobs. An empty field excludes none.
 type Filter struct {
 	Status         []jobstate.Status // one of these
 	JobType        string
@@ -119,8 +119,8 @@ type Filter struct {
 	OwnerID        string
 	Since          *time.Time // createdAt from here on
 	Until          *time.Time // createdAt before this
-	Before         uuid.UUID  // jobs after this one in the list, that is older ones
-	Skip           int        // of those, as many of the newest
+	Before         uuid.UUID  // only jobs after this one in the list, that is older jobs
+	Skip           int        // how many of the newest remaining jobs to skip
 	Limit          int
 
 	search SearchBy
@@ -209,7 +209,7 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		if err := json.Unmarshal(row.Progress, &progress); err != nil {
 			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
 		}
-		if progress.Attempt == job.Attempt { // else it belongs to an attempt that is not known to run
+		if progress.Attempt == job.Attempt { // otherwise it belongs to an attempt of which no status has arrived
 			job.Progress = &progress.Progress
 		}
 	}
@@ -226,7 +226,7 @@ func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
 	return newJob(list)
 }
 
-// TagsOf returns the tags of the jobs that have some.
+// TagsOf returns the tags of those jobs that have tags.
 func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
 	rows, err := s.q.TagsOf(ctx, jobs)
 	if err != nil {

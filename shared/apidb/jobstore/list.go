@@ -79,7 +79,7 @@ func (s *Store) CountDead(ctx context.Context, owner apidb.Owner, f Filter) (n i
 	return seen.Fit, seen.Seen <= int64(most), apidb.Classify("count dead jobs", err)
 }
 
-// within returns the owner whose jobs the filter chooses among those that owner sees; some is false if there are
+// within returns the owner whose jobs the filter selects among the jobs that owner sees. some is false if it can select
 // none.
 func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 	if f.OwnerID == "" {
@@ -124,7 +124,7 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 	return p
 }
 
-// chooseSource sets the parameter of the source with the fewest jobs that do not match.
+// chooseSource sets the parameter of the source that has the fewest jobs that do not match.
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 	unowned := shelves.Of(f.Status...)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// With any filter and for any owner, a list looks at 20,000 jobs and goes on from there.
+// With any filter and for any owner, a list looks at 20,000 jobs at most, and the next page continues from there.
 func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -62,12 +62,12 @@ func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 		}
 		for name, all := range plans.Seen() {
 			most := most
-			if name == "JobsSeen" && c.owner.Indexed() && c.filter.OrderingKey == "" { // on each of the three shelves that have any
+			if name == "JobsSeen" && c.owner.Indexed() && c.filter.OrderingKey == "" { // it looks at so many jobs on each of the three shelves that have jobs
 				most *= 3
 			}
 			for _, plan := range all {
 				plan.Walk(func(n pgtest.Node) {
-					if rows := n.Loops * (n.Rows + n.Removed); n.Relation == "jobs" && strings.Contains(n.Type, "Scan") && rows > most+1 { // an average of loops is rounded
+					if rows := n.Loops * (n.Rows + n.Removed); n.Relation == "jobs" && strings.Contains(n.Type, "Scan") && rows > most+1 { // + 1: the plan shows a rounded average over all loops
 						t.Errorf("%s: %s visits %.0f jobs by %s %s", what, name, rows, n.Type, n.Index)
 					}
 				})

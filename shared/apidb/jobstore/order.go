@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// keyKind separates the keys of orders, and those of each policy.
+// keyKind separates ordering keys from the keys of each policy.
 type keyKind string
 
 const (
@@ -23,7 +23,7 @@ const (
 	debounceKeys keyKind = "debounce"
 )
 
-// keyed is a key of an owner. All submits that have it decide one after another.
+// keyed is a key of an owner. Its lock makes concurrent submits with the key decide one after another.
 type keyed struct {
 	kind       keyKind
 	owner, key string
@@ -32,7 +32,7 @@ type keyed struct {
 // lock returns the number of the key's lock in the database. Two keys with the same number only wait for each other.
 func (k keyed) lock() int64 {
 	of := k.owner + "\x00" + k.key
-	if k.kind != orderKeys { // the lock of an order is also that of the release before there were other keys
+	if k.kind != orderKeys { // releases that had no other keys use the same lock for an ordering key
 		of = string(k.kind) + "\x00" + of
 	}
 	// A weaker hash would let an owner find a key that blocks another owner's.
@@ -40,7 +40,7 @@ func (k keyed) lock() int64 {
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
-// keysOf returns the keys of a request.
+// keysOf returns all keys of a request.
 func keysOf(req *jobspec.Request) (keys []keyed) {
 	if key := req.LineKey(); key != "" {
 		keys = append(keys, keyed{orderKeys, req.OwnerID, key})
@@ -57,7 +57,7 @@ func keysOf(req *jobspec.Request) (keys []keyed) {
 	return keys
 }
 
-// keysOfKind returns those keys that are of a kind.
+// keysOfKind returns the keys of one kind.
 func keysOfKind(keys map[keyed][]int, kind keyKind) (some []keyed) {
 	for key := range keys {
 		if key.kind == kind {
@@ -67,14 +67,14 @@ func keysOfKind(keys map[keyed][]int, kind keyKind) (some []keyed) {
 	return some
 }
 
-// line is an ordering key.
+// line is the state of an ordering key.
 type line struct {
 	numbers []int64
-	tail    *Accepted // the last job, unless it has ended
+	tail    *Accepted // the last job in line, unless it has ended
 	at      int       // the ordinal of the last job of this transaction; -1: none
 }
 
-// readLines reads the ends of lines, and the numbers for further jobs.
+// readLines reads the last job of each line, and the numbers for further jobs.
 func (t *dependents) readLines(ctx context.Context, keys map[keyed][]int, d *decision) error {
 	some := keysOfKind(keys, orderKeys)
 	if len(some) == 0 {

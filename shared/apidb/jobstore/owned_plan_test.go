@@ -16,8 +16,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// Whatever others have, in the same states and under the same keys, an owner's list and operation visit their own rows
-// only: few of them where there is no rare filter. Without statistics, and however rare.
+// Whatever jobs other owners have, in the same states and under the same keys, an owner's lists and operations visit
+// only the owner's rows, and few of them unless a filter matches rarely. This holds without statistics, and however few
+// rows match.
 func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 	t.Parallel()
 	s, plans := watched(t)

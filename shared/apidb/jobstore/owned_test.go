@@ -39,7 +39,8 @@ func TestTheSameEventOfTwoOwnersIsTwoJobs(t *testing.T) {
 	}
 }
 
-// While authentication was off, an event could name any owner. A client with a key now learns nothing of its job.
+// While authentication was off, an event could name any owner. A client with a key now learns nothing about that
+// owner's job.
 func TestAnEventFromBeforeAuthenticationShowsItsJobToNoOtherOwner(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -11,28 +11,28 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// The policies by which a request gets a job that exists.
+// The policies by which a request gets an existing job.
 const (
 	ByUnique    = "unique"
 	BySingleton = "singleton"
 	ByDebounce  = "debounce" // the request has changed the job
 )
 
-// decision is what submit policies look at for the jobs of a transaction.
+// decision has the data by which submit policies decide about the jobs of a transaction.
 type decision struct {
 	lines   map[keyed]*line
-	holders map[int]*Accepted    // by the ordinal of a job that is not unique
-	first   map[keyed]int        // the job of this transaction that has taken a unique key
+	holders map[int]*Accepted    // the existing job, by the ordinal of a request that is not unique
+	first   map[keyed]int        // by unique key: the ordinal of the job of this transaction that has taken the key
 	starts  map[keyed]*throttled // of throttle keys
 	held    map[keyed]*held      // of debounce keys
-	copies  map[int]int          // the jobs that are answered with another one of this transaction
+	copies  map[int]int          // by the ordinal of a request: the ordinal of the job of this transaction that answers it
 }
 
-// throttled is a throttle key: its latest reserved start, long ago if it has none, and the present.
+// throttled has the latest reserved start of a throttle key (long ago if there is none), and the present instant.
 type throttled struct{ at, now time.Time }
 
 // decide applies the submit policies and gives jobs their places, in the order of the request. It returns the ordinals
-// of those that become jobs.
+// of the requests that become jobs.
 func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
 	keys := map[keyed][]int{}
 	for _, i := range fresh {
@@ -78,7 +78,7 @@ func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
 	return slices.DeleteFunc(fresh, func(i int) bool { return !t.place(i, &d) }), nil
 }
 
-// place gives a job its place and its start, unless it does not become a job.
+// place gives a job its place and its start, if the request becomes a job.
 func (t *dependents) place(i int, d *decision) bool {
 	req, a := &t.jobs[i].Request, &t.accepted[i]
 	debounced := keyedDebounce(req)
@@ -144,7 +144,7 @@ var tooManyThrottled error = &apierror.Error{
 	Details: []apierror.Detail{{Path: "throttle", Message: tooFarAhead}},
 }
 
-// copyAccepted answers the requests that another one of the transaction has made jobs of.
+// copyAccepted answers the requests that repeat another request of the transaction with that request's job.
 func (t *dependents) copyAccepted() {
 	for i, of := range t.copies {
 		by := t.accepted[i].DecidedBy
@@ -200,8 +200,8 @@ func (t *dependents) readStarts(ctx context.Context, keys map[keyed][]int, d *de
 	return err
 }
 
-// awaitReplicas has the transaction wait for the replicas, since an answer with a job that exists promises as much as
-// the first one.
+// awaitReplicas makes the transaction wait for the replicas, because an answer with an existing job promises as much as
+// the first answer.
 func (t *dependents) awaitReplicas(ctx context.Context, known int) error {
 	if known == 0 {
 		return nil

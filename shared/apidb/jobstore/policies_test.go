@@ -35,7 +35,8 @@ func (j *modelJob) waiting() bool {
 	return (j.status == jobstate.Scheduled || j.status == jobstate.Pending) && j.attempt == 0
 }
 
-// found returns the job that a request is answered with, and by which policy; nil: it becomes a job.
+// found returns the existing job with which a request is answered, and the policy that decides so; nil: the request
+// becomes a job.
 func (m *policyModel) found(req *jobspec.Request, now time.Time) (found *modelJob, by string) {
 	for i := range slices.Backward(m.jobs) {
 		job := &m.jobs[i]
@@ -75,8 +76,8 @@ func (m *policyModel) due(req *jobspec.Request, now time.Time) time.Time {
 	return at
 }
 
-// randomPolicies chooses among few keys, so that many of them meet. Periods are odd multiples of the half of a step of
-// time, so that no comparison is close.
+// randomPolicies chooses among few keys, so that many jobs share one. Periods are odd multiples of half a step of time,
+// so that no comparison is close.
 func randomPolicies(r *rand.Rand) (p jobspec.Policies) {
 	key := func() string { return string(rune('a' + r.IntN(3))) }
 	if r.IntN(2) == 0 {
@@ -123,7 +124,7 @@ func (h *fixture) age(t *testing.T, m *policyModel, by time.Duration) {
 	}
 }
 
-// changeSome gives jobs other states.
+// changeSome changes the states of some jobs.
 func (h *fixture) changeSome(t *testing.T, m *policyModel, r *rand.Rand) {
 	t.Helper()
 	for range 3 {
@@ -140,7 +141,7 @@ func (h *fixture) changeSome(t *testing.T, m *policyModel, r *rand.Rand) {
 	}
 }
 
-// submitSome submits up to five jobs at once, and compares what becomes of them.
+// submitSome submits up to five jobs at once, and compares the results with the model's.
 func (h *fixture) submitSome(t *testing.T, m *policyModel, r *rand.Rand) {
 	t.Helper()
 	jobs := make([]jobstore.NewJob, 1+r.IntN(5))
@@ -245,7 +246,7 @@ func TestAThrottleEndsTenYearsAhead(t *testing.T) {
 	}
 }
 
-// A job that is restored from the scheduler's row has its turn only.
+// A job that is restored from the scheduler's row keeps only its turn, and no other policy.
 func TestARestoredSingletonHasItsTurn(t *testing.T) {
 	t.Parallel()
 	h := open(t)

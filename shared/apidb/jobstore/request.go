@@ -88,7 +88,7 @@ func conditionsOf(row gen.Job) (conditions []jobstate.Condition) {
 	return conditions
 }
 
-// policiesOf reads the submit policies of a job. One that was restored from the scheduler's row has only its turn.
+// policiesOf reads the submit policies of a job. A job that was restored from the scheduler's row has only its turn.
 func policiesOf(row gen.Job) (p jobspec.Policies, err error) {
 	if key, is := jobspec.SingletonOf(nullable.Value(row.OrderingKey)); is {
 		p.Singleton = &jobspec.Singleton{Key: key, Else: jobspec.SingletonQueue}

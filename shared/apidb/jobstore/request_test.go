@@ -55,7 +55,7 @@ func TestWhatAJobAskedForIsReadAsItWas(t *testing.T) {
 	}
 }
 
-// The newest job that does another once more is found by its index alone, and by its owner only.
+// The newest job that repeats another job is found by its index alone, and only for its owner.
 func TestTheNewestRunOfAJobIsFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	s, plans := watched(t)

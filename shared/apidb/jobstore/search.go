@@ -14,7 +14,7 @@ import (
 type SearchBy string
 
 const (
-	searchText SearchBy = ""     // none: it looks at the newest jobs, a bounded number a page
+	searchText SearchBy = ""     // no index: it looks at the newest jobs, a bounded number for each page
 	searchID   SearchBy = "id"   // job ids, trace ids and idempotency keys
 	searchName SearchBy = "name" // idempotency keys and error codes
 )

@@ -86,10 +86,10 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 	}
 	for _, c := range []struct {
 		search string
-		want   []uuid.UUID // of acme, newest first
+		want   []uuid.UUID // jobs of acme, newest first
 	}{
 		{"order-17", []uuid.UUID{refused}},
-		{"NET", []uuid.UUID{other, refused}}, // and not the job of this tag: a code goes before
+		{"NET", []uuid.UUID{other, refused}}, // not the job with this tag: error codes are searched first
 		{"billing", []uuid.UUID{named}},
 		{"mail", []uuid.UUID{sealed, other}},
 		{"connection \"refused\" \\", []uuid.UUID{refused}},
@@ -140,7 +140,7 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 	}
 }
 
-// operated are the jobs that an operation of all failed jobs that match goes to, the oldest first.
+// operated returns the jobs that an operation on all matching failed jobs handles, oldest first.
 func operated(t *testing.T, s *fixture, owner apidb.Owner, f apibody.Filter) (ids []uuid.UUID) {
 	t.Helper()
 	op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
@@ -152,7 +152,7 @@ func operated(t *testing.T, s *fixture, owner apidb.Owner, f apibody.Filter) (id
 	return operate(t, s, op.ID)
 }
 
-// operate does a piece of an operation as bulk does, with its rights, and takes its commands back.
+// operate does a piece of an operation as bulk does, with the rights of bulk, and then removes its commands.
 func operate(t *testing.T, s *fixture, id uuid.UUID) (ids []uuid.UUID) {
 	t.Helper()
 	as := s.Pool.Config()
@@ -178,8 +178,8 @@ func operate(t *testing.T, s *fixture, id uuid.UUID) (ids []uuid.UUID) {
 	return ids
 }
 
-// A retry takes the error code from a job. What was searched for as a code then stays one, and is not looked for in the
-// messages of other jobs.
+// A retry clears the error code of a job. A text that the search took for a code stays a code: the operation does not
+// look for it in the messages of other jobs.
 func TestAnOperationSearchesAsWasDecidedWhenItWasAccepted(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)
@@ -200,7 +200,7 @@ func TestAnOperationSearchesAsWasDecidedWhenItWasAccepted(t *testing.T) {
 	}
 }
 
-// bulk of the version before reads an object, and would leave out the fields that it does not know.
+// The previous version of bulk reads an object, and would ignore the fields that it does not know.
 func TestANewerFilterCannotBeReadByTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)
@@ -226,7 +226,8 @@ func TestANewerFilterCannotBeReadByTheVersionBefore(t *testing.T) {
 	}
 }
 
-// A search by ids and names visits what it finds, and one in messages so many jobs a page and no more, whatever there is.
+// A search by ids and names visits only the jobs that it finds. A search in messages visits at most a fixed number of
+// jobs for each page, however many there are.
 func TestASearchLooksAtFewJobs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -267,7 +268,7 @@ func TestASearchLooksAtFewJobs(t *testing.T) {
 				visited += n.Loops * (n.Rows + n.Removed)
 			}
 		})
-		if visited > 2*(jobstore.MaxSearched+1) { // each by its id, and once more for its message
+		if visited > 2*(jobstore.MaxSearched+1) { // each job twice: by its id, and for its message
 			t.Errorf("a page visits %.0f jobs", visited)
 		}
 	}

@@ -41,8 +41,8 @@ func (l *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 
 func (l *tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// take returns the statements since the last call, but for those of the controls and workers, which are read once in
-// one or two seconds.
+// take returns the statements since the last call, except for reads of controls and workers, which happen every one or
+// two seconds.
 func (l *tracer) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *tracer) take() []string {
 	return statements
 }
 
-// A job without rare fields does not pay for them.
+// A job without rare fields costs no statements for them.
 func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Parallel()
 	traced := &tracer{}
@@ -62,7 +62,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	s := apidbtest.Of(apidb.OverPool(pool))
-	if err := s.Ping(t.Context()); err != nil { // what a new connection is set by comes first
+	if err := s.Ping(t.Context()); err != nil { // first, so that the statements that set up a connection are not counted
 		t.Fatal(err)
 	}
 	traced.take()

@@ -7,7 +7,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 )
 
-// Without this, who makes and revokes keys in a loop has 10,000 rows for good and can make no more.
+// Without this, a client that makes and revokes keys in a loop would have 10,000 rows for good, and could make no more
+// keys.
 func TestANewKeyTakesThePlaceOfThoseThatEndedLongAgo(t *testing.T) {
 	t.Parallel()
 	h := open(t)

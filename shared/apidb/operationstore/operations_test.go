@@ -23,7 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// operate keeps an operation.
+// operate stores an operation.
 func (h *fixture) operate(t *testing.T, request apibody.Operation) uuid.UUID {
 	t.Helper()
 	op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})
@@ -42,7 +42,7 @@ func (h *fixture) operation(t *testing.T, id uuid.UUID) operationstore.Operation
 	return op
 }
 
-// pieces does an operation until there is nothing to be done at once.
+// pieces works on an operation until nothing can be done at once.
 func (h *fixture) pieces(t *testing.T, id uuid.UUID) (commands []commandstore.Command) {
 	t.Helper()
 	for more := true; more; {
@@ -89,7 +89,7 @@ func (h *fixture) answer(t *testing.T, commands []commandstore.Command, refuse f
 	}
 }
 
-// jobs puts so many in, and gives their ids in order.
+// jobs inserts n jobs, and returns their ids in order.
 func (h *fixture) jobs(t *testing.T, n int, status jobstate.Status, more string) (ids []uuid.UUID) {
 	t.Helper()
 	if more != "" {
@@ -307,8 +307,8 @@ func TestAnAbortedOperationAsksNoMoreJobsAndWaitsForItsAnswers(t *testing.T) {
 	}
 }
 
-// Two processes do the same operations while the answers come in and jobs are commanded by others, and each job is
-// asked once by each.
+// Two processes work on the same operations while answers arrive and other clients send commands. Each operation sends
+// each job one command.
 func TestTwoAtOnceAskEachJobOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -362,7 +362,7 @@ func TestTwoAtOnceAskEachJobOnce(t *testing.T) {
 		<-kept
 	}
 	go func() {
-		for range kept { // so that no command waits for room
+		for range kept { // empties the channel, so that no send blocks
 		}
 	}()
 	if err := g.Wait(); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// garbage is a record that ingest has rejected, of all kinds of bytes.
+// garbage is a record with all kinds of bytes that ingest has rejected.
 func garbage(offset int64, change ...func(*jobevent.Rejected)) rejectedstore.Rejected {
 	recorded := time.Date(2026, 11, 23, 8, 0, 0, 123_000_000, time.UTC)
 	record := jobevent.Rejected{
@@ -192,7 +192,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	if !errors.Is(err, away) {
 		t.Fatalf("got %v", err)
 	}
-	var published []time.Time // when it was redriven before, as publish sees it
+	var published []time.Time // the earlier redrive, as publish sees it
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range 4 {

@@ -107,7 +107,7 @@ func overlap(row *Schedule, verdicts []verdict, busy bool) {
 	}
 }
 
-// withOthers adds to a reason that it holds for earlier ticks too, which are too many to record each.
+// withOthers adds to a reason that it also applies to earlier ticks, of which there are too many to record each one.
 func withOthers(reason string, others bool) string {
 	if others {
 		return reason + ", nor any before it"

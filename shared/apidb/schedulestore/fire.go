@@ -214,7 +214,7 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	return nil
 }
 
-// hasKey is the reason why a tick made no job: a policy of its request has found one.
+// hasKey is the reason why a tick made no job: a policy of its request has found an existing one.
 func hasKey(job jobstore.Accepted) string {
 	return job.DecidedBy + ": job " + job.JobID.String() + " has the key"
 }
@@ -238,7 +238,7 @@ func (f *firing) cancelOld(ctx context.Context) error {
 			f.fired.Cancels = append(f.fired.Cancels, kept)
 			done = append(done, id)
 		case errors.As(err, &refused) && (refused.Pending != "" || refused.Callback):
-			waiting = append(waiting, id) // cancelled once that is answered, unless it has ended by then
+			waiting = append(waiting, id) // cancelled once that command or callback is answered, unless it has ended
 		case errors.As(err, &refused), errors.Is(err, pgx.ErrNoRows):
 			done = append(done, id)
 		default:
@@ -270,7 +270,7 @@ func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, e
 	}
 	wait := rows[0].NextAt.Sub(rows[0].At)
 	if wait <= 0 && !rows[0].NextAt.After(f.now) {
-		return fireAgain, nil // it was due, and another process holds it
+		return fireAgain, nil // it was due already, but another process has it locked
 	}
 	return min(max(wait, time.Millisecond), idle), nil
 }

@@ -90,7 +90,7 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 	if list, _, err := h.Schedules.List(t.Context(), other, schedulestore.Filter{Limit: 10, OwnerID: &owners}); err != nil || list != nil {
 		t.Errorf("another sees %+v, %v", list, err)
 	}
-	before := schedulestore.Key{Name: "a", OwnerID: &owners} // a cursor of another's page
+	before := schedulestore.Key{Name: "a", OwnerID: &owners} // a cursor from another owner's page
 	list, _, err := h.Schedules.List(t.Context(), other, schedulestore.Filter{Limit: 10, After: before})
 	if err != nil || len(list) != 1 || list[0].OwnerID != "other" {
 		t.Errorf("after another's: %+v, %v", list, err)

@@ -51,7 +51,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	if _, err := s.Schedules.Resume(t.Context(), nil, apidb.Everyone, schedulestore.Key{Name: "s2"}); err != nil {
 		t.Fatal(err)
 	}
-	for name, most := range map[string]float64{ // rows of ticks and jobs
+	for name, most := range map[string]float64{ // the most rows of ticks and jobs that each statement may visit
 		"SchedulesDue": 0, "ScheduleNext": 0, "ScheduleBegin": 1, "ScheduleJobsNotEnded": 100, "TicksForget": 100_000,
 	} {
 		seen := plans.Seen()[name]

@@ -139,7 +139,7 @@ func TestMissedTicksFollowThePolicy(t *testing.T) {
 			t.Parallel()
 			h := open(t)
 			_, key := h.create(t, "a", fmt.Sprintf(`"cron": "* * * * *", "missed": %q`, policy))
-			// Its last minute has been over for too long to fire anyway.
+			// Its last minute ended too long ago to fire as if in time.
 			h.Exec(t, `update schedules set next_at = date_trunc('minute', now()) - interval '1 hour',
 				end_at = date_trunc('minute', now()) - interval '1 minute'`)
 			fired, _ := h.fire(t)
@@ -214,7 +214,7 @@ func TestOverlapIsTheSchedulesChoice(t *testing.T) {
 	}
 }
 
-// A job cannot have two commands at once, so the cancel waits for the answer to the other one.
+// A job cannot have two commands at once, so the cancel waits for the answer to the other command.
 func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -36,11 +36,11 @@ const (
 	mostKeyed = 500_000
 )
 
-// keyed are the counts of all queues.
+// keyed has the counts of all queues.
 type keyed struct {
 	at       time.Time
 	complete bool
-	counts   map[keyOf]*KeyCount    // of everyone, and of each owner
+	counts   map[keyOf]*KeyCount    // over all owners together, and for each owner
 	queues   map[queueOf][]KeyCount // the same, sorted
 }
 
@@ -54,8 +54,9 @@ type keyOf struct {
 	key string
 }
 
-// Keys counts the jobs of a queue by fairness key, those of an owner only: the key with the most waiting jobs first,
-// then by name. Nothing is kept for it with the jobs, so it counts whenever it is asked, but not all the time.
+// Keys counts an owner's jobs of a queue by fairness key. The key with the most waiting jobs comes first; equal ones
+// are sorted by name. No counters are kept with the jobs, so Keys counts on request, but bounds how much of the time
+// that takes.
 func (s *Store) Keys(ctx context.Context, owner apidb.Owner, queue string) (KeyCounts, error) {
 	age := max(keysAge, keysShare*time.Duration(s.keysTook.Load()))
 	all, err := s.keys.Get(ctx, age, s.countKeys)

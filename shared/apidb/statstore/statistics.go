@@ -87,7 +87,8 @@ const (
 	// mostAtOnce is how many jobs that have not ended are counted whenever statistics are read, which takes a few
 	// milliseconds. Above it, statistics use the last census.
 	mostAtOnce = 5000
-	// longCensus is how long a census takes of so many more jobs that a reader does not try to count them itself.
+	// longCensus is the duration of a census above which there are surely more jobs than mostAtOnce, so that a reader
+	// does not try to count them itself.
 	longCensus = 200 * time.Millisecond
 )
 

@@ -31,14 +31,14 @@ type simulation struct {
 	jobs     []*testedJob
 	accepted map[string]int64 // by owner
 	ended    map[string]statstore.Counts
-	codes    map[string]map[string]int64 // of the jobs that failed, by owner and error code
+	codes    map[string]map[string]int64 // the number of failed jobs, by owner and error code
 	days     time.Duration               // how far the clock for summing up is ahead
 }
 
 type testedJob struct {
 	id     uuid.UUID
 	owner  string
-	status statusstore.PublishedStatus // the last that was applied
+	status statusstore.PublishedStatus // the last applied status
 	gone   bool
 }
 
@@ -323,7 +323,7 @@ func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
 	h.Apply(t, apidbtest.Status(ids[1], 1, jobstate.Completed))
 	h.sumAll(t, 0)
 	check("after a census of many jobs", 1)
-	h.Exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // by the version before
+	h.Exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // as the previous version writes it
 	h.Apply(t, apidbtest.Status(ids[2], 1, jobstate.Completed))
 	again, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
 	if err != nil || again.Total[jobstate.Completed] != 3 {
@@ -414,7 +414,7 @@ func TestAQueueThatIsGoneIsNotTalliedForEver(t *testing.T) {
 		}
 	}
 	sumUp()
-	if n := apidbtest.One[int64](t, h, "select sum(kept)::bigint from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 2 { // its owner's, and everyone's
+	if n := apidbtest.One[int64](t, h, "select sum(kept)::bigint from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 2 { // one tally for its owner, and one for all owners
 		t.Errorf("%d are kept", n)
 	}
 	h.Exec(t, "delete from jobs")

@@ -105,7 +105,7 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	if n, err := keep("cancel"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Running)) // knows nothing of it yet
+	h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Running)) // a status from before the command
 	if n, err := keep("cancel"); n != 1 || err != nil {
 		t.Errorf("the same again: %d, %v", n, err)
 	}
@@ -116,7 +116,7 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	if n, err := keep("cancel"); n != 2 || err != nil {
 		t.Errorf("after the answer: %d, %v", n, err)
 	}
-	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, apidbtest.Answered(1, false))) // again: it answers the first one only
+	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, apidbtest.Answered(1, false))) // a repeated status, which answers only the first command
 	if n, err := keep("cancel"); n != 2 || err != nil {
 		t.Errorf("after the old answer again: %d, %v", n, err)
 	}
@@ -169,7 +169,7 @@ func TestConcurrentCommandsAndStatusesLoseNothing(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	// Whatever number was given last is kept, unless it is 1, which was answered.
+	// The command with the last number is stored, unless the number is 1, which was answered.
 	seq := apidbtest.One[int](t, h, "select command_seq from jobs")
 	kept := apidbtest.One[int](t, h, "select coalesce(max(number), 0) from commands")
 	if seq > 1 && kept != seq {

@@ -49,7 +49,8 @@ func Once(statuses []jobstate.Status) []jobstate.Status {
 	return slices.Compact(slices.Sorted(slices.Values(statuses)))
 }
 
-// States returns the states as text, all of them if there are none: of a batch each state stands together.
+// States returns the states as text, or all states if none are given: in the index of batches the jobs of each state
+// stand together.
 func States(statuses []jobstate.Status) []string {
 	if len(statuses) == 0 {
 		statuses = jobstate.All()
