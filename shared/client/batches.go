@@ -9,22 +9,23 @@ import (
 	"time"
 )
 
-// BatchRequest asks for a batch: jobs that end together. Other jobs join it by their BatchID, until it is closed.
+// BatchRequest is a request for a batch: jobs that end together. Other jobs can join it by their BatchID until it is
+// closed.
 type BatchRequest struct {
 	Name           string       `json:"name,omitempty"`
 	Jobs           []JobRequest `json:"jobs,omitempty"`       // the first ones, at most 1,000
-	Closed         bool         `json:"closed,omitempty"`     // it takes no other jobs
+	Closed         bool         `json:"closed,omitempty"`     // no other jobs can join it
 	OnComplete     *JobRequest  `json:"onComplete,omitempty"` // submitted when each of its jobs has completed
-	OnFailure      *JobRequest  `json:"onFailure,omitempty"`  // submitted when it has ended in another way
-	ExpiresAt      time.Time    `json:"expiresAt,omitzero"`   // by then it has to end
+	OnFailure      *JobRequest  `json:"onFailure,omitempty"`  // submitted when the batch has ended in another way
+	ExpiresAt      time.Time    `json:"expiresAt,omitzero"`   // the instant by which it has to end
 	OwnerID        string       `json:"ownerId,omitempty"`    // counts only while authentication is off
 	IdempotencyKey string       `json:"idempotencyKey,omitempty"`
 }
 
-// BatchSummary is replaced by the summary of the batch in a payload of OnComplete or OnFailure.
+// BatchSummary, in the payload of OnComplete or OnFailure, is replaced by the summary of the batch.
 var BatchSummary = map[string]string{"$batch": "summary"}
 
-// The states of a batch beside those of its end that it shares with jobs: COMPLETED, FAILED and CANCELLED.
+// The states of a batch, in addition to COMPLETED, FAILED and CANCELLED, which jobs have too.
 const (
 	BatchOpen    = "OPEN"
 	BatchRunning = "RUNNING"
@@ -46,14 +47,14 @@ type Batch struct {
 	ExpiredAt     *time.Time       `json:"expiredAt"`
 	FinishedAt    *time.Time       `json:"finishedAt"`
 	FollowUpJobID string           `json:"followUpJobId"` // OnComplete or OnFailure
-	FollowUpError string           `json:"followUpError"` // why it was refused
+	FollowUpError string           `json:"followUpError"` // why the job was refused
 	OnComplete    json.RawMessage  `json:"onComplete"`
 	OnFailure     json.RawMessage  `json:"onFailure"`
 	Sealed        []string         `json:"sealed"` // members that the gateway cannot show
 }
 
-// CreateBatch makes a batch with all of its jobs, or none, and returns its id. Without an IdempotencyKey the request
-// has one of its own, so that repeating it makes no second batch.
+// CreateBatch makes a batch with all of its jobs, or no batch, and returns its id. A request without an IdempotencyKey
+// gets a random one, so that a repeated request makes no second batch.
 func (c *Client) CreateBatch(ctx context.Context, batch BatchRequest) (id string, err error) {
 	var made struct {
 		BatchID string `json:"batchId"`
@@ -64,13 +65,14 @@ func (c *Client) CreateBatch(ctx context.Context, batch BatchRequest) (id string
 
 func batchPath(id string, more string) string { return "/api/batches/" + url.PathEscape(id) + more }
 
-// CloseBatch has a batch take no more jobs. It may be called again.
+// CloseBatch closes a batch, so that no more jobs can join it. It may be called again.
 func (c *Client) CloseBatch(ctx context.Context, id string) error {
 	_, err := c.do(ctx, request{method: http.MethodPost, path: batchPath(id, "/close"), repeatable: true}, nil)
 	return err
 }
 
-// Batch reads a batch; with wait above zero the answer is held until the batch ends, at most that long and a minute.
+// Batch reads a batch; with wait above zero the answer is held until the batch ends, at most for that time and at most
+// for a minute.
 func (c *Client) Batch(ctx context.Context, id string, wait time.Duration) (*Batch, error) {
 	path := batchPath(id, "")
 	if wait > 0 {
@@ -81,12 +83,13 @@ func (c *Client) Batch(ctx context.Context, id string, wait time.Duration) (*Bat
 	return &batch, err
 }
 
-// CancelBatch closes a batch and has all of its jobs cancelled, by an operation, whose id it returns.
+// CancelBatch closes a batch and starts an operation that cancels all of its jobs. It returns the operation's id.
 func (c *Client) CancelBatch(ctx context.Context, id string) (operation string, err error) {
 	return c.operateBatch(ctx, batchPath(id, "/cancel"))
 }
 
-// RetryBatch has the failed and cancelled jobs of a batch run again, by an operation, whose id it returns.
+// RetryBatch starts an operation that runs the failed and cancelled jobs of a batch again. It returns the operation's
+// id.
 func (c *Client) RetryBatch(ctx context.Context, id string) (operation string, err error) {
 	return c.operateBatch(ctx, batchPath(id, "/retry"))
 }

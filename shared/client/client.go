@@ -1,15 +1,15 @@
-// Package client is the Go client of JobWeaver's HTTP API: it submits jobs, waits for them, follows them and changes
-// their course, and it verifies the webhooks that report their ends.
+// Package client is the Go client of JobWeaver's HTTP API: it submits jobs, waits for them, follows them and controls
+// them, and it verifies the webhooks that report their ends.
 //
 // A Client may be used by many goroutines at once. Every call ends at once with its context.
 //
 // # What is tried again
 //
-// A request is repeated only where that cannot do a thing twice: a request that reads, one that carries an
-// Idempotency-Key (Submit, SubmitBatch and RunAgain give each job one that has none, and keep it), one for which no
-// connection came about, and one that the gateway refused without having done anything (408, 429). The pauses grow,
-// are partly random, and are as long as Retry-After or RateLimit ask for. Where RateLimit reports that nothing is
-// left, the next request waits until there is again.
+// A request is repeated only if nothing can happen twice: a request that reads; a request with an Idempotency-Key
+// (Submit, SubmitBatch and RunAgain add a key to each job without one, and reuse it); a request for which no connection
+// could be made; and a request that the gateway refused without having done anything (408, 429). The pauses grow, are
+// partly random, and are at least as long as Retry-After or RateLimit request. If RateLimit reports that nothing is
+// left, the next request waits until the limit allows it.
 package client
 
 import (
@@ -37,27 +37,26 @@ type Client struct {
 	retries int
 	pace    pace
 
-	answered atomic.Bool // by the gateway, at least once
+	answered atomic.Bool // the gateway has answered at least once
 }
 
-// Option changes a new client.
+// Option configures a new client.
 type Option func(*Client)
 
-// WithTransport sends requests through another transport than http.DefaultTransport: one with certificates, for
-// example.
+// WithTransport replaces http.DefaultTransport, for example by a transport with certificates.
 func WithTransport(transport http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = transport }
 }
 
-// WithTimeout ends each single request after that time, 2 min by default. Streams have no timeout.
+// WithTimeout bounds each single request; the default is 2 min. Streams have no timeout.
 func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeout = d } }
 
-// WithRetries repeats a request that may be repeated at most n times, 4 by default. Of a 429 there are more, for 30 s.
+// WithRetries sets how often a request that may be repeated is repeated at most; the default is 4. After a 429 a
+// request is repeated more often, for up to 30 s.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 
 // New makes a client for the gateway at base, such as http://localhost:8080, with an API key or token; empty: none.
-// The client follows no redirect: net/http would send X-Callback-Secret and the body to whatever host the answer
-// names.
+// The client follows no redirect: net/http would send X-Callback-Secret and the body to any host that the answer names.
 func New(base, key string, options ...Option) *Client {
 	c := &Client{base: strings.TrimRight(base, "/"), key: key, retries: defaultRetries, http: &http.Client{
 		Timeout:       2 * time.Minute,
@@ -69,21 +68,22 @@ func New(base, key string, options ...Option) *Client {
 	return c
 }
 
-// request is one for the gateway.
+// request is a request to the gateway.
 type request struct {
 	method, path, contentType string
 
 	body       []byte
 	headers    []string // pairs
-	repeatable bool     // twice is as good as once
+	repeatable bool     // sending it twice does no harm
 	jobs       bool     // it submits some
 
-	header *http.Header // takes that of the answer; nil: it is not needed
+	header *http.Header // receives the header of the answer; nil: it is not needed
 }
 
-// Do sends a request that has no method here and decodes the answer into out, where it is not nil. headers are pairs
-// of names and values. It is repeated as the package comment describes; a POST, PATCH or DELETE only if it has an
-// Idempotency-Key or nothing was done. The error is an *Error, or how the gateway could not be reached.
+// Do sends a request for which this package has no method, and decodes the answer into out if out is not nil. headers
+// are pairs of names and values. The request is repeated as the package comment describes; a POST, PATCH or DELETE only
+// if it has an Idempotency-Key or nothing was done. The error is an *Error, or describes why the gateway could not be
+// reached.
 func (c *Client) Do(
 	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
 ) (json.RawMessage, error) {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// busy answers with a status so many times, and then accepts.
+// busy answers with a status this many times, and then accepts.
 func busy(t *testing.T, status, times int, retryAfter string, seen func()) (*client.Client, *atomic.Int32) {
 	t.Helper()
 	asked := new(atomic.Int32)
@@ -82,7 +82,7 @@ func TestAStoppedCallerDoesNotWaitForTheGateway(t *testing.T) {
 	}
 }
 
-// Net/http takes Authorization away where a redirect leads to another host, but no other header.
+// When a redirect leads to another host, net/http removes the header Authorization but no other header.
 func TestTheClientFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{

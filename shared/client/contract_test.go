@@ -23,7 +23,7 @@ func contract(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// membersOf are the members of a schema, those of its allOf too.
+// membersOf returns the members of a schema, including those in its allOf.
 func membersOf(schema *openapi3.SchemaRef) []string {
 	var names []string
 	for name := range schema.Value.Properties {
@@ -143,7 +143,7 @@ func TestEnqueueSQLHasTheRequestAsOptions(t *testing.T) {
 	}
 }
 
-// A program with the client compiles two small libraries with it.
+// A program that uses the client depends on only two small libraries.
 func TestTheClientIsLight(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.Module.Path}}{{end}}", ".").Output()

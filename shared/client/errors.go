@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What an *Error is, for errors.Is.
+// The kinds of an *Error, for errors.Is.
 var (
 	ErrInvalid      = errors.New("the request is invalid")                  // 400, 413, 415
 	ErrUnauthorized = errors.New("no valid API key or token")               // 401
@@ -31,8 +31,8 @@ var kinds = map[int]error{
 	http.StatusServiceUnavailable: ErrUnavailable, http.StatusGatewayTimeout: ErrUnavailable,
 }
 
-// Error is an answer of the API that is no success: its problem details (RFC 9457), with the members that JobWeaver
-// adds. docs/errors.md lists the codes.
+// Error is an unsuccessful answer of the API: its problem details (RFC 9457), with the members that JobWeaver adds.
+// docs/errors.md lists the codes.
 type Error struct {
 	Type     string `json:"type,omitempty"`
 	Title    string `json:"title,omitempty"`
@@ -45,21 +45,21 @@ type Error struct {
 	TraceID   string        `json:"traceId"`
 	Details   []ErrorDetail `json:"details"`
 
-	RetryAfter time.Duration `json:"-"` // when the gateway asks to be asked again; meaningful only if it has given a time
+	RetryAfter time.Duration `json:"-"` // after which another try is allowed; meaningful only if the answer names it
 	hasRetry   bool
 }
 
-// ErrorDetail names one thing that is wrong with a request.
+// ErrorDetail describes one problem of a request.
 type ErrorDetail struct {
 	Path    string `json:"path"` // as payload.steps[3].durationMs; empty: the whole body
 	Message string `json:"message"`
 }
 
-// Error is the status, the code, the message, and what is wrong where.
+// Error returns the status, the code, the message and the details.
 func (e *Error) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, e.ErrorCode)) + ": " + e.Message
 	for _, d := range e.Details {
-		if !strings.Contains(e.Message, strings.TrimSpace(d.Path+" "+d.Message)) { // a single one is in the message, too
+		if !strings.Contains(e.Message, strings.TrimSpace(d.Path+" "+d.Message)) { // a single detail is in the message, too
 			text += "\n  " + strings.TrimPrefix(d.Path+": "+d.Message, ": ")
 		}
 	}
@@ -69,8 +69,8 @@ func (e *Error) Error() string {
 // Is reports whether the error is of one of the kinds above.
 func (e *Error) Is(kind error) bool { return kinds[e.Status] == kind && kind != nil }
 
-// newError reads an answer that is no success. A proxy's, or "an HTTP request to an HTTPS server", is none of
-// JobWeaver's.
+// newError reads an unsuccessful answer. The answer may not be JobWeaver's: a proxy may have sent it, or a server that
+// got "an HTTP request to an HTTPS server".
 func newError(res *http.Response, body []byte) *Error {
 	e := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
 	if json.Unmarshal(body, e) != nil {
@@ -83,7 +83,8 @@ func newError(res *http.Response, body []byte) *Error {
 	return e
 }
 
-// foreign is the first line of a body that is short and no page.
+// foreign returns the first line of a body that is not JobWeaver's, if the line is short and the body is not an HTML
+// page.
 func foreign(body []byte) string {
 	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	if text == "" || len(text) > 200 || text[0] == '<' {
@@ -92,8 +93,8 @@ func foreign(body []byte) string {
 	return ": " + text
 }
 
-// Unreached reports whether an error is of the way to the gateway, or of one that cannot answer now: it is not known
-// whether it has done what it was asked for.
+// Unreached reports whether an error means that the gateway was not reached or cannot answer now. Then it is not known
+// whether it has carried out the request.
 func Unreached(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -108,7 +109,7 @@ func Unreached(err error) bool {
 // EndedError is a job that has ended FAILED or CANCELLED.
 type EndedError struct{ Job *Job }
 
-// Error names the job, its end, and why.
+// Error returns a text with the job, its end, and the reason.
 func (e *EndedError) Error() string {
 	text := fmt.Sprintf("job %s is %s", e.Job.JobID, e.Job.Status)
 	if e.Job.LastError != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// gateway is what a gateway answers to these examples.
+// gateway is a server that answers the examples like a gateway.
 func gateway() *httptest.Server {
 	mux := http.NewServeMux()
 	say := func(status int, body string) http.HandlerFunc {
@@ -113,7 +113,7 @@ func ExampleError() {
 }
 
 func ExampleWebhook() {
-	hook, err := client.NewWebhook("whsec_bmV3IG5ldyBuZXcgbmV3IG5ldyBuZXc=") // of `jobweaver webhook-secrets end`
+	hook, err := client.NewWebhook("whsec_bmV3IG5ldyBuZXcgbmV3IG5ldyBuZXc=") // from `jobweaver webhook-secrets end`
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -133,7 +133,7 @@ func ExampleWebhook() {
 	// Output: 401
 }
 
-// In the transaction of your own data: rolled back there is no job, committed there is one.
+// In the transaction that writes your own data: if it commits, there is a job; if it rolls back, there is none.
 func ExampleJobRequest_EnqueueSQL() {
 	enqueue := func(ctx context.Context, tx *sql.Tx, order string) (jobID string, err error) {
 		statement, arguments, err := client.JobRequest{JobType: "INVOICE", Payload: map[string]any{"order": order}}.EnqueueSQL()

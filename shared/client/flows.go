@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// FlowRequest asks for a flow: jobs that name each other in After. All are accepted, or none.
+// FlowRequest is a request for a flow: jobs that name each other in After. Either all are accepted, or none.
 type FlowRequest struct {
 	Name           string                `json:"name,omitempty"`
 	Jobs           map[string]JobRequest `json:"jobs"`                 // at most 10,000
 	OnComplete     *JobRequest           `json:"onComplete,omitempty"` // submitted when each of its jobs has completed
-	OnFailure      *JobRequest           `json:"onFailure,omitempty"`  // submitted when it has ended in another way
-	ExpiresAt      time.Time             `json:"expiresAt,omitzero"`   // by then it has to end
+	OnFailure      *JobRequest           `json:"onFailure,omitempty"`  // submitted when the flow has ended in another way
+	ExpiresAt      time.Time             `json:"expiresAt,omitzero"`   // the instant by which it has to end
 	OwnerID        string                `json:"ownerId,omitempty"`    // counts only while authentication is off
 	IdempotencyKey string                `json:"idempotencyKey,omitempty"`
 }
 
-// Output is replaced by the output of a job of the flow, which must be in After.
+// Output, in a payload, is replaced by the output of a job of the flow. That job must be in After.
 type Output struct {
 	Of      string `json:"$output"`           // its name
 	Path    string `json:"path,omitempty"`    // as $.items[0]; empty: the whole output
-	Default any    `json:"default,omitempty"` // if there is no such value; nil: the job fails then
+	Default any    `json:"default,omitempty"` // used if there is no such value; nil: then the job fails
 }
 
 // ForEach makes a job of a flow a fan-out: it becomes a job for each element of an array in the output of a job, which
@@ -92,7 +92,7 @@ type FlowJob struct {
 	Elements *Elements `json:"elements"` // nil: it is no fan-out, or the array is not known yet
 }
 
-// CreateFlow submits a flow. Without an IdempotencyKey the request has one of its own, so that repeating it makes no
+// CreateFlow submits a flow. A request without an IdempotencyKey gets a random one, so that a repeated request makes no
 // second flow.
 func (c *Client) CreateFlow(ctx context.Context, flow FlowRequest) (*MadeFlow, error) {
 	var made MadeFlow
@@ -102,8 +102,8 @@ func (c *Client) CreateFlow(ctx context.Context, flow FlowRequest) (*MadeFlow, e
 
 func flowPath(id string, more string) string { return "/api/flows/" + url.PathEscape(id) + more }
 
-// Flow reads a flow with its graph; with wait above zero the answer is held until the flow ends, at most that long and
-// a minute.
+// Flow reads a flow with its graph; with wait above zero the answer is held until the flow ends, at most for that time
+// and at most for a minute.
 func (c *Client) Flow(ctx context.Context, id string, wait time.Duration) (*Flow, error) {
 	path := flowPath(id, "")
 	if wait > 0 {
@@ -114,7 +114,7 @@ func (c *Client) Flow(ctx context.Context, id string, wait time.Duration) (*Flow
 	return &flow, err
 }
 
-// CancelFlow has all jobs of a flow cancelled, by an operation, whose id it returns.
+// CancelFlow starts an operation that cancels all jobs of a flow. It returns the operation's id.
 func (c *Client) CancelFlow(ctx context.Context, id string) (operation string, err error) {
 	return c.operateBatch(ctx, flowPath(id, "/cancel"))
 }

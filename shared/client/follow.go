@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// lookEvery is how often a followed job is looked at where there is no stream; its end is reported at once. lookAgain
-// is how often where there is one.
+// lookEvery is the interval between reads of a followed job if there is no stream; its end is still reported at once.
+// lookAgain is the interval if there is a stream.
 const (
 	lookEvery = 200 * time.Millisecond
 	lookAgain = 2 * time.Second
 )
 
-// For so long a gateway that has answered before is asked again, with pauses that grow.
+// How long requests to a gateway that has answered before are repeated, and the longest of the growing pauses.
 const (
 	restartPatience = 2 * time.Minute
 	maxPause        = 2 * time.Second
 )
 
-// maxWait is for how long one request asks for a job to be held; the API allows 60 s.
+// maxWait is how long one request asks the gateway to hold its answer; the API allows 60 s.
 const maxWait = 30 * time.Second
 
-// Follow calls seen for each new version of a job and whenever it waits for something else, and returns the job once
-// it has ended.
+// Follow calls seen for each new version of a job, and whenever the reason why it waits changes. It returns the job
+// once it has ended.
 func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
 	return FollowThrough(ctx, c, id, seen, nil)
 }
 
 // FollowThrough is Follow through restarts of the gateway: see Through. It follows the job by its event stream, and
-// asks again and again where the gateway has none.
+// polls if the gateway has none.
 func FollowThrough(ctx context.Context, c *Client, id string, seen func(*Job), lost func(error)) (*Job, error) {
 	f := follower{c: c, id: id, seen: seen, lost: lost}
 	streams, wait := true, time.Duration(0) // the first look is at once
@@ -78,9 +78,9 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (job *Job, err 
 	return job, nil
 }
 
-// listen follows the job by its stream: until it has ended, or with no job until the stream has. streams is false
-// where the gateway has no stream for it. What a job waits for changes without the job: so it is looked at now and
-// then.
+// listen follows the job by its stream. It returns the job once it has ended, or no job if the stream ends first.
+// streams is false if the gateway has no stream for the job. The reason why a job waits can change without an event
+// about the job, so listen also reads the job now and then.
 func (f *follower) listen(ctx context.Context) (job *Job, streams bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,7 +90,7 @@ func (f *follower) listen(ctx context.Context) (job *Job, streams bool, err erro
 	}
 	defer func() {
 		cancel()
-		for range events { // until its reader has ended
+		for range events { // until the stream's reader has ended
 		}
 	}()
 	again := time.NewTicker(lookAgain)
@@ -114,8 +114,8 @@ func (f *follower) listen(ctx context.Context) (job *Job, streams bool, err erro
 	}
 }
 
-// asks reports whether the whole job is to be read after an event. A job that has not ended is seen as the event has
-// it.
+// asks reports whether the whole job must be read after an event. While the job has not ended, the job in the event is
+// passed to seen instead.
 func (f *follower) asks(e event) bool {
 	if e.name != "job" {
 		return e.name == "reload"

@@ -21,7 +21,7 @@ const (
 	Cancelled = "CANCELLED"
 )
 
-// Accepted is the answer to a job that was taken.
+// Accepted is the answer to an accepted job.
 type Accepted struct {
 	JobID     string `json:"jobId"`
 	TraceID   string `json:"traceId"`
@@ -29,8 +29,8 @@ type Accepted struct {
 	DecidedBy string `json:"decidedBy"` // the policy that found this job, so that no new one was made; empty: none
 }
 
-// Job is a job as the API shows it. What is null there is zero here; Raw is the answer itself. Lists, streams and
-// webhooks leave out Payload and all that stands after it.
+// Job is a job as the API shows it. A null is the zero value here; Raw is the answer itself. Lists, streams and
+// webhooks leave out Payload and all fields after it.
 type Job struct {
 	JobID         string `json:"jobId"`
 	TraceID       string `json:"traceId"`
@@ -60,7 +60,7 @@ type Job struct {
 	BlockedBy   []Block         `json:"blockedBy"`
 	OrderingKey string          `json:"orderingKey"`
 	BatchID     string          `json:"batchId"`
-	FairnessKey string          `json:"fairnessKey"` // the one that was asked for, or the owner
+	FairnessKey string          `json:"fairnessKey"` // the requested key, or else the owner
 	Version     int64           `json:"version"`     // rises with each change
 	Sealed      []string        `json:"sealed"`      // members that cannot be shown
 
@@ -70,7 +70,7 @@ type Job struct {
 	RunAgainOf          string            `json:"runAgainOf"`
 	RunAgainAs          string            `json:"runAgainAs"`
 	After               []string          `json:"after"`
-	Conditions          map[string]string `json:"conditions"` // how jobs in After have to end; nil: as by default
+	Conditions          map[string]string `json:"conditions"` // how jobs in After have to end; nil: the default for all
 	KeepBuild           bool              `json:"keepBuild"`
 	ForEach             *ForEach          `json:"forEach"` // nil: it is no fan-out
 	Element             *Element          `json:"element"` // nil: it belongs to no fan-out
@@ -79,7 +79,7 @@ type Job struct {
 	Throttle            *Throttle         `json:"throttle"`
 	Singleton           *Singleton        `json:"singleton"`
 	Debounce            *Debounce         `json:"debounce"`
-	Held                bool              `json:"held"` // further requests with its debounce key change it
+	Held                bool              `json:"held"` // further requests with its debounce key still change it
 	History             []Move            `json:"history"`
 	Attempts            []Attempt         `json:"attempts"`
 	Logs                []LogLine         `json:"logs"`
@@ -87,7 +87,7 @@ type Job struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Progress is how far a running attempt has come, by its own report.
+// Progress is the progress that a running attempt has reported.
 type Progress struct {
 	Percent int    `json:"percent"`
 	Message string `json:"message"`
@@ -99,7 +99,7 @@ type Failure struct {
 	Message   string `json:"message"`
 }
 
-// Tick is the instant of a schedule that a job was made of.
+// Tick is the instant of a schedule for which a job was made.
 type Tick struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
@@ -126,7 +126,7 @@ type Attempt struct {
 	Message    string     `json:"message"`
 }
 
-// LogLine is a line that a handler has logged.
+// LogLine is a line in an attempt's log.
 type LogLine struct {
 	Attempt int       `json:"attempt"`
 	At      time.Time `json:"at"`
@@ -139,7 +139,7 @@ func (j *Job) Terminal() bool {
 	return j.Status == Completed || j.Status == Failed || j.Status == Cancelled
 }
 
-// Err is nil for a job that is COMPLETED, or has not ended, and else an *EndedError.
+// Err returns an *EndedError if the job has ended as FAILED or CANCELLED, and nil otherwise.
 func (j *Job) Err() error {
 	if j.Status == Failed || j.Status == Cancelled {
 		return &EndedError{Job: j}
@@ -147,7 +147,8 @@ func (j *Job) Err() error {
 	return nil
 }
 
-// DecodeOutput decodes what the handler gave into a pointer. Of a job that is not COMPLETED the error is that of Err.
+// DecodeOutput decodes the handler's output into the value at a pointer. For a job that is not COMPLETED it returns the
+// error of Err.
 func (j *Job) DecodeOutput(into any) error {
 	if err := j.Err(); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (j *Job) DecodeOutput(into any) error {
 	return nil
 }
 
-// OutputText is the output as people read it: < and not \u003c. Empty: there is none.
+// OutputText returns the output in readable form: with < and not \u003c. Empty: there is no output.
 func (j *Job) OutputText() string {
 	if len(j.Output) == 0 || string(j.Output) == "null" {
 		return ""

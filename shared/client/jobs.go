@@ -16,7 +16,7 @@ import (
 
 const idempotencyKey = "Idempotency-Key"
 
-// Submit hands in a job. Without an IdempotencyKey the request has one of its own, so that repeating it makes no
+// Submit submits a job. A request without an IdempotencyKey gets a random one, so that a repeated request makes no
 // second job.
 func (c *Client) Submit(ctx context.Context, job JobRequest) (Accepted, error) {
 	var accepted Accepted
@@ -24,13 +24,14 @@ func (c *Client) Submit(ctx context.Context, job JobRequest) (Accepted, error) {
 	return accepted, err
 }
 
-// SubmitJSON hands in a JobRequest as it stands. It is repeated only if it has an idempotencyKey or a jobId.
+// SubmitJSON submits the JSON of a JobRequest unchanged. The request is repeated only if it has an idempotencyKey or a
+// jobId.
 func (c *Client) SubmitJSON(ctx context.Context, job []byte) (Accepted, error) {
 	var named struct {
 		IdempotencyKey string `json:"idempotencyKey"`
 		JobID          string `json:"jobId"`
 	}
-	_ = json.Unmarshal(job, &named) // the gateway reports what is wrong with it
+	_ = json.Unmarshal(job, &named) // the gateway reports what is wrong with invalid JSON
 	var accepted Accepted
 	_, err := c.do(ctx, request{
 		method: http.MethodPost, path: "/api/jobs", contentType: "application/json", body: job, jobs: true,
@@ -39,7 +40,7 @@ func (c *Client) SubmitJSON(ctx context.Context, job []byte) (Accepted, error) {
 	return accepted, err
 }
 
-// Run hands in a job and returns it once it has ended. A job that is FAILED or CANCELLED is returned with an
+// Run submits a job and returns it once it has ended. A job that is FAILED or CANCELLED is returned with an
 // *EndedError.
 func (c *Client) Run(ctx context.Context, job JobRequest) (*Job, error) {
 	accepted, err := c.Submit(ctx, job)
@@ -53,7 +54,7 @@ func (c *Client) Run(ctx context.Context, job JobRequest) (*Job, error) {
 	return ended, ended.Err()
 }
 
-// submission is a POST that makes a job, once.
+// submission returns a POST that makes one job, even if it is repeated.
 func submission(path, key string) request {
 	r := request{method: http.MethodPost, path: path, jobs: true, repeatable: true}
 	if key == "" {
@@ -62,19 +63,19 @@ func submission(path, key string) request {
 	return r
 }
 
-// BatchResult is what became of one job of a batch.
+// BatchResult is the result of one job of a batch submit.
 type BatchResult struct {
-	Status int    `json:"status"` // 202, 200 where the idempotency key was used before, or that of Error
+	Status int    `json:"status"` // 202; 200 if the idempotency key was used before; or the status of Error
 	JobID  string `json:"jobId"`
-	Error  *Error `json:"error"` // nil: the job is kept
+	Error  *Error `json:"error"` // nil: the job was accepted
 }
 
-// maxBatch is how many jobs the gateway takes at once.
+// maxBatch is the most jobs that the gateway takes at once.
 const maxBatch = 1000
 
-// SubmitBatch hands in any number of jobs, 1,000 a request, and returns a result for each, in their order. Jobs that
-// are refused do not hold up others. Each job without an IdempotencyKey is given one. After an error the results are
-// those of the jobs before.
+// SubmitBatch submits any number of jobs, 1,000 in each request, and returns a result for each, in their order. Refused
+// jobs do not hold up others. Each job without an IdempotencyKey gets one. After an error the results are those of the
+// jobs that were submitted before it.
 func (c *Client) SubmitBatch(ctx context.Context, jobs []JobRequest) ([]BatchResult, error) {
 	var all []BatchResult
 	for part := range slices.Chunk(jobs, maxBatch) {
@@ -107,7 +108,8 @@ func pathOf(id string, more ...string) string {
 	return path
 }
 
-// Get reads a job; with wait above zero the answer is held until the job ends, at most that long and a minute.
+// Get reads a job; with wait above zero the answer is held until the job ends, at most for that time and at most for a
+// minute.
 func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
 	path := pathOf(id)
 	if wait > 0 {
@@ -119,7 +121,7 @@ func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, 
 	return &job, err
 }
 
-// Filter chooses jobs; all that it names must hold.
+// Filter selects jobs: a job must match all fields that are set.
 type Filter struct {
 	Status         []string // one of these
 	Type           string
@@ -132,7 +134,7 @@ type Filter struct {
 	BatchID        string
 	Search         string // q
 	OwnerID        string
-	Since, Until   time.Time // created at the first or later, and before the second
+	Since, Until   time.Time // created at Since or later, and before Until
 }
 
 func (f Filter) values() url.Values {
@@ -156,14 +158,14 @@ func (f Filter) values() url.Values {
 	return values
 }
 
-// Page is some jobs of a list.
+// Page is a page of a list of jobs.
 type Page struct {
 	Jobs       []Job  `json:"jobs"`
 	NextCursor string `json:"nextCursor"` // empty: it is the last page
 }
 
-// List reads a page of jobs, newest first: at most limit of them, up to 200; 0: 50. The cursor is that of the page
-// before; empty: it is the first page.
+// List reads a page of at most limit jobs, newest first. limit is up to 200; 0 means 50. The cursor comes from the
+// previous page; empty: read the first page.
 func (c *Client) List(ctx context.Context, filter Filter, limit int, cursor string) (Page, error) {
 	values := filter.values()
 	if limit > 0 {
@@ -177,7 +179,7 @@ func (c *Client) List(ctx context.Context, filter Filter, limit int, cursor stri
 	return page, err
 }
 
-// Jobs reads all jobs of a filter, newest first, page after page. It ends after an error.
+// Jobs reads all jobs that match a filter, newest first, page by page. It ends after an error.
 func (c *Client) Jobs(ctx context.Context, filter Filter) iter.Seq2[*Job, error] {
 	return func(yield func(*Job, error) bool) {
 		for cursor := ""; ; {
@@ -198,8 +200,8 @@ func (c *Client) Jobs(ctx context.Context, filter Filter) iter.Seq2[*Job, error]
 	}
 }
 
-// Command gives a job a command without a body, cancel or retry, and returns its number. A command whose answer was
-// lost is not repeated: by then the job's state may no longer allow it.
+// Command sends a command without a body, cancel or retry, and returns its number. A command whose answer was lost is
+// not repeated, because the job's state may no longer allow it.
 func (c *Client) Command(ctx context.Context, id, command string) (number int, err error) {
 	return c.command(ctx, request{method: http.MethodPost, path: pathOf(id, command)}, nil)
 }
@@ -212,7 +214,7 @@ func (c *Client) command(ctx context.Context, r request, in any) (number int, er
 	return kept.Command, err
 }
 
-// Cancel has a job end as CANCELLED, or as what it ended as before the command reached it.
+// Cancel cancels a job. If the job ends before the command takes effect, it keeps that end.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	_, err := c.Command(ctx, id, "cancel")
 	return err
@@ -224,7 +226,7 @@ func (c *Client) Retry(ctx context.Context, id string) error {
 	return err
 }
 
-// Reschedule has a job that waits run at another instant.
+// Reschedule sets another instant for a job that has not started.
 func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
 	_, err := c.command(ctx, request{method: http.MethodPost, path: pathOf(id, "reschedule")}, map[string]any{"runAt": at})
 	return err
@@ -237,7 +239,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 }
 
 // Change changes a job that has not started. The change is a JSON Merge Patch: a map whose members replace those of
-// the request, where nil brings back the default.
+// the request. A nil member restores the default.
 func (c *Client) Change(ctx context.Context, id string, change map[string]any) error {
 	_, err := c.command(ctx, request{
 		method: http.MethodPatch, path: pathOf(id), contentType: "application/merge-patch+json",
@@ -245,7 +247,7 @@ func (c *Client) Change(ctx context.Context, id string, change map[string]any) e
 	return err
 }
 
-// RunAgain submits a job once more, with changes as of Change; nil: as it was.
+// RunAgain submits the request of a job once more, with changes as in Change; nil: without changes.
 func (c *Client) RunAgain(ctx context.Context, id string, change map[string]any) (Accepted, error) {
 	if change == nil {
 		change = map[string]any{}
@@ -256,8 +258,8 @@ func (c *Client) RunAgain(ctx context.Context, id string, change map[string]any)
 	return accepted, err
 }
 
-// Logs reads the last lines of a job's log, oldest first; attempt 0: of all attempts. next is the cursor of the lines
-// before them; empty: there are none.
+// Logs reads the last lines of a job's log, oldest first. Attempt 0 stands for all attempts. next is the cursor for the
+// lines before these; empty: there are none.
 func (c *Client) Logs(
 	ctx context.Context, id string, attempt int, cursor string,
 ) (lines []LogLine, next string, err error) {
@@ -276,7 +278,8 @@ func (c *Client) Logs(
 	return page.Logs, page.NextCursor, err
 }
 
-// Wait returns a job once it has ended, however it ended: see Job.Err. It goes on through a restart of the gateway.
+// Wait returns a job once it has ended, however it ended: see Job.Err. It keeps waiting during a restart of the
+// gateway.
 func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 	for {
 		job, err := c.Await(ctx, id, maxWait, func(error) {})

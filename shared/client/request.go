@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// JobRequest asks for a job. Only JobType and Payload are required; what is zero is left out, so that the
-// installation's default holds.
+// JobRequest is a request for a job. Only JobType and Payload are required. Zero fields are left out, so that the
+// installation's defaults apply.
 type JobRequest struct {
 	JobType string `json:"jobType"`
 	Payload any    `json:"payload"` // written by encoding/json
 
 	Queue         string       `json:"queue,omitempty"`
-	Priority      int          `json:"priority,omitempty"`      // 0 to 9, the higher the sooner
+	Priority      int          `json:"priority,omitempty"`      // 0 to 9; 9 goes first
 	MaxRetryCount *int         `json:"maxRetryCount,omitempty"` // new(0): no retry; nil: the job type's default
 	RetryPolicy   *RetryPolicy `json:"retryPolicy,omitempty"`
 
 	RunAt     time.Time     `json:"runAt,omitzero"`     // not before this instant
-	Delay     time.Duration `json:"-"`                  // instead of RunAt: not before so long from now
-	ExpiresAt time.Time     `json:"expiresAt,omitzero"` // CANCELLED if it has not started by then
+	Delay     time.Duration `json:"-"`                  // instead of RunAt: how long from now the job becomes due
+	ExpiresAt time.Time     `json:"expiresAt,omitzero"` // the job is CANCELLED if it has not started by then
 	Timeout   time.Duration `json:"-"`                  // of one attempt
 
-	IdempotencyKey      string       `json:"idempotencyKey,omitempty"` // the same key again is the same job
+	IdempotencyKey      string       `json:"idempotencyKey,omitempty"` // the same key again returns the same job
 	JobID               string       `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
-	OrderingKey         string       `json:"orderingKey,omitempty"`    // jobs of one key run one after another
-	FairnessKey         string       `json:"fairnessKey,omitempty"`    // shares its queue with others; empty: the owner
+	OrderingKey         string       `json:"orderingKey,omitempty"`    // jobs with the same key run one after another
+	FairnessKey         string       `json:"fairnessKey,omitempty"`    // by which it shares its queue; empty: the owner
 	KeepBuild           bool         `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
 	After               []string     `json:"after,omitempty"`          // by id, in a flow by name
 	ForEach             *ForEach     `json:"forEach,omitempty"`        // of a job of a flow: a job for each element
-	Dependencies        []Dependency `json:"-"`                        // further ones, with conditions
+	Dependencies        []Dependency `json:"-"`                        // further dependencies, with conditions
 	OnDependencyFailure string       `json:"onDependencyFailure,omitempty"`
 
 	BatchID string `json:"batchId,omitempty"` // the open batch that it joins
@@ -42,14 +42,14 @@ type JobRequest struct {
 	Debounce  *Debounce  `json:"debounce,omitempty"`
 
 	Tags        []string `json:"tags,omitempty"`
-	CallbackURL string   `json:"callbackUrl,omitempty"` // its end is POSTed there; see Webhook
+	CallbackURL string   `json:"callbackUrl,omitempty"` // the end of the job is POSTed there; see Webhook
 	OwnerID     string   `json:"ownerId,omitempty"`     // counts only while authentication is off
 }
 
-// key distinguishes the requests for one job from those for another; empty: the request has none of its own.
+// key returns the key that makes repeated requests for the job recognisable; empty: the request has none.
 func (r JobRequest) key() string { return cmp.Or(r.IdempotencyKey, r.JobID) }
 
-// MarshalJSON writes durations as milliseconds, in whole ones.
+// MarshalJSON writes durations as whole milliseconds.
 func (r JobRequest) MarshalJSON() ([]byte, error) {
 	type plain JobRequest
 	var after []any
@@ -70,7 +70,7 @@ func (r JobRequest) MarshalJSON() ([]byte, error) {
 // Dependency is a job that has to end first.
 type Dependency struct {
 	JobID string `json:"jobId,omitempty"`
-	Name  string `json:"name,omitempty"` // in place of the JobID: another job of the flow
+	Name  string `json:"name,omitempty"` // instead of JobID: the name of another job of the flow
 	On    string `json:"on,omitempty"`   // OnCompleted, OnEnded or OnFailed; empty: OnCompleted
 }
 
@@ -81,7 +81,7 @@ const (
 	OnFailed    = "failed" // or CANCELLED
 )
 
-// RetryPolicy is when a failed attempt runs again: made by RetryExponential, RetryFixed or RetryList.
+// RetryPolicy determines when a failed attempt runs again. Make it with RetryExponential, RetryFixed or RetryList.
 type RetryPolicy struct {
 	Type     string  `json:"type"`
 	BaseMs   *int64  `json:"baseMs,omitempty"`
@@ -96,12 +96,12 @@ func RetryExponential(base, limit time.Duration) *RetryPolicy {
 	return &RetryPolicy{Type: "exponential", BaseMs: new(base.Milliseconds()), CapMs: new(limit.Milliseconds())}
 }
 
-// RetryFixed waits as long after each failure.
+// RetryFixed waits the same time after each failure.
 func RetryFixed(delay time.Duration) *RetryPolicy {
 	return &RetryPolicy{Type: "fixed", DelayMs: new(delay.Milliseconds())}
 }
 
-// RetryList waits one delay after another; the last repeats.
+// RetryList waits for one delay after another; the last one repeats.
 func RetryList(delays ...time.Duration) *RetryPolicy {
 	p := &RetryPolicy{Type: "list"}
 	for _, d := range delays {
@@ -110,11 +110,11 @@ func RetryList(delays ...time.Duration) *RetryPolicy {
 	return p
 }
 
-// Unique makes a request a job only if no job has the key that was accepted within For and is still in the state of
-// While. With neither, until that job has ended.
+// Unique makes a request a job only if no other job has the key. A job counts if it was accepted within For and is
+// still in the state While. With neither set, a job counts until it has ended.
 type Unique struct {
 	Key   string `json:"key"`
-	For   string `json:"for,omitempty"`   // a time.Duration as text; empty: however long ago
+	For   string `json:"for,omitempty"`   // a time.Duration as text; empty: any time ago
 	While string `json:"while,omitempty"` // WAITING: it has not started; ACTIVE: it has not ended
 }
 
@@ -124,23 +124,24 @@ type Throttle struct {
 	PerMs int64  `json:"perMs"`
 }
 
-// Singleton has the jobs with the key run one at a time.
+// Singleton makes the jobs with the key run one at a time.
 type Singleton struct {
 	Key  string `json:"key"`
-	Else string `json:"else,omitempty"` // while another one has not ended: queue, which is the default, or drop
+	Else string `json:"else,omitempty"` // for a job while another has not ended: queue (the default) or drop
 }
 
-// Debounce has the requests with the key change one held job, until none has come for DelayMs milliseconds, or the
-// first of them is MaxDelayMs old.
+// Debounce makes all requests with the key change one held job, until no request has come for DelayMs milliseconds or
+// the first of them is MaxDelayMs old.
 type Debounce struct {
 	Key        string `json:"key"`
 	DelayMs    int64  `json:"delayMs"`
 	MaxDelayMs int64  `json:"maxDelayMs,omitempty"` // 0: ten times DelayMs
 }
 
-// EnqueueSQL is the statement, with its arguments, that enqueues the job in a transaction of your own database, where
-// `jobweaver outbox install` has made jobweaver.enqueue. It returns one row with the job's id. Rolled back there is
-// no job, committed there is one. The id is the job's key: the request has none of its own.
+// EnqueueSQL returns the statement, with its arguments, that enqueues the job in a transaction of your own database, in
+// which `jobweaver outbox install` has made jobweaver.enqueue. The statement returns one row with the job's id. If the
+// transaction commits, there is a job; if it rolls back, there is none. The id serves as the idempotency key, so the
+// request must not have one.
 func (r JobRequest) EnqueueSQL() (statement string, arguments []any, err error) {
 	if r.key() != "" {
 		return "", nil, errors.New("an enqueued job is given its id, and needs no IdempotencyKey or JobID")

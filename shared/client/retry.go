@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// How often and how long a client tries. Of a 429 nothing was done, and the gateway reports when to come again.
+// How often and how long a client tries. After a 429 nothing was done, and the gateway reports when to try again.
 const (
 	defaultRetries = 4
 	firstPause     = 100 * time.Millisecond
 	longestPause   = 5 * time.Second
-	patience       = 30 * time.Second // for which a limit is waited for, in all
+	patience       = 30 * time.Second // the most time in all for which a request waits for a limit
 	maxLimited     = 10               // tries that a limit refuses
 	longestAsk     = time.Hour        // the longest Retry-After that is followed
 )
 
-// do sends a request, and sends it again where that may help.
+// do sends a request, and repeats it if that may help.
 func (c *Client) do(ctx context.Context, r request, out any) (json.RawMessage, error) {
 	r.repeatable = r.repeatable || slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPut}, r.method) ||
 		hasKey(r.headers)
@@ -54,7 +54,7 @@ func (c *Client) do(ctx context.Context, r request, out any) (json.RawMessage, e
 		default:
 			return raw, err
 		}
-		if pauseFor(ctx, pause) != nil { // the error is of more use than that the caller has gone
+		if pauseFor(ctx, pause) != nil { // the request's error is more useful than that of the ended context
 			return raw, err
 		}
 	}
@@ -83,8 +83,8 @@ func hasKey(headers []string) bool {
 	return false
 }
 
-// backoff is the pause after the n-th failure, counted from 0: twice the one before, and half of it random, so that
-// clients that failed together do not come back together.
+// backoff returns the pause after the n-th failure, counted from 0. Each pause is twice the one before, and half of it
+// is random, so that clients that failed together do not come back together.
 func backoff(n int) time.Duration {
 	d := min(firstPause<<min(n, 10), longestPause)
 	return d/2 + jitter(d/2)
@@ -97,7 +97,7 @@ func jitter(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// asked returns how long a 502, 503 or 504 asks to wait.
+// asked returns how long the client should wait after a 502, 503 or 504.
 func asked(err error) time.Duration {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -106,7 +106,8 @@ func asked(err error) time.Duration {
 	return 0
 }
 
-// retryAfter reads Retry-After, in seconds, and without one what RateLimit reports of a policy that has nothing left.
+// retryAfter reads Retry-After, in seconds. Without that header it returns the time from RateLimit for a policy that
+// has nothing left.
 func retryAfter(h http.Header) (time.Duration, bool) {
 	if text := h.Get("Retry-After"); text != "" {
 		seconds, err := strconv.Atoi(text)
@@ -122,8 +123,8 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 	return longest, found
 }
 
-// emptyPolicies reads RateLimit as draft-ietf-httpapi-ratelimit-headers-11 has it, such as "requests";r=0;t=2: of
-// each policy that has nothing left, for how long.
+// emptyPolicies reads RateLimit in the format of draft-ietf-httpapi-ratelimit-headers-11, such as "requests";r=0;t=2.
+// It returns for each policy that has nothing left how long that lasts.
 func emptyPolicies(h http.Header) map[string]time.Duration {
 	var empty map[string]time.Duration
 	for item := range strings.SplitSeq(strings.Join(h.Values("RateLimit"), ","), ",") {
@@ -153,7 +154,7 @@ func emptyPolicies(h http.Header) map[string]time.Duration {
 // pace keeps the requests of a client within the limits that answers report.
 type pace struct {
 	mu   sync.Mutex
-	next map[string]time.Time // by policy, when there is something left again
+	next map[string]time.Time // by policy: when the next request is allowed
 }
 
 const policyOfJobs = "jobs"
@@ -173,8 +174,8 @@ func (p *pace) note(h http.Header, now time.Time) {
 	}
 }
 
-// wait returns when the limits allow a request. One that would have to wait until after end is sent at once: its
-// answer shows why it is too much.
+// wait returns when the limits allow a request. A request that would have to wait until after end is sent at once: its
+// answer shows which limit it exceeds.
 func (p *pace) wait(ctx context.Context, jobs bool, end time.Time) error {
 	p.mu.Lock()
 	var at time.Time
@@ -190,7 +191,7 @@ func (p *pace) wait(ctx context.Context, jobs bool, end time.Time) error {
 	return nil
 }
 
-// pauseFor returns after d, or at once with an error when ctx ends before.
+// pauseFor returns after d, or with an error as soon as ctx ends.
 func pauseFor(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -208,8 +209,8 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Through asks until there is an answer, if the gateway has answered before: it may be restarting. lost is called once
-// with the error of the first try that failed; nil: nothing is tried again.
+// Through repeats ask until there is an answer, if the gateway has answered before: it may be restarting. lost is
+// called once, with the error of the first failed try; nil: ask is not repeated.
 func (c *Client) Through(ctx context.Context, lost func(error), ask func() error) error {
 	end, pause := time.Now().Add(restartPatience), lookEvery
 	for try := 1; ; try++ {

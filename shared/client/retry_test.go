@@ -17,7 +17,7 @@ import (
 )
 
 // script is a gateway without a network, for tests whose clock is synctest's: it gives one answer after another, and
-// keeps what it was asked, and when.
+// records the requests and their times.
 type script struct {
 	answers []func() (*http.Response, error)
 	asked   []*http.Request
@@ -192,7 +192,8 @@ func TestPausesGrowAndTriesEnd(t *testing.T) {
 	})
 }
 
-// Where nothing is left the next request comes when there is again: of jobs only the next one that submits some.
+// When nothing is left of a limit, the next request waits until it is allowed again. The limit of jobs delays only
+// requests that submit jobs.
 func TestAClientKeepsWithinTheLimitsOfTheAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

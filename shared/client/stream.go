@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// silence is how long a stream may say nothing: a gateway sends a comment every 15 s.
+// silence is how long a stream may send nothing: a gateway sends a comment every 15 s.
 const silence = 45 * time.Second
 
 // The names of events.
@@ -23,14 +23,14 @@ const (
 	EventJob      = "job"      // Event.Job is new or has changed
 	EventProgress = "progress" // Event.Progress
 	EventLog      = "log"      // Event.Log; only of a stream of one job
-	EventStats    = "stats"    // Event.Data: what GET /api/stats answers
-	EventReload   = "reload"   // something was missed: read again what you show
+	EventStats    = "stats"    // Event.Data: the answer of GET /api/stats
+	EventReload   = "reload"   // the stream missed events: read again what you show
 )
 
-// Event is one of a stream. An event of another name has only Data.
+// Event is an event of a stream. An event with another name has only Data.
 type Event struct {
 	Name string
-	ID   string // what Last-Event-ID would be
+	ID   string // the value for Last-Event-ID
 
 	Job      *Job
 	Progress *JobProgress
@@ -38,22 +38,22 @@ type Event struct {
 	Data     json.RawMessage
 }
 
-// JobProgress is how far an attempt of a job has come, by its own report.
+// JobProgress is the progress that an attempt of a job has reported.
 type JobProgress struct {
 	JobID   string `json:"jobId"`
 	Attempt int    `json:"attempt"`
 	Progress
 }
 
-// JobLog is new lines of a job's log.
+// JobLog has new lines of a job's log.
 type JobLog struct {
 	JobID string    `json:"jobId"`
 	Logs  []LogLine `json:"logs"`
 }
 
-// Stream follows the jobs of a filter as they change, until ctx ends or the loop is left. A stream that breaks is
-// opened again after its last event; what was missed meanwhile comes, or a reload event. It ends with an error when
-// the gateway refuses it, or cannot be reached for two minutes.
+// Stream follows the jobs that match a filter as they change, until ctx ends or the loop is left. A stream that breaks
+// is opened again after its last event: the missed events follow, or a reload event. It ends with an error when the
+// gateway refuses it, or cannot be reached for two minutes.
 func (c *Client) Stream(ctx context.Context, filter Filter) iter.Seq2[*Event, error] {
 	return c.streamFrom(ctx, "/api/stream"+query(filter.values()))
 }
@@ -96,7 +96,7 @@ func (c *Client) streamFrom(ctx context.Context, path string) iter.Seq2[*Event, 
 	}
 }
 
-// event is one of text/event-stream.
+// event is an event in the format text/event-stream.
 type event struct {
 	name string
 	id   string
@@ -125,7 +125,8 @@ func (e event) typed() (*Event, error) {
 	return public, nil
 }
 
-// connect reads one connection until it ends, with the error why there was none. ended: seen does not want more.
+// connect reads the events of one connection until it ends. err is the reason if there was no connection. ended is true
+// if seen has returned that it wants no more events.
 func (c *Client) connect(ctx context.Context, path, last string, seen func(event) bool) (ended bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -160,14 +161,14 @@ func (c *Client) open(ctx context.Context, path, last string) (io.ReadCloser, er
 		return res.Body, nil
 	}
 	defer res.Body.Close()
-	raw, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // the status is a refusal with half a body, too
+	raw, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // the status shows a refusal even if the body is cut off
 	refused := newError(res, raw)
 	refused.Message = "no stream: " + refused.Message
 	return nil, refused
 }
 
-// stream opens a stream of events. The channel is closed when it ends, at the latest with ctx, until which it is to
-// be read.
+// stream opens a stream of events. The channel is closed when the stream ends, at the latest when ctx ends. The caller
+// must read it until then.
 func (c *Client) stream(ctx context.Context, path string) (<-chan event, error) {
 	opened, events := make(chan error, 1), make(chan event)
 	go func() {
@@ -194,14 +195,15 @@ func (c *Client) stream(ctx context.Context, path string) (<-chan event, error) 
 	return events, <-opened
 }
 
-// read reads events until there are no more, and calls alive with each line. It is true if seen did not want more.
+// read reads events until there are no more, and calls alive for each line. It returns true if seen wanted no more
+// events.
 func read(from io.Reader, alive func(), seen func(event) bool) (ended bool) {
 	lines := bufio.NewReader(from)
 	var e event
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return false // an event without its end is none
+			return false // an incomplete event does not count
 		}
 		alive()
 		line = bytes.TrimRight(line, "\r\n")

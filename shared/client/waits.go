@@ -2,13 +2,13 @@ package client
 
 import "strings"
 
-// Block is a thing that a waiting job waits for.
+// Block is one reason why a job waits.
 type Block struct {
 	Kind string `json:"kind"` // dependency, order, singleton, pause or limit
 	ID   string `json:"id"`
 }
 
-// WaitsFor is what a job waits for, beside its time and a worker, in words; empty: nothing.
+// WaitsFor describes what a job waits for, other than its time and a worker; empty: nothing.
 func (j *Job) WaitsFor() string {
 	var all []string
 	for _, block := range j.BlockedBy {

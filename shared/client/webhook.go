@@ -9,7 +9,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// maxWebhook is more than a message about a job can have: its output alone has up to 256 KiB.
+// maxWebhook is more bytes than a message about a job can have: its output alone has up to 256 KiB.
 const maxWebhook = 1 << 20
 
 // Webhook verifies the messages that report the end of a job to a callbackUrl (docs/callbacks.md).
@@ -17,14 +17,15 @@ type Webhook struct{ by []*standardwebhooks.Webhook }
 
 // Ending is a verified message.
 type Ending struct {
-	// ID is that of the message. It comes at least once: keep the ids that you have taken.
+	// ID is the id of the message. A message arrives at least once: store the ids of the messages that you have
+	// handled.
 	ID string
 	// Job is the job as it was when it ended.
 	Job *Job
 }
 
-// NewWebhook takes the secrets that `jobweaver webhook-secrets end` prints, each beginning with whsec_. While they are
-// changed there are two; one that fits is enough.
+// NewWebhook takes the secrets that `jobweaver webhook-secrets end` prints, each beginning with whsec_. During a change
+// of secrets there are two, and a signature by either is enough.
 func NewWebhook(secrets ...string) (*Webhook, error) {
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("a webhook needs a secret")
@@ -33,15 +34,15 @@ func NewWebhook(secrets ...string) (*Webhook, error) {
 	for _, secret := range secrets {
 		by, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
-			return nil, fmt.Errorf("read webhook secret: %w", err) // which is not in it
+			return nil, fmt.Errorf("read webhook secret: %w", err) // the error does not contain the secret
 		}
 		w.by = append(w.by, by)
 	}
 	return w, nil
 }
 
-// Verify reads a message, given the body as it came. The error is that it is not signed with one of the secrets, was
-// changed on its way, or is over five minutes old: answer 401.
+// Verify reads a message, given its unchanged body. It returns an error if the message is not signed with one of the
+// secrets, was changed on its way, or is over five minutes old: answer 401.
 func (w *Webhook) Verify(header http.Header, body []byte) (*Ending, error) {
 	var err error
 	for _, by := range w.by {

@@ -12,16 +12,16 @@ import (
 // These are the requests of a pull worker (docs/pull-workers.md). The package worker makes them for its
 // handlers.
 
-// WorkClaim asks for attempts to run.
+// WorkClaim is a request for attempts to run.
 type WorkClaim struct {
 	Worker string        `json:"worker"` // names the pull worker
 	Types  []string      `json:"types"`
 	Queues []string      `json:"queues,omitempty"` // empty: any
-	Slots  int           `json:"slots,omitempty"`  // the most attempts to answer with; 0: 1
-	Wait   time.Duration `json:"-"`                // how long the answer is held until there are any; 0: 30 s
+	Slots  int           `json:"slots,omitempty"`  // the most attempts in the answer; 0: 1
+	Wait   time.Duration `json:"-"`                // how long the answer is held while there are no attempts; 0: 30 s
 }
 
-// MarshalJSON writes the wait as Go does, as 30s.
+// MarshalJSON writes the wait in Go's format, such as 30s.
 func (c WorkClaim) MarshalJSON() ([]byte, error) {
 	type plain WorkClaim
 	wait := ""
@@ -34,18 +34,18 @@ func (c WorkClaim) MarshalJSON() ([]byte, error) {
 	}{plain(c), wait})
 }
 
-// WorkAttempt is an attempt that was claimed. What is null in the answer is zero here.
+// WorkAttempt is a claimed attempt. A null in the answer is the zero value here.
 type WorkAttempt struct {
 	JobID    string          `json:"jobId"`
 	Attempt  int             `json:"attempt"`
-	Token    string          `json:"token"` // by which beats and results name it
+	Token    string          `json:"token"` // names the attempt in beats and results
 	JobType  string          `json:"jobType"`
 	Queue    string          `json:"queue"`
 	OwnerID  string          `json:"ownerId"`
 	TraceID  string          `json:"traceId"`
 	Tags     []string        `json:"tags"`
 	Payload  json.RawMessage `json:"payload"`
-	Deadline time.Time       `json:"deadline"` // the end of its timeout, by this machine's clock
+	Deadline time.Time       `json:"deadline"` // the end of the attempt's timeout, by this machine's clock
 
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
 	Parents    []WorkParent    `json:"parents"`    // the jobs of the flow to whose outputs the payload refers
@@ -59,7 +59,7 @@ type WorkCallback struct {
 	Secret string `json:"secret"` // the header X-Callback-Secret
 }
 
-// WorkBeat keeps attempts for another 15 s.
+// WorkBeat keeps the worker's attempts for another 15 s.
 type WorkBeat struct {
 	Worker   string     `json:"worker"`
 	Attempts []WorkSign `json:"attempts"`
@@ -78,27 +78,28 @@ type WorkLine struct {
 	Text  string `json:"text"`
 }
 
-// WorkBeaten names the attempts of a beat that are to end: cancelled ones may still be settled for 5 s, lost ones not.
+// WorkBeaten names the attempts of a beat that must end. Cancelled ones may still be settled for 5 s, lost ones may
+// not.
 type WorkBeaten struct {
 	Cancelled []string `json:"cancelled"`
 	Lost      []string `json:"lost"`
 }
 
-// WorkParent is a job of the flow with its output, which the payload has already.
+// WorkParent is a job of the flow with its output, which the payload already contains.
 type WorkParent struct {
 	Name   string          `json:"name"`
 	JobID  string          `json:"jobId"`
 	Output json.RawMessage `json:"output"`
 }
 
-// WorkCheckpoint is what the next attempt of a job gets as its checkpoint.
+// WorkCheckpoint is the checkpoint for the next attempt of a job.
 type WorkCheckpoint struct {
 	Token      string          `json:"token"`
-	Number     int64           `json:"number"`     // from 1; of those of an attempt the highest counts
+	Number     int64           `json:"number"`     // from 1; the highest number of an attempt counts
 	Checkpoint json.RawMessage `json:"checkpoint"` // at most 64 KiB
 }
 
-// WorkResult is what became of an attempt: Status is Completed, Failed, Waiting or WorkSnoozed.
+// WorkResult is the result of an attempt: Status is Completed, Failed, Waiting or WorkSnoozed.
 type WorkResult struct {
 	Token  string `json:"token"`
 	Status string `json:"status"`
@@ -106,8 +107,8 @@ type WorkResult struct {
 	Output          json.RawMessage `json:"output,omitempty"` // of Completed, at most 256 KiB
 	ErrorCode       string          `json:"errorCode,omitempty"`
 	Message         string          `json:"message,omitempty"`
-	Retryable       *bool           `json:"retryable,omitempty"` // of Failed; nil: it is
-	RetryAfter      time.Duration   `json:"-"`                   // of Failed; 0: as the job's retryPolicy has it
+	Retryable       *bool           `json:"retryable,omitempty"` // of Failed; nil: true
+	RetryAfter      time.Duration   `json:"-"`                   // of Failed; 0: the job's retryPolicy decides
 	Delay           time.Duration   `json:"-"`                   // of WorkSnoozed
 	CallbackTimeout time.Duration   `json:"-"`                   // of Waiting
 }
@@ -115,7 +116,7 @@ type WorkResult struct {
 // WorkSnoozed is the status of an attempt that runs again after a delay. No retry is counted.
 const WorkSnoozed = "SNOOZED"
 
-// MarshalJSON writes durations as milliseconds, and what is shorter as one.
+// MarshalJSON writes durations as milliseconds, and a shorter duration as 1.
 func (r WorkResult) MarshalJSON() ([]byte, error) {
 	type plain WorkResult
 	ms := func(d time.Duration) int64 {
@@ -132,7 +133,8 @@ func (r WorkResult) MarshalJSON() ([]byte, error) {
 	}{plain(r), ms(r.RetryAfter), ms(r.Delay), ms(r.CallbackTimeout)})
 }
 
-// markup writes JSON with < as it is: with \u003c a page of HTML would have twice the bytes, and outputs are limited.
+// markup writes JSON with < unescaped: with \u003c an HTML page would have twice the bytes, and the size of outputs is
+// limited.
 func markup(value any) ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -143,24 +145,25 @@ func markup(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// WorkAnswer is what became of one result, or of one checkpoint. Status 200: it is stored. 409: the attempt is over,
-// and it changes nothing. 503: it is not known; send it again. 400: it is none, and the attempt is still in hand. 413:
-// the checkpoint is too large.
+// WorkAnswer is the answer to one result or one checkpoint. Status 200: it is stored. 409: the attempt is over, so it
+// changes nothing. 503: it is not known whether it is stored; send it again. 400: it is invalid, and the attempt
+// continues. 413: the checkpoint is too large.
 type WorkAnswer struct {
 	Token  string `json:"token"`
 	Status int    `json:"status"`
 	Error  *Error `json:"error"` // nil with 200
 }
 
-// Claim asks for attempts, and returns none when none came in time. An attempt is handed out once: if the answer is
-// lost, it runs again after 15 s.
+// Claim claims attempts, and returns none if there were none in time. An attempt is handed out once: if the answer is
+// lost, its job runs again after 15 s.
 func (c *Client) Claim(ctx context.Context, claim WorkClaim) ([]WorkAttempt, error) {
 	var answer struct{ Attempts []WorkAttempt }
 	var header http.Header
 	if err := c.work(ctx, request{path: "/api/workers/claim", header: &header}, claim, &answer); err != nil {
 		return nil, err
 	}
-	// Deadlines are by the gateway's clock. With a clock that is wrong each attempt would be over at once, or never.
+	// The gateway sends deadlines by its own clock. If this machine's clock is wrong, each attempt would time out at
+	// once, or never.
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		if wrong := time.Since(date); wrong.Abs() > dateIsRight {
 			for i := range answer.Attempts {
@@ -174,7 +177,7 @@ func (c *Client) Claim(ctx context.Context, claim WorkClaim) ([]WorkAttempt, err
 // dateIsRight is how far a Date, which has whole seconds, may be from a clock that is right.
 const dateIsRight = 2 * time.Second
 
-// Beat keeps attempts. It may be repeated: then log lines are, too.
+// Beat keeps attempts. It may be repeated, but then its log lines are stored twice.
 func (c *Client) Beat(ctx context.Context, beat WorkBeat) (beaten WorkBeaten, err error) {
 	err = c.work(ctx, request{path: "/api/workers/beat", repeatable: true}, beat, &beaten)
 	return beaten, err
@@ -188,7 +191,7 @@ func (c *Client) SaveCheckpoints(ctx context.Context, worker string, all ...Work
 	}{worker, all})
 }
 
-// Settle reports what became of attempts, and returns an answer for each. It may be repeated: for two minutes the same
+// Settle reports the results of attempts, and returns an answer for each. It may be repeated: for two minutes the same
 // result gets the same answer.
 func (c *Client) Settle(ctx context.Context, worker string, results ...WorkResult) ([]WorkAnswer, error) {
 	return c.eachAnswered(ctx, "/api/workers/settle", len(results), struct {
@@ -197,7 +200,7 @@ func (c *Client) Settle(ctx context.Context, worker string, results ...WorkResul
 	}{worker, results})
 }
 
-// eachAnswered sends a request that has an answer for each of its n entries.
+// eachAnswered sends a request whose response must have an answer for each of its n entries.
 func (c *Client) eachAnswered(ctx context.Context, path string, n int, in any) ([]WorkAnswer, error) {
 	var answer struct{ Results []WorkAnswer }
 	err := c.work(ctx, request{path: path, repeatable: true}, in, &answer)

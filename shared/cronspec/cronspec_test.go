@@ -40,7 +40,7 @@ func TestWhatFiresWhen(t *testing.T) {
 		{"@weekly", "2026-03-02T10:00:00Z", "2026-03-08T00:00:00Z"},
 		{"@monthly", "2026-03-02T10:00:00Z", "2026-04-01T00:00:00Z"},
 		{"@yearly", "2026-03-02T10:00:00Z", "2027-01-01T00:00:00Z"},
-		{"@every 90s", "2025-01-01T00:00:00Z", "2026-01-01T00:01:30Z 2026-01-01T00:03:00Z"}, // from its anchor on
+		{"@every 90s", "2025-01-01T00:00:00Z", "2026-01-01T00:01:30Z 2026-01-01T00:03:00Z"}, // counted from its anchor
 		{"@every 90s", "2026-01-01T00:01:30.1Z", "2026-01-01T00:03:00Z 2026-01-01T00:04:30Z"},
 		{"@every 1h30m", "2026-01-01T12:00:00Z", "2026-01-01T13:30:00Z"},
 	} {
@@ -66,7 +66,7 @@ func fires(t *testing.T, spec, zone, after, want string) {
 	}
 }
 
-// There Go's own bounds of the zone end before they begin.
+// On this day Go's own bounds of the zone end before they begin.
 func TestTheLastDayOfALeapYearEnds(t *testing.T) {
 	t.Parallel()
 	fires(t, "30 2 * * *", "Europe/Berlin", "2040-12-30T12:00:00Z", "2040-12-31T01:30:00Z 2041-01-01T01:30:00Z")

@@ -48,7 +48,7 @@ func TestAnAutumnDayFiresOnce(t *testing.T) {
 	for _, c := range []struct{ spec, zone, after, want string }{
 		// 03:00 → 02:00 on October 25
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z 2026-10-26T01:30:00Z"},
-		{"30 2 * * *", "Europe/Berlin", "2026-10-25T01:00:00Z", "2026-10-26T01:30:00Z"}, // asked within the second 02:00–03:00
+		{"30 2 * * *", "Europe/Berlin", "2026-10-25T01:00:00Z", "2026-10-26T01:30:00Z"}, // asked during the repeated hour
 		{"0 2,3 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25T00:00:00Z 2026-10-25T02:00:00Z 2026-10-26T01:00:00Z"},
 		{"0 */2 * * *", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T00:00:00Z 2026-10-25T03:00:00Z"},
 		{"30 * * * *", "Europe/Berlin", "2026-10-24T23:45:00Z", "2026-10-25T00:30:00Z 2026-10-25T01:30:00Z 2026-10-25T02:30:00Z"},
@@ -69,7 +69,7 @@ func TestAnAutumnDayFiresOnce(t *testing.T) {
 	}
 }
 
-// Around every change of clocks the instants are those that going through all minutes gives.
+// Around every change of clocks Next gives the same instants as a walk through all minutes.
 func TestChangesOfClocksAgainstAPlainModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

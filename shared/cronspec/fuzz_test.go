@@ -8,7 +8,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/cronspec"
 )
 
-// Whatever is asked for, the answer comes soon, is later than what was asked about, and begins a second.
+// For any expression and instant, Next answers soon, with a later instant that is the beginning of a second.
 func FuzzNext(f *testing.F) {
 	for _, spec := range []string{"* * * * *", "30 2 * * *", "0 0 29 2 *", "59 59 23 31 12 SUN", "@every 90s", "@weekly",
 		"*/7 1-5,9 * JAN-DEC/2 1-5", "0 0 31 4 *", "* * 1 * * *", "0 22-2 * NOV-FEB FRI-MON", "? ? ? ? ?", "@", ",,", "TZ=UTC 1 1 1 1 1"} {

@@ -14,7 +14,7 @@ func (s Spec) Next(after time.Time) time.Time {
 		return s.nextEvery(after)
 	}
 	last := after.Year() + searchYears
-	local := civil(after, offset(after, s.zone)) // the next one is after this
+	local := civil(after, offset(after, s.zone)) // the next time is after this one
 	for at := after; at.Year() <= last; {
 		begin, end := bounds(at, s.zone)
 		now := offset(at, s.zone)

@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/durable"
 )
 
-// Why an attempt's context ended, as context.Cause gives it.
+// The reasons why an attempt's context ends, as context.Cause returns them.
 var (
 	ErrTimeout   = errors.New("the attempt ran longer than its job's timeoutMs")
 	ErrCancelled = errors.New("the attempt was cancelled")
@@ -34,10 +34,10 @@ type Failure struct {
 	RetryAfter time.Duration // 0: the job's policy decides
 }
 
-// Error is the code and the message.
+// Error returns the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// waiting ends an attempt neither completed nor failed.
+// waiting is the error of an attempt that waits for a callback.
 type waiting time.Duration
 
 func (w waiting) Error() string { return "waits for a callback for " + time.Duration(w).String() }
@@ -45,18 +45,18 @@ func (w waiting) Error() string { return "waits for a callback for " + time.Dura
 // Snooze is an error with which a handler asks to run again after a time. No retry is counted.
 func Snooze(d time.Duration) error { return &durable.Snooze{For: d} }
 
-// WaitFor is an error with which a handler has handed its attempt, with its Callback, to an outside system. That calls
-// back within the time.
+// WaitFor is an error with which a handler reports that it has handed its attempt, with its Callback, to an outside
+// system, which calls back within the time.
 func WaitFor(d time.Duration) error {
 	return waiting(max(d, time.Millisecond))
 }
 
 type handler func(ctx context.Context, a *Attempt) (json.RawMessage, error)
 
-// Handle has a worker run the attempts of a job type. The payload becomes an In by encoding/json, and the Out the
-// job's output; json.RawMessage takes and gives them as they are. The handler's error is a *Failure, a Snooze, a
-// WaitFor or any other; a panic is a failure, too. The handler ends soon after its context does: context.Cause has the
-// reason. It may run for a while after the attempt was lost and runs elsewhere: fence side effects by JobID and
+// Handle registers the handler of a job type. encoding/json decodes the payload into an In and encodes the Out as the
+// job's output; json.RawMessage passes them unchanged. The handler returns a *Failure, a Snooze, a WaitFor or any other
+// error; a panic is a failure, too. The handler must end soon after its context ends; context.Cause returns the reason.
+// It may still run for a while after the attempt was lost and the job runs elsewhere: fence side effects by JobID and
 // Attempt.
 func Handle[In, Out any](w *Worker, jobType string, run func(ctx context.Context, a *Attempt, in In) (Out, error)) {
 	w.handlers[jobType] = func(ctx context.Context, a *Attempt) (json.RawMessage, error) {
@@ -85,30 +85,30 @@ const (
 	invalidOutput = "WORKER.INVALID_OUTPUT"
 	maxOutput     = 256 << 10
 	maxMessage    = 4 << 10
-	maxProgress   = 256      // bytes of a message that are kept
-	maxLines      = 200      // of an attempt that are kept
+	maxProgress   = 256      // the most bytes of a message
+	maxLines      = 200      // the most lines of an attempt
 	maxLogBytes   = 64 << 10 // likewise
 	maxLine       = 16 << 10
 )
 
-// Attempt is what a handler is given.
+// Attempt is an attempt as its handler receives it.
 type Attempt struct {
 	client.WorkAttempt
 
-	// Checkpoint is what the job's earlier attempts have saved, and saves what the next attempt shall know.
+	// Checkpoint loads what earlier attempts of the job have saved, and saves values for the next attempt.
 	Checkpoint *durable.Checkpoint
 
 	ctx    context.Context // the handler's
 	cancel context.CancelCauseFunc
-	alive  context.Context // until the result is stored or counts no more
+	alive  context.Context // ends when the result is stored or no longer counts
 	end    context.CancelCauseFunc
 	close  context.CancelFunc
-	fence  *time.Timer // ends it when no beat was answered for too long
+	fence  *time.Timer // ends the attempt when no beat was answered for too long
 
 	output json.RawMessage // of the handler
 	err    error           // likewise
 	result client.WorkResult
-	wrong  bool // the gateway has refused the result that the handler gave
+	wrong  bool // the gateway has refused the handler's result
 
 	mu       sync.Mutex
 	progress *client.Progress  // not sent yet
@@ -126,7 +126,7 @@ func newAttempt(life context.Context, got client.WorkAttempt) *Attempt {
 	return a
 }
 
-// run calls the handler. A panic fails the attempt, and not the worker.
+// run calls the handler. A panic fails the attempt and does not end the worker.
 func (a *Attempt) run(w *Worker) {
 	a.err = &Failure{Code: "WORKER.PANIC", Message: "the handler ended its goroutine", Retryable: true}
 	defer func() {
@@ -138,7 +138,7 @@ func (a *Attempt) run(w *Worker) {
 	a.output, a.err = w.call(a.ctx, a)
 }
 
-// resultOf is the result for what the handler has returned.
+// resultOf returns the result that follows from the handler's output or error.
 func (a *Attempt) resultOf() client.WorkResult {
 	r := client.WorkResult{Token: a.Token, Status: client.Completed, Output: a.output}
 	var wait waiting
@@ -173,11 +173,11 @@ func (a *Attempt) resultOf() client.WorkResult {
 	return r
 }
 
-// answered takes the answer to the result.
+// answered handles the answer to the result.
 func (a *Attempt) answered(answer client.WorkAnswer) {
 	switch {
 	case answer.Status == http.StatusServiceUnavailable: // again
-	case answer.Status == http.StatusBadRequest && !a.wrong: // JSON that cannot be stored, for example
+	case answer.Status == http.StatusBadRequest && !a.wrong: // for example because JSON cannot be stored
 		a.wrong, a.err = true, &Failure{Code: invalidOutput, Message: answer.Error.Message}
 		a.result = a.resultOf()
 	case answer.Status == http.StatusOK:
@@ -211,11 +211,12 @@ func (a *Attempt) save(w *Worker, number int64, data json.RawMessage) error {
 	return durable.ErrOver
 }
 
-// Log adds a line to the attempt's log, which people read beside the job. 200 lines and 64 KiB of an attempt are kept.
+// Log adds a line to the attempt's log, which is shown with the job. At most 200 lines and 64 KiB of an attempt are
+// kept.
 func (a *Attempt) Log(level slog.Level, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.logged >= maxLines || a.bytes > maxLogBytes { // the gateway has noted that there was more
+	if a.logged >= maxLines || a.bytes > maxLogBytes { // the line before made the gateway note that the log is cut off
 		return
 	}
 	line := client.WorkLine{Level: "debug", Text: cut(text, maxLine)}
@@ -230,14 +231,14 @@ func (a *Attempt) Log(level slog.Level, text string) {
 	a.lines, a.logged, a.bytes = append(a.lines, line), a.logged+1, a.bytes+len(line.Text)
 }
 
-// Progress reports how far the attempt has come, in percent. Of the message 256 bytes are kept.
+// Progress reports the attempt's progress in percent. The first 256 bytes of the message are kept.
 func (a *Attempt) Progress(percent int, message string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.progress = &client.Progress{Percent: min(max(percent, 0), 100), Message: cut(message, maxProgress)}
 }
 
-// cut shortens a text to so many bytes.
+// cut shortens a text to this many bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -245,21 +246,21 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
-// Reported returns the log lines, and the last progress, that no heartbeat has carried yet: for a test.
+// Reported returns, for a test, the log lines and the last progress that no heartbeat has sent yet.
 func (a *Attempt) Reported() ([]client.WorkLine, *client.Progress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.lines, a.progress
 }
 
-// hasNews reports whether there is something for the next beat.
+// hasNews reports whether the attempt has log lines or progress for the next beat.
 func (a *Attempt) hasNews() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.progress != nil || len(a.lines) > 0
 }
 
-// sign takes what a beat has to report of an attempt, and as many log lines as it has room for.
+// sign takes what the next beat reports about the attempt, with as many log lines as there is room for.
 func (a *Attempt) sign(room *int) client.WorkSign {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,7 +273,7 @@ func (a *Attempt) sign(room *int) client.WorkSign {
 	return s
 }
 
-// restore takes back what could not be sent.
+// restore puts back what could not be sent.
 func (a *Attempt) restore(s client.WorkSign) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -36,7 +36,7 @@ func TestAHandlerContinuesFromItsCheckpoint(t *testing.T) {
 			a := attempt("a")
 			a.Checkpoint = json.RawMessage(checkpoint)
 			if checkpoint == "" {
-				a.Checkpoint = nil // of an older gateway
+				a.Checkpoint = nil // as from an older gateway
 			}
 			g.give <- a
 			g.start()
@@ -105,7 +105,7 @@ func TestACheckpointThatIsTooLargeFailsTheJob(t *testing.T) {
 	})
 }
 
-// A worker that stops ends the contexts of its handlers. They may save what they have.
+// A stopping worker ends the contexts of its handlers, which may still save a checkpoint.
 func TestAHandlerSavesWhenItsWorkerStops(t *testing.T) {
 	t.Parallel()
 	var g *gateway

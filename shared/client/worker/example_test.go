@@ -50,14 +50,14 @@ func Example() {
 	// <nil>
 }
 
-// gatewayWithOneJob has a job, and calls settled when its result has come.
+// gatewayWithOneJob is a gateway with one job. It calls settled when it has received the result.
 func gatewayWithOneJob(settled func()) *httptest.Server {
 	mux := http.NewServeMux()
 	jobs := make(chan string, 1)
 	jobs <- `{"attempts": [{"jobId": "j1", "attempt": 1, "token": "t1", "jobType": "RESIZE",
 		"payload": {"path": "a.png", "width": 640}, "deadline": "2999-01-01T00:00:00Z"}]}`
 	mux.HandleFunc("POST /api/workers/claim", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that its client has gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server would not notice that its client has disconnected
 		select {
 		case job := <-jobs:
 			fmt.Fprint(w, job)

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// result is one of a settle, as it is sent.
+// result is a result in a settle request.
 type result struct {
 	Token, Status, ErrorCode, Message string
 	Output                            json.RawMessage
@@ -37,7 +37,7 @@ type answer struct {
 	Error  *client.Error `json:"error,omitempty"`
 }
 
-// gateway answers a worker as one does, by the clock of a synctest bubble.
+// gateway answers a worker like a real gateway, by the clock of a synctest bubble.
 type gateway struct {
 	t     *testing.T
 	give  chan client.WorkAttempt
@@ -47,12 +47,12 @@ type gateway struct {
 	claims  []client.WorkClaim
 	beats   []client.WorkBeat
 	results []result
-	claim   func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: gives what is in give
-	beat    func(client.WorkBeat) (int, client.WorkBeaten)                   // nil: 200, nothing has happened
+	claim   func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: hands out the attempts in give
+	beat    func(client.WorkBeat) (int, client.WorkBeaten)                   // nil: 200 without changes
 	saves   []client.WorkCheckpoint
 	save    func(client.WorkCheckpoint) int // nil: 200
 	settle  func(result) int                // nil: 200
-	broken  func(path string) bool          // the answer is lost on its way; nil: none is
+	broken  func(path string) bool          // reports whether the answer is lost on its way; nil: none is
 }
 
 func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -169,7 +169,7 @@ func (g *gateway) onSettle(body []byte) (int, any) {
 	return http.StatusOK, map[string]any{"results": answers}
 }
 
-// waiting has attempts with these tokens in it, and starts the worker. What the gateway does is set before.
+// waiting puts attempts with these tokens into the gateway, and starts the worker. Set the gateway's functions before.
 func (g *gateway) waiting(tokens ...string) {
 	defer g.start()
 	for _, token := range tokens {
@@ -184,7 +184,7 @@ func attempt(token string) client.WorkAttempt {
 	}
 }
 
-// resultsOf are the statuses that were sent for a token.
+// resultsOf returns the statuses that were sent for a token.
 func (g *gateway) resultsOf(token string) (all []result) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,7 +196,7 @@ func (g *gateway) resultsOf(token string) (all []result) {
 	return all
 }
 
-// one is the only result that was sent for a token.
+// one returns the only result that was sent for a token.
 func (g *gateway) one(token string) result {
 	g.t.Helper()
 	all := g.resultsOf(token)
@@ -210,7 +210,8 @@ type handle = func(ctx context.Context, a *worker.Attempt, in payload) (any, err
 
 type payload struct{ N int }
 
-// work makes a worker with a handler, stops it when do has ended, and waits for its end. do starts it.
+// work makes a worker with a handler and calls do, which starts the worker. When do has returned, work stops the worker
+// and waits for its end.
 func work(t *testing.T, o worker.Options, run handle, do func(g *gateway)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,13 +240,13 @@ func newWorker(g *gateway, o worker.Options, run handle) *worker.Worker {
 	return w
 }
 
-// after lets a time pass.
+// after lets time pass.
 func after(d time.Duration) {
 	<-time.After(d) // of the bubble's clock
 	synctest.Wait()
 }
 
-// resultIn returns the first result of a settle, as it was sent.
+// resultIn returns the first result in a settle request, as it was sent.
 func resultIn(r *http.Request) string {
 	var s struct{ Results []json.RawMessage }
 	if err := json.NewDecoder(r.Body).Decode(&s); err != nil || len(s.Results) == 0 {

@@ -1,5 +1,5 @@
-// Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends what became
-// of them. It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
+// Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends their results.
+// It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
 package worker
 
 import (
@@ -24,26 +24,26 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobrun"
 )
 
-// Options of a Worker. Those that are zero have a default.
+// Options configure a Worker. A zero field has a default.
 type Options struct {
-	Queues []string      // whose attempts it takes; by default those of any queue that its key covers
+	Queues []string      // the queues whose attempts it claims; by default all queues that its key covers
 	Slots  int           // attempts at once, at most 500; 10 by default
-	Name   string        // by default the machine's name and something random
-	Grace  time.Duration // how long handlers may go on when Run is to stop; 25 s by default
+	Name   string        // by default the machine's name and a random text
+	Grace  time.Duration // how long handlers may continue when Run must stop; 25 s by default
 	Logger *slog.Logger  // slog.Default by default
 }
 
 const (
 	beatEvery  = 3 * time.Second
-	beatWithin = 3 * time.Second  // a beat that hangs leaves time for two more
-	silence    = 10 * time.Second // without an answered beat; after it the attempt may run elsewhere
+	beatWithin = 3 * time.Second  // after a beat that hangs there is time for two more
+	silence    = 10 * time.Second // the time without an answered beat after which an attempt may run elsewhere
 	claimWait  = 30 * time.Second
-	claimLate  = 10 * time.Second       // after the wait; of a later answer the attempts are over
-	settleTime = 20 * time.Second       // longer than the gateway takes to answer that it does not know
-	lastAnswer = 500 * time.Millisecond // for the claim that is held when the worker stops
-	maxSlots   = 500                    // also of the attempts in a claim, a beat and a settle
+	claimLate  = 10 * time.Second       // for the answer after the wait; attempts in a later one are lost
+	settleTime = 20 * time.Second       // longer than the gateway takes to answer 503
+	lastAnswer = 500 * time.Millisecond // for the answer to a claim that is held when the worker stops
+	maxSlots   = 500                    // also the most attempts in a claim, a beat and a settle
 	maxBeatLog = 128 << 10              // bytes of log lines in a beat, which has at most 1 MiB
-	maxSettle  = 2 << 20                // bytes of results, after which a settle, of at most 4 MiB, takes no other
+	maxSettle  = 2 << 20                // bytes of results from which a settle, of at most 4 MiB, gets no further result
 )
 
 // Worker runs the handlers of some job types. Register them with Handle, then call Run once.
@@ -54,14 +54,14 @@ type Worker struct {
 
 	middleware []jobrun.Middleware
 
-	slots    chan struct{} // has a value for each slot that is taken
+	slots    chan struct{} // has a value for each slot in use
 	running  sync.WaitGroup
 	beating  chan struct{} // has a value during a beat: one at a time, so that log lines keep their order
-	settling chan struct{} // likewise of a settle: what ends meanwhile goes together
+	settling chan struct{} // has a value during a settle: attempts that end meanwhile are settled together
 
 	mu    sync.Mutex
-	held  map[string]*Attempt // by token, until the result is stored or counts no more
-	ended []*Attempt          // those of held that are to be settled
+	held  map[string]*Attempt // by token, until the result is stored or no longer counts
+	ended []*Attempt          // the attempts in held that must be settled
 }
 
 // New makes a worker.
@@ -79,10 +79,10 @@ func New(c *client.Client, o Options) *Worker {
 // Use lets middleware run around all handlers; the first is the outermost. Call it before Run.
 func (w *Worker) Use(all ...jobrun.Middleware) { w.middleware = append(w.middleware, all...) }
 
-// Run claims attempts and runs them until ctx ends, or the gateway refuses a claim for good, which is the error. Then
-// it claims no more and lets handlers go on for Grace. After that their contexts end with ErrStopping, and what they
-// do not complete is given back: it runs again at once, and no retry is counted. Run returns after the last handler.
-// It leaves none behind that ignores its context: while such a handler runs, its attempt must not start again.
+// Run claims attempts and runs them until ctx ends, or until the gateway refuses a claim for good, which is the error.
+// Then it claims no more and lets handlers continue for Grace. After that their contexts end with ErrStopping, and
+// attempts that they do not complete are given back: their jobs run again at once, and no retry is counted. Run returns
+// after the last handler, even if a handler ignores its context: while it runs, its job must not run again.
 func (w *Worker) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // of requests and handlers
 	var beats sync.WaitGroup
@@ -108,9 +108,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// claim claims for as many slots as are free, until ctx ends. The claim that is held then may have been answered
-// already, and what it brings would run again only after 15 s. So it has a moment for its answer, and attempts that
-// come are given back.
+// claim claims attempts for all free slots, until ctx ends. The claim that is held then may have been answered already,
+// and the jobs in the answer would run again only after 15 s. So claim waits a moment for the answer, and gives back
+// the attempts in it.
 func (w *Worker) claim(ctx, life context.Context) error {
 	asking, cancel := context.WithCancel(life)
 	defer cancel()
@@ -122,7 +122,7 @@ func (w *Worker) claim(ctx, life context.Context) error {
 			return nil
 		}
 		within, done := context.WithTimeout(asking, claimWait+claimLate) // a connection may break without a sign
-		sent := time.Now().Round(0)                                      // by the wall clock: machines sleep
+		sent := time.Now().Round(0)                                      // the wall clock also runs while a machine sleeps
 		attempts, err := w.c.Claim(within, client.WorkClaim{
 			Worker: w.o.Name, Types: types, Queues: w.o.Queues, Slots: slots, Wait: claimWait,
 		})
@@ -152,7 +152,7 @@ func (w *Worker) claim(ctx, life context.Context) error {
 	}
 }
 
-// take waits for a free slot, and takes all that are free; 0: ctx has ended.
+// take waits for a free slot, and takes all free slots. 0: ctx has ended.
 func (w *Worker) take(ctx context.Context) int {
 	select {
 	case <-ctx.Done():
@@ -168,7 +168,7 @@ func (w *Worker) take(ctx context.Context) int {
 	}
 }
 
-// isFinal reports whether the gateway has refused a request, and would refuse it again.
+// isFinal reports whether the gateway has refused a request and would refuse it again.
 func isFinal(err error) bool {
 	var refused *client.Error
 	return errors.As(err, &refused) && refused.Status < http.StatusInternalServerError &&
@@ -184,7 +184,8 @@ func pause(ctx context.Context, n int) {
 	}
 }
 
-// start runs an attempt until its result is stored or counts no more. Until then it keeps its slot, and is in beats.
+// start runs an attempt until its result is stored or no longer counts. Until then it keeps its slot, and beats list
+// it.
 func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 	a := newAttempt(life, got)
 	a.Checkpoint = durable.New(got.Checkpoint, func(number int64, data json.RawMessage) error {
@@ -227,7 +228,7 @@ func (w *Worker) Call(ctx context.Context, a *Attempt) (output json.RawMessage, 
 }
 
 func (w *Worker) finish(life context.Context, a *Attempt) {
-	w.beat(life, a) // what it has logged: once it is settled it is too late
+	w.beat(life, a) // sends its log lines: after it is settled it would be too late
 	a.result = a.resultOf()
 	w.mu.Lock()
 	w.ended = append(w.ended, a)
@@ -250,9 +251,9 @@ func (w *Worker) inHand() []*Attempt {
 	return slices.Collect(maps.Values(w.held))
 }
 
-// beat keeps all attempts in hand; with only, it does nothing where that one has nothing to report. A beat and a
-// settle may cross: then an attempt whose result is stored is answered as lost, or is in hand no more. Neither changes
-// anything.
+// beat keeps all held attempts. If only is set, beat does nothing unless that attempt has something to report. A beat
+// and a settle may cross: then the beat may be answered that an attempt is lost although its result is stored, or the
+// attempt is no longer held. Neither changes anything.
 func (w *Worker) beat(life context.Context, only *Attempt) {
 	w.beating <- struct{}{}
 	defer func() { <-w.beating }()
@@ -273,7 +274,7 @@ func (w *Worker) beat(life context.Context, only *Attempt) {
 	}
 	for i, a := range attempts {
 		switch {
-		case isFinal(err): // its lines would be refused again
+		case isFinal(err): // the lines are dropped, because they would be refused again
 		case err != nil:
 			a.restore(b.Attempts[i])
 		case slices.Contains(beaten.Lost, a.Token):
@@ -286,7 +287,7 @@ func (w *Worker) beat(life context.Context, only *Attempt) {
 	}
 }
 
-// settle sends the results that wait. Those that the gateway could not store go on waiting.
+// settle sends the waiting results. Results that the gateway could not store keep waiting.
 func (w *Worker) settle(life context.Context) {
 	w.settling <- struct{}{}
 	defer func() { <-w.settling }()

@@ -86,7 +86,7 @@ func TestWhatAHandlerReturnsIsSettled(t *testing.T) {
 				if c.want.Message == "" || !strings.HasPrefix(got.Message, c.want.Message) {
 					c.want.Message += "?"
 				} else {
-					c.want.Message = got.Message // the rest is a stack, or another package's
+					c.want.Message = got.Message // the rest is a stack, or text from another package
 				}
 				if c.want.Message == "?" {
 					c.want.Message = ""
@@ -100,7 +100,7 @@ func TestWhatAHandlerReturnsIsSettled(t *testing.T) {
 	}
 }
 
-// plain has values in place of pointers.
+// plain is a result with values in place of pointers.
 func plain(r result) any {
 	retryable := "-"
 	if r.Retryable != nil {
@@ -128,7 +128,7 @@ func TestAPayloadThatDoesNotFitFailsForGood(t *testing.T) {
 	})
 }
 
-// untilItsEnd waits for its context, notes why and when it ended, and returns the error.
+// untilItsEnd waits for the end of its context, records the cause and the time, and returns the error.
 func untilItsEnd(causes *chan error) handle {
 	return func(ctx context.Context, _ *worker.Attempt, _ payload) (any, error) {
 		<-ctx.Done()
@@ -137,7 +137,7 @@ func untilItsEnd(causes *chan error) handle {
 	}
 }
 
-// wantEnd waits for a cause, and returns how long that took.
+// wantEnd waits until a context has ended with a cause, and returns how long that took.
 func wantEnd(t *testing.T, causes <-chan error, want error) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -177,7 +177,7 @@ func TestALostAttemptEndsAndIsNotSettled(t *testing.T) {
 		}
 		g.waiting("a", "b")
 		wantEnd(t, causes, worker.ErrLost)
-		wantEnd(t, causes, worker.ErrLost) // b has its slot
+		wantEnd(t, causes, worker.ErrLost) // b now has the slot of a
 		if len(g.results) > 0 {
 			t.Errorf("it is settled as %+v", g.results)
 		}
@@ -213,7 +213,7 @@ func TestBeatsThatAreAnsweredKeepAnAttempt(t *testing.T) {
 	}, func(g *gateway) {
 		n := 0
 		g.beat = func(client.WorkBeat) (int, client.WorkBeaten) {
-			if n++; n%3 != 0 { // two of three fail
+			if n++; n%3 != 0 { // two of three requests fail
 				return http.StatusServiceUnavailable, client.WorkBeaten{}
 			}
 			return http.StatusOK, client.WorkBeaten{}
@@ -243,7 +243,7 @@ func TestTheDeadlineEndsAnAttempt(t *testing.T) {
 
 func done(context.Context, *worker.Attempt, payload) (any, error) { return "done", nil }
 
-// The gateway cannot store a result, then its answer is lost on its way, and then it comes.
+// At first the gateway cannot store a result, then its answer is lost on its way, and then the answer arrives.
 func TestAResultIsSentUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	work(t, worker.Options{Slots: 1}, done, func(g *gateway) {
@@ -280,7 +280,8 @@ func TestAResultThatCountsNoMoreIsSentOnce(t *testing.T) {
 	})
 }
 
-// A beat and a settle cross: the result is stored, the beat answers lost, and the answer to the settle does not come.
+// A beat and a settle cross: the result is stored, the beat is answered that the attempt is lost, and the answer to the
+// settle does not arrive.
 func TestAResultIsNotSentAgainAfterTheAttemptIsLost(t *testing.T) {
 	t.Parallel()
 	work(t, worker.Options{}, done, func(g *gateway) {
@@ -378,7 +379,7 @@ func TestLongLogsAreSentInSeveralBeats(t *testing.T) {
 		}
 		after(time.Minute)
 		for i := range attempts {
-			if n := lines[fmt.Sprint(i)]; n != 5 { // 64 KiB in lines of 16 KiB, and one that is too much
+			if n := lines[fmt.Sprint(i)]; n != 5 { // four lines of 16 KiB fill the 64 KiB, and the fifth is one too many
 				t.Errorf("%d lines of %d were sent", n, i)
 			}
 		}
@@ -452,7 +453,7 @@ func TestAClaimThatIsRefusedForGoodEndsTheWorker(t *testing.T) {
 			return http.StatusForbidden, nil
 		}
 		w := newWorker(g, worker.Options{Slots: 2}, func(context.Context, *worker.Attempt, payload) (any, error) {
-			<-time.After(10 * time.Second) // it is within the grace
+			<-time.After(10 * time.Second) // the handler ends within the grace period
 			return nil, nil
 		})
 		if err := w.Run(t.Context()); !errors.Is(err, client.ErrForbidden) {
@@ -495,7 +496,8 @@ func TestAStoppingWorkerLetsHandlersFinish(t *testing.T) {
 	}
 }
 
-// The worker is stopped while an answer to its claim is on the way: no other worker would get the attempt for 15 s.
+// The worker is stopped while the answer to its claim is on the way. If it did not give the attempt back, no other
+// worker would get it for 15 s.
 func TestAnAttemptThatComesWhileAWorkerStopsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	var g *gateway
