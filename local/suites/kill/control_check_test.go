@@ -2,7 +2,6 @@ package kill
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,17 +31,6 @@ func (s *scene) job(sent, start, end float64) {
 
 func when(seconds float64) time.Time {
 	return began.Add(time.Duration(seconds*1000+0.5) * time.Millisecond)
-}
-
-// wants checks the findings: one with a text, or none.
-func (s *scene) wants(t *testing.T, text string) {
-	t.Helper()
-	switch {
-	case text == "" && len(s.findings) > 0:
-		t.Errorf("found %v", s.findings)
-	case text != "" && (len(s.findings) == 0 || !strings.Contains(s.findings[0].text, text)):
-		t.Errorf("found %v, want %q", s.findings, text)
-	}
 }
 
 func TestTheCheckOfAnOrderingKeyFindsEachViolation(t *testing.T) {

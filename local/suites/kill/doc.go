@@ -1,8 +1,8 @@
 // Package kill proves that nothing is lost. It runs the functions as their own processes, on a real PostgreSQL and a
 // broker in a process of its own, submits jobs over HTTP all the while, and kills and freezes every process, stops
-// the broker or the workers for a while, wipes the broker and steps PostgreSQL's clock. Handlers append to a witness
-// file what they run, so the checks do not depend on a database; the same file shows whether ordering keys and limits
-// held: which jobs ran one after another, and how many at the same time.
+// the broker or the workers for a while, wipes the broker, steps PostgreSQL's clock and drains a worker. Handlers
+// append to a witness file what they run, so the checks do not depend on a database; the same file shows whether
+// ordering keys and limits held: which jobs ran one after another, and how many at the same time.
 //
 //	go test ./local/suites/kill -kill.for=50s        (make test-kill)
 //

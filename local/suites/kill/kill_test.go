@@ -22,7 +22,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	d := duration(t)
 	t.Parallel()
 	rnd := newRand(t)
-	h := open(t, 3)
+	h := open(t, 4)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
 	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
@@ -34,9 +34,13 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
 	l.submitting.Go(func() { l.every(submitting, 3*time.Second, l.batch) })
 	l.submitting.Go(func() { l.every(submitting, 2*time.Second, l.flow) })
-	frozen := h.workers()[2]
+	for n := range 4 {
+		l.submitting.Go(func() { l.every(submitting, time.Millisecond, l.debounce(fmt.Sprint(n/2))) }) // two for each key
+	}
+	frozen, draining := h.workers()[2], h.workers()[3]
 	l.following.Go(func() { c.freezes(submitting, frozen) })
-	c.run(submitting, h.targets(frozen))
+	l.submitting.Go(func() { l.drains(submitting, draining) })
+	c.run(submitting, h.targets(frozen, draining))
 	l.submitting.Wait()
 	calm := time.Now()
 	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
@@ -56,6 +60,8 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	e.takeScheduled(t.Context(), h.api)
 	e.takeBatches(t.Context(), h.api)
 	e.takeFlows(t.Context(), h.api)
+	e.checkDrained(l.drained)
+	e.takeDebounced(t.Context(), h.urls.API)
 	e.checkOperations(t.Context(), h.api)
 	e.check()
 	e.checkOutside(h.outside)
@@ -138,7 +144,7 @@ func (h *fixture) checkHappened(e *evidence, d time.Duration) {
 		}
 	}
 	kills, least := e.chaos.kills(), int(d/(20*time.Second))
-	for _, target := range h.targets(h.workers()[2]) {
+	for _, target := range h.targets(h.workers()[2:]...) {
 		if n := kills[target.name] + kills[target.name+stopped]; n < least {
 			h.t.Errorf("%s was taken down %d times, at least %d are wanted", target.name, n, least)
 		}
@@ -155,10 +161,11 @@ func (e *evidence) happened() map[string]int {
 	for _, what := range []string{
 		"lost", "cancelled", "failed", "snoozed", "a worker died while a handler ran",
 		"COMPLETED after a loss", "RETRYING", "redriven", "cancelled before it was due", "cancel refused: it had ended",
-		"continued from a checkpoint in the middle",
+		"continued from a checkpoint in the middle", "ran on in a drain", "took attempts after its drain",
 	} {
 		n[what] = 0
 	}
+	e.countDrains(n)
 	for id, job := range e.jobs {
 		for _, a := range job.Attempts {
 			if _, watched := n[a.Outcome]; watched {

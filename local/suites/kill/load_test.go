@@ -56,6 +56,8 @@ type load struct {
 	operations []operation
 	batches    []batchMade
 	flows      []flowMade
+	merging    []*merging
+	drained    []drained
 	paused     time.Time // when the schedule was paused
 
 	submitting, following sync.WaitGroup
