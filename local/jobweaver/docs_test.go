@@ -173,7 +173,7 @@ func newReader(t *testing.T) *reader {
 	if err := os.Symlink(self, filepath.Join(r.dir, "bin/jobweaver")); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"local/examples/function-go", "local/examples/outside-system"} {
+	for _, part := range []string{"local/examples/function-go", "local/examples/function-pages", "local/examples/outside-system"} {
 		if err := os.CopyFS(filepath.Join(r.dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}

@@ -118,8 +118,9 @@ func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *c
 	return r, nil
 }
 
-// call signs and sends the request, and returns an answer with a 2xx status. The context of r bounds the call. The size
-// of an answer is bounded because all slots may receive one at once.
+// call signs and sends the request, and returns an answer with a 2xx status, or one with another status and its
+// failure. The context of r bounds the call. The size of an answer is bounded, because all slots may receive one at
+// once.
 func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*outbound.Answer, error) {
 	if len(body) > 0 {
 		// The body is sent again from its beginning if a kept connection turns out to be closed.
@@ -133,7 +134,7 @@ func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*
 		return nil, callBroken(r, err)
 	}
 	if answer.Status < http.StatusOK || answer.Status >= http.StatusMultipleChoices {
-		return nil, callRefused(r, answer)
+		return answer, callRefused(r, answer)
 	}
 	return answer, nil
 }

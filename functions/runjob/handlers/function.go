@@ -45,16 +45,33 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if err := cehttp.WriteRequest(binding.WithForceBinary(ctx), binding.ToMessage(&e), request); err != nil {
 		return Result{}, invalidPayload(fmt.Errorf("write event: %w", err))
 	}
-	answer, err := f.caller.call(request, a, e.DataEncoded, maxCallAnswer)
-	switch {
-	case err != nil:
+	if err := sendCheckpoint(request, a); err != nil {
 		return Result{}, err
-	case answer.Status != http.StatusAccepted:
+	}
+	answer, err := f.caller.call(request, a, e.DataEncoded, maxCallAnswer)
+	if err != nil {
+		if answer != nil {
+			saveOfFailure(a, answer)
+		}
+		return Result{}, err
+	}
+	snooze, wrong := snoozeOf(answer)
+	if wrong != nil {
+		return Result{}, wrong
+	}
+	if snooze == 0 && answer.Status != http.StatusAccepted {
 		output, wrong := outputOf(answer)
 		if wrong != nil {
 			return Result{}, wrong
 		}
 		return Result{Output: output}, nil
+	}
+	if err := saveCheckpoint(a, answer); err != nil {
+		return Result{}, err
+	}
+	switch {
+	case snooze > 0:
+		return Result{Snooze: snooze}, nil
 	case noCallback != nil:
 		return Result{}, noCallback
 	}
