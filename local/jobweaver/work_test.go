@@ -28,7 +28,7 @@ func TestWorkRunsProgramsOnAnInstallation(t *testing.T) {
 			root.SetArgs([]string{
 				"work", "--url", url, "--type", "RESIZE", "--slots", "3", "--", "sh", "-c",
 				`payload=$(cat); echo "resizing $JOBWEAVER_TOKEN" >&2; echo progress 100 all >&3
-				case $payload in *bad*) echo code RESIZE.NO_IMAGE >&3; exit 65;; *later*) test $JOBWEAVER_ATTEMPT = 1 && echo snooze 1ms >&3;; esac
+				case $payload in *bad*) echo code RESIZE.NO_IMAGE >&3; exit 65;; *later*) test "${JOBWEAVER_CHECKPOINT-}" = '["seen"]' || { echo 'checkpoint ["seen"]' >&3; echo snooze 1ms >&3; };; esac
 				echo "$payload"`,
 			})
 			stopped <- cli.Execute(working, root)

@@ -24,6 +24,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
+	"github.com/jobweaver/jobweaver/shared/durable"
 )
 
 const (
@@ -32,6 +33,7 @@ const (
 	maxText    = 64 << 10 // of output that is not JSON
 	maxTail    = 2 << 10  // of standard error, in the message of a failure
 	maxLogLine = 16 << 10
+	maxOrder   = 2 * durable.MaxBytes // of a line with a checkpoint; a longer one is too large in any case
 )
 
 // The exit codes of sysexits.h after which a retry would not help.
@@ -51,11 +53,19 @@ type Program struct {
 
 // Run runs the program for an attempt, and returns when it and the children in its process group have ended.
 func (p *Program) Run(
-	ctx context.Context, a *client.WorkAttempt, payload []byte,
+	ctx context.Context, a *client.WorkAttempt, checkpoint *durable.Checkpoint, payload []byte,
 	log func(slog.Level, string), progress func(int, string),
 ) (json.RawMessage, error) {
 	cmd := exec.Command(p.Path, p.Args...) //nolint:gosec // the user's own program
+	var saved json.RawMessage
+	found, err := checkpoint.Load(&saved)
+	if err != nil {
+		return nil, err
+	}
 	cmd.Env = environmentOf(a)
+	if found {
+		cmd.Env = append(cmd.Env, "JOBWEAVER_CHECKPOINT="+string(saved))
+	}
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, err
@@ -70,13 +80,13 @@ func (p *Program) Run(
 	}
 	stdin, stdout, stderr, orders := pipes.ours[0], pipes.ours[1], pipes.ours[2], pipes.ours[3]
 	output, complaint := &tail{keep: maxOutput}, &tail{keep: maxTail}
-	instructions := &instructions{log: log, progress: progress}
+	instructions := &instructions{log: log, progress: progress, checkpoint: checkpoint}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(output, stdout) })
 	reading.Go(func() {
-		eachLine(io.TeeReader(stderr, complaint), func(line string) { log(slog.LevelInfo, line) })
+		eachLine(io.TeeReader(stderr, complaint), maxLogLine, func(line string) { log(slog.LevelInfo, line) })
 	})
-	reading.Go(func() { eachLine(orders, instructions.take) })
+	reading.Go(func() { eachLine(orders, maxOrder, instructions.take) })
 	reading.Go(func() {
 		_, _ = stdin.Write(payload) // a program that does not read it closes the pipe, at the latest when it ends
 		_ = stdin.Close()
@@ -124,7 +134,12 @@ func (p *Program) await(ctx context.Context, ended, read <-chan struct{}, group 
 func (p *Program) result(
 	ctx context.Context, state *os.ProcessState, output, complaint *tail, instructions *instructions,
 ) (json.RawMessage, error) {
+	var tooLarge *durable.Failure
 	switch {
+	case errors.As(instructions.unsaved, &tooLarge):
+		return nil, tooLarge
+	case state.Success() && instructions.after != nil && instructions.unsaved != nil:
+		return nil, instructions.unsaved // the next attempt would begin too early
 	case state.Success() && instructions.after != nil:
 		return nil, instructions.after
 	case state.Success():
@@ -176,7 +191,7 @@ func environmentOf(a *client.WorkAttempt) []string {
 		name, _, _ := strings.Cut(set, "=")
 		return slices.Contains([]string{
 			"JOBWEAVER_API_KEY", "JOBWEAVER_API_KEY_FILE", "JOBWEAVER_CALLBACK_URL", "JOBWEAVER_CALLBACK_SECRET",
-			"JOBWEAVER_OWNER_ID",
+			"JOBWEAVER_OWNER_ID", "JOBWEAVER_CHECKPOINT",
 		}, name)
 	})
 	own = append(own,
@@ -250,8 +265,8 @@ func plain(text []byte) string {
 }
 
 // eachLine reads all lines and passes on those that are not empty. A long line is truncated.
-func eachLine(from io.Reader, take func(string)) {
-	lines := bufio.NewReaderSize(from, maxLogLine)
+func eachLine(from io.Reader, most int, take func(string)) {
+	lines := bufio.NewReaderSize(from, most)
 	for begins := true; ; {
 		part, more, err := lines.ReadLine()
 		if err != nil {
@@ -266,9 +281,11 @@ func eachLine(from io.Reader, take func(string)) {
 
 // instructions are the lines that a program has written to file descriptor 3.
 type instructions struct {
-	log      func(slog.Level, string)
-	progress func(int, string)
+	log        func(slog.Level, string)
+	progress   func(int, string)
+	checkpoint *durable.Checkpoint
 
+	unsaved    error // why the last checkpoint is not saved; nil: it is
 	after      error // the error that the handler returns in place of an output; nil: it returns the output
 	code       string
 	retryAfter time.Duration
@@ -276,8 +293,21 @@ type instructions struct {
 
 func (t *instructions) take(line string) {
 	if err := t.apply(line); err != nil {
-		t.log(slog.LevelWarn, fmt.Sprintf("file descriptor 3: %q: %v", line, err))
+		t.log(slog.LevelWarn, fmt.Sprintf("file descriptor 3: %.1000q: %v", line, err))
 	}
+}
+
+// save saves a checkpoint. The lines behind it wait until it is saved, and so does the result.
+func (t *instructions) save(text string) error {
+	switch {
+	case len(text) > durable.MaxBytes:
+		t.unsaved = durable.CheckpointTooLarge(len(text))
+	case !json.Valid([]byte(text)):
+		return errors.New("the checkpoint must be JSON in one line")
+	default:
+		t.unsaved = t.checkpoint.Save(json.RawMessage(text))
+	}
+	return t.unsaved
 }
 
 func (t *instructions) apply(line string) error {
@@ -298,6 +328,8 @@ func (t *instructions) apply(line string) error {
 		t.log(level, text)
 	case "code":
 		t.code = first
+	case "checkpoint":
+		return t.save(strings.TrimSpace(rest))
 	case "snooze", "wait", "retry-after":
 		d, err := time.ParseDuration(first)
 		switch {
@@ -311,7 +343,7 @@ func (t *instructions) apply(line string) error {
 			t.retryAfter = d
 		}
 	default:
-		return errors.New("it is none of progress, log, snooze, wait, code and retry-after")
+		return errors.New("it is none of progress, log, checkpoint, snooze, wait, code and retry-after")
 	}
 	return nil
 }

@@ -19,12 +19,15 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
+	"github.com/jobweaver/jobweaver/shared/durable"
 )
 
 // script is a program in sh, with its reports.
 type script struct {
 	Program
-	dir string
+	dir   string
+	saved string // as earlier attempts left it, and then this one
+	unfit error  // of each save
 
 	mu      sync.Mutex
 	reports []string
@@ -53,10 +56,52 @@ func (s *script) attempt(ctx context.Context, payload string) (string, error) {
 	output, err := s.Run(ctx, &client.WorkAttempt{
 		JobID: "j1", Attempt: 2, Token: "instance.j1.2.random", JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1",
 		Deadline: time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC), Callback: &client.WorkCallback{URL: "http://c", Secret: "s"},
-	}, []byte(payload),
+	}, durable.New(json.RawMessage(s.saved), s.save), []byte(payload),
 		func(level slog.Level, text string) { s.note(level.String() + " " + text) },
 		func(percent int, message string) { s.note(fmt.Sprint(percent, "% ", message)) })
 	return string(output), err
+}
+
+func (s *script) save(_ int64, data json.RawMessage) error {
+	if s.unfit == nil {
+		s.saved = string(data)
+	}
+	return s.unfit
+}
+
+func TestAProgramContinuesWhereItsLastAttemptEnded(t *testing.T) {
+	t.Parallel()
+	const tooLarge = `echo "checkpoint \"$(head -c $((N-2)) /dev/zero | tr '\0' x)\"" >&3`
+	large := `"` + strings.Repeat("x", durable.MaxBytes-2) + `"`
+	for text, w := range map[string]struct {
+		before, saved string
+		unfit         error
+		output, fails string
+	}{
+		`echo "${JOBWEAVER_CHECKPOINT-none}"`:                             {"", "", nil, `"none"`, ""},
+		`echo "${JOBWEAVER_CHECKPOINT:-none}"`:                            {"null", "null", nil, `"none"`, ""},
+		`echo "$JOBWEAVER_CHECKPOINT"; echo 'checkpoint {"page": 8}' >&3`: {`{"page":7}`, `{"page":8}`, nil, `{"page":7}`, ""},
+		`for n in 1 2 3; do echo checkpoint $n >&3; done; exit 75`:        {"", "3", nil, "", "HANDLER"},
+		`echo checkpoint 4 >&3; echo snooze 1s >&3`:                       {"", "4", nil, "", "snooze"},
+		`echo checkpoint >&3; echo checkpoint { >&3; echo 1`:              {"7", "7", nil, "1", ""},
+		`echo ${#JOBWEAVER_CHECKPOINT}`:                                   {large, large, nil, fmt.Sprint(len(large)), ""},
+		strings.ReplaceAll(tooLarge, "N", fmt.Sprint(len(large))):         {"7", large, nil, "", ""},
+		strings.ReplaceAll(tooLarge, "N", fmt.Sprint(len(large)+1)):       {"7", "7", nil, "", durable.TooLarge},
+		strings.ReplaceAll(tooLarge, "N", "300000") + `; exit 1`:          {"7", "7", nil, "", durable.TooLarge},
+		`echo checkpoint 5 >&3; echo snooze 2s >&3`:                       {"7", "7", errors.New("no room"), "", "no room"},
+		`echo checkpoint 6 >&3; exit 65`:                                  {"7", "7", errors.New("no room"), "", "HANDLER"},
+		`echo checkpoint 7 >&3; echo 1`:                                   {"7", "7", durable.ErrOver, "1", ""},
+	} {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, text)
+			s.saved, s.unfit = w.before, w.unfit
+			output, err := s.attempt(t.Context(), "{}")
+			if output != w.output || s.saved != w.saved || (err == nil) != (w.fails == "") || err != nil && !strings.Contains(err.Error(), w.fails) {
+				t.Errorf("%s: %.100s, saved %.100s, %v", text, output, s.saved, err)
+			}
+		})
+	}
 }
 
 // until waits for a report.
@@ -138,7 +183,7 @@ func TestInstructionsAreReadFromFileDescriptor3(t *testing.T) {
 	}
 	want := []string{
 		"40% four of ten", "WARN so so", `WARN file descriptor 3: "progress x": the percentage must be a whole number`,
-		`WARN file descriptor 3: "nonsense": it is none of progress, log, snooze, wait, code and retry-after`,
+		`WARN file descriptor 3: "nonsense": it is none of progress, log, checkpoint, snooze, wait, code and retry-after`,
 		`WARN file descriptor 3: "log loud x": the level must be debug, info, warn or error`,
 		`WARN file descriptor 3: "wait soon": the duration must be like 10s, 5m or 1h`, "100% ",
 	}

@@ -25,8 +25,9 @@ const workHelp = `Claim attempts of job types from the gateway, and run a progra
 The program
   reads       the payload as JSON from standard input
   has         JOBWEAVER_JOB_ID, _ATTEMPT, _TOKEN (both together: fence side effects with it), _JOB_TYPE, _QUEUE,
-              _TRACE_ID and _DEADLINE, where there is one _OWNER_ID, and where it may wait for an outside system
-              _CALLBACK_URL and _CALLBACK_SECRET as environment variables; not the API key of this command
+              _TRACE_ID and _DEADLINE, where there is one _OWNER_ID and _CHECKPOINT, and where it may wait for an
+              outside system _CALLBACK_URL and _CALLBACK_SECRET as environment variables; not the API key of this
+              command
   writes      its output to standard output: JSON of at most 256 KiB. Other text becomes a JSON string, of which the
               last 64 KiB are kept; with --json it fails the attempt
   logs        by lines to standard error
@@ -36,6 +37,7 @@ The program
 Lines on file descriptor 3, such as echo progress 40 >&3:
   progress PERCENT [MESSAGE]
   log LEVEL TEXT           a line with the level debug, info, warn or error
+  checkpoint JSON          saved for the next attempt of the job, which has it as JOBWEAVER_CHECKPOINT; at most 64 KiB
   snooze DURATION          with exit code 0: run again after 10s, 5m or 1h; no retry is counted
   wait DURATION            with exit code 0: an outside system ends the attempt by a callback within this time
   code CODE                with another exit code: the error code, such as RESIZE.NO_IMAGE
@@ -154,7 +156,7 @@ func logged(
 	logger = logger.With("jobId", a.JobID, "attempt", a.Attempt, "type", a.JobType)
 	logger.DebugContext(ctx, "program starts")
 	start := time.Now()
-	output, err := p.Run(ctx, &a.WorkAttempt, payload, a.Log, a.Progress)
+	output, err := p.Run(ctx, &a.WorkAttempt, a.Checkpoint, payload, a.Log, a.Progress)
 	took := time.Since(start).Round(time.Millisecond)
 	if err != nil {
 		logger.WarnContext(ctx, "program did not complete the attempt", "took", took, "why", err)
