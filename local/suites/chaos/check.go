@@ -16,6 +16,8 @@ func (h *history) check() *verdict {
 	h.checkOrder(v)
 	h.checkLimit(v)
 	h.checkDependencies(v)
+	h.checkBatches(v)
+	h.checkCheckpoints(v)
 	h.checkDeliveries(v)
 	h.checkTicks(v)
 	h.checkFlood(v)

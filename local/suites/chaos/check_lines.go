@@ -105,3 +105,24 @@ func (h *history) checkDependencies(v *verdict) {
 		}
 	}
 }
+
+// checkCheckpoints: an attempt gets a checkpoint that an earlier one gave, and none from before the last snooze.
+func (h *history) checkCheckpoints(v *verdict) {
+	for id, runs := range h.runs {
+		runs = slices.SortedFunc(slices.Values(runs), func(a, b run) int { return a.attempt - b.attempt })
+		least, most := 0, 0
+		for _, r := range runs {
+			if r.loaded < least || r.loaded > most {
+				v.find("checkpoints", id, "attempt %d got %d, and is to get %d to %d", r.attempt, r.loaded, least, most)
+			}
+			most = max(most, r.saved)
+			if h.jobs[id] != nil && h.jobs[id].outcomeOf(r.attempt) == installation.HowSnoozed {
+				least = r.saved
+			}
+		}
+		if o := h.orders[runs[0].key]; o != nil && o.shape.name == "counting" && h.jobs[id] != nil &&
+			h.jobs[id].Status == completed && most < countsTo {
+			v.find("checkpoints", id, "it completed and counted to %d", most)
+		}
+	}
+}

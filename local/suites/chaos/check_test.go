@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // began is the beginning of fabricated histories.
@@ -46,10 +47,31 @@ func fabricated() *history {
 	}
 	h.add("limited-4", shapeNamed("limited"), 8, 9)
 	h.add("delayed", shapeNamed("delayed"), 6, 6.2)
+	h.add("counting", shapeNamed("counting"), 6, 6.1)
+	h.jobs["id-counting"].Attempts[0].Outcome = installation.HowSnoozed
+	h.runs["id-counting"][0].how, h.runs["id-counting"][0].saved = installation.HowSnoozed, countsTo
+	h.again("counting", 6.2, 6.3)
+	h.runs["id-counting"][1].loaded = countsTo
+	h.add("member", memberShape, 7, 8)
+	h.add("next", nextShape, 8.5, 9)
+	h.made = []*batchMade{{
+		id: "batch", members: []*order{h.orders["member"]}, next: h.orders["next"], other: &order{key: "other", shape: nextShape},
+	}}
+	ended := at(8.4)
+	h.batches = map[string]client.Batch{
+		"batch": {BatchID: "batch", Status: completed, Total: 1, FinishedAt: &ended, FollowUpJobID: "id-next"},
+	}
 	for i := range 2 {
 		h.addTick(float64(10 * (i + 1)))
 	}
 	return h
+}
+
+// amend changes the batch.
+func (h *history) amend(change func(*client.Batch)) {
+	b := h.batches["batch"]
+	change(&b)
+	h.batches["batch"] = b
 }
 
 func shapeNamed(name string) *shape {
@@ -69,7 +91,7 @@ func (h *history) add(key string, s *shape, start, end float64) {
 	j := &job{JobID: id, Status: completed, Attempt: 1, Tags: []string{key}}
 	h.jobs[id] = j
 	h.attempt(id, 1, "w1", "completed")
-	h.runs[id] = []run{{1, key, at(start), at(end), installation.HowOK}}
+	h.runs[id] = []run{{attempt: 1, key: key, start: at(start), end: at(end), how: installation.HowOK}}
 	h.stats[completed]++
 	h.records[id+".1"] = 1
 }
@@ -93,7 +115,7 @@ func (h *history) addTick(seconds float64) {
 		Name string
 		At   time.Time
 	}{name, at(seconds)}
-	h.runs[id] = []run{{1, key, at(seconds), at(seconds + 0.1), installation.HowOK}}
+	h.runs[id] = []run{{attempt: 1, key: key, start: at(seconds), end: at(seconds + 0.1), how: installation.HowOK}}
 	h.ticks[name] = append(h.ticks[name], tick{At: at(seconds), Outcome: "fired", JobID: &id})
 	h.stats[completed]++
 }
@@ -101,7 +123,7 @@ func (h *history) addTick(seconds float64) {
 // again runs a job again, on the second worker.
 func (h *history) again(key string, start, end float64) {
 	h.attempt("id-"+key, 2, "w2", "completed")
-	h.runs["id-"+key] = append(h.runs["id-"+key], run{2, key, at(start), at(end), installation.HowOK})
+	h.runs["id-"+key] = append(h.runs["id-"+key], run{attempt: 2, key: key, start: at(start), end: at(end), how: installation.HowOK})
 }
 
 func TestAHistoryWithEveryPromiseKeptHasNoViolation(t *testing.T) {
@@ -128,11 +150,11 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}},
 		"a job exists that was not submitted": {"nothing unaccepted", func(h *history) { delete(h.orders, "delayed") }},
 		"something ran that is no job": {"nothing unaccepted", func(h *history) {
-			h.runs["id-stranger"] = []run{{1, "stranger", at(1), at(2), installation.HowOK}}
+			h.runs["id-stranger"] = []run{{attempt: 1, key: "stranger", start: at(1), end: at(2), how: installation.HowOK}}
 		}},
 		"one key made two jobs": {"one job a key", func(h *history) {
 			twin := *h.jobs["id-plain"]
-			h.jobs["id-twin"], h.runs["id-twin"] = &twin, []run{{1, "plain", at(1), at(2), installation.HowOK}}
+			h.jobs["id-twin"], h.runs["id-twin"] = &twin, []run{{attempt: 1, key: "plain", start: at(1), end: at(2), how: installation.HowOK}}
 			h.stats[completed]++
 		}},
 		"a job ended otherwise": {"ends", func(h *history) {
@@ -148,7 +170,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			h.stats[failed]++
 		}},
 		"an attempt was started twice": {"no attempt twice", func(h *history) {
-			h.runs["id-plain"] = append(h.runs["id-plain"], run{1, "plain", at(2), at(3), installation.HowOK})
+			h.runs["id-plain"] = append(h.runs["id-plain"], run{attempt: 1, key: "plain", start: at(2), end: at(3), how: installation.HowOK})
 		}},
 		"two attempts at once": {"no two attempts at once", func(h *history) { h.again("plain", 1.1, 1.5) }},
 		"a delayed job came early": {"not before its time", func(h *history) {
@@ -163,7 +185,26 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"before its dependency":                        {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
 		"failed fewer times than its output asked for": {"dependencies", func(h *history) { h.jobs["id-child"].Attempt = 2 }},
 		"skipped, and it ran": {"dependencies", func(h *history) {
-			h.runs["id-skipped"] = []run{{1, "skipped", at(5), at(5.5), installation.HowOK}}
+			h.runs["id-skipped"] = []run{{attempt: 1, key: "skipped", start: at(5), end: at(5.5), how: installation.HowOK}}
+		}},
+		"behind its checkpoint":             {"checkpoints", func(h *history) { h.runs["id-counting"][1].loaded-- }},
+		"a checkpoint that nothing gave":    {"checkpoints", func(h *history) { h.runs["id-counting"][1].loaded++ }},
+		"a first attempt with a checkpoint": {"checkpoints", func(h *history) { h.runs["id-plain"][0].loaded = 1 }},
+		"completed before it had counted": {"checkpoints", func(h *history) {
+			h.runs["id-counting"][0].saved, h.runs["id-counting"][1].loaded = 1, 1
+		}},
+		"a batch that is not there":    {"batches", func(h *history) { clear(h.batches) }},
+		"a batch that ended otherwise": {"batches", func(h *history) { h.made[0].fails = true }},
+		"a batch with too few jobs":    {"batches", func(h *history) { h.made[0].members = nil }},
+		"a batch that has not ended":   {"batches", func(h *history) { h.amend(func(b *client.Batch) { b.FinishedAt = nil }) }},
+		"a batch that nothing follows": {"batches", func(h *history) { h.amend(func(b *client.Batch) { b.FollowUpJobID = "" }) }},
+		"a batch that the wrong job follows": {"batches", func(h *history) {
+			h.amend(func(b *client.Batch) { b.FollowUpJobID = "id-plain" })
+		}},
+		"a batch that two jobs follow": {"batches", func(h *history) { h.made[0].other = h.orders["delayed"] }},
+		"a follow-up of an open batch": {"batches", func(h *history) { h.runs["id-next"][0].start = at(7.9) }},
+		"a member that is not there": {"batches", func(h *history) {
+			h.made[0].members = []*order{{key: "lost", shape: memberShape}}
 		}},
 		"an end that was not delivered":         {"deliveries", func(h *history) { h.delivered = nil }},
 		"an end that was delivered wrongly":     {"deliveries", func(h *history) { h.delivered[0].How = failed }},

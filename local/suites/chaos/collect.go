@@ -65,6 +65,13 @@ func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 
 // openJobs lists the jobs that have not ended.
 func openJobs(ctx context.Context, l *load) (open []string, err error) {
+	batches, err := listBatches(ctx, l, client.BatchRunning)
+	if err != nil {
+		return nil, err
+	}
+	for id := range batches { // before the jobs, since their ends submit some
+		open = append(open, "batch "+id)
+	}
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
 		ids, err := listJobs(ctx, l, client.Filter{Status: []string{status}})
 		if err != nil {
@@ -91,7 +98,8 @@ func listJobs(ctx context.Context, l *load, filter client.Filter) (ids []string,
 func collect(ctx context.Context, h *installation.Installation, c *chaos, l *load) (*history, error) {
 	hist := &history{
 		orders: map[string]*order{}, ticks: map[string][]tick{}, faults: c.faults, clocks: c.clocks,
-		frozen: h.Diary.Freezes(), exits: h.Diary.Ends(), logs: panics(h), late: append(l.complaints, c.broken...),
+		frozen: h.Diary.Freezes(), exits: h.Diary.Ends(), logs: panics(h), made: l.batches,
+		late: append(l.complaints, c.broken...),
 	}
 	for _, o := range l.all() {
 		hist.orders[o.key] = o
@@ -105,6 +113,10 @@ func collect(ctx context.Context, h *installation.Installation, c *chaos, l *loa
 	if hist.jobs, err = collectJobs(ctx, l); err != nil {
 		return nil, err
 	}
+	if hist.batches, err = listBatches(ctx, l, ""); err != nil {
+		return nil, err
+	}
+	hist.nameMembers()
 	for _, name := range schedules {
 		if hist.ticks[name], err = l.ticks(ctx, name); err != nil {
 			return nil, err
@@ -119,6 +131,19 @@ func collect(ctx context.Context, h *installation.Installation, c *chaos, l *loa
 	}
 	hist.stats, err = collectStats(ctx, l, hist)
 	return hist, err
+}
+
+// nameMembers gives the orders of batches, which are accepted without the ids of their jobs, those ids.
+func (h *history) nameMembers() {
+	ids := map[string]string{}
+	for id, j := range h.jobs {
+		ids[j.key()] = id
+	}
+	for _, made := range h.made {
+		for _, o := range append(made.members, made.next) {
+			o.id = ids[o.key]
+		}
+	}
 }
 
 func collectJobs(ctx context.Context, l *load) (map[string]*job, error) {

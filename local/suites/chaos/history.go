@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // history is all that is known after the run. The checks use nothing else.
@@ -16,6 +17,8 @@ type history struct {
 	calls     map[string]int    // of SIMULATION jobs, by key
 	delivered []installation.Line
 	faults    []*fault
+	made      []*batchMade
+	batches   map[string]client.Batch // by id, as the API shows them
 	ticks     map[string][]tick       // by schedule
 	from      time.Time               // when the schedules existed
 	until     time.Time               // when they were stopped
@@ -82,12 +85,24 @@ func (j *job) workerOf(attempt int) string {
 	return ""
 }
 
+// outcomeOf returns the outcome of an attempt; empty: the API knows none.
+func (j *job) outcomeOf(attempt int) string {
+	for _, a := range j.Attempts {
+		if a.Attempt == attempt {
+			return a.Outcome
+		}
+	}
+	return ""
+}
+
 // run is an attempt as the witness saw it.
 type run struct {
 	attempt    int
 	key        string
 	start, end time.Time // zero end: not seen
 	how        string
+
+	loaded, saved int // in the checkpoint that it got, and that it gave
 }
 
 // violation is a promise that was broken.
@@ -115,12 +130,12 @@ func (h *history) addLines(lines []installation.Line) {
 	for _, l := range lines {
 		switch l.What {
 		case installation.LineStart:
-			h.runs[l.Job] = append(h.runs[l.Job], run{attempt: l.Attempt, key: l.Key, start: l.At})
+			h.runs[l.Job] = append(h.runs[l.Job], run{attempt: l.Attempt, key: l.Key, start: l.At, loaded: l.Count})
 		case installation.LineEnd:
 			runs := h.runs[l.Job]
 			for i := range runs {
 				if runs[i].attempt == l.Attempt && runs[i].end.IsZero() {
-					runs[i].end, runs[i].how = l.At, l.How
+					runs[i].end, runs[i].how, runs[i].saved = l.At, l.How, l.Count
 					break
 				}
 			}

@@ -45,6 +45,7 @@ type load struct {
 	complaints []string
 	unanswered int // requests without an answer, or with a 503
 	bulks      int
+	batches    []*batchMade
 	ahead      int // operations that skipped jobs, because these were later by PostgreSQL's clock
 
 	submitting, following sync.WaitGroup
@@ -68,6 +69,7 @@ func (l *load) run(ctx context.Context) {
 	l.every(ctx, 3*time.Second, l.submitBatch)
 	l.every(ctx, 1500*time.Millisecond, l.submitPair)
 	l.every(ctx, 3*time.Second, l.submitFlow)
+	l.every(ctx, 4*time.Second, l.makeBatch)
 	l.every(ctx, 8*time.Second, l.submitBulk)
 	for line := range 4 {
 		l.every(ctx, time.Second, l.submitInOrder(fmt.Sprintf("line-%d", line)))
@@ -95,6 +97,15 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, tags []string, more ...any) *o
 	o.body = s.body(rnd, o.key, l.system.Witness.Address, o.delivered, tags, more...)
 	l.orders = append(l.orders, o)
 	return o
+}
+
+// unkeyed returns the request without its idempotencyKey, for one of several jobs that have a key together.
+func (o *order) unkeyed() (request map[string]any) {
+	if err := json.Unmarshal(o.body, &request); err != nil {
+		panic(err) // it is JSON
+	}
+	delete(request, "idempotencyKey")
+	return request
 }
 
 func (l *load) submitOne(rnd *rand.Rand) { l.submit(l.newOrder(rnd, anyOf(shapes, rnd), nil)) }
@@ -167,12 +178,7 @@ func (l *load) submitFlow(rnd *rand.Rand) {
 	}
 	jobs := map[string]map[string]any{}
 	for name, o := range orders {
-		var job map[string]any
-		if err := json.Unmarshal(o.body, &job); err != nil {
-			panic(err) // it is JSON
-		}
-		delete(job, "idempotencyKey") // the flow has one
-		jobs[name] = job
+		jobs[name] = o.unkeyed()
 	}
 	jobs["then"]["after"] = []string{"first"}
 	jobs["undo"]["after"] = []any{map[string]any{"name": "first", "on": "failed"}}

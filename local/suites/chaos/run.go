@@ -157,7 +157,7 @@ func (h *history) checkHappened(v *verdict, span time.Duration, kinds []*kind) {
 	}
 	for _, s := range slices.Concat(shapes, []*shape{
 		batchShape, orderedShape, parentShape, badParent, childShape, orphanShape, bulkShape,
-		outputShape, undoShape, skippedShape,
+		outputShape, undoShape, skippedShape, memberShape, badMember, nextShape,
 	}) {
 		if seen[s.name] == 0 {
 			v.find("enough happened", "", "no job of the shape %q was done", s.name)

@@ -33,6 +33,7 @@ const (
 	limit    = 3 // jobs of the limited queue that may run at once
 	tomorrow = 24 * time.Hour
 	always   = 1000 // all attempts fail
+	countsTo = 4    // by checkpoints
 )
 
 var shapes = []*shape{
@@ -43,6 +44,7 @@ var shapes = []*shape{
 		ends: one(failed), code: installation.FailedCode,
 	},
 	{name: "delayed", weight: 8, request: works(0, 100), delay: 3 * time.Second, ends: one(completed)},
+	{name: "counting", weight: 5, request: works(0, 200, "counts", countsTo), ends: one(completed)},
 	{name: "limited", weight: 8, request: works(100, 400, "queue", installation.LimitedQueue), ends: one(completed)},
 	{name: "external", weight: 6, delivered: true, request: external, ends: one(completed)},
 	{name: "simulation", weight: 4, unseen: true, request: simulation, ends: one(completed)},
@@ -71,13 +73,19 @@ var (
 	undoShape   = &shape{name: "run after a failure", request: works(0, 100), ends: one(completed)}
 	// It would run after a failure, and there is none.
 	skippedShape = &shape{name: "skipped", request: works(0, 100), ends: one(cancelled), mayNever: true}
-	bulkShape    = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
+	memberShape  = &shape{name: "member of a batch", request: works(0, 400), ends: one(completed)}
+	badMember    = &shape{
+		name: "failing member of a batch", request: works(0, 400, "failAttempts", always, "maxRetryCount", 0),
+		ends: one(failed), code: installation.FailedCode,
+	}
+	nextShape = &shape{name: "run after a batch", request: works(0, 100), ends: one(completed)}
+	bulkShape = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
 )
 
 func one(status string) []string { return []string{status} }
 
 // works returns the request of a FUNCTION job that takes from to to milliseconds. more are further pairs of the
-// request; failAttempts and kills are pairs of the task.
+// request; failAttempts, counts and kills are pairs of the task.
 func works(from, to int, more ...any) func(*rand.Rand, string, string) map[string]any {
 	return func(rnd *rand.Rand, key, witness string) map[string]any {
 		t := installation.Task{Key: key, MS: from + rnd.IntN(to-from+1)}
@@ -88,6 +96,8 @@ func works(from, to int, more ...any) func(*rand.Rand, string, string) map[strin
 				if t.FailAttempts = more[i+1].(int); t.FailAttempts == always {
 					request = retries(1, 200)
 				}
+			case "counts":
+				t.Counts = more[i+1].(int)
 			case "kills":
 				t.Kills = true
 			default:

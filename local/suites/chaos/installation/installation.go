@@ -53,8 +53,8 @@ const (
 // LimitedQueue is the queue with a limit.
 const LimitedQueue = "limited"
 
-// Queues are the queues of the installation; the second is limited.
-var Queues = []string{jobevent.DefaultQueue, LimitedQueue}
+// Queues are the queues of the installation; the second is limited, and the third is that of the function pull.
+var Queues = []string{jobevent.DefaultQueue, LimitedQueue, "pull"}
 
 // Open starts everything. The caller closes what it returns, also after an error.
 func Open(ctx context.Context, bin string, names []string, logLine func(string)) (*Installation, error) {
@@ -135,28 +135,33 @@ func (h *Installation) furnish(ctx context.Context, bin string, names []string) 
 	if err := h.CreateTopics(ctx); err != nil {
 		return err
 	}
-	gateway, err := ports(copies)
-	if err != nil {
-		return err
-	}
-	for _, port := range gateway {
-		h.Gateways = append(h.Gateways, "http://"+loopback(port))
-	}
+	of := map[string][]int{}
 	for _, name := range names {
-		for n := range countOf(name) {
+		for range countOf(name) {
 			port, err := freeport.Pick()
 			if err != nil {
 				return err
 			}
-			if name == "gateway" {
-				port = gateway[n]
-			}
-			if err := h.prepare(bin, name, n+1, port, passwords[migrations.Role(name)]); err != nil {
+			of[name] = append(of[name], port)
+		}
+	}
+	h.Gateways = addresses(of["gateway"])
+	for _, name := range names {
+		for n, port := range of[name] {
+			pulls := strings.Join(addresses(of["pull"]), ",")
+			if err := h.prepare(bin, name, n+1, port, passwords[migrations.Role(name)], "PULL_URL="+pulls); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func addresses(ports []int) (list []string) {
+	for _, port := range ports {
+		list = append(list, "http://"+loopback(port))
+	}
+	return list
 }
 
 func countOf(function string) int {
@@ -167,7 +172,7 @@ func countOf(function string) int {
 }
 
 // prepare makes a function's process, with its own links to both databases and all brokers.
-func (h *Installation) prepare(bin, of string, n, port int, password string) error {
+func (h *Installation) prepare(bin, of string, n, port int, password string, more ...string) error {
 	name := fmt.Sprintf("%s-%d", of, n)
 	address, err := h.Postgres.urlOf(name, migrations.Role(of), password, databaseOf(of))
 	if err != nil {
@@ -182,7 +187,7 @@ func (h *Installation) prepare(bin, of string, n, port int, password string) err
 		"HOST=127.0.0.1", "AUTH=off", fmt.Sprintf("PORT=%d", port), "DATABASE_URL=" + address,
 		"KAFKA_BROKERS=" + strings.Join(h.Bootstrap(), ","), "KAFKA_CLIENT_ID=" + name,
 		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", Brokers), "QUEUES=" + strings.Join(Queues, ","),
-	}, h.Witness.settings(h.Gateways[0])...)
+	}, append(h.Witness.settings(h.Gateways[0]), more...)...)
 	if version := os.Getenv("EVENTS_VERSION"); version != "" {
 		env = append(env, "EVENTS_VERSION="+version)
 	}

@@ -41,6 +41,7 @@ type Line struct {
 	Key     string    `json:"key,omitempty"`
 	How     string    `json:"how,omitempty"`
 	ID      string    `json:"id,omitempty"`
+	Count   int       `json:"count,omitempty"` // in the checkpoint that a counting job's attempt got, and at its end gave
 }
 
 // The events that the witness records.
@@ -55,6 +56,7 @@ const (
 const (
 	HowOK      = "ok"
 	HowFailed  = "failed"
+	HowSnoozed = "snoozed"
 	howCut     = "cut"     // the worker closed the connection
 	howRefused = "refused" // its callback came too late
 )
@@ -130,7 +132,8 @@ type Task struct {
 	Key          string `json:"key"`
 	MS           int    `json:"ms"`
 	FailAttempts int    `json:"failAttempts,omitempty"`
-	Kills        bool   `json:"kills,omitempty"` // it kills the worker that sends it
+	Kills        bool   `json:"kills,omitempty"`  // it kills the worker that sends it
+	Counts       int    `json:"counts,omitempty"` // attempts count to it by checkpoints, each one step
 }
 
 // work does the work of a FUNCTION job.
@@ -140,7 +143,8 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 		return // the sender died
 	}
 	attempt, _ := strconv.Atoi(r.Header.Get("Ce-Attempt"))
-	l := Line{What: LineStart, Job: r.Header.Get("Ce-Jobid"), Attempt: attempt, Key: t.Key}
+	count, _ := strconv.Atoi(r.Header.Get("X-Checkpoint"))
+	l := Line{What: LineStart, Job: r.Header.Get("Ce-Jobid"), Attempt: attempt, Key: t.Key, Count: count}
 	w.write(l)
 	l.What, l.How = LineEnd, HowOK
 	switch {
@@ -154,6 +158,10 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 		l.How = howCut
 	case attempt <= t.FailAttempts:
 		l.How = HowFailed
+	case count < t.Counts:
+		l.How, l.Count = HowSnoozed, count+1
+		rw.Header().Set("X-Checkpoint", strconv.Itoa(l.Count))
+		rw.Header().Set("X-Snooze-Ms", "100")
 	}
 	w.write(l)
 	rw.Header().Set("Content-Type", "application/json")
