@@ -72,8 +72,8 @@ func (a *API) GetShares(c *gin.Context) error {
 		}
 	}
 	more := false
-	for _, key := range counts.Keys {
-		if after != nil && after.Compare(key) >= 0 || !strings.Contains(strings.ToLower(key.Key), wanted) {
+	for i, key := range counts.Keys {
+		if after != nil && after.Compare(key) >= 0 || !strings.Contains(counts.Lower[i], wanted) {
 			continue
 		}
 		if more = len(body.Shares) == limit; more {

@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/readcache"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -26,6 +27,7 @@ type Store struct {
 	q          *gen.Queries
 	jobs       *jobstore.Store
 	operations *operationstore.Store
+	live       readcache.Caches[uuid.UUID, Counts] // of batches that have not ended
 
 	last uuid.UUID // of the sweep before, which only one goroutine does
 }
@@ -108,7 +110,7 @@ type Batch struct {
 	ExpiresAt     *time.Time
 	ExpiredAt     *time.Time // what was waiting has been cancelled since
 	FinishedAt    *time.Time
-	Counts        Counts          // nil in a list, if the batch has not ended
+	Counts        Counts          // nil in a list, if the batch has not ended; not to be changed
 	OnComplete    json.RawMessage // perhaps sealed; nil in a list
 	OnFailure     json.RawMessage
 	FollowUpID    *uuid.UUID        // the job that was made at the end
@@ -159,7 +161,10 @@ func (s *Store) Get(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Batch
 	if err != nil || batch.Finished() {
 		return batch, err
 	}
-	batch.Counts, err = counts(ctx, s.q, id)
+	// Readers share a count of many jobs, which is made at the expense of the batch's owner.
+	batch.Counts, err = s.live.Of(id).GetRarely(ctx, 0, func(ctx context.Context) (Counts, error) {
+		return counts(apidb.WithCaller(ctx, batch.OwnerID), s.q, id)
+	})
 	return batch, apidb.Classify("count the jobs of a batch", err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,11 +15,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// KeyCounts are the jobs of each fairness key of a queue. Callers share Keys, and must not change them.
+// KeyCounts are the jobs of each fairness key of a queue. Callers share the slices, and must not change them.
 type KeyCounts struct {
 	At       time.Time // by this process's clock
 	Complete bool      // false: there are more jobs than mostKeyed, and only so many were counted
 	Keys     []KeyCount
+	Lower    []string // the keys in lower case, in the same order
 }
 
 // KeyCount counts the jobs of a fairness key that are PENDING, and those that are QUEUED or RUNNING.
@@ -28,10 +30,7 @@ type KeyCount struct {
 }
 
 const (
-	// keysAge is how old the counts may be, and keysShare how much of the time counting may take: the longer it takes,
-	// the older they may be.
-	keysAge   = time.Second
-	keysShare = 20
+	keysAge = time.Second // how old the counts may be, or older if counting takes long
 	// mostKeyed bounds a count, and so the keys in memory. A page takes 0.1 to 0.2 s.
 	mostKeyed = 500_000
 )
@@ -42,6 +41,7 @@ type keyed struct {
 	complete bool
 	counts   map[keyOf]*KeyCount    // over all owners together, and for each owner
 	queues   map[queueOf][]KeyCount // the same, sorted
+	lower    map[queueOf][]string   // their keys in lower case
 }
 
 type queueOf struct {
@@ -58,12 +58,12 @@ type keyOf struct {
 // are sorted by name. No counters are kept with the jobs, so Keys counts on request, but bounds how much of the time
 // that takes.
 func (s *Store) Keys(ctx context.Context, owner apidb.Owner, queue string) (KeyCounts, error) {
-	age := max(keysAge, keysShare*time.Duration(s.keysTook.Load()))
-	all, err := s.keys.Get(ctx, age, s.countKeys)
+	all, err := s.keys.GetRarely(ctx, keysAge, s.countKeys)
 	if err != nil {
 		return KeyCounts{}, err
 	}
-	return KeyCounts{At: all.at, Complete: all.complete, Keys: all.queues[queueOf{owner, queue}]}, nil
+	of := queueOf{owner, queue}
+	return KeyCounts{At: all.at, Complete: all.complete, Keys: all.queues[of], Lower: all.lower[of]}, nil
 }
 
 // Compare orders the keys of a queue.
@@ -73,7 +73,9 @@ func (k KeyCount) Compare(other KeyCount) int {
 
 // countKeys counts what is in flight first, since that is bounded by the workers.
 func (s *Store) countKeys(ctx context.Context) (keyed, error) {
-	all := keyed{at: time.Now(), counts: map[keyOf]*KeyCount{}, queues: map[queueOf][]KeyCount{}}
+	all := keyed{
+		at: time.Now(), counts: map[keyOf]*KeyCount{}, queues: map[queueOf][]KeyCount{}, lower: map[queueOf][]string{},
+	}
 	left := int64(mostKeyed)
 	for _, status := range []jobstate.Status{jobstate.Running, jobstate.Queued, jobstate.Pending} {
 		for _, shelf := range shelves.Of(status) {
@@ -102,10 +104,14 @@ func (s *Store) countKeys(ctx context.Context) (keyed, error) {
 		all.queues[of.queueOf] = append(all.queues[of.queueOf], *count)
 	}
 	all.counts = nil
-	for _, keys := range all.queues {
+	for of, keys := range all.queues {
 		slices.SortFunc(keys, KeyCount.Compare)
+		lower := make([]string, len(keys))
+		for i, key := range keys {
+			lower[i] = strings.ToLower(key.Key)
+		}
+		all.lower[of] = lower
 	}
-	s.keysTook.Store(int64(time.Since(all.at)))
 	return all, nil
 }
 

@@ -2,8 +2,6 @@
 package statstore
 
 import (
-	"sync/atomic"
-
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/readcache"
@@ -18,9 +16,7 @@ type Store struct {
 	stats   readcache.Caches[apidb.Owner, statsRead]
 	older   readcache.Caches[apidb.Owner, olderTallies]
 	counted readcache.Cache[telemetry.JobCounts]
-
-	keys     readcache.Cache[keyed]
-	keysTook atomic.Int64 // how long the last count took
+	keys    readcache.Cache[keyed]
 }
 
 // New makes the store on a database.

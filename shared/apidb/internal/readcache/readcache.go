@@ -26,7 +26,8 @@ type Cache[T any] struct {
 type cached[T any] struct {
 	value T
 	at    time.Time
-	era   int64 // of the cache when its read began
+	took  time.Duration // the read
+	era   int64         // of the cache when its read began
 }
 
 // Forget makes the next Get read again. A read under way may have missed the change, so its result is not kept.
@@ -39,18 +40,44 @@ func (c *Cache[T]) Forget() {
 func (c *Cache[T]) Get(
 	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
-	if held := c.held.Load(); held != nil && held.era == c.era.Load() && time.Since(held.at) < age {
+	return c.get(ctx, func(time.Duration) time.Duration { return age }, read)
+}
+
+const (
+	rareShare = 20                    // of the time of a costly read for which its result is used
+	costly    = 10 * time.Millisecond // a read that takes less is not costly
+)
+
+// GetRarely returns a result that was read at most age ago, or reads it, as Get does. But if the read was costly, its
+// result may be twenty times as old as it took: so no more than a twentieth of the time is spent on reads.
+func (c *Cache[T]) GetRarely(
+	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
+) (value T, err error) {
+	return c.get(ctx, func(took time.Duration) time.Duration {
+		if took < costly {
+			return age
+		}
+		return max(age, rareShare*took)
+	}, read)
+}
+
+// get returns a result that is younger than its age, by how long its read took, or reads it.
+func (c *Cache[T]) get(
+	ctx context.Context, age func(took time.Duration) time.Duration, read func(context.Context) (T, error),
+) (value T, err error) {
+	if held := c.held.Load(); held != nil && held.era == c.era.Load() && time.Since(held.at) < age(held.took) {
 		return held.value, nil
 	}
 	coming := c.flight.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(callershare.Without(context.WithoutCancel(ctx)), cachePatience)
 		defer cancel()
-		era := c.era.Load()
+		era, began := c.era.Load(), time.Now()
 		value, err := read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		fresh := &cached[T]{value: value, at: time.Now(), era: era}
+		now := time.Now()
+		fresh := &cached[T]{value: value, at: now, took: now.Sub(began), era: era}
 		c.held.Store(fresh)
 		return fresh, nil
 	})

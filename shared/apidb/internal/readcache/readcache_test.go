@@ -84,3 +84,40 @@ func TestACacheThatIsForgottenReadsAnew(t *testing.T) {
 		}
 	})
 }
+
+func TestACostlyResultIsUsedForLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c Cache[int]
+		took, reads := time.Duration(0), 0
+		get := func() int {
+			value, err := c.GetRarely(t.Context(), time.Second, func(context.Context) (int, error) {
+				<-time.After(took)
+				reads++
+				return reads, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+		for _, step := range []struct {
+			after, took time.Duration
+			want        int
+		}{
+			{0, costly - 1, 1},
+			{time.Second - 1, 0, 1},
+			{1, time.Minute, 2},
+			{20*time.Minute - 1, 0, 2},
+			{1, costly, 3},
+			{time.Second - 1, 0, 3},
+			{1, 0, 4},
+		} {
+			<-time.After(step.after)
+			took = step.took
+			if got := get(); got != step.want {
+				t.Errorf("after %s it is %d, want %d", step.after, got, step.want)
+			}
+		}
+	})
+}
