@@ -1,6 +1,6 @@
-// Package httpevent reads CloudEvents 1.0 out of HTTP requests, whatever was sent: an event that comes
-// out is valid, and nothing makes it panic. It uses the SDK for attributes only; the SDK's receiver mixes
-// up requests, and its JSON reader panics on short data_base64 and on old events.
+// Package httpevent reads CloudEvents 1.0 from HTTP requests. Every event that it returns is valid, and no request
+// makes it panic. It uses the SDK only for attributes: the SDK's receiver mixes up requests, and its JSON reader panics
+// on short data_base64 and on old events.
 package httpevent
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// HeaderPrefix begins the name of each attribute's header, in its canonical form.
+// HeaderPrefix is the beginning of the name of each attribute's header, in canonical form.
 const HeaderPrefix = "Ce-"
 
 var errVersion = errors.New("specversion must be 1.0")
@@ -38,7 +38,7 @@ func Structured(body []byte) (event.Event, error) {
 	return decode(body)
 }
 
-// Batch splits a JSON array into its events, each for Structured.
+// Batch splits a JSON array into its events, each of which Structured can read.
 func Batch(body []byte) ([]json.RawMessage, error) {
 	if !jsontext.Value(body).IsValid() {
 		return nil, errJSON
@@ -50,8 +50,7 @@ func Batch(body []byte) ([]json.RawMessage, error) {
 	return events, nil
 }
 
-// Binary reads an event whose attributes are headers and whose data is the body. Other headers than its
-// own it leaves alone.
+// Binary reads an event whose attributes are headers and whose data is the body. It ignores all other headers.
 func Binary(header http.Header, body []byte) (event.Event, error) {
 	attributes := http.Header{}
 	for name, values := range header {
@@ -85,7 +84,7 @@ func Binary(header http.Header, body []byte) (event.Event, error) {
 	return *e, check(*e)
 }
 
-// decode reads valid JSON. Data is taken out first: it is ours to read, the SDK gets it wrong.
+// decode reads valid JSON. It takes the data out first and reads it itself, because the SDK reads it incorrectly.
 func decode(raw []byte) (e event.Event, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -127,15 +126,15 @@ func decodeData(e event.Event, data, in64 json.RawMessage) ([]byte, error) {
 	}
 	var text string
 	if !IsJSON(e) && json.Unmarshal(data, &text) == nil {
-		return []byte(text), nil // data of another type stands in a string
+		return []byte(text), nil // data of another type is in a string
 	}
 	return data, nil
 }
 
-// check also refuses an older version, which the SDK lets through.
+// check also refuses an older version of CloudEvents, which the SDK accepts.
 func check(e event.Event) error {
 	if err := e.Validate(); err != nil {
-		return errors.New(strings.Join(strings.Fields(err.Error()), " ")) // it is written over several lines
+		return errors.New(strings.Join(strings.Fields(err.Error()), " ")) // the SDK's error has several lines
 	}
 	if e.SpecVersion() != event.CloudEventsVersionV1 {
 		return errVersion
@@ -143,10 +142,10 @@ func check(e event.Event) error {
 	return nil
 }
 
-// noURI recognizes the characters of ASCII that no URI has. Others are taken, as in an IRI.
+// noURI recognizes the ASCII characters that no URI has. Other characters are accepted, as in an IRI.
 func noURI(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }
 
-// checkAttribute refuses what the SDK lets through.
+// checkAttribute refuses values that are invalid but accepted by the SDK.
 func checkAttribute(name, value string) error {
 	switch {
 	case !attributeName.MatchString(name):
@@ -165,8 +164,8 @@ func checkAttribute(name, value string) error {
 
 var attributeName = regexp.MustCompile(`^[a-z0-9]+$`)
 
-// checkMembers is checkAttribute for those of a JSON object. It also refuses numbers that are no integers, and makes
-// the time what the SDK reads: RFC 3339 allows its letters in lower case.
+// checkMembers is checkAttribute for the members of a JSON object. It also refuses numbers that are not integers, and
+// rewrites the time so that the SDK can read it: RFC 3339 also allows lower-case letters.
 func checkMembers(members map[string]json.RawMessage) error {
 	for name, raw := range members {
 		value := string(raw)
@@ -201,8 +200,8 @@ func IsJSON(e event.Event) bool {
 	return err == nil && (media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"))
 }
 
-// unescape undoes what CloudEvents' HTTP binding does to an attribute's value, once: quotes, then per
-// cent signs. The SDK does not (sdk-go #1331).
+// unescape undoes the encoding of an attribute's value by CloudEvents' HTTP binding, once: first quotes, then
+// percent-encoding. The SDK does not (sdk-go #1331).
 func unescape(value string) (string, error) {
 	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 		value = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(value[1 : len(value)-1])

@@ -128,8 +128,7 @@ func TestBinaryHeadersAreDecodedOnce(t *testing.T) {
 	}
 }
 
-// Whatever is sent, it is a valid event or an error, never a panic.
-// FuzzEvent gives one body to both ways in which an event comes in.
+// FuzzEvent reads one body in both modes: the result is a valid event or an error, never a panic.
 func FuzzEvent(f *testing.F) {
 	for _, seed := range []string{
 		`{` + attributes + `, "data": {"a": 1}}`, `{` + attributes + `, "data_base64": "e30=", "ext": 7, "time": "2026-11-22T08:00:00Z"}`,

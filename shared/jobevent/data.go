@@ -16,7 +16,7 @@ type Created struct {
 	TraceID       uuid.UUID           `json:"traceId"`
 	OwnerID       string              `json:"ownerId,omitempty"`
 	KeepBuild     bool                `json:"keepBuild,omitempty"`   // further attempts stay on the build of the last
-	FairnessKey   string              `json:"fairnessKey,omitempty"` // shares its queue with other keys; empty: the owner
+	FairnessKey   string              `json:"fairnessKey,omitempty"` // by which it shares its queue; empty: the owner
 	JobType       string              `json:"jobType"`
 	Queue         string              `json:"queue"`
 	Payload       json.RawMessage     `json:"payload"`
@@ -26,14 +26,15 @@ type Created struct {
 	TimeoutMs     int64               `json:"timeoutMs"`
 	RunAt         *time.Time          `json:"runAt,omitempty"`
 	CreatedAt     time.Time           `json:"createdAt"`
-	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`   // not started by then: cancelled
-	OrderingKey   string              `json:"orderingKey,omitempty"` // of one owner's: one after another, by OrderNumber
+	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`   // cancelled if it has not started by then
+	OrderingKey   string              `json:"orderingKey,omitempty"` // an owner's jobs with it run in turn
 	OrderNumber   int64               `json:"orderNumber,omitempty"` // rises in the order of acceptance
-	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // is known first; absent: all before it have ended
-	After         []uuid.UUID         `json:"after,omitempty"`       // have to end first
-	RunAnyway     bool                `json:"runAnyway,omitempty"`   // also when one of After did not complete
+	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // must be known first; absent: earlier jobs have ended
+	After         []uuid.UUID         `json:"after,omitempty"`       // the jobs that have to end first
+	RunAnyway     bool                `json:"runAnyway,omitempty"`   // run even if one of After did not complete
 
-	// Conditions has how each of After has to end. Absent: all completed, or ended for a job that runs anyway.
+	// Conditions has how each job in After has to end. Absent: all have to complete, or only to end if the job runs
+	// anyway.
 	Conditions []jobstate.Condition `json:"conditions,omitempty"`
 	Inputs     []Input              `json:"inputs,omitempty"` // the jobs whose outputs the payload refers to
 }
@@ -66,9 +67,9 @@ type Input struct {
 type Parent struct {
 	Input
 
-	Attempt     int             `json:"attempt"`          // whose output it is; 0: the job has not completed or is deleted
-	Output      json.RawMessage `json:"output,omitempty"` // perhaps sealed; absent: none, or all have too many bytes
-	OutputBytes int64           `json:"outputBytes"`      // of the outputs of all parents, as they are stored
+	Attempt     int             `json:"attempt"`          // of the output; 0: the job has not completed or is deleted
+	Output      json.RawMessage `json:"output,omitempty"` // may be sealed; absent: none, or all together are too large
+	OutputBytes int64           `json:"outputBytes"`      // of the stored outputs of all parents together
 }
 
 // MaxParentBytes is the most bytes of all outputs that a run order carries. The scheduler's parents_of applies it.
@@ -81,10 +82,10 @@ type Run struct {
 	JobType   string          `json:"jobType"`
 	Payload   json.RawMessage `json:"payload"`
 	TimeoutMs int64           `json:"timeoutMs"`
-	Rank      time.Time       `json:"rank"`                // the earlier, the sooner it deserves a slot
-	Cancel    bool            `json:"cancel,omitempty"`    // settle it as cancelled, do not start it
-	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled when it has not started by then
-	OwnerID   string          `json:"ownerId,omitempty"`   // one of a scheduler of the release before has none
+	Rank      time.Time       `json:"rank"`                // the lowest rank gets a slot first
+	Cancel    bool            `json:"cancel,omitempty"`    // settle the attempt as cancelled, do not start it
+	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled if it has not started by then
+	OwnerID   string          `json:"ownerId,omitempty"`   // empty in an order from a scheduler of the previous release
 	Parents   json.RawMessage `json:"parents,omitempty"`   // []Parent, to which the payload refers
 }
 
@@ -92,7 +93,7 @@ type Run struct {
 type Completed struct {
 	JobID      uuid.UUID       `json:"jobId"`
 	Attempt    int             `json:"attempt"`
-	WorkerID   string          `json:"workerId"`           // empty: an outside system reports it, by a callback
+	WorkerID   string          `json:"workerId"`           // empty: an outside system reported it, by a callback
 	StartedAt  time.Time       `json:"startedAt,omitzero"` // zero: the publisher does not know
 	FinishedAt time.Time       `json:"finishedAt"`
 	Output     json.RawMessage `json:"output,omitempty"`
@@ -105,7 +106,7 @@ type Kind = jobstate.Kind
 const (
 	KindFailed      = jobstate.KindFailed
 	KindLost        = jobstate.KindLost        // its worker died
-	KindInterrupted = jobstate.KindInterrupted // handed back, by a worker that stops or is too busy
+	KindInterrupted = jobstate.KindInterrupted // given back by a worker that stops or is too busy
 	KindCancelled   = jobstate.KindCancelled
 	KindSnoozed     = jobstate.KindSnoozed // its handler asked for a later time
 )
@@ -133,7 +134,7 @@ type Waiting struct {
 	CallbackTimeoutMs int64     `json:"callbackTimeoutMs"`
 }
 
-// ended is how any attempt ended, as an item of version 2 has it: the fields of Completed, Failed and Waiting.
+// ended is the data of an item of version 2 about any outcome: it has the fields of Completed, Failed and Waiting.
 type ended struct {
 	JobID             uuid.UUID       `json:"jobId"`
 	Attempt           int             `json:"attempt"`
@@ -148,7 +149,7 @@ type ended struct {
 	CallbackTimeoutMs int64           `json:"callbackTimeoutMs"`
 }
 
-// as points to a Completed, a Failed or a Waiting.
+// as returns a pointer to a Completed, a Failed or a Waiting.
 func (e *ended) as(kind Kind) any {
 	var startedAt time.Time
 	if e.StartedAt != nil {
@@ -173,20 +174,20 @@ type DeadLettered struct {
 	FailedAt        time.Time `json:"failedAt"`
 }
 
-// Rejected is a record that a function could not use, kept whole as far as it fits. Partition and Offset are -1 where
-// the function got an event over HTTP: the record is then the one that the event would have been on Topic.
+// Rejected is a record that a function could not use, whole as far as it fits. Partition and Offset are -1 if the
+// function got an event over HTTP. Then the record is the one that the event would have been on Topic.
 type Rejected struct {
 	Topic     string            `json:"topic"`
 	Partition int32             `json:"partition"`
 	Offset    int64             `json:"offset"`
 	Reason    string            `json:"reason"`
-	Headers   map[string]string `json:"headers"` // to read: a name that comes twice is there once, and no UTF-8 is lost
+	Headers   map[string]string `json:"headers"` // for readers: without repeated names and invalid UTF-8
 	Value     []byte            `json:"value"`   // base64 in JSON
 	Truncated bool              `json:"truncated,omitempty"`
 
-	// With these a reader can make the record again exactly as it was. Events of earlier releases lack them.
+	// From these fields a reader can restore the record exactly. Events of earlier releases lack them.
 	Key           []byte         `json:"key,omitzero"`           // base64; absent: the record has none
-	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: the record cannot be made again
+	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: the record cannot be restored
 	RecordedAt    *time.Time     `json:"recordedAt,omitempty"`   // the record's own timestamp
 }
 
@@ -196,7 +197,7 @@ type RecordHeader struct {
 	Value []byte `json:"value"`
 }
 
-// Whole reports whether the record can be made again exactly as it was.
+// Whole reports whether the record can be restored exactly.
 func (r *Rejected) Whole() bool { return r.RecordHeaders != nil && !r.Truncated }
 
 // Move is one entry of a job's history.
@@ -207,7 +208,7 @@ type Move struct {
 	Attempt    int        `json:"attempt"`
 	By         string     `json:"by"` // the function, or for a command its actor
 	Reason     string     `json:"reason,omitempty"`
-	Outcome    string     `json:"outcome,omitempty"` // completed, waiting or a Kind: this entry ended the attempt
+	Outcome    string     `json:"outcome,omitempty"` // completed, waiting or a Kind, if this entry ended the attempt
 	WorkerID   string     `json:"workerId,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
@@ -226,11 +227,11 @@ type CommandResult struct {
 	Number  int    `json:"number"`
 	Command string `json:"command"`
 	Applied bool   `json:"applied"`
-	Reason  string `json:"reason,omitempty"` // why it was not, or what came of it
+	Reason  string `json:"reason,omitempty"` // why it was not applied, or its effect
 }
 
-// StatusUnknown in a Status is no state of a job: the scheduler does not know the job that it was asked about. The
-// version is the one that the question had.
+// StatusUnknown in a Status is not a state of a job: it means that the scheduler does not know the job of a report. The
+// version is that of the report.
 const StatusUnknown = "UNKNOWN"
 
 // Status is a whole snapshot of a job as the scheduler knows it; the highest version counts.
@@ -252,13 +253,13 @@ type Status struct {
 	LastCommand        *CommandResult  `json:"lastCommand,omitempty"`
 }
 
-// RawStatus is a Status whose history is the JSON that is stored, be it published or received: the most
-// frequent event is not decoded to be encoded again.
+// RawStatus is a Status whose history is the stored JSON, both when it is published and when it is received: the most
+// frequent event need not be decoded and encoded again.
 type RawStatus struct {
 	Status
 
-	// In the place of those of Status. The answer to a command ends the JSON: there the API's trigger apply_change looks
-	// for it, as an output may hold any text.
+	// These replace the fields of Status. The answer to a command is at the end of the JSON: there the API's trigger
+	// apply_change looks for it, because an output may contain any text.
 	History     json.RawMessage `json:"history"`
 	LastCommand *CommandResult  `json:"lastCommand,omitempty"`
 }
@@ -270,7 +271,7 @@ func (s *RawStatus) WithoutHistory() Status {
 	return status
 }
 
-// Block names what a waiting job waits for.
+// Block names a reason why a job waits.
 type Block struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -283,7 +284,7 @@ const (
 	CommandReschedule = "reschedule" // to RunAt
 	CommandDelete     = "delete"
 	CommandChange     = "change" // to the values of Change
-	CommandReport     = "report" // publish again all that the API has not seen
+	CommandReport     = "report" // publish again everything that the API has not received
 )
 
 // Command is a stored, numbered request about one job; a report instead carries many jobs and no number.
@@ -293,27 +294,27 @@ type Command struct {
 	Command string      `json:"command"`
 	By      string      `json:"by,omitempty"`
 	RunAt   *time.Time  `json:"runAt,omitempty"`   // reschedule only
-	Version int64       `json:"version,omitempty"` // delete only: of the job, as far as the API knows
+	Version int64       `json:"version,omitempty"` // delete only: the job's version, as far as the API knows
 	Change  *Change     `json:"change,omitempty"`  // change only
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
 
-	Released bool `json:"released,omitempty"` // the job was published with it, however old it is
+	Released bool `json:"released,omitempty"` // the job was published together with the command, however old it is
 }
 
-// Change has new values for a job that has not started. Absent ones stay as they are.
+// Change has new values for a job that has not started. Absent values do not change.
 type Change struct {
 	Queue         string              `json:"queue,omitempty"`
 	Payload       json.RawMessage     `json:"payload,omitempty"`
 	Priority      *int                `json:"priority,omitempty"`
 	MaxRetryCount *int                `json:"maxRetryCount,omitempty"`
-	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // the default one is written out
+	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // the default policy is written out
 	TimeoutMs     int64               `json:"timeoutMs,omitempty"`
 	RunAt         *time.Time          `json:"runAt,omitempty"`
 	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
 	NeverExpires  bool                `json:"neverExpires,omitempty"`
 }
 
-// ReportJob asks whether a job has got further than the version that the API knows.
+// ReportJob asks whether a job has a later version than the one that the API knows.
 type ReportJob struct {
 	JobID   uuid.UUID `json:"jobId"`
 	Version int64     `json:"version"`
@@ -332,14 +333,14 @@ const (
 	ControlOwner ControlKind = "owner"
 	ControlKey   ControlKind = "fairnessKey"
 
-	ControlWorker ControlKind = "worker" // a paused worker drains; its Control ends with the worker
+	ControlWorker ControlKind = "worker" // a paused worker drains; its Control is deleted with the worker
 )
 
-// AnyName is the name of the Control that holds for each one of its kind that has no Control of its own.
+// AnyName is the name of the Control that applies to each name of its kind without a Control of its own.
 const AnyName = "*"
 
-// Control is what holds for all jobs of a queue, a job type, an owner or a fairness key, whole; the highest version
-// counts. Without limits, pause and weight, nothing holds any more.
+// Control has all that applies to the jobs of a queue, a job type, an owner or a fairness key; the highest version
+// counts. Without limits, pause and weight, nothing applies any more.
 type Control struct {
 	Kind            ControlKind `json:"kind"`
 	Name            string      `json:"name"`
@@ -357,8 +358,8 @@ type ControlApplied struct {
 	Version int64       `json:"version"`
 }
 
-// AttemptCancel asks the worker of an attempt to end it. One that names a worker is about no attempt: it orders that
-// worker to drain, or to take attempts again. Workers of earlier releases ignore it.
+// AttemptCancel asks the worker of an attempt to end it. If it names a worker, it is not about an attempt: it orders
+// that worker to drain, or to take attempts again. Workers of earlier releases ignore such an event.
 type AttemptCancel struct {
 	JobID    uuid.UUID `json:"jobId,omitzero"`
 	Attempt  int       `json:"attempt,omitempty"`
@@ -388,20 +389,20 @@ type Heartbeat struct {
 	Build      string             `json:"build,omitempty"` // of its handlers; empty: unknown, or they are elsewhere
 	Queues     []string           `json:"queues"`
 	JobTypes   []JobType          `json:"jobTypes"`
-	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others; false also from earlier releases
+	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others; always false from earlier releases
 	Partitions map[string][]int32 `json:"partitions"`          // by queue
 	Slots      int                `json:"slots"`
 	Free       int                `json:"free"`
 	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy
 	Attempts   []HeldAttempt      `json:"attempts"`
 	Left       []HeldAttempt      `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
-	Part       int                `json:"part,omitempty"`     // above 0: it lists further attempts of the beat before it
+	Part       int                `json:"part,omitempty"`     // above 0: it continues the list of the heartbeat before
 	Stopping   bool               `json:"stopping,omitempty"` // it claims no further attempts
-	Draining   bool               `json:"draining,omitempty"` // by order; it takes attempts again when it is ordered to
-	Drained    bool               `json:"drained,omitempty"`  // and it has no attempt left, nor an outcome to publish
+	Draining   bool               `json:"draining,omitempty"` // by order; a further order makes it take attempts again
+	Drained    bool               `json:"drained,omitempty"`  // it drains, without attempts and unpublished outcomes
 }
 
-// JobType is a job type that a worker can run, with the JSON Schema of its payload where it has one.
+// JobType is a job type that a worker can run, with the JSON Schema of its payload if it has one.
 type JobType struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema,omitempty"`

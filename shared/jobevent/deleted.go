@@ -10,10 +10,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// How a deleted job had ended, as far as a consumer needs it that has missed the status with it: a compacted topic
-// keeps the tombstone only, and another process may publish that status later.
+// How a deleted job had ended, for a consumer that has missed the status with the end: a compacted topic keeps only the
+// tombstone, and another process may publish that status later.
 const (
-	extEndedAs = "jobendedas" // COMPLETED, FAILED or CANCELLED; the others are there with it
+	extEndedAs = "jobendedas" // COMPLETED, FAILED or CANCELLED; the other extensions accompany it
 	extEndedAt = "jobendedat"
 	extAttempt = "jobattempt"
 	extErrorOf = "joberrorcode" // absent: none
@@ -53,7 +53,7 @@ func EndOf(e Item) (*End, error) {
 	if end.At, err = time.Parse(time.RFC3339Nano, e.more[extEndedAt]); err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w: %w", extEndedAt, e.ID(), err, ErrInvalid)
 	}
-	if year := end.At.UTC().Year(); year < 0 || year > 9999 { // the zone took it there; JSON has four digits for a year
+	if year := end.At.UTC().Year(); year < 0 || year > 9999 { // UTC may have another year, and JSON has four digits
 		return nil, fmt.Errorf("read %s of %s: the year %d in UTC: %w", extEndedAt, e.ID(), year, ErrInvalid)
 	}
 	attempt, err := strconv.ParseInt(e.more[extAttempt], 10, 32)
@@ -67,7 +67,7 @@ func EndOf(e Item) (*End, error) {
 // ExtVersion is the version of the job that a deleted event is about, in decimal: the event has no data for it.
 const ExtVersion = "jobversion"
 
-// NewDeleted returns the event that a job is deleted as of this version. Its id is made from both.
+// NewDeleted returns the event that a job is deleted as of this version. The event's id consists of both.
 func NewDeleted(m Meta, version int64) (Item, error) {
 	m.ID = DeletedID(m.JobID, version)
 	e, err := New(TypeDeleted, m, nil)

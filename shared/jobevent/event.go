@@ -15,8 +15,8 @@ const (
 	ExtCorrelationID = "correlationid"
 	ExtCausationID   = "causationid"
 	ExtTraceParent   = "traceparent"
-	ExtQueue         = "queue" // of a run event: names its topic
-	ExtSignature     = "jwsig" // of the type, id, subject and data, by a key of EVENT_KEYS_FILE
+	ExtQueue         = "queue" // of a run event: determines its topic
+	ExtSignature     = "jwsig" // the signature of the type, id, subject and data, by a key of EVENT_KEYS_FILE
 )
 
 // Extension returns the text of an event's extension; empty if the event has none of this name.
@@ -42,19 +42,19 @@ func TraceIDOf(e event.Event) uuid.UUID {
 	return id
 }
 
-// SpanID is the id of the span that stands behind a name: what has a name has the same span in every event. An
-// attempt's is that of its token. An event that was published outside of any span names its own.
+// SpanID returns the id of the span with a name. The same name has the same span in every event. The name of an
+// attempt's span is the attempt's token. An event that was published outside of any span refers to a span of its own.
 func SpanID(name string) [8]byte {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // hash.Hash never fails
 	var id [8]byte
-	binary.BigEndian.PutUint64(id[:], h.Sum64()|1) // one of zeros is invalid
+	binary.BigEndian.PutUint64(id[:], h.Sum64()|1) // an id of zeros is invalid
 	return id
 }
 
 // JobSpanID returns the id of the span of the first event about a job. It is the parent of later spans about the job
 // whose origin is unknown.
-func JobSpanID(jobID uuid.UUID) [8]byte { return [8]byte(jobID[8:]) } // random, and of a UUID never all zeros
+func JobSpanID(jobID uuid.UUID) [8]byte { return [8]byte(jobID[8:]) } // random, and in a UUID never all zero
 
 // TraceParent returns the W3C form of a trace id, with the span id of a name. sampled means that the trace is kept.
 func TraceParent(traceID uuid.UUID, spanOf string, sampled bool) string {

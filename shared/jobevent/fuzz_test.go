@@ -12,7 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// FuzzDeleted: what a deleted event is read as can be written to an event again, and reads the same; all else is ErrInvalid.
+// FuzzDeleted checks that what is read from a deleted event can be written to an event and reads the same again. Any
+// other event is ErrInvalid.
 func FuzzDeleted(f *testing.F) {
 	for _, at := range []string{
 		"2026-01-02T03:04:05.123456789Z", "9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59", "2026-06-30T23:59:60Z", "",

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// JobID makes the id of a job from a new one. Its last bit decides whether the job's trace is kept: every function can
-// read it there, also hours later, and none has to store it.
+// JobID makes the id of a job from a new UUID. The last bit of the id decides whether the job's trace is kept: every
+// function can read it there, even hours later, and none has to store it.
 func JobID(id uuid.UUID, sampled bool) uuid.UUID {
 	id[15] &^= 1
 	if sampled {
@@ -38,7 +38,7 @@ func AttemptCancelID(jobID uuid.UUID, attempt int) string {
 	return attemptID(jobID, attempt) + ".cancel"
 }
 
-// DrainID names the order to a worker to drain, or not to, under the controls of a revision.
+// DrainID names the order to a worker to drain, or to take attempts again, under the controls of a revision.
 func DrainID(workerID string, revision int64) string {
 	return workerID + ".drain" + strconv.FormatInt(revision, 10)
 }
@@ -53,7 +53,7 @@ func StatusID(jobID uuid.UUID, version int64) string {
 	return jobID.String() + ".v" + strconv.FormatInt(version, 10)
 }
 
-// UnknownID names the scheduler's answer that it does not know a job, of which the API has this version.
+// UnknownID names the scheduler's answer that it does not know a job of which the API has this version.
 func UnknownID(jobID uuid.UUID, version int64) string { return StatusID(jobID, version) + ".unknown" }
 
 // CommandID names a job's numbered command.
@@ -61,12 +61,12 @@ func CommandID(jobID uuid.UUID, number int) string {
 	return jobID.String() + ".c" + strconv.Itoa(number)
 }
 
-// DeletedID names the end of all that is known of a job; the version is that of the job when it was deleted.
+// DeletedID names the deletion of a job; the version is that of the job when it was deleted.
 func DeletedID(jobID uuid.UUID, version int64) string {
 	return jobID.String() + ".deleted" + strconv.FormatInt(version, 10)
 }
 
-// ControlID names a version of a control; applied or not is the event type's business.
+// ControlID names a version of a control. The event type shows whether the version is set or applied.
 func ControlID(kind ControlKind, name string, version int64) string {
 	return "control." + string(kind) + ":" + name + ".v" + strconv.FormatInt(version, 10)
 }

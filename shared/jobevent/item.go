@@ -19,7 +19,7 @@ type Item struct {
 
 	typ, id, source string
 	jobID           uuid.UUID
-	subject         string // of an event of version 1 whose subject is no job's id
+	subject         string // the subject of an event of version 1, if it is not the id of a job
 	at              time.Time
 	traceID         uuid.UUID
 	traceParent     string
@@ -27,22 +27,22 @@ type Item struct {
 	key, queue      string
 	more            map[string]string // extensions that few events have
 
-	data []byte // JSON; nil: none, or that of an item of packed
-	read any    // the data as it was decoded: a pointer; nil: it was not
+	data []byte // JSON; nil: there is none, or it is still in packed
+	read any    // a pointer to the decoded data; nil: it was not decoded
 
-	packed *event.Event // where it was received, if that is of version 2
-	number int          // its place there, from 0 on
+	packed *event.Event // the event in which it was received, if that is of version 2
+	number int          // its place in that event, from 0 on
 }
 
 // Meta has the attributes of an item.
 type Meta struct {
-	Function string    // that publishes it: source /jobweaver/<function>
+	Function string    // the function that publishes it: source /jobweaver/<function>
 	ID       string    // the same for a repeated event
 	JobID    uuid.UUID // subject; zero for an item about no job
 	Key      string    // record key; empty: the job id
 	TraceID  uuid.UUID // correlationid and traceparent; zero: none
 	Queue    string    // run events only
-	Cause    string    // causationid; empty: the host of a function sets it where an event was handled
+	Cause    string    // causationid; empty: the host of a function sets it if an event was handled
 }
 
 // New returns an item with data, or without if data is nil.
@@ -87,13 +87,13 @@ func (it Item) Subject() string {
 	return it.jobID.String()
 }
 
-// Time is when it was made; of a received item of version 2 when its event was.
+// Time returns when the item was made. For a received item of version 2 it is when the event was made.
 func (it Item) Time() time.Time { return it.at }
 
 // TraceID is zero for an item that belongs to no trace.
 func (it Item) TraceID() uuid.UUID { return it.traceID }
 
-// TraceParent is the W3C form of where it came from; empty: it belongs to no trace.
+// TraceParent returns the W3C form of the span from which the item came; empty: it belongs to no trace.
 func (it Item) TraceParent() string { return it.traceParent }
 
 // Cause returns the id of the handled item from which this one follows; empty: there was none.
@@ -118,13 +118,13 @@ func (it Item) Data() []byte {
 	return it.data
 }
 
-// SetTime sets when it was made.
+// SetTime sets the time at which the item was made.
 func (it *Item) SetTime(at time.Time) { it.at = at.UTC() }
 
-// SetCause names the item that was handled when it was made.
+// SetCause sets the id of the item whose handling made this one.
 func (it *Item) SetCause(id string) { it.cause = id }
 
-// SetTraceParent sets where it came from.
+// SetTraceParent sets the span from which the item came.
 func (it *Item) SetTraceParent(parent string) { it.traceParent = parent }
 
 func (it *Item) setMore(name, text string) {
@@ -136,7 +136,7 @@ func (it *Item) setMore(name, text string) {
 	it.more = more
 }
 
-// jsonType is what the content type of every event with data points to.
+// jsonType is the content type to which all events with data point.
 var jsonType = event.ApplicationJSON
 
 // Event returns the item as an event of version 1. The caller may change its extensions.
@@ -192,7 +192,7 @@ func ItemOf(e event.Event) Item {
 			it.cause = text
 		case ExtQueue:
 			it.queue = text
-		case ExtCorrelationID, ExtSignature: // the one is traceID; the event that the item is in later has its own
+		case ExtCorrelationID, ExtSignature: // the first is in traceID; the item's later event gets its own signature
 		default:
 			it.setMore(name, text)
 		}
@@ -200,7 +200,7 @@ func ItemOf(e event.Event) Item {
 	return it
 }
 
-// Shared reports whether a received item was one of those of an event.
+// Shared reports whether an item was received in an event of version 2, which may have several.
 func (it Item) Shared() bool { return it.packed != nil }
 
 // Number is the place of a received item in its event, from 0 on.
@@ -215,6 +215,6 @@ func (it Item) Alone() event.Event {
 	e.SetID(it.packed.ID() + "/" + strconv.Itoa(it.number))
 	e.SetExtension(ExtSignature, nil)
 	raw := rawItem(*it.packed, it.number)
-	e.DataEncoded = slices.Concat([]byte(`{"items":[`), raw, []byte("]}")) // byte by byte, whatever is wrong with it
+	e.DataEncoded = slices.Concat([]byte(`{"items":[`), raw, []byte("]}")) // unchanged, whatever is wrong with it
 	return e
 }

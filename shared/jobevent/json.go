@@ -3,19 +3,20 @@ package jobevent
 import (
 	"fmt"
 
-	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
+	jsonv2 "github.com/go-json-experiment/json" // it decodes three times as fast as encoding/json
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// encoding is that of encoding/json, but for its escapes: six bytes for each < of a payload, and a good job fits no
-// record.
+// encoding is that of encoding/json without its escapes: with six bytes for each < of a payload, a valid job might not
+// fit into a record.
 var encoding = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
 
-// anyNames: a name that a payload has twice is its handler's business, and looking for it costs as much as the rest.
+// anyNames accepts repeated names: they matter only to the handler of a payload, and looking for them costs as much as
+// the rest.
 var anyNames = jsontext.AllowDuplicateNames(true)
 
-// Encode writes data as JSON, with < > & as they are.
+// Encode writes data as JSON, with < > & unescaped.
 func Encode(data any) ([]byte, error) { return jsonv2.Marshal(data, encoding) }
 
 // Decode returns the data of an item. Its errors wrap ErrInvalid.
@@ -30,7 +31,7 @@ func Decode[T any](it Item) (T, error) {
 	return data, nil
 }
 
-// DecodeAs is Decode for a handler that takes items of one type only.
+// DecodeAs is Decode for a handler that takes only items of one type.
 func DecodeAs[T any](it Item, typ string) (T, error) {
 	if it.typ != typ {
 		var none T

@@ -18,8 +18,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// The event types of version 2: each event speaks of many jobs. Its data is {"items": […]}, and an item is the data of
-// an event of version 1 together with what that has in its attributes.
+// The event types of version 2, whose events are about many jobs. The data is {"items": […]}. An item has the data of
+// an event of version 1, together with the values of its attributes.
 const (
 	TypesCreated        = "io.jobweaver.jobs.created.v2"
 	TypesRun            = "io.jobweaver.attempts.run.v2"
@@ -29,17 +29,17 @@ const (
 	TypesAttemptLogs    = "io.jobweaver.attempts.log.v2"
 )
 
-// What an event holds that Pack makes. A single item that is larger than MaxItemBytes has an event for itself.
+// The limits of an event that Pack makes. A single item that is larger than MaxItemBytes has an event for itself.
 const (
-	MaxItems     = 500 // also the most that Unpack takes
-	MaxRunItems  = 64  // attempts of one run event, which is done when all of them are
-	MaxRunsAlone = 16  // up to so many attempts for one partition have an event each
+	MaxItems     = 500 // also the most that Unpack accepts
+	MaxRunItems  = 64  // attempts in one run event, whose record is done only when all of them are
+	MaxRunsAlone = 16  // up to this many attempts for one partition have an event each
 	MaxItemBytes = 512 << 10
 )
 
 const maxEventID = 512 // bytes
 
-// packedAs maps a type of version 1 to the one of version 2 that takes its items.
+// packedAs maps a type of version 1 to the type of version 2 that contains its items.
 var packedAs = map[string]string{
 	TypeCreated:       TypesCreated,
 	TypeRun:           TypesRun,
@@ -51,16 +51,17 @@ var packedAs = map[string]string{
 	TypeAttemptLog:    TypesAttemptLogs,
 }
 
-// IsPacked reports whether an event is one of version 2.
+// IsPacked reports whether an event is of version 2.
 func IsPacked(e event.Event) bool { return unpackers[e.Type()] != nil }
 
-// itemMeta is what an item has beside its data. No data has fields of these names, but for the kind of a Failed.
+// itemMeta has the fields of an item beside its data. No data has fields with these names, except for the kind of a
+// Failed.
 type itemMeta struct {
 	EventID       string `json:"eventId"`
 	TraceParent   string `json:"traceparent"`
-	CorrelationID string `json:"correlationId"` // absent: the trace id of TraceParent
+	CorrelationID string `json:"correlationId"` // absent: it is the trace id of TraceParent
 	CausationID   string `json:"causationId"`
-	Kind          Kind   `json:"kind"` // of an attempt that ended: completed, waiting or that of its Failed
+	Kind          Kind   `json:"kind"` // for the outcome of an attempt: completed, waiting or the Kind of its Failed
 }
 
 // Events makes an event of version 1 of each item. of[i] lists which items are in events[i].
@@ -71,13 +72,14 @@ func Events(items []Item) (events []event.Event, of [][]int) {
 	return events, of
 }
 
-// Pack puts items in as few events of version 2 as the limits allow, in the order of the first item of each. Those that
-// have no place in such a one have an event of version 1 each. of[i] lists which items are in events[i].
+// Pack puts items into as few events of version 2 as the limits allow, in the order of the first item of each. Each
+// item that cannot be in such an event gets an event of version 1. of[i] lists which items are in events[i].
 func Pack(items []Item) (events []event.Event, of [][]int) { return pack(items, nil) }
 
-// PackSpread packs like Pack, but gives up to MaxRunsAlone attempts to run for one partition an event each. What is not
-// committed of run-job shows a scaler how much its workers have to do. Long attempts go out a few at a time, as slots
-// become free: in one record, a worker full of them would look idle. The many of a burst are short.
+// PackSpread packs like Pack, but gives up to MaxRunsAlone attempts to run for one partition an event each. A scaler
+// sees by the uncommitted records of run-job how much work there is. Long attempts go out a few at a time, as slots
+// become free: if they were in one record, a worker full of them would look idle. The many attempts of a burst are
+// short.
 func PackSpread(items []Item) (events []event.Event, of [][]int) {
 	runs := map[packing]int{}
 	for i := range items {
@@ -88,7 +90,7 @@ func PackSpread(items []Item) (events []event.Event, of [][]int) {
 	return pack(items, runs)
 }
 
-// pack gives attempts of which runs has few an event each.
+// pack packs items. A partition's attempts get an event each if runs counts only few of them.
 func pack(items []Item, runs map[packing]int) (events []event.Event, of [][]int) {
 	open := map[packing]*envelope{}
 	var all []*envelope
@@ -182,8 +184,8 @@ func (p *envelope) add(i int, item []byte) {
 	p.of, p.data = append(p.of, i), append(p.data, item...)
 }
 
-// event returns the event of the items. Its id has that of the first item and a hash of all ids: the same items give
-// the same event.
+// event returns the event of the items. Its id consists of the first item's id and a hash of all ids, so the same items
+// give the same event.
 func (p *envelope) event(items []Item) event.Event {
 	ids := sha256.New()
 	for _, i := range p.of {
@@ -204,8 +206,8 @@ func (p *envelope) event(items []Item) event.Event {
 	return event.Event{Context: ctx, DataEncoded: append(p.data, "]}"...)}
 }
 
-// Unpack returns the items of an event: of one of version 1 the one that it is. Its error wraps ErrInvalid and means
-// that none can be read. An item that cannot be read has an error of its own.
+// Unpack returns the items of an event. An event of version 1 is one item. The error wraps ErrInvalid and means that no
+// item can be read. A single item that cannot be read has an error of its own.
 func Unpack(e event.Event) ([]Item, error) {
 	unpack := unpackers[e.Type()]
 	if unpack == nil {
@@ -239,8 +241,9 @@ var unpackers = map[string]func(event.Event) ([]Item, error){
 	TypesAttemptLogs: unpacker(func(d *AttemptLog, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
 }
 
-// unpacker reads items whose data is a T, of which dataOf returns the job and what Decode gives. As a rule the whole
-// event is decoded once; where one of its items is wrong, each is by itself.
+// unpacker returns a function that reads items whose data is a T. From the data, dataOf returns the job and the value
+// that Decode returns. As a rule the whole event is decoded at once. If one of its items is wrong, each item is decoded
+// by itself.
 func unpacker[T any](dataOf func(d *T, kind Kind) (uuid.UUID, any)) func(event.Event) ([]Item, error) {
 	return func(e event.Event) ([]Item, error) {
 		var data struct {
@@ -262,8 +265,8 @@ func unpacker[T any](dataOf func(d *T, kind Kind) (uuid.UUID, any)) func(event.E
 	}
 }
 
-// unpackApart reads each item by itself. One whose data is wrong has no error of its own as long as it names itself and
-// its job: its handler fails at the data, and knows which job that is.
+// unpackApart reads each item by itself. An item with wrong data has no error here as long as its id and job can be
+// read: then its handler fails to decode the data, and knows the job.
 func unpackApart[T any](e event.Event, dataOf func(*T, Kind) (uuid.UUID, any)) ([]Item, error) {
 	raws, err := rawItems(e)
 	if err != nil {
@@ -293,7 +296,7 @@ func unpackApart[T any](e event.Event, dataOf func(*T, Kind) (uuid.UUID, any)) (
 	return items, nil
 }
 
-// itemAs is an item as the decoder reads it: its attributes and its data side by side.
+// itemAs is an item as the decoder reads it, with its attributes and its data side by side.
 type itemAs[T any] struct {
 	itemMeta
 	Data T `json:",embed"`
@@ -301,7 +304,7 @@ type itemAs[T any] struct {
 
 type itemsOf[T any] []itemAs[T]
 
-// UnmarshalJSONFrom ends with an error behind MaxItems items, or a small event would take much memory.
+// UnmarshalJSONFrom returns an error after MaxItems items: otherwise a small event could take much memory.
 func (l *itemsOf[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if begin, err := dec.ReadToken(); err != nil || begin.Kind() != '[' {
 		return errors.Join(errNoItems, err)
@@ -319,7 +322,7 @@ func (l *itemsOf[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// item is an item of an event of that type without its data.
+// item returns an item of an event of this type, without its data.
 func (m *itemMeta) item(packed string) Item {
 	it := Item{id: m.EventID, typ: unpackedAs(packed, m.Kind), traceID: traceOf(m.TraceParent)}
 	if it.traceID != uuid.Nil {
@@ -378,7 +381,7 @@ func rawItems(e event.Event) ([]jsontext.Value, error) {
 	return data.Items, nil
 }
 
-// rawItem returns the JSON of one item; nil if there is none of that number.
+// rawItem returns the JSON of one item; nil if there is no item with that number.
 func rawItem(e event.Event, number int) jsontext.Value {
 	raws, err := rawItems(e)
 	if err != nil || number >= len(raws) {
@@ -387,7 +390,7 @@ func rawItem(e event.Event, number int) jsontext.Value {
 	return raws[number]
 }
 
-// isItemID reports whether a text is the id of an event: not empty, printable as a header, and of some length.
+// isItemID reports whether a text can be the id of an event: not empty, printable as a header, and not too long.
 func isItemID(id string) bool {
 	return id != "" && len(id) <= maxEventID && strings.TrimSpace(id) == id &&
 		!strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })

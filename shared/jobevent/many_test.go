@@ -26,7 +26,7 @@ func anItem(t testing.TB, typ string, m Meta, data any) Item {
 	return it
 }
 
-// everySort has one item of each type that has a place in an event of version 2, all of one function.
+// everySort returns one item of each type that can be in an event of version 2, all of one function.
 func everySort(t testing.TB) []Item {
 	job, trace, at := uuid.New(), uuid.New(), time.Date(2026, 11, 23, 1, 2, 3, 4000, time.UTC)
 	meta := func(id string) Meta { return Meta{ID: id, JobID: job, TraceID: trace, Cause: RunID(job, 2)} }
@@ -70,7 +70,7 @@ func unpackAll(t testing.TB, events []event.Event) (all []Item) {
 	return all
 }
 
-// same fails unless a handler reads the same from both.
+// same fails the test unless a handler reads the same from both items.
 func same(t testing.TB, got, want Item) {
 	t.Helper()
 	if about(got) != about(want) {
@@ -127,7 +127,7 @@ func TestWhatIsPackedReadsAsBefore(t *testing.T) {
 		items = append(items, everySort(t)...)
 	}
 	packed, of := Pack(items)
-	if len(packed) != 6 || len(of) != 6 { // one a type of version 2
+	if len(packed) != 6 || len(of) != 6 { // one for each type of version 2
 		t.Fatalf("%d events", len(packed))
 	}
 	got := unpackAll(t, packed)
@@ -236,7 +236,7 @@ func TestEventsArePackedWithinTheLimits(t *testing.T) {
 	}
 }
 
-// Long attempts come a few at a time, and a scaler counts records.
+// Long attempts go out a few at a time, and a scaler counts records.
 func TestFewAttemptsForAPartitionAreSpread(t *testing.T) {
 	t.Parallel()
 	var items []Item
@@ -359,8 +359,8 @@ func TestATraceparentThatIsNoneIsLeftOut(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: whatever comes, an item is an event that can be handled and sent on, or has an error, and is the same
-// item alone.
+// FuzzUnpack checks that each item of any event can be handled and published again, or has an error, and that Alone
+// returns the same item.
 func FuzzUnpack(f *testing.F) {
 	packed, _ := Pack(everySort(f))
 	for i, e := range packed {
@@ -389,14 +389,14 @@ func FuzzUnpack(f *testing.F) {
 			if about(again[0]) != about(item) || !bytes.Equal(again[0].Data(), item.Data()) || len(item.Data()) == 0 {
 				t.Errorf("alone it is %s", about(again[0]))
 			}
-			if !reflect.DeepEqual(again[0].read, item.read) { // whether it was decoded with others or by itself
+			if !reflect.DeepEqual(again[0].read, item.read) { // whether it was decoded with other items or by itself
 				t.Errorf("alone it reads as %+v, not %+v", again[0].read, item.read)
 			}
 		}
 	})
 }
 
-// FuzzPack: what is packed reads as before, however the events are put together.
+// FuzzPack checks that packed items read as before, however they are distributed over events.
 func FuzzPack(f *testing.F) {
 	f.Add("job.1.run", `{"a":"\ud800 <"}`, "p1", "mail", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "cause")
 	f.Add(" x", `null`, "", "", "", "")
@@ -422,7 +422,7 @@ func FuzzPack(f *testing.F) {
 			}
 			for _, got := range items {
 				n++
-				if got.Err != nil { // such as a payload that is not UTF-8: refused in version 1, too
+				if got.Err != nil { // such as a payload that is not UTF-8, which is refused in version 1, too
 					if _, before := Decode[Run](ItemOf(it.Event())); before == nil || e.Type() != TypesRun {
 						t.Errorf("%v", got.Err)
 					}
@@ -465,7 +465,7 @@ func BenchmarkPack(b *testing.B) {
 	}
 }
 
-// BenchmarkUnpack reads packed items: a job's share.
+// BenchmarkUnpack reads packed items, and reports the time for a job.
 func BenchmarkUnpack(b *testing.B) {
 	packed, _ := Pack(benchItems(b))
 	b.ReportAllocs()

@@ -8,13 +8,14 @@ import (
 )
 
 // RoutingKey returns a record key that Kafka maps to the given partition of a run-job topic, however many partitions
-// the topic has beyond that one. So every publisher by key (our producer, a KafkaSink) puts the record where dispatch
-// wanted it, and no function has to know how many there are. Of a topic that has fewer it maps to any.
+// the topic has beyond that one. So every publisher by key (our producer, a KafkaSink) puts the record into the
+// partition that dispatch chose, and no function has to know how many partitions there are. On a topic with fewer
+// partitions the key maps to any of them.
 func RoutingKey(partition int32) string { return routingKeys()[uint32(partition)%MaxRunPartitions] }
 
 // routingKeys finds the keys: the hash of key p is p itself, not only modulo a number. It tries four characters, and
-// the hash run backwards gives the other four. A CloudEvent carries the key, so all have to be text: that takes some
-// hundred tries.
+// the hash run backwards gives the other four. A CloudEvent carries the key, so all eight characters have to be text,
+// which takes some hundred tries.
 var routingKeys = sync.OnceValue(func() (keys [MaxRunPartitions]string) {
 	const signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	for p := range uint32(MaxRunPartitions) {
@@ -51,7 +52,7 @@ const (
 	r           = 24
 )
 
-// murmur2Rest returns the four bytes that make first, also four bytes, a key of that hash.
+// murmur2Rest returns the four bytes that, appended to the four bytes first, make a key with that hash.
 func murmur2Rest(first []byte, hash uint32) []byte {
 	back := inverse(m)
 	h := hash ^ hash>>15 ^ hash>>30 // undoes h ^ h>>15
@@ -60,9 +61,9 @@ func murmur2Rest(first []byte, hash uint32) []byte {
 	k := binary.LittleEndian.Uint32(first) * m
 	k = (k ^ k>>r) * m
 	begin := seed ^ 8     // the length of the key
-	k = (begin*m^k)*m ^ h // what the second four bytes have to add
+	k = (begin*m^k)*m ^ h // what the second four bytes have to contribute
 	k *= back
-	k ^= k >> r // undoes itself: r is more than half of the bits
+	k ^= k >> r // its own inverse, since r is more than half of the bits
 	return binary.LittleEndian.AppendUint32(nil, k*back)
 }
 

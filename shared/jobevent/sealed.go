@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// SealedPrefix begins a value, be it a text or a JSON string, that only holders of a key can read. To all others it is
-// opaque; it must not be cut.
+// SealedPrefix begins a value, a text or a JSON string, that only processes with a key can read. To all others it is
+// opaque, and they must not cut it.
 const SealedPrefix = "sealed:v1:"
 
 // IsSealed reports whether a text is sealed.
@@ -21,11 +21,12 @@ func SealedSize(n int) int {
 	return len(SealedPrefix) + base64.RawURLEncoding.EncodedLen(n+sealedMore)
 }
 
-// MaxMessage is how many bytes of a failure's message are kept, before it is sealed: it is repeated in every status of
-// its job, up to a hundred times.
+// MaxMessage is how many bytes of a failure's message are kept, before it is sealed. The message is repeated in every
+// status of its job, up to a hundred times.
 const MaxMessage = 4 << 10
 
-// CleanMessage makes a failure's message of any origin one that fits. A sealed one had been made so before.
+// CleanMessage makes a failure's message of any origin storable and short enough. A sealed message was cleaned before
+// it was sealed.
 func CleanMessage(text string) string {
 	if IsSealed(text) {
 		return CleanText(text, SealedSize(MaxMessage))
@@ -33,8 +34,8 @@ func CleanMessage(text string) string {
 	return CleanText(text, MaxMessage)
 }
 
-// CleanText makes a text of any origin one that PostgreSQL keeps, that JSON does not blow up, and that has at most so
-// many bytes.
+// CleanText makes a text of any origin one that PostgreSQL can store, that is not much longer in JSON, and that has at
+// most this many bytes.
 func CleanText(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {

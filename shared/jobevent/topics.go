@@ -25,17 +25,17 @@ const DefaultQueue = "default"
 const (
 	// RunPartitions is how many partitions each run-job topic has at least, and so how many workers can share a queue.
 	RunPartitions = 12
-	// MaxRunPartitions is how many a run-job topic may get.
+	// MaxRunPartitions is the most partitions that a run-job topic may have.
 	MaxRunPartitions = 1000
 )
 
-// Retention of the topics: Kafka is transport, a week is for people who look back. A record goes with its segment, so
-// it may be read for SegmentAge longer, and until the broker looks. Rows that fence an old record must outlive
-// RecordsGone.
+// The retention of the topics. Kafka is only the transport; a week is for people who look back. A record is deleted
+// with its segment, so it may be read for SegmentAge longer, and until the broker checks. Rows that fence an old record
+// must outlive RecordsGone.
 const (
 	MaxRetention       = 7 * 24 * time.Hour
 	SegmentAge         = 12 * time.Hour
-	BrokerLooks        = time.Hour // for what is to be deleted, at the latest
+	BrokerLooks        = time.Hour // how often, at the latest, the broker checks for segments to delete
 	RecordsGone        = MaxRetention + SegmentAge + BrokerLooks
 	heartbeatRetention = time.Hour
 )

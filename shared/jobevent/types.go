@@ -9,7 +9,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// ErrInvalid marks an event that can never get better: bad data, an impossible value. Handlers and
+// ErrInvalid marks an event that can never be handled, because of bad data or an impossible value. Handlers and
 // stores wrap it; the host then rejects the event instead of trying it again.
 var ErrInvalid = errors.New("invalid event")
 
@@ -24,7 +24,7 @@ const (
 	TypeDeadLettered  = "io.jobweaver.job.deadlettered.v1"
 	TypeRejected      = "io.jobweaver.record.rejected.v1"
 	TypeStatus        = "io.jobweaver.job.status.v1"
-	TypeDeleted       = "io.jobweaver.job.deleted.v1" // has no data: on Kafka the tombstone of the job's statuses
+	TypeDeleted       = "io.jobweaver.job.deleted.v1" // has no data: on Kafka it is the tombstone of the job's statuses
 	TypeCommand       = "io.jobweaver.job.command.v1"
 	TypeControl       = "io.jobweaver.control.set.v1"
 	TypeApplied       = "io.jobweaver.control.applied.v1"
@@ -56,19 +56,19 @@ var topicOfType = map[string]string{
 	TypesAttemptLogs:    TopicAttemptLog,
 }
 
-// Types are those of all events that travel between functions, in order.
+// Types returns the types of all events between functions, sorted.
 func Types() []string {
 	types := slices.AppendSeq([]string{TypeRun, TypesRun}, maps.Keys(topicOfType))
 	slices.Sort(types)
 	return types
 }
 
-// TopicOf returns the topic of an event: by its type, a run event by its queue.
+// TopicOf returns the topic of an event, by its type or, for a run event, by its queue.
 func TopicOf(e event.Event) (string, error) {
 	return topicOf(e.Type(), Extension(e, ExtQueue))
 }
 
-// Topic is that of its event of version 1.
+// Topic returns the topic of its event of version 1.
 func (it Item) Topic() (string, error) { return topicOf(it.typ, it.queue) }
 
 func topicOf(typ, queue string) (string, error) {

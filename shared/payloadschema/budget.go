@@ -12,8 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A few lines of schema can take 2¹⁰⁰ steps (each level refers twice to the next), and one pattern can take a minute
-// over a long text. So a check by a schema that is not trusted counts its steps, and gives up.
+// A few lines of schema can take 2¹⁰⁰ steps (if each level refers twice to the next), and one pattern can take a minute
+// for a long text. So a check by an untrusted schema counts its steps, and gives up after too many.
 const (
 	freeSteps    = 10_000
 	stepsPerByte = 2     // of the payload: 512 KiB of small numbers take half of it
@@ -23,8 +23,8 @@ const (
 	valueCost    = 10    // values of an enum that count as one step
 )
 
-// CompileForeign reads a schema that is not trusted, such as one that a worker advertised. Its Check returns
-// ErrTooCostly rather than run, or wait for other checks, for long.
+// CompileForeign reads an untrusted schema, such as one that a worker advertised. Its Check returns ErrTooCostly
+// instead of running for long, or waiting for long for other checks.
 func CompileForeign(text json.RawMessage) (s *Schema, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -37,7 +37,7 @@ func CompileForeign(text json.RawMessage) (s *Schema, err error) {
 type budget struct {
 	turn  chan struct{} // has one value while a check runs
 	left  int
-	spent bool // what is done is paid for: a check runs
+	spent bool // a check runs, so its steps are counted
 }
 
 type overspent struct{}
@@ -70,15 +70,16 @@ func (b *budget) run(ctx context.Context, bytes int, check func() error) (err er
 	return check()
 }
 
-// spend leaves the library by a panic, since the library has no other way to stop it. Outside run nothing is spent.
+// spend leaves the library by a panic, because the library cannot be stopped in another way. Outside of run it does
+// nothing.
 func (b *budget) spend(steps int) {
 	if b.left -= steps; b.left < 0 {
 		panic(overspent{})
 	}
 }
 
-// regexp is the engine for the schema's patterns: those of Go need time in proportion to the text. A payload has
-// patterns too, where its schema asks for the format regex: their cost is spent before they are written out.
+// regexp compiles the schema's patterns with Go's engine, which needs time in proportion to the text. A payload has
+// patterns too if its schema requires the format regex: their cost is spent before they are expanded.
 func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("a pattern may have at most %d bytes", maxPattern)
@@ -110,7 +111,7 @@ func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 
 var errTooLarge = errors.New("the pattern is too large")
 
-// patternWeight is about how large a pattern becomes when its repetitions are written out.
+// patternWeight returns roughly how large a pattern becomes when its repetitions are expanded.
 func patternWeight(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {
@@ -131,14 +132,14 @@ type countedRegexp struct {
 	size   int
 }
 
-// MatchString pays for the match before it is made.
+// MatchString spends the cost of the match before it matches.
 func (r countedRegexp) MatchString(s string) bool {
 	r.budget.spend(1 + len(s)*r.size/patternCost)
 	return r.Regexp.MatchString(s)
 }
 
-// weigh returns what a schema itself costs, at once and for each member or element of a value. That includes the steps
-// of its parts before these reach their own format.
+// weigh returns the cost of a schema itself: once, and for each member or element of a value. The cost includes the
+// steps that its parts take before the library checks their own formats.
 func weigh(s *jsonschema.Schema) (atOnce, each int) {
 	inPlace := 1 + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf) + len(s.DependentSchemas)
 	values := 0
@@ -153,7 +154,7 @@ func weigh(s *jsonschema.Schema) (atOnce, each int) {
 	}
 	each = inPlace + len(s.PatternProperties) + values/valueCost
 	if s.UniqueItems {
-		each += 20 // up to so many are compared each with each
+		each += 20 // up to this many elements are compared with each other
 	}
 	return atOnce, each
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// ErrTooCostly is the error of Check where a schema that is not trusted would take too long. Whether the payload fits
-// is then unknown.
+// ErrTooCostly is the error of Check if a check by an untrusted schema would take too long. Then it is unknown whether
+// the payload fits.
 var ErrTooCostly = errors.New("checking the payload takes too long")
 
-// Check returns all that is wrong with a payload that Decode has read, as an *apierror.Error with paths that start at
-// payload.
+// Check returns all problems of a payload that Decode has read, as an *apierror.Error with paths that start at payload.
 func (s *Schema) Check(payload json.RawMessage) error {
 	return s.CheckWithin(context.Background(), payload)
 }
 
-// CheckWithin is Check with a bound: it waits for other checks by the same schema no longer than ctx, and not for long.
+// CheckWithin is Check that waits for other checks by the same schema only until ctx ends, and never for long.
 func (s *Schema) CheckWithin(ctx context.Context, payload json.RawMessage) error {
 	if p := strictjson.Scan(payload, "payload"); p != nil {
 		return p.Err("job request")

@@ -1,5 +1,5 @@
 // Package payloadschema checks a job's payload against the JSON Schema of its type, and describes in a sentence each
-// value that does not fit. A schema that a worker advertised is not trusted: checking by it has a bounded cost.
+// value that does not fit. A schema that a worker advertised is not trusted: a check by it has a bounded cost.
 package payloadschema
 
 import (
@@ -16,7 +16,7 @@ import (
 // Limits of a schema.
 const (
 	MaxBytes      = 64 << 10
-	maxSubschemas = 2_000 // compiling takes time in the square of them
+	maxSubschemas = 2_000 // the time to compile grows with their square
 )
 
 // Schema is the JSON Schema (draft 2020-12) of a job type's payload, compiled.
@@ -27,11 +27,11 @@ type Schema struct {
 }
 
 const (
-	schemaURL  = "schema:///payload" // nothing can be read at it
+	schemaURL  = "schema:///payload" // no document can be read at this address
 	dialectURL = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// Compile reads a schema that is trusted, such as a program's own. The schema refers to nothing outside itself; its
+// Compile reads a trusted schema, such as a program's own. The schema must not refer to anything outside itself; its
 // patterns are Go's regular expressions; format is checked.
 func Compile(text json.RawMessage) (*Schema, error) { return compile(text, nil) }
 
@@ -96,7 +96,7 @@ func decodeAny(text []byte) (v any, err error) {
 	return v, err
 }
 
-// countSubschemas counts what may be a schema.
+// countSubschemas counts the values that may be schemas.
 func countSubschemas(v any) int {
 	n := 0
 	switch v := v.(type) {
@@ -117,7 +117,7 @@ func countSubschemas(v any) int {
 
 type nothingElse struct{}
 
-// Load refuses: reading a schema must not call another host.
+// Load always fails: reading a schema must not call another host.
 func (nothingElse) Load(string) (any, error) {
 	return nil, errors.New("a payload's schema may refer to nothing outside itself")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// explain describes in the terms of strictjson what the library describes in its own.
+// explain converts the library's errors into problems in the terms of strictjson.
 func (s *Schema) explain(refused *jsonschema.ValidationError) strictjson.Problems {
 	var p strictjson.Problems
 	s.add(&p, refused)
@@ -23,7 +23,7 @@ func (s *Schema) explain(refused *jsonschema.ValidationError) strictjson.Problem
 	return p
 }
 
-// add appends the problems of one failure and its causes.
+// add adds the problems of one failure and of its causes.
 func (s *Schema) add(p *strictjson.Problems, e *jsonschema.ValidationError) {
 	if p.Full() {
 		return
@@ -70,8 +70,9 @@ func (s *Schema) add(p *strictjson.Problems, e *jsonschema.ValidationError) {
 	}
 }
 
-// placeOfNames is where the object stands whose name was refused. The library gives a place that it goes on to write
-// into (v6.0.3, only here): it is taken from the schema's own, where that is nothing but properties.
+// placeOfNames returns the place of the object that has a refused name. The place in the library's error is unusable,
+// because the library goes on to write into it (v6.0.3, only here). So the place is taken from the schema's location,
+// if that consists only of properties.
 func placeOfNames(e *jsonschema.ValidationError) []string {
 	_, fragment, _ := strings.Cut(e.SchemaURL, "#")
 	tokens := strings.Split(strings.TrimSuffix(fragment, "/propertyNames"), "/")[1:]
@@ -97,9 +98,9 @@ func (s *Schema) described(location string) string {
 
 func pathTo(location []string) string { return strictjson.Path("payload", slices.Values(location)) }
 
-// addNearest describes a value that fits none of several forms, by the form that the client probably meant: not one
-// whose const differs, and of the others the one with the problem deepest inside the value. If several remain, it names
-// what each requires.
+// addNearest describes a value that fits none of several forms by the form that the client probably meant: it leaves
+// out forms whose const differs, and takes the form whose problem is deepest inside the value. If several remain, it
+// names what each requires.
 func (s *Schema) addNearest(p *strictjson.Problems, e *jsonschema.ValidationError, path string) {
 	forms := slices.Clone(e.Causes)
 	forms = slices.DeleteFunc(forms, func(f *jsonschema.ValidationError) bool { return constOf(f) != nil })
@@ -112,13 +113,13 @@ func (s *Schema) addNearest(p *strictjson.Problems, e *jsonschema.ValidationErro
 		s.add(p, forms[0])
 		return
 	}
-	if len(forms) == 0 { // the const of each differs
+	if len(forms) == 0 { // the const of each form differs
 		forms = e.Causes
 	}
 	p.Add(wanted(forms, path))
 }
 
-// constOf finds the failure that shows that the client meant another form; nil: there is none.
+// constOf returns the failure that shows that the client meant another form; nil: there is none.
 func constOf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for leaf := range leaves(form) {
 		if _, ok := leaf.ErrorKind.(*kind.Const); ok {
@@ -152,7 +153,7 @@ func depth(e *jsonschema.ValidationError) int {
 	return deepest
 }
 
-// wanted joins into one sentence what several forms require, where each has one failure of the same kind.
+// wanted describes in one sentence what several forms require, if each has a single failure of the same kind.
 func wanted(forms []*jsonschema.ValidationError, path string) (where, what string) {
 	var types, names, values []string
 	for _, form := range forms {
@@ -185,7 +186,7 @@ func wanted(forms []*jsonschema.ValidationError, path string) (where, what strin
 	return path, "fits none of the allowed forms"
 }
 
-// onlyLeaf returns the failure of a form that shows its kind, or its only one; nil when there are more.
+// onlyLeaf returns the failure of a form's const, or else the form's only failure; nil if there are several.
 func onlyLeaf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if leaf := constOf(form); leaf != nil {
 		return leaf
@@ -200,7 +201,7 @@ func onlyLeaf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return only
 }
 
-// tooMany describes a value that fits several forms and must fit exactly one.
+// tooMany describes a value that must fit exactly one of several forms and fits more.
 func (s *Schema) tooMany(location string, forms []int) string {
 	var names []string
 	for _, i := range forms {

@@ -10,7 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/payloadschema"
 )
 
-// A worker's schema is short and asks for something that is dear to check; a payload has as much of it as it can.
+// A worker's schema is short and requires something that is costly to check, and the payload contains as much of it as
+// possible.
 func TestPatternsAndLongTextsInAPayloadArePaidFor(t *testing.T) {
 	t.Parallel()
 	list := func(text string, n int) string {

@@ -127,7 +127,7 @@ func TestBadSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// Each of these would keep the library busy for hours, or take a great deal of memory.
+// Each of these schemas would keep the library busy for hours, or take very much memory.
 func TestForeignSchemaGivesUpSoon(t *testing.T) {
 	t.Parallel()
 	double := `{"$defs": {`
@@ -175,7 +175,7 @@ func TestForeignSchemaGivesUpSoon(t *testing.T) {
 	}
 }
 
-// A client's payload is as large as a job may be, and wrong all over.
+// A client's payload is as large as a job may be, and wrong everywhere.
 func TestALargePayloadIsCheckedSoon(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

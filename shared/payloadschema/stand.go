@@ -12,9 +12,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// standIn puts a function of its own before each part of a schema: the library checks the format of a value
-// before it does anything that takes long. The function spends the part's cost, where there is a budget, and checks the
-// elements of arrays itself, since the library would report each of a hundred thousand.
+// standIn puts a function before each part of a schema, in the form of a format: the library checks the format of a
+// value before it does anything that takes long. The function spends the part's cost if there is a budget, and checks
+// the elements of arrays itself, because the library would report each of a hundred thousand wrong ones.
 func standIn(root *jsonschema.Schema, b *budget) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
@@ -68,19 +68,19 @@ func size(v any) int {
 	case []any:
 		return len(v)
 	case string:
-		return len(v) / patternCost // its characters are counted, its format is looked at
+		return len(v) / patternCost // the cost of counting its characters and checking its format
 	}
 	return 0
 }
 
-// elements is what a schema asks of an array's elements.
+// elements is what a schema requires of an array's elements.
 type elements struct {
-	from  int // before it stand those of prefixItems
+	from  int // the elements before it belong to prefixItems
 	items *jsonschema.Schema
 	most  *int
 }
 
-// wrongElements are the first that are wrong, by their index.
+// wrongElements has the first wrong elements, with their indexes.
 type wrongElements struct {
 	at  []int
 	why []*jsonschema.ValidationError
@@ -119,7 +119,7 @@ func (l elements) check(array []any) error {
 	return wrong
 }
 
-// settle puts the errors of the function before a part where the library would have put them.
+// settle converts the errors of a part's function to the form in which the library would have returned them.
 func settle(e *jsonschema.ValidationError, above []string) {
 	e.InstanceLocation = slices.Concat(above, e.InstanceLocation)
 	format, _ := e.ErrorKind.(*kind.Format)
@@ -140,7 +140,7 @@ func settle(e *jsonschema.ValidationError, above []string) {
 	}
 }
 
-// parts are the schemas that a schema contains or refers to, at any place.
+// parts returns the schemas that a schema contains or to which it refers, at any place.
 func parts(s *jsonschema.Schema) (found []*jsonschema.Schema) {
 	var look func(v reflect.Value)
 	look = func(v reflect.Value) {

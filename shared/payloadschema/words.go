@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// wrongValue is what one value is to be and is not.
+// wrongValue returns a text about what a wrong value must be.
 func wrongValue(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -101,7 +101,7 @@ func formatText(format string) string {
 	return "of the format " + cut(format)
 }
 
-// patternWords is what the patterns of the built-in job types want, for those who do not read patterns.
+// patternWords describes the patterns of the built-in job types for users who do not read regular expressions.
 var patternWords = map[string]string{
 	"^[Hh][Tt][Tt][Pp][Ss]?://": "must begin with http:// or https://",
 	`^[^\x00-\x1f\x7f]*$`:       "must have no line break and no other control character",
@@ -131,7 +131,7 @@ func typeList(types []string) string {
 	return orList(named)
 }
 
-// orList is a, b or c; of many, the first.
+// orList returns "a, b or c"; of many names only the first ones.
 func orList(items []string) string {
 	const most = 20
 	kept := make([]string, 0, most)
@@ -150,7 +150,7 @@ func orList(items []string) string {
 	return strings.Join(kept[:last], ", ") + " or " + kept[last]
 }
 
-// valueText is a value as JSON, names of constants without their quotes.
+// valueText returns a value as JSON, and a constant that is a name without its quotes.
 func valueText(v any) string {
 	if s, ok := v.(string); ok && strictjson.IsPlain(s) {
 		return cut(s)
@@ -162,7 +162,7 @@ func valueText(v any) string {
 	return cut(string(b))
 }
 
-// cut shortens text of a schema, which would otherwise fill the answer.
+// cut shortens text from a schema, which would otherwise fill the answer.
 func cut(s string) string {
 	const most = 100
 	if len(s) <= most {
@@ -175,7 +175,7 @@ func cut(s string) string {
 	return s[:end] + "…"
 }
 
-// lookUp finds what stands in a schema's document at a location as the library writes it, and below.
+// lookUp returns the value in a schema's document at a location in the library's notation, followed by the names below.
 func lookUp(document any, location string, below ...string) any {
 	_, fragment, _ := strings.Cut(location, "#")
 	names := below

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	maxPath = 256 // bytes of a path in an answer
-	maxName = 64  // bytes of one name in it
+	maxPath = 256 // the most bytes of a path in an answer
+	maxName = 64  // the most bytes of one name in a path
 )
 
-// Path appends names to a path: steps, 3 and url become steps[3].url. The names are the client's and can hold any
-// character: odd ones are quoted, long ones cut.
+// Path appends names to a path: steps, 3 and url become steps[3].url. The names come from the client and can contain
+// any character: unusual names are quoted, and long ones are cut.
 func Path(path string, names iter.Seq[string]) string {
 	for name := range names {
 		if len(path) > maxPath {
@@ -45,7 +45,7 @@ func isIndex(name string) bool {
 	return err == nil
 }
 
-// IsPlain reports whether a name stands in a path without quotes.
+// IsPlain reports whether a name needs no quotes in a path.
 func IsPlain(name string) bool {
 	for _, c := range name {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||

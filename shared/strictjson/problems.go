@@ -8,10 +8,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// MaxProblems is how many problems one answer names.
+// MaxProblems is the most problems that one answer names.
 const MaxProblems = 20
 
-// Problems collects what is wrong with a document, at most MaxProblems of it.
+// Problems collects the problems of a document, at most MaxProblems.
 type Problems []apierror.Detail
 
 // Add notes a problem with the value at a path.
@@ -28,10 +28,10 @@ func (p *Problems) AddAll(more Problems) {
 	}
 }
 
-// Full reports whether no further problem is noted.
+// Full reports whether there are MaxProblems problems, so that no further ones are noted.
 func (p *Problems) Full() bool { return len(*p) >= MaxProblems }
 
-// Err returns the problems as an *apierror.Error; nil: there are none. The document's name stands in its message.
+// Err returns the problems as an *apierror.Error; nil: there are none. Its message contains the document's name.
 func (p Problems) Err(document string) error {
 	if len(p) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func (p Problems) Err(document string) error {
 		Message: "invalid " + document + ": " + p.Message("the body"), Details: p}
 }
 
-// Message describes the first problem and counts the others. A problem with the whole document is one of root; root is
-// empty where the name of the document stands before the message.
+// Message describes the first problem and counts the others. It calls the whole document root; root is empty if the
+// caller writes the document's name before the message.
 func (p Problems) Message(root string) string {
 	more := ""
 	if len(p) > 1 {

@@ -1,5 +1,4 @@
-// Package strictjson reads JSON of hostile origin value by value, and collects everything that is wrong with it, each
-// problem with the path of its value.
+// Package strictjson reads untrusted JSON value by value, and collects all problems, each with the path of its value.
 package strictjson
 
 import (
@@ -20,7 +19,7 @@ type Reader struct {
 	d      jsontext.Decoder
 	buf    bytes.Buffer
 	prefix string // path of the document's root
-	Name   []byte // in an object: that of the member to be read
+	Name   []byte // in an object: the name of the member to be read
 	over   bool
 }
 
@@ -51,7 +50,7 @@ func (r *Reader) Close() Problems {
 	return p
 }
 
-// Path is that of the value read last.
+// Path returns the path of the value read last.
 func (r *Reader) Path() string { return Path(r.prefix, r.d.StackPointer().Tokens()) }
 
 // Bad notes a problem with the value read last.
@@ -59,7 +58,7 @@ func (r *Reader) Bad(format string, args ...any) {
 	r.BadAt(r.Path(), format, args...)
 }
 
-// BadIn notes a problem with a member of the object read last.
+// BadIn notes a problem with a member of the object that was read last.
 func (r *Reader) BadIn(name, format string, args ...any) {
 	r.BadAt(Join(r.Path(), name), format, args...)
 }
@@ -72,7 +71,7 @@ func (r *Reader) BadAt(path, format string, args ...any) {
 	}
 }
 
-// Note is Bad for the result of a check, which is empty where nothing is wrong.
+// Note is Bad for the result of a check, which is empty if nothing is wrong.
 func (r *Reader) Note(wrong string) {
 	if wrong != "" {
 		r.Bad("%s", wrong)
@@ -98,7 +97,7 @@ func (r *Reader) fail(err error) {
 	r.over = true
 }
 
-// Peek returns the kind of the value that comes next; 0 at the end of the document.
+// Peek returns the kind of the next value; 0 at the end of the document.
 func (r *Reader) Peek() jsontext.Kind {
 	if r.over {
 		return 0
@@ -129,7 +128,7 @@ func (r *Reader) Scalar(kind jsontext.Kind, what string) (jsontext.Value, bool) 
 	return v, v != nil
 }
 
-// Object reads an object, and has member read or refuse each value, of which r.Name is the name.
+// Object reads an object. It calls member for each value, to read or refuse it; r.Name is the value's name.
 func (r *Reader) Object(member func()) bool {
 	if !r.enter('{', "an object") {
 		return false
@@ -137,7 +136,7 @@ func (r *Reader) Object(member func()) bool {
 	for !r.over && r.d.PeekKind() == '"' {
 		name := r.Raw()
 		if name == nil {
-			return false // it is there twice, or broken
+			return false // the name is repeated or broken
 		}
 		if r.Name = name[1 : len(name)-1]; bytes.IndexByte(name, '\\') >= 0 {
 			r.Name, _ = jsontext.AppendUnquote(nil, name)
@@ -147,7 +146,7 @@ func (r *Reader) Object(member func()) bool {
 	return r.delimiter()
 }
 
-// Array reads an array of up to most elements, and has element read each.
+// Array reads an array of up to most elements. It calls element to read each of them.
 func (r *Reader) Array(most int, element func(i int)) bool {
 	if !r.enter('[', "an array") {
 		return false
@@ -178,7 +177,7 @@ func (r *Reader) enter(kind jsontext.Kind, what string) bool {
 	return r.delimiter()
 }
 
-// delimiter reads the bracket that comes next.
+// delimiter reads the next bracket.
 func (r *Reader) delimiter() bool {
 	if r.over {
 		return false
@@ -189,7 +188,7 @@ func (r *Reader) delimiter() bool {
 	return !r.over
 }
 
-// Unknown refuses a member that is not known.
+// Unknown refuses an unknown member.
 func (r *Reader) Unknown() {
 	if r.Raw() != nil {
 		r.Bad("is not a known field")

@@ -11,11 +11,11 @@ import (
 
 // Limits of a document.
 const (
-	MaxDepth       = 100   // of nested objects and arrays, the root included
-	MaxNumberChars = 1_000 // of one number as written
+	MaxDepth       = 100   // the most levels of nested objects and arrays, including the root
+	MaxNumberChars = 1_000 // the most characters of one number as written
 )
 
-// Scan looks anywhere in the document for sound JSON that a store or another language cannot take: nesting below
+// Scan looks anywhere in the document for valid JSON that a store or another language cannot accept: nesting below
 // MaxDepth, U+0000 written as an escape (PostgreSQL has no such character), and numbers that no double can hold. The
 // result has at most one problem. Scan ignores broken JSON, which a Reader finds.
 func Scan(doc []byte, prefix string) Problems {
@@ -26,7 +26,7 @@ func Scan(doc []byte, prefix string) Problems {
 	return Problems{{Path: locate(doc, prefix, offset), Message: message}}
 }
 
-// scan returns the offset of the first such place, or -1.
+// scan returns the offset of the first such problem, or -1.
 func scan(doc []byte) (offset int, message string) {
 	depth := 0
 	for i := 0; i < len(doc); i++ {
@@ -98,7 +98,7 @@ func soundNumber(lit []byte) bool {
 	return f != 0 || !bytes.ContainsAny(mantissa, "123456789")
 }
 
-// locate returns the path of what stands at the offset.
+// locate returns the path of the value at the offset.
 func locate(doc []byte, prefix string, offset int) string {
 	d := jsontext.NewDecoder(bytes.NewBuffer(doc))
 	for d.InputOffset() <= int64(offset) {

@@ -10,7 +10,7 @@ func (r *Reader) Millis(least, most time.Duration) time.Duration {
 	return time.Duration(r.Integer(least.Milliseconds(), most.Milliseconds())) * time.Millisecond
 }
 
-// Duration reads a duration as Go writes it: 30s or 500ms.
+// Duration reads a duration in Go's format: 30s or 500ms.
 func (r *Reader) Duration(most time.Duration) time.Duration {
 	text, ok := r.Text(maxWord)
 	if !ok {
@@ -24,7 +24,7 @@ func (r *Reader) Duration(most time.Duration) time.Duration {
 	return d
 }
 
-// Instant reads an instant as ParseInstant does; nil where the value is no string.
+// Instant reads an instant as ParseInstant does; nil if the value is not a string.
 func (r *Reader) Instant() *time.Time {
 	s, ok := r.Text(anyText)
 	if !ok {
@@ -35,8 +35,8 @@ func (r *Reader) Instant() *time.Time {
 	return &t
 }
 
-// ParseInstant reads an RFC 3339 instant, and returns what is wrong with it, or "". It cuts to microseconds, which is
-// what PostgreSQL keeps.
+// ParseInstant reads an RFC 3339 instant, and returns what is wrong with it, or "". It truncates to microseconds, the
+// precision of PostgreSQL.
 func ParseInstant(s string) (t time.Time, wrong string) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || !isRFC3339(s) {
@@ -45,13 +45,13 @@ func ParseInstant(s string) (t time.Time, wrong string) {
 	switch t = t.UTC().Truncate(time.Microsecond); {
 	case t.Year() < 1970:
 		return t, "must not be before 1970"
-	case t.Year() > 9999: // in UTC, of which JSON knows no instant
+	case t.Year() > 9999: // in UTC; RFC 3339 has only four digits for the year
 		return t, "must not be after 9999"
 	}
 	return t, ""
 }
 
-// isRFC3339 refuses what time.Parse takes beyond the standard: T8:00:00, 08:00:00,5, +25:00, +01:99.
+// isRFC3339 refuses texts that time.Parse accepts although the standard does not: T8:00:00, 08:00:00,5, +25:00, +01:99.
 func isRFC3339(s string) bool {
 	if s[len("2006-01-02T15")] != ':' || strings.Contains(s, ",") {
 		return false

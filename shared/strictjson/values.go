@@ -13,13 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// anyText is the limit of a string whose check has a tighter one.
+// anyText is the limit of a string whose check has a lower limit.
 const anyText = 512 << 10
 
-// maxWord is the limit of a string with few possible values, or of one form.
+// maxWord is the limit of a string with few possible values, or with a fixed form.
 const maxWord = 255
 
-// Text reads a string of up to most characters; ok: it is one.
+// Text reads a string of up to most characters. ok is false if the value is not such a string.
 func (r *Reader) Text(most int) (text string, ok bool) {
 	v, ok := r.Scalar('"', "a string")
 	if !ok {
@@ -29,7 +29,7 @@ func (r *Reader) Text(most int) (text string, ok bool) {
 	if bytes.IndexByte(v, '\\') < 0 {
 		s = string(v[1 : len(v)-1])
 	} else {
-		b, _ := jsontext.AppendUnquote(nil, v) // the decoder has found it sound
+		b, _ := jsontext.AppendUnquote(nil, v) // cannot fail: the decoder has accepted the string
 		s = string(b)
 	}
 	if len(s) > most && utf8.RuneCountInString(s) > most {
@@ -59,8 +59,8 @@ func CheckLabel(s string) string {
 	return ""
 }
 
-// Integer reads a whole number, written without an exponent. JSON Schema takes a number with a fraction of zeros for
-// an integer, so this does too.
+// Integer reads a whole number, written without an exponent. A number with a fraction of zeros counts as an integer, as
+// in JSON Schema.
 func (r *Reader) Integer(least, most int64) int64 {
 	v, ok := r.Scalar('0', "an integer")
 	if !ok {
@@ -83,7 +83,7 @@ func (r *Reader) Number() float64 {
 	if !ok {
 		return 0
 	}
-	f, _ := strconv.ParseFloat(string(v), 64) // Scan has refused what would overflow
+	f, _ := strconv.ParseFloat(string(v), 64) // Scan has refused numbers that would overflow
 	return f
 }
 
@@ -96,12 +96,12 @@ func (r *Reader) Boolean() bool {
 	return string(v) == "true"
 }
 
-// Null reads a null, if one comes next.
+// Null reads a null if the next value is one.
 func (r *Reader) Null() bool {
 	return r.Peek() == 'n' && r.Raw() != nil
 }
 
-// Checked reads a string and notes what check returns, unless that is empty.
+// Checked reads a string and notes the problem that check returns, unless it is empty.
 func (r *Reader) Checked(check func(string) string) string {
 	s, ok := r.Text(anyText)
 	if ok {
@@ -110,7 +110,7 @@ func (r *Reader) Checked(check func(string) string) string {
 	return s
 }
 
-// OneOf reads a string that is one of some; the result is empty for any other.
+// OneOf reads a string that must be one of some. It returns an empty text for any other.
 func (r *Reader) OneOf(some []string) string {
 	s, ok := r.Text(maxWord)
 	if ok && !slices.Contains(some, s) {
@@ -120,7 +120,7 @@ func (r *Reader) OneOf(some []string) string {
 	return s
 }
 
-// Names reads an array of at most that many names, no two of them equal. It calls read for each.
+// Names reads an array of at most most names, no two of which are equal. It calls read for each.
 func (r *Reader) Names(most int, read func() string) []string {
 	names := []string{}
 	r.Array(most, func(int) {

@@ -1,4 +1,4 @@
-// Package jsontest has what the tests of JSON readers share.
+// Package jsontest has the code that the tests of JSON readers share.
 package jsontest
 
 import (
@@ -29,7 +29,7 @@ func Rewrite(t testing.TB, doc []byte) []byte {
 	return b
 }
 
-// CheckSafe fails where jsonb or a client could not decode the JSON.
+// CheckSafe fails the test if jsonb or a client could not decode the JSON.
 func CheckSafe(t testing.TB, payload []byte) {
 	var v any
 	if err := json.Unmarshal(payload, &v); err != nil {
@@ -60,7 +60,7 @@ func holdsNUL(v any) bool {
 	return false
 }
 
-// CheckError fails where an error is not one that a client can read.
+// CheckError fails the test if a client could not read the error.
 func CheckError(t testing.TB, err error) {
 	var e *apierror.Error
 	if !errors.As(err, &e) {
