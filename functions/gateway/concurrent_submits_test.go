@@ -35,7 +35,7 @@ func (a *answers) insist(submit func() *response) *response {
 	}
 }
 
-// onceNew reports whether one response called the job new, or that response may have been lost.
+// onceNew reports whether exactly one response called the job new, or none did and that response may have been lost.
 func (a *answers) onceNew() bool { return a.fresh == 1 || a.fresh == 0 && a.unsure > 0 }
 
 func (a *answers) add(status int, id uuid.UUID) {

@@ -59,7 +59,7 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	return x
 }
 
-// end has a job end, with a canary in every text of its status.
+// end makes a job end, with a canary in every text of its status.
 func (h *fixture) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary string) {
 	t.Helper()
 	h.scheduler(id, 3, as, func(s *jobevent.Status) {
@@ -75,7 +75,7 @@ func (h *fixture) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary str
 	}
 }
 
-// run has a worker run an attempt.
+// run makes a worker run an attempt.
 func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 	t.Helper()
 	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
@@ -143,7 +143,7 @@ func (h *fixture) fingerprint(owner string) map[string]string {
 	return prints
 }
 
-// wantSeen checks that the owner sees what others must not; otherwise the test would prove nothing.
+// wantSeen checks that the owner sees the texts that others must not see; otherwise the test would prove nothing.
 func (h *fixture) wantSeen(t *testing.T, c *client, x things) {
 	t.Helper()
 	canary := "canary-of-" + x.owner

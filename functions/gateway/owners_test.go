@@ -30,7 +30,7 @@ func guessed() things {
 	}
 }
 
-// ask is a request about resources.
+// ask is a request that names resources.
 type ask struct {
 	method, path, body string
 	headers            []string
@@ -175,7 +175,7 @@ func (a ask) with(endpoint, body string) ask {
 	return a
 }
 
-// fill puts the names of resources into a path.
+// fill replaces the parameters of a path by the names of resources.
 func fill(t *testing.T, path, kind string, x things) (filled string, about bool) {
 	t.Helper()
 	name := x.schedule

@@ -159,7 +159,8 @@ func TestOwnersHavePolicyKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An idempotency key comes first: the same request has the same answer, also when its job has ended.
+// An idempotency key is checked before the policies: the same request gets the same answer, even when its job has
+// ended.
 func TestAPolicyIsNotAskedForARepeatedRequest(t *testing.T) {
 	t.Parallel()
 	h := open(t)

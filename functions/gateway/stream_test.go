@@ -335,7 +335,7 @@ func TestStreamSendsOnlyItsOwnersJobs(t *testing.T) {
 	r.wantError(apierror.JobNotFound)
 	acme.get("/api/stream?jobId=" + uuid.NewString()).wantError(apierror.JobNotFound)
 	h.as("acme", "submit").get("/api/stream").wantError(apierror.Forbidden)
-	acme.open("/api/stream?ownerId=other") // of no owner's jobs
+	acme.open("/api/stream?ownerId=other") // a stream that shows no owner's jobs
 	h.scheduler(mine, 2, jobstate.Completed, nil)
 	s.job(mine, "COMPLETED")
 	for len(all.events) > 0 { // without an owner, the key sees no owner's jobs, as in the list

@@ -18,7 +18,7 @@ func newAttempts() attempts {
 	return attempts{low: map[string]map[string]*[jobevent.RunPartitions]int{}}
 }
 
-// sentTo is where attempts are out.
+// sentTo is a place to which attempts were sent.
 type sentTo struct {
 	queue, worker string
 	partition     int16

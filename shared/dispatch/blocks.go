@@ -10,10 +10,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// What keeps a job from waiting for room.
+// The reasons for which a job is blocked.
 const (
 	ByOrder      = "order"      // another job of its ordering key has the turn, or has not arrived yet
-	ByDependency = "dependency" // a job that has to end first has not
+	ByDependency = "dependency" // a job that has to end first has not ended
 )
 
 // OrderKey names jobs that run one after another.
@@ -37,8 +37,8 @@ type Blocks struct {
 	Arrived      map[uuid.UUID]bool            // jobs all of whose predecessors in their ordering key have arrived
 	Dependencies map[uuid.UUID][]Dependency    // jobs that have to end first
 	Gaps         []*jobevent.Created           // jobs whose predecessor has not arrived
-	TooLate      []uuid.UUID                   // jobs that failed before others asked to run after them
-	ended        map[uuid.UUID]jobstate.Status // of the jobs named in `after`, those that have ended
+	TooLate      []uuid.UUID                   // jobs that had failed before other jobs were accepted that depend on them
+	ended        map[uuid.UUID]jobstate.Status // the states of the jobs in `after` that have ended
 	lines        map[OrderKey]Line
 	blockedBy    map[uuid.UUID]string
 }
@@ -49,20 +49,20 @@ type Dependency struct {
 	Condition jobstate.Condition
 }
 
-// Line is how an ordering key stands.
+// Line is the state of an ordering key.
 type Line struct {
 	HasTurn bool  // a job has the turn
 	First   int64 // number of the first job that waits for it; 0: none does
 }
 
-// Question is what Decide has to know about a batch.
+// Question names the data that Decide needs about a batch.
 type Question struct {
-	After        []uuid.UUID // which of these jobs have ended: NoteEnd
-	Predecessors []uuid.UUID // before which of these no job of their key is missing: NoteArrived
-	Keys, Owners []string    // how these keys stand: NoteLine
+	After        []uuid.UUID // report to NoteEnd which of these jobs have ended
+	Predecessors []uuid.UUID // report to NoteArrived those before which no job of their key is missing
+	Keys, Owners []string    // report the states of these keys to NoteLine
 }
 
-// Ask returns what has to be read for a batch, and Blocks to take the answers; nil if nothing has to be.
+// Ask returns what must be read for a batch, and the Blocks that take the answers; nil if nothing must be read.
 func Ask(jobs []jobevent.Created) (Question, *Blocks) {
 	var q Question
 	for i := range jobs {
@@ -85,17 +85,17 @@ func Ask(jobs []jobevent.Created) (Question, *Blocks) {
 	}
 }
 
-// NoteEnd takes the state of a job after which others run.
+// NoteEnd takes the state of a job on which others depend.
 func (b *Blocks) NoteEnd(id uuid.UUID, status jobstate.Status) {
 	if status.Terminal() {
 		b.ended[id] = status
 	}
 }
 
-// NoteArrived takes that no predecessor of a job is missing.
+// NoteArrived notes that no predecessor of a job is missing.
 func (b *Blocks) NoteArrived(id uuid.UUID) { b.Arrived[id] = true }
 
-// NoteLine takes how an ordering key stands.
+// NoteLine takes the state of an ordering key.
 func (b *Blocks) NoteLine(key OrderKey, line Line) { b.lines[key] = line }
 
 // Decide takes the jobs in the order in which the API accepted them.
@@ -152,7 +152,7 @@ func (b *Blocks) lineUp(job *jobevent.Created) {
 	b.lines[key] = line
 }
 
-// By returns what keeps a job from waiting for room; empty: nothing.
+// By returns what blocks a job; empty: nothing.
 func (b *Blocks) By(id uuid.UUID) string {
 	if b == nil {
 		return ""

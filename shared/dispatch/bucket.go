@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// bucket is a token bucket: how many attempts of a subject may start whose starts a second are limited.
+// bucket is a token bucket for a subject whose starts a second are limited: each token allows one start.
 type bucket struct {
 	Tokens float64   `json:"tokens"`
-	At     time.Time `json:"at"` // when it held them
+	At     time.Time `json:"at"` // when the bucket held these tokens
 }
 
 // longestWait bounds the wait under a very low rate.

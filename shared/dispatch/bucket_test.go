@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However the steps fall, no second sees more starts than the limit, and a rate that is always wanted is
-// used up but for what a step's grain costs.
+// However the steps are timed, no second has more starts than the limit. Under constant demand the rate is used up,
+// except for a loss due to the length of the steps.
 func TestNoSecondSeesMoreStartsThanTheLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -23,7 +23,7 @@ func TestNoSecondSeesMoreStartsThanTheLimit(t *testing.T) {
 			case isGreedy && b.Tokens < 1:
 				at = b.opensAt(rate)
 			case !isGreedy:
-				at = at.Add(time.Duration(rapid.Int64Range(-1e6, 2e8).Draw(rt, "ns"))) // a step may come late to the lock
+				at = at.Add(time.Duration(rapid.Int64Range(-1e6, 2e8).Draw(rt, "ns"))) // a step may get the lock late
 			}
 			b = b.now(at, rate)
 			take := int(b.Tokens)

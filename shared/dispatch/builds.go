@@ -8,12 +8,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// onBuild is the kind of the subject by which jobs of one type share a lane that stay on one build: runs:"RESIZE"
-// build:"v1.4.0". It is no control. The lane is all that dispatching keeps of the build of a job.
+// onBuild is the kind of the subject of a lane for the jobs of one type that stay on one build: runs:"RESIZE"
+// build:"v1.4.0". It is not a control. Only the lane tells dispatching the build of a job.
 const onBuild jobevent.ControlKind = "build"
 
-// buildsKept is how long the watchdog looks for lanes of builds after the last one: much longer than a transaction
-// takes to roll back.
+// buildsKept is how long the watchdog looks for lanes of builds after the last one was seen: much longer than a
+// transaction takes to roll back.
 const buildsKept = 15 * time.Minute
 
 // LaneOnBuild returns the lane of a job that is to stay on a build from now on.
@@ -73,7 +73,7 @@ func (l *Ledger) staysOn(queue, build, jobType string) bool {
 	})
 }
 
-// takes reports whether a target takes a job. It is asked about many targets for one job.
+// takes returns a function that reports whether a target takes a job, since many targets are checked for one job.
 func (p *places) takes(jobType, build string) func(Target) bool {
 	stays := p.l.staysOn(p.queue, build, jobType)
 	return func(t Target) bool { return t.worker.runs(jobType) && (!stays || t.worker.isOf(build)) }

@@ -9,7 +9,8 @@ import (
 const (
 	// MaxStep bounds the attempts of one queue that one step sends out.
 	MaxStep = 2000
-	// ReleasePause is between two steps that release thousands of jobs, so that other transactions come between.
+	// ReleasePause is the pause between two steps that release thousands of jobs, so that other transactions can run in
+	// between.
 	ReleasePause = 5 * time.Millisecond
 )
 
@@ -71,7 +72,7 @@ func (l *Ledger) nextOpening() (soonest time.Time) {
 	for queue := range l.floors {
 		consider(queueSubject(queue))
 	}
-	for s := range l.buckets { // which fairness keys have jobs that wait is unknown
+	for s := range l.buckets { // it is not known which fairness keys have waiting jobs
 		if s.Kind == jobevent.ControlKey {
 			consider(s)
 		}
@@ -84,8 +85,8 @@ func (l *Ledger) nextOpening() (soonest time.Time) {
 	return soonest
 }
 
-// opensAfter returns when a subject lets an attempt start; zero: it does now. byTime is false if time alone will not
-// do.
+// opensAfter returns when a subject lets an attempt start; zero: it does now. byTime is false if time alone does not
+// suffice.
 func (l *Ledger) opensAfter(s Subject) (at time.Time, byTime bool) {
 	c, some := l.controls.of(s)
 	if !some {

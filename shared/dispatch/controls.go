@@ -37,16 +37,16 @@ func (s *Subject) UnmarshalText(text []byte) error {
 // Controls are the pauses and limits of one revision. The ledger names the revision that is in force.
 type Controls struct {
 	revision     int64
-	bySubject    map[Subject]control              // without those that hold nothing back
-	anyOf        map[jobevent.ControlKind]control // of each one without a control of its own
+	bySubject    map[Subject]control              // only controls that hold something back
+	anyOf        map[jobevent.ControlKind]control // by kind: the control for each name without one of its own
 	weights      map[string]int                   // of fairness keys; missing: 1
 	draining     map[string]bool                  // workers that get no attempts
-	byJob        bool                             // some are about a job type or an owner
-	byKey        bool                             // some are about a fairness key, and hold back
-	limitsStarts bool                             // some limit the starts a second
+	byJob        bool                             // some controls are about a job type or an owner
+	byKey        bool                             // some controls hold back a fairness key
+	limitsStarts bool                             // some controls limit the starts a second
 }
 
-// Class is what controls distinguish jobs of a queue by.
+// Class has the fields by which controls distinguish jobs of a queue.
 type Class struct {
 	JobType     string
 	OwnerID     string // empty: none
@@ -116,7 +116,7 @@ func (c *Controls) Drains(workerID string) bool { return c.draining[workerID] }
 // counts the attempts of these.
 func (c *Controls) CountsRunning() bool { return c.byJob || c.byKey }
 
-// of returns the control that holds for a subject: its own, or that of each one of its kind.
+// of returns the control that applies to a subject: its own, or the one for all of its kind.
 func (c *Controls) of(s Subject) (control, bool) {
 	if own, some := c.bySubject[s]; some {
 		return own, true
@@ -125,7 +125,7 @@ func (c *Controls) of(s Subject) (control, bool) {
 	return each, some && s.Name != ""
 }
 
-// none reports whether nothing is held back.
+// none reports whether the controls hold nothing back.
 func (c *Controls) none() bool { return len(c.bySubject) == 0 && len(c.anyOf) == 0 }
 
 // weightOf returns how many starts a fairness key has in each round.
@@ -174,7 +174,7 @@ func (c *Controls) laneOf(jobType, owner string) string {
 	return lane
 }
 
-// laneAnd names the part of a lane whose jobs are subject to one more thing.
+// laneAnd names the part of a lane whose jobs are also subject to s.
 func laneAnd(lane string, s Subject) string {
 	if lane != "" {
 		lane += " "
@@ -198,7 +198,7 @@ func subjectsOf(lane string) []Subject {
 	return subjects
 }
 
-// FoldControls returns those received controls that are newer than the kept ones, and the version of each received
+// FoldControls returns the received controls that are newer than the kept ones, and the version of each received
 // subject that is in force then.
 func FoldControls(
 	kept, received []jobevent.Control,

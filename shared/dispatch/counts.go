@@ -15,10 +15,10 @@ import (
 // transaction changed, in a delta.
 type counts struct {
 	out    attempts
-	floors map[string]time.Time            // by queue: no job of a lower rank waits; none: no job waits
+	floors map[string]time.Time            // by queue: the rank below which no job waits; no entry: no job waits
 	lanes  map[string]map[string]time.Time // by queue and lane, like floors
-	keys   map[string][]string             // by queue: fairness keys of the jobs that wait; two stand for several
-	due    time.Time                       // nothing is due before; zero: nothing will be
+	keys   map[string][]string             // by queue: fairness keys of waiting jobs; two stand for two or more
+	due    time.Time                       // no job is due before this instant; zero: no job will be due
 	// running counts the attempts that are out by job type, owner and fairness key. The ledger keeps those under a
 	// control.
 	running map[Subject]int
@@ -192,7 +192,7 @@ func (c *counts) InFlight() map[string]int {
 // Floors returns by queue the lowest rank at which a job may wait outside of all lanes.
 func (c *counts) Floors() map[string]time.Time { return c.floors }
 
-// DueFloor returns the instant before which nothing is due; zero: nothing will be.
+// DueFloor returns the instant before which no job is due; zero: no job will be due.
 func (c *counts) DueFloor() time.Time { return c.due }
 
 // followUps are what a transaction still has to do for the jobs that it changed. None of it is kept in the row.

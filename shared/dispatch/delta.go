@@ -11,12 +11,12 @@ type Delta struct {
 	counts
 	followUps
 	// countedUnder is the revision of the controls for which running was counted: under another revision other job types
-	// and owners count. Zero: running are changes, of all job types and owners.
+	// and owners are counted. Zero: running has changes, of all job types and owners.
 	countedUnder int64
 	dependents   int64 // rows of dependencies that were seen: a ledger must not say that there are none
 }
 
-// NewDelta returns an empty one.
+// NewDelta returns an empty delta.
 func NewDelta() Delta { return Delta{counts: newCounts()} }
 
 // SetRunning sets how many attempts are out of each job type and owner under the controls of a revision.

@@ -13,9 +13,9 @@ import (
 // Ledger is the dispatch state in the hands of the transaction that has it locked. The package's comment describes what
 // may be stale in it.
 //
-// One change can be missed: a waiting job that is skipped because another transaction has it locked, if that one rolls
-// back. A transaction that commits enters again the jobs that it had locked and left waiting. For one that rolls back
-// the watchdog counts.
+// One change can be missed: a waiting job is skipped because another transaction has it locked, and that transaction
+// rolls back. A transaction that commits enters again the jobs that it had locked and left waiting. After a rollback
+// only the watchdog's count finds them.
 type Ledger struct {
 	counts
 	followUps
@@ -25,7 +25,7 @@ type Ledger struct {
 	revision         int64 // rises with each change
 	controlsRevision int64 // of the set of controls; 0: there never was a control
 	buckets          map[Subject]bucket
-	opensAt          time.Time        // when a limit on starts a second lets out the next job; zero: none holds any back
+	opensAt          time.Time        // when a limit on starts a second lets out a job; zero: none is held back
 	unreleased       []uuid.UUID      // jobs that have ended, of which not all dependents are released
 	dependents       int64            // rows of dependencies
 	driftRevision    int64            // of the ledger into which the watchdog's last drift was entered
@@ -189,8 +189,8 @@ func (l *Ledger) AddDrift(d *Delta, drift Delta, revision int64) {
 	}
 }
 
-// NoteSent notes that so many of the best jobs of a queue have gone out of as many as were asked for, the last of them
-// at that rank. What goes where is noted by NoteOut.
+// NoteSent notes that sent of a queue's best jobs have gone out when asked were wanted, the last of them with the rank
+// last. NoteOut notes to which partitions they went.
 func (l *Ledger) NoteSent(queue string, sent, asked int, last time.Time) {
 	l.changed = true
 	if sent < asked {
@@ -201,7 +201,7 @@ func (l *Ledger) NoteSent(queue string, sent, asked int, last time.Time) {
 	l.NoteStarts(queue, sent)
 }
 
-// RaiseDueFloor sets the instant before which nothing is due; zero: nothing will be.
+// RaiseDueFloor sets the instant before which no job is due; zero: no job will be due.
 func (l *Ledger) RaiseDueFloor(at time.Time) {
 	if !at.Equal(l.due) {
 		l.due, l.changed = at, true
@@ -234,8 +234,8 @@ func (l *Ledger) Row() Row {
 	return row
 }
 
-// ReadyQueues returns in a random order, so that none always goes first, the queues of which something may go out if a
-// worker has room.
+// ReadyQueues returns the queues from which a job may go out if a worker has room. Their order is random, so that no
+// queue always goes first.
 func (l *Ledger) ReadyQueues() []string {
 	queues := slices.Collect(maps.Keys(l.floors))
 	for queue := range l.lanes {
@@ -250,8 +250,8 @@ func (l *Ledger) ReadyQueues() []string {
 	return queues
 }
 
-// HasReady reports whether a job waits in a queue that no control of its type or owner holds back,
-// and that a live worker runs as far as the ledger knows.
+// HasReady reports whether a queue has a waiting job that no control of its type or owner holds back and whose
+// type, as far as the ledger knows, a live worker runs.
 func (l *Ledger) HasReady(queue string) bool {
 	if _, some := l.floors[queue]; some {
 		return true
@@ -264,7 +264,7 @@ func (l *Ledger) HasReady(queue string) bool {
 	return false
 }
 
-// UsesLanes reports whether jobs of a queue stand in lanes, or may from now on.
+// UsesLanes reports whether jobs of a queue are in lanes, or may be from now on.
 func (l *Ledger) UsesLanes(queue string) bool {
 	return l.controls.byJob || len(l.lanes[queue]) > 0 || len(l.scarce[queue]) > 0
 }

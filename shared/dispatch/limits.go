@@ -68,7 +68,7 @@ func (l *Ledger) roomOf(s Subject) int {
 // RoomOfQueue returns how many more attempts of a queue its controls allow now.
 func (l *Ledger) RoomOfQueue(queue string) int { return l.roomOf(queueSubject(queue)) }
 
-// roomUnder returns how many jobs of a queue's lane under those subjects may go out; zero: the lane is closed.
+// roomUnder returns how many jobs of a queue's lane with these subjects may go out; zero: the lane is closed.
 func (l *Ledger) roomUnder(queue string, subjects []Subject) int {
 	room := unlimited
 	for _, s := range subjects {
@@ -88,7 +88,7 @@ func (l *Ledger) RunningOf(s Subject) int {
 	return l.out.ofQueue(s.Name)
 }
 
-// bucketOf returns a full one for a subject of which none is kept.
+// bucketOf returns the bucket of a subject; a full one if none is kept.
 func (l *Ledger) bucketOf(s Subject, c control) bucket {
 	if b, some := l.buckets[s]; some {
 		return b.now(l.now, c.startsPerSecond)

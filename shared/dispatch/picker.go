@@ -18,8 +18,9 @@ const (
 )
 
 // Picker chooses among a queue's waiting jobs when controls hold some of them back: the best rank first, of the jobs
-// outside of all lanes and of all lanes that are open. A control that was set later finds jobs in lanes of before.
-// Those that have to wait are moved when their turn comes, and are not looked at again as long as their lane is closed.
+// outside of all lanes and of all lanes that are open. When a control is set, the waiting jobs are in the lanes of
+// earlier controls. Jobs that now have to wait are moved when their turn comes, and are not looked at again as long as
+// their lane is closed.
 //
 // The caller reads what Next asks for, shows it, and calls Looked, until Next asks for nothing more. Then it calls
 // Finish.
@@ -35,7 +36,7 @@ type Picker struct {
 	moved   []Candidate
 }
 
-// Picked are jobs, each with the lane in which it is to stand.
+// Picked has jobs, each with the lane to which it belongs.
 type Picked struct {
 	JobIDs  []uuid.UUID
 	Lanes   []string
@@ -74,7 +75,7 @@ type Source struct {
 	Lane      string
 	AfterRank time.Time // only jobs behind this rank and id have not been shown yet
 	AfterID   uuid.UUID
-	Most      int // how many to show
+	Most      int // how many jobs to show
 
 	under   []Subject
 	shown   []Candidate // and not decided
@@ -175,8 +176,8 @@ func (p *Picker) ask(open []*Source) []*Source {
 	return blind
 }
 
-// mostOf returns how many jobs of a source to show: at first no more than can go out, then more and more, because those
-// that were shown before have been moved.
+// mostOf returns how many jobs of a source to show: at first no more than can go out, then more each time, because the
+// jobs shown before had to be moved.
 func (p *Picker) mostOf(s *Source) int {
 	most := p.most - len(p.Chosen.JobIDs)
 	if s.rounds == 0 {
@@ -193,8 +194,8 @@ func (p *Picker) Looked(sources []*Source) {
 	for _, s := range sources {
 		p.looks += s.Most - len(s.shown)
 		s.touched, s.more = true, len(s.shown) == s.Most
-		// A join has no order of its own, and a job whose rank changed while it was being locked comes where the old rank
-		// stood.
+		// The join returns rows in no defined order, and a job whose rank changed while it was being locked comes at
+		// the place of its old rank.
 		slices.SortFunc(s.shown, byRank)
 		if n := len(s.shown); n > 0 {
 			s.AfterRank, s.AfterID = s.shown[n-1].Rank, s.shown[n-1].JobID

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// queue is what the database has of a queue: each waiting job with its lane.
+// queue has the database's rows of a queue: each waiting job with its lane.
 type queue map[uuid.UUID]*Candidate
 
 // show does as the statements of the store do.
@@ -50,10 +50,10 @@ func (q queue) pick(l *Ledger, most int, targets []Target) []uuid.UUID {
 	return p.Chosen.JobIDs
 }
 
-// anywhere are n targets whose workers run each job.
+// anywhere returns n targets whose workers run every job.
 func anywhere(n int) []Target { return make([]Target, n) }
 
-// someBuilds are the builds of workers, and those on which jobs stay. The empty one is any, of a job.
+// someBuilds are the builds of workers and those on which jobs stay. For a job the empty build stands for any.
 var someBuilds = []string{"", "v1", `v2 build:"x"`}
 
 // drawDrains draws controls by which some workers drain.
@@ -100,7 +100,7 @@ func fits(free []Target, live []*Worker, jobType, build string) int {
 	})
 }
 
-// goesTo removes that target from free; false: there is none.
+// goesTo removes the target for a job from free; false: there is none.
 func goesTo(free *[]Target, live []*Worker, jobType, build string) bool {
 	i := fits(*free, live, jobType, build)
 	if i < 0 {
@@ -110,8 +110,8 @@ func goesTo(free *[]Target, live []*Worker, jobType, build string) bool {
 	return true
 }
 
-// Whatever lanes the jobs stand in, whatever controls came later, and whatever types and builds the workers have: those go out that go out when the jobs are taken one
-// by one in the order of their ranks, and none is hidden by a floor.
+// For any lanes, later controls, and types and builds of workers, the picker chooses the same jobs as a model that
+// takes the jobs one by one in the order of their ranks, and no floor hides a job.
 func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -77,7 +77,7 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 			delta.NoteOut(job.Queue, "", *job.Partition, 1)
 			continue
 		default:
-			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID, "") // its type may be scarce since the line before
+			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID, "") // start may have made the type scarce
 			delta.NoteWaiting(job.Queue, job.Lane, FairnessKeyOf(job.Created), job.Rank)
 		}
 		if job.ExpiresAt != nil {

@@ -10,11 +10,12 @@ import (
 )
 
 // MaxReleases bounds the jobs that one transaction releases: the ledger is not locked for ten thousand. The function
-// dispatch goes on with the rest.
+// dispatch releases the rest.
 const MaxReleases = 1000
 
-// NextEnded returns the ended jobs whose dependents are to be released now, of which left more may be: none when the
-// transaction is done with them. At first it also returns those of which an earlier transaction released a part.
+// NextEnded returns the ended jobs whose dependents the transaction must release now, at most left of them. It returns
+// none when nothing is left to do. The first call also returns ended jobs of whose dependents an earlier transaction
+// released only a part.
 func (l *Ledger) NextEnded(isFirst bool, left int) []uuid.UUID {
 	ended := l.ended
 	l.ended = nil
@@ -28,7 +29,7 @@ func (l *Ledger) NextEnded(isFirst bool, left int) []uuid.UUID {
 	return slices.Concat(ended, l.unreleased)
 }
 
-// NoteReleased takes which ended jobs still have dependents after a step that looked at so many of them. These include
+// NoteReleased notes which ended jobs still have dependents after a step that looked at some of these. These include
 // dependents that another transaction has locked; the next step looks at them again.
 func (l *Ledger) NoteReleased(looked int, unreleased []uuid.UUID) {
 	l.unreleased = unreleased
@@ -63,7 +64,7 @@ type Dependent struct {
 	BlockedBy   *string
 	WaitsFor    *int32 // how many jobs it waits for; nil: it has ended, or it runs although one of them failed
 	RunsAnyway  *bool
-	Condition   *string // how the other one has to end; nil: it was stored by the release before
+	Condition   *string // how the other job has to end; nil: the previous release stored the row
 	Queue       string
 	Rank        time.Time
 	Lane        *string
@@ -80,7 +81,7 @@ func (d *Dependent) condition() jobstate.Condition {
 	return jobstate.WhenCompleted
 }
 
-// Verb is what the other one had to do.
+// Verb returns what the other job had to do.
 func (d *Dependent) Verb() string {
 	if d.condition() == jobstate.WhenFailed {
 		return "fail"
@@ -94,7 +95,7 @@ type Releases struct {
 	fewer  map[uuid.UUID]int32
 }
 
-// NewReleases returns an empty one.
+// NewReleases returns empty Releases.
 func NewReleases() *Releases {
 	return &Releases{Failed: map[uuid.UUID]Dependent{}, fewer: map[uuid.UUID]int32{}}
 }

@@ -32,7 +32,7 @@ type Worker struct {
 	ID         string
 	Partitions map[string][]int32 // by queue
 	Slots      int
-	Rate       float64 // attempts that it finishes in a second
+	Rate       float64 // attempts that the worker finishes in a second
 	Build      string  // read only if the ledger has jobs that stay on a build
 
 	types    map[string]bool // the job types that it runs; nil: any
@@ -139,7 +139,7 @@ func serving(workers []*Worker, queue string) []*Worker {
 	return serving
 }
 
-// GiveBack returns targets for which no job waited, so that another queue of the same workers can have them.
+// GiveBack gives back targets for which no job waited, so that another queue of the same workers can use them.
 func (r *Room) GiveBack(queue string, targets []Target) {
 	for _, t := range targets {
 		if t.worker != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// runs is the kind of the subject by which jobs of a scarce type share a lane: runs:"RESIZE". It is no control.
+// runs is the kind of the subject of a lane for the jobs of a scarce type: runs:"RESIZE". It is not a control.
 const runs jobevent.ControlKind = "runs"
 
 const (
 	// maxScarce bounds the scarce types of a queue: each has lanes in the ledger. Jobs of further types go to any worker,
-	// which puts them off.
+	// which postpones them.
 	maxScarce = 100
 	// scarceKept is how long a type stays scarce that no worker runs and of which no job waits: a job that was put off
 	// comes back within this time.
@@ -75,7 +75,7 @@ func runAll(workers []*Worker, jobType string) bool {
 	return !slices.ContainsFunc(workers, func(w *Worker) bool { return !w.runs(jobType) })
 }
 
-// HasScarce reports whether the job types matter that the live workers run.
+// HasScarce reports whether it matters which job types the live workers run.
 func (l *Ledger) HasScarce() bool { return len(l.scarce) > 0 }
 
 // IsScarce reports whether some live worker of a queue does not run a job type.

@@ -11,11 +11,11 @@ import (
 
 var farFuture = time.Unix(1<<40, 0)
 
-// round is the place in a queue's round of fairness keys: each key in turn starts as many jobs as its weight. The round
-// goes by the keys' names, so a ledger with ten thousand keys needs nothing but this place.
+// round is the position in a queue's round of fairness keys. Each key in turn starts as many jobs as its weight. The
+// round is in the order of the keys' names, so a ledger needs only this position, even for ten thousand keys.
 type round struct {
-	Key  string `json:"key"`            // which had the last start
-	Used int    `json:"used,omitempty"` // starts of that key in its turn
+	Key  string `json:"key"`            // the key with the last start
+	Used int    `json:"used,omitempty"` // how many starts that key has had in its turn
 }
 
 // firstLooks and lastLooks are how many jobs the store shows at first and at last when so many may go out. If more keys
@@ -60,7 +60,7 @@ type SharePicker struct {
 	shown  []Candidate
 	keys   map[string]*keyJobs
 	open   map[string]int  // by lane: the shown keys that are not closed
-	chosen []Candidate     // each with the lane in which it is to stand
+	chosen []Candidate     // each with the lane to which it belongs
 	taken  map[Subject]int // starts of those
 	moved  []Candidate
 	last   round
@@ -84,9 +84,9 @@ type KeyReach struct {
 	Lanes  []string
 	Floors []time.Time // of the lanes
 	From   string      // the key with which the round begins
-	Closed []string    // keys of which nothing may start: the best job of each is shown, and they count as none of Keys
-	Keys   int         // one more than may go out: From may have had its turn
-	Jobs   int         // about how many altogether, if each key has its part of them
+	Closed []string    // keys that may start nothing: of each the best job is shown, and Keys does not count them
+	Keys   int         // one more than jobs may go out, because From may have had its turn
+	Jobs   int         // roughly the number of all shown jobs, if the keys have equal parts
 }
 
 // NewSharePicker begins to choose up to most jobs of a queue for targets, of which there are as many or more.
@@ -147,8 +147,8 @@ func (p *SharePicker) Next() (KeyReach, bool) {
 // Show adds a job that was read. each is how many of a lane and key are shown if it has so many.
 func (p *SharePicker) Show(c Candidate, each int) { p.shown, p.each = append(p.shown, c), each }
 
-// choose fills the room from what is shown. It reports whether each key has had its turns: false if one may have more
-// jobs than were shown, or if a turn was another key's of which nothing was shown.
+// choose fills the room from what is shown. It reports whether each key has had its turns: false if a key may have more
+// jobs than were shown, or if it was the turn of a key of which no job was shown.
 func (p *SharePicker) choose() (isFair bool) {
 	p.chosen, p.moved, p.taken, p.last = nil, nil, map[Subject]int{}, round{}
 	p.places, p.to = newPlaces(p.l, p.queue, p.targets), nil
@@ -176,15 +176,15 @@ func (p *SharePicker) choose() (isFair bool) {
 	return isFair && (horizon < 0 || len(p.chosen) == p.most)
 }
 
-// horizonOf returns the places of the keys in the round, and up to which of them each lane has shown its keys; -1: all
-// lanes have shown all.
+// horizonOf returns the places of the keys in the round, and the place up to which every lane has shown its keys; -1:
+// all lanes have shown all.
 func (p *SharePicker) horizonOf(turns []string) (place map[string]int, horizon int) {
 	place, horizon = map[string]int{}, -1
 	lastOf := map[string]int{}
 	for i, key := range turns {
 		place[key] = i
 		if hasHadItsTurn := key == p.reach.From && i > 0; hasHadItsTurn {
-			continue // it is shown first, and the keys before it in turns may not be
+			continue // it is shown first, but the keys before it in turns may not have been shown
 		}
 		for lane := range p.keys[key].shownOf {
 			lastOf[lane] = i
@@ -198,8 +198,8 @@ func (p *SharePicker) horizonOf(turns []string) (place map[string]int, horizon i
 	return place, horizon
 }
 
-// inTurn sorts the shown jobs by key. It returns the keys from the one that has the turn, and the starts that this one
-// has used of it.
+// inTurn sorts the shown jobs by key. It returns the keys, beginning with the one that has the turn, and how many
+// starts of its turn that key has used.
 func (p *SharePicker) inTurn() (turns []string, used int) {
 	p.keys, p.open = map[string]*keyJobs{}, map[string]int{}
 	for _, c := range p.shown {
@@ -236,7 +236,7 @@ func (p *SharePicker) inTurn() (turns []string, used int) {
 	return slices.Concat(turns[begin:], turns[:begin]), used
 }
 
-// start chooses the best job of a key that controls allow, if there is one. isBest is false if a better one may stand
+// start chooses the best job of a key that controls allow, if there is one. isBest is false if a better job may come
 // behind those that are shown.
 func (p *SharePicker) start(key string) (started, isBest bool) {
 	k := p.keys[key]
@@ -284,7 +284,7 @@ func (p *SharePicker) take(job Candidate) bool {
 	return true
 }
 
-// hasMore reports whether jobs of a key that go out before another one may stand behind those that are shown.
+// hasMore reports whether a key may have jobs behind the shown ones that go before another job.
 func (p *SharePicker) hasMore(k *keyJobs, other Candidate) bool {
 	for lane, n := range k.shownOf {
 		if k.leftOf[lane] == 0 && n == p.each && byRank(k.lastOf[lane], other) < 0 &&
@@ -318,7 +318,7 @@ func pickedOf(jobs []Candidate) Picked {
 	return picked
 }
 
-// Finish enters what became of the step. sent are the chosen jobs that have gone out: others were locked, and the
+// Finish enters the result of the step. sent are the chosen jobs that have gone out. The others were locked, and the
 // transaction that has them locked enters them again.
 func (p *SharePicker) Finish(sent []uuid.UUID) {
 	hasGone := make(map[uuid.UUID]bool, len(sent))
@@ -399,8 +399,8 @@ func (p *SharePicker) sawAllLanes() bool {
 	return true
 }
 
-// head returns the rank of the best job of a lane that is left; of one that has all its shown jobs chosen and may have
-// more, that of the last.
+// head returns the rank of the best job left in a lane. If all shown jobs were chosen and the lane may have more, it
+// returns the rank of the last shown job.
 func (k *keyJobs) head(lane string, mayHaveMore bool) (rank time.Time, some bool) {
 	for _, c := range slices.Concat(k.waiting, k.kept) {
 		if c.Lane == lane && (!some || c.Rank.Before(rank)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// reach does as the statement KeysBest of the store does.
+// reach returns the jobs that the store's statement KeysBest would return.
 func (q queue) reach(r KeyReach, p *SharePicker) {
 	var turns []laneKey
 	for _, lane := range r.Lanes {
@@ -127,8 +127,8 @@ func byTurns(
 	return chosen
 }
 
-// Whatever keys, weights, ranks and lanes the jobs have, and whatever controls come later: a picker that sees the best
-// jobs of the next keys chooses those that one chooses which sees all jobs.
+// For any keys, weights, ranks, lanes and later controls, a picker that sees only the best jobs of the next keys
+// chooses the same jobs as a model that sees all jobs.
 func TestASharePickerGoesRoundTheKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -238,7 +238,7 @@ func TestSharesFollowTheWeights(t *testing.T) {
 	})
 }
 
-// A job of a key that has just come starts next, however many jobs of another key wait.
+// A job of a new key starts next, however many jobs of another key wait.
 func TestAQuietKeyDoesNotWaitBehindABusyOne(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)

@@ -32,7 +32,7 @@ func TestPublishingWaitsForAnUnavailableBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = broker.Stop() }) // the broker that runs then
+	t.Cleanup(func() { _ = broker.Stop() }) // stops whichever broker runs at the end
 	p := placeOn(t, broker.Brokers())
 	answered := p.answered()
 	p.send(0, 10)

@@ -191,7 +191,7 @@ func TestAStuckHandlerKeepsItsMembershipAndMemoryBounded(t *testing.T) {
 	for n := 1; n < total; n += 1000 {
 		publish(t, producer, p.events(n, min(n+1000, total), 30))
 	}
-	<-time.After(sessionTimeout + 2*time.Second) // what would end it takes this long
+	<-time.After(sessionTimeout + 2*time.Second) // the condition that ends it takes this long
 	if after := p.members(); len(after) != 1 || after[0] != before[0] {
 		t.Errorf("members were %v, are %v", before, after)
 	}

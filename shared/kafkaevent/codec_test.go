@@ -40,7 +40,7 @@ func TestAnEventSurvivesItsRecord(t *testing.T) {
 		jobevent.TypeDeleted,
 	}
 	names := rapid.StringMatching(`x[a-z0-9]{1,18}`)
-	text := rapid.Map( // the SDK trims what attributes begin and end with
+	text := rapid.Map( // the SDK trims the beginning and end of attributes
 		rapid.StringOfN(rapid.RuneFrom([]rune("aZ09 %\"ä€𝄞日\u00a0")), 0, 40, -1),
 		func(s string) string { return "ö" + s + "ß" })
 	rapid.Check(t, func(t *rapid.T) {
@@ -133,7 +133,7 @@ func TestADeletedJobIsATombstone(t *testing.T) {
 		if version, err := jobevent.DeletedVersion(jobevent.ItemOf(back)); err != nil || version != 12 || back.String() != e.String() {
 			t.Errorf("came back as version %d of %v, %v", version, back, err)
 		}
-		record.Value = []byte{} // as others may write what has no data
+		record.Value = []byte{} // as other programs may write an event without data
 	}
 }
 

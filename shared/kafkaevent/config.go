@@ -25,16 +25,17 @@ const (
 	topicLimit    = MessageLimit + 128<<10
 
 	dialTimeout    = 5 * time.Second
-	sessionTimeout = 8 * time.Second // a killed member's partitions move after this
-	heartbeat      = time.Second     // how soon a member notices a rebalance
+	sessionTimeout = 8 * time.Second // after this time a killed member's partitions move to others
+	heartbeat      = time.Second     // within this time a member notices a rebalance
 	// rebalanceTimeout is how long the others wait for a member that dies or freezes in the middle of a
-	// rebalance: no member takes records meanwhile, and jobs of the dead must run again within 30 s. What is
-	// to be revoked is let go sooner.
+	// rebalance. No member takes records meanwhile, and the jobs of a dead worker must run again within 30 s. A live
+	// member gives up its revoked partitions sooner than this.
 	rebalanceTimeout = 20 * time.Second
 
 	// longPoll is how long an idle fetch waits at the broker. A record ends the wait at once, so only the cost of an
 	// idle process depends on it, and how soon an idle member lets a partition go or fetches from a new one: sarama
-	// does both between two fetches. Seven groups that poll four times a second woke an idle process 120 times more.
+	// does both between two fetches. With seven groups that polled four times a second, an idle process was woken 120
+	// times more often.
 	longPoll = time.Second
 )
 

@@ -27,8 +27,8 @@ func openConnection(cfg Config, lines *lines) (*connection, error) {
 	return &connection{client: client, known: map[string]bool{}, senders: map[int32]*brokerSender{}}, nil
 }
 
-// ensure creates the topics that are missing when the connection first sends to them. One that
-// vanishes later fails the connection, and meets the next one's ensure.
+// ensure creates the topics that are missing when the connection first sends to them. If a topic vanishes
+// later, the connection fails, and the next connection's ensure creates the topic again.
 func (c *connection) ensure(ctx context.Context, cfg Config, messages []*sarama.ProducerMessage) error {
 	names := c.unknown(messages)
 	if len(names) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// BenchmarkHop measures what a record takes from Publish to its acknowledgement, and to the handler of a group, at a
-// hundred records a second: in a trickle every wait at the broker shows.
+// BenchmarkHop measures the time of a record from Publish to its acknowledgement, and to the handler of a group, at a
+// hundred records a second: at such a low rate every wait at the broker shows.
 func BenchmarkHop(b *testing.B) {
 	p := newPlace(b)
 	ctx, stop := context.WithCancel(b.Context())
@@ -32,7 +32,7 @@ func BenchmarkHop(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer producer.Close()
-	for range 20 { // until all is open
+	for range 20 { // until all connections are open
 		if err := producer.Publish(ctx, p.events(0, 1, 1)); err != nil {
 			b.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func TestTheRetentionOfATopicIsReadFromItsBroker(t *testing.T) {
 	until(within(t, time.Minute), t, "the brokers know the topics", func() (known bool) {
 		var err error
 		keepings, err = Keepings(within(t, time.Minute), p.cfg, []string{p.topic, long, endless, compacted})
-		if err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) { // which the controller made a moment ago
+		if err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) { // a broker may not know a new topic yet
 			t.Fatal(err)
 		}
 		return err == nil

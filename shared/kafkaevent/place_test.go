@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// place is where one test has Kafka to itself: a queue's topic and a group that no other test uses.
+// place has a queue's topic and a group that no other test uses.
 type place struct {
 	t     testing.TB
 	cfg   Config
@@ -104,8 +104,8 @@ func (p *place) createTopic() {
 	}
 }
 
-// deleteTopic is a wipe: with it goes all that was committed. Until the broker has learned of it from
-// its controller it still takes records, and loses them.
+// deleteTopic wipes the topic and everything that was committed. Until the broker has received the deletion from its
+// controller, it still accepts records, and loses them.
 func (p *place) deleteTopic() {
 	p.t.Helper()
 	before := p.describe().Uuid
@@ -113,7 +113,7 @@ func (p *place) deleteTopic() {
 	until(within(p.t, time.Minute), p.t, "the topic is gone", func() bool { return p.describe().Uuid != before })
 }
 
-// committed is the sum of the group's committed offsets.
+// committed returns the sum of the group's committed offsets.
 func (p *place) committed() (sum int64) {
 	p.t.Helper()
 	p.admin(func(a sarama.ClusterAdmin) error {
@@ -129,7 +129,7 @@ func (p *place) committed() (sum int64) {
 	return sum
 }
 
-// members are the ids of the group's members.
+// members returns the ids of the group's members.
 func (p *place) members() (ids []string) {
 	p.t.Helper()
 	for id := range p.describeGroup().Members {
@@ -152,7 +152,7 @@ func (p *place) describeGroup() (found *sarama.GroupDescription) {
 	return found
 }
 
-// describe has no partitions when the topic is missing.
+// describe returns the topic's metadata, without partitions if the topic is missing.
 func (p *place) describe() (found *sarama.TopicMetadata) {
 	p.t.Helper()
 	p.admin(func(a sarama.ClusterAdmin) error {
@@ -167,7 +167,7 @@ func (p *place) describe() (found *sarama.TopicMetadata) {
 
 func (p *place) partitions() int { return len(p.describe().Partitions) }
 
-// broker is an embedded one that can go away and come back on its port with its data.
+// broker is an embedded broker that can be stopped and started again on the same port with its data.
 type broker struct {
 	*place
 	dir    string
@@ -214,7 +214,7 @@ func (b *broker) wipe() {
 	}
 }
 
-// within is a context that ends before the test would hang.
+// within returns a context that ends before the test would hang.
 func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -222,7 +222,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// until asks again for what nothing signals.
+// until polls for a condition that nothing signals.
 func until(ctx context.Context, t testing.TB, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -18,10 +18,10 @@ import (
 
 const (
 	publishTimeout = 30 * time.Second // whatever the caller's context allows
-	// A leader that was killed is replaced after some nine seconds. A caller that gives up
-	// returns the reason, so it does before publishTimeout.
+	// A killed leader is replaced after some nine seconds. Publish gives up after this time, before publishTimeout, so
+	// that it can return the reason.
 	publishTriesFor  = 10 * time.Second
-	publishPause     = 50 * time.Millisecond // before the second try; then twice as long each time
+	publishPause     = 50 * time.Millisecond // before the second try; each further pause is twice as long
 	publishPauseMost = 1600 * time.Millisecond
 	recordVersion    = 2 // of Kafka's record format, to know a record's size
 	// maxPublishing bounds the calls that hang in sarama while a broker does not answer: further callers wait as long as

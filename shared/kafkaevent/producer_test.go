@@ -168,7 +168,8 @@ func TestAClosedProducerPublishesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkPublish publishes statuses of jobs, the one event between functions that is still one a job, at once.
+// BenchmarkPublish publishes many statuses of jobs at once: the status is the only event between functions that is not
+// packed.
 func BenchmarkPublish(b *testing.B) {
 	producer, err := NewProducer(Config{Brokers: kafkatest.Brokers(b), ClientID: "test"})
 	if err != nil {
@@ -200,7 +201,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used, the embedded broker in it too.
+// processorTime returns the processor time of this process, including the embedded broker in it.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -14,7 +14,7 @@ import (
 type Pulse struct {
 	cfg Config
 
-	mu    sync.Mutex // of the ask under way
+	mu    sync.Mutex // held by the ask under way
 	turn  int        // which broker is asked first
 	heart *sarama.Broker
 	lines *lines // heart's connection

@@ -26,14 +26,15 @@ const (
 	password = "pass word"
 )
 
-// secure is a place on a broker that speaks TLS and SASL and asks for a certificate. Its CA signed both sides'.
+// secure is a place on a broker with TLS and SASL that requires a client certificate. One CA has signed the
+// certificates of both sides.
 type secure struct {
 	*place
 	ca    *certtest.CA
 	files certtest.Dir // ours
 }
 
-// newSecure is on a broker: an embedded one to each test, or one Apache Kafka to all that run at once.
+// newSecure uses an embedded broker for each test, or one Apache Kafka for all tests that run at once.
 func newSecure(t *testing.T, mechanism string) *secure {
 	t.Helper()
 	s := &secure{}
@@ -145,7 +146,7 @@ func TestEventsTravelOverTLSWithEachMechanism(t *testing.T) {
 	}
 }
 
-// tail runs a tailer that has its place.
+// tail runs a tailer, and waits until it has its position.
 func (s *secure) tail(got *seen) {
 	s.t.Helper()
 	tailer, err := NewTailer(s.cfg, s.topic)
@@ -168,7 +169,7 @@ func (s *secure) tail(got *seen) {
 func TestTheErrorNamesWhatIsWrongOnTheWayToABroker(t *testing.T) {
 	t.Parallel()
 	other := certtest.New(t)
-	var trying sync.WaitGroup // they wait, more than they work
+	var trying sync.WaitGroup // concurrently, because the tries mostly wait
 	for _, tt := range []struct {
 		name   string
 		change func(s *secure)
@@ -214,7 +215,7 @@ func TestTheErrorNamesWhatIsWrongOnTheWayToABroker(t *testing.T) {
 func TestRenewedFilesAreUsedByTheNextConnectionToABroker(t *testing.T) {
 	t.Parallel()
 	s, other := newSecure(t, "SCRAM-SHA-512"), certtest.New(t)
-	s.files.Put(t, other, other.Issue(t, "client")) // of the day before
+	s.files.Put(t, other, other.Issue(t, "client")) // the files from before a renewal
 	producer, got := s.producer(), newSeen()
 	if err := producer.Publish(within(t, time.Minute), s.events(0, 1, 1)); err == nil {
 		t.Fatal("published with the files of the day before")

@@ -11,7 +11,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// seen collects what consumers were given: how often, and in which order for each topic and key.
+// seen records the events that consumers received: how often, and in which order for each topic and key.
 type seen struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -25,7 +25,7 @@ func newSeen() *seen {
 	return &seen{changed: make(chan struct{}, 1), times: map[string]int{}, order: map[string][]int{}}
 }
 
-// handle takes a batch, of which nothing is left to finish then.
+// handle takes a batch and leaves nothing to finish.
 func (s *seen) handle(_ context.Context, batch []*sarama.ConsumerMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *seen) handle(_ context.Context, batch []*sarama.ConsumerMessage) error 
 	return nil
 }
 
-// wait returns once so many distinct events have been seen.
+// wait returns once n distinct events have been seen.
 func (s *seen) wait(ctx context.Context, t *testing.T, distinct int) {
 	t.Helper()
 	for {
@@ -72,7 +72,7 @@ func (s *seen) duplicates() int {
 	return s.total - len(s.times)
 }
 
-// inOrder reports whether each key's events were first seen in the order they were published.
+// inOrder reports whether each key's events were first seen in the order in which they were published.
 func (s *seen) inOrder() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *place) finishing(limit int, handle BatchHandler, topics ...string) *mem
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx, handle) }()
-	var stopped atomic.Bool // once Run's own contexts have ended too
+	var stopped atomic.Bool // true when the stop has cancelled ctx, with which Run's own contexts end too
 	stop := sync.OnceFunc(func() {
 		cancel()
 		stopped.Store(true)
@@ -132,12 +132,12 @@ func (p *place) finishing(limit int, handle BatchHandler, topics ...string) *mem
 	return &member{BatchConsumer: b, stop: stop, stopping: stopped.Load}
 }
 
-// holds reports whether the member has so many partitions.
+// holds reports whether the member has n partitions.
 func (m *member) holds(n int) func() bool {
 	return func() bool { return len(m.Group().Partitions()) == n }
 }
 
-// fetched is how many records were fetched and not taken.
+// fetched returns how many records were fetched and not taken.
 func (c *GroupConsumer) fetched() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -152,7 +152,7 @@ func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*chu
 
 func (c *connection) partitions(topic string) (int32, error) {
 	all, err := c.client.Partitions(topic)
-	if errors.Is(err, sarama.ErrLeaderNotAvailable) { // of one: what there is of the others is known by now
+	if errors.Is(err, sarama.ErrLeaderNotAvailable) { // of one partition; the others are known now
 		all, err = c.client.Partitions(topic)
 	}
 	if err == nil && len(all) == 0 {
@@ -209,7 +209,7 @@ func (w *brokerSender) load() map[topicPartition][]*chunk {
 	for _, p := range w.waiting {
 		before := batches[p.topicPartition]
 		if closed[p.topicPartition] || !fits(p, before) || total > 0 && total+p.bytes > requestMost {
-			closed[p.topicPartition] = true // nor does a smaller one overtake it
+			closed[p.topicPartition] = true // a smaller chunk of the partition must not overtake it
 			later = append(later, p)
 			continue
 		}

@@ -109,8 +109,8 @@ func TestNothingIsSentOnAConnectionThatHasFailed(t *testing.T) {
 	}
 }
 
-// A topic that others made may take less than ours: a batch that is too large for it is divided, and only what is too
-// large by itself is refused.
+// A topic that another program created may have a lower size limit than ours: a batch that is too large for it is
+// divided, and only a single message that is too large is refused.
 func TestATopicThatTakesLess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

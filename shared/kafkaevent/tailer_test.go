@@ -99,7 +99,7 @@ func TestATailerOutlivesARestartAndAWipe(t *testing.T) {
 	b := newBroker(t)
 	b.stop()
 	got := newSeen()
-	tailer := b.tailer(got) // before there is a broker, or the topic
+	tailer := b.tailer(got) // started before the broker and the topic exist
 	b.start()
 	<-tailer.Started()
 	producer := b.producer()

@@ -107,8 +107,8 @@ func (w *topicWatch) logErrors(ctx context.Context, errs <-chan error) {
 	}
 }
 
-// forget makes the held partitions of the topics lose their place: no mark counts any more, and the
-// commit at the end of their claim is zero.
+// forget makes the held partitions of the topics lose their place: marks no longer count, and the commit at the
+// end of their claim is zero.
 func (c *GroupConsumer) forget(topics []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
-// CreateTopics creates those of the topics that are missing, leaves the others as they are, and
-// returns when all are there to be used. It may run anywhere at once.
+// CreateTopics creates the missing topics, does not change existing ones, and returns when all can be used.
+// Several processes may call it at once.
 func CreateTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
 	if len(topics) == 0 {
 		return nil
 	}
 	return bounded(ctx, func() error {
-		// Finding the controller is a question about no topic.
+		// The controller can be found without metadata of any topic.
 		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
 		if err != nil {
 			return fmt.Errorf("create topics: %w", err)
@@ -50,7 +50,7 @@ func (c Config) createTopics(ctx context.Context, admin sarama.ClusterAdmin, top
 			return fmt.Errorf("create topic %s: %w", topic.Name, err)
 		}
 	}
-	// The controller knows them now, the brokers a moment later.
+	// The controller knows the topics now, and the brokers a moment later.
 	for len(missing) > 0 {
 		if missing, err = missingTopics(admin, missing); err != nil {
 			return err
@@ -140,7 +140,7 @@ func ourTopics(names []string) []jobevent.Topic {
 }
 
 // bounded returns when do does or when ctx ends, whichever comes first: sarama's calls take no
-// context. What do still does then ends by sarama's own timeouts.
+// context. If do still runs then, it ends by sarama's own timeouts.
 func bounded(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

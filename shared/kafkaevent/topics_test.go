@@ -77,7 +77,7 @@ func TestCreateTopicsEndsWithItsContext(t *testing.T) {
 	if err := CreateTopics(ctx, b.cfg, ourTopics([]string{b.topic})); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("created topics without a broker: %v", err)
 	}
-	b.start() // what still tries then ends
+	b.start() // then the calls that still try end
 }
 
 func (p *place) settings(topic string) map[string]string {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 )
 
-// Brokers is the bootstrap list of a broker for this test. When Shared, other tests use it too.
+// Brokers returns the bootstrap list of a broker for this test. If Shared, other tests use the broker too.
 func Brokers(t testing.TB) []string {
 	t.Helper()
 	if list := os.Getenv("KAFKATEST_BROKERS"); list != "" {
@@ -34,8 +34,8 @@ func Brokers(t testing.TB) []string {
 // Shared reports whether all tests get the same broker: topics hold records of other tests.
 func Shared() bool { return os.Getenv("KAFKATEST_BROKERS") != "" }
 
-// Prefix begins the names of this test's queues, groups and topics: no other test, and no earlier run,
-// has the same.
+// Prefix returns the prefix for the names of this test's queues, groups and topics, which no other test and no earlier
+// run has.
 func Prefix() string { return "t" + strings.ToLower(rand.Text()[:12]) + "-" }
 
 // IgnoreSarama is for goleak: sarama's metrics keep one goroutine for the life of the process.

@@ -143,7 +143,7 @@ func TestWhoIsSlowIsNotWaitedForForEver(t *testing.T) {
 	if a, err := get(t.Context(), t, c, slowBody("200 OK"), 100); !errors.Is(err, errSlowBody) {
 		t.Errorf("a slow body: %+v, %v", a, err)
 	}
-	// Of a refusal it is the status that counts.
+	// If the host refuses, the status counts even without the whole body.
 	if a, err := get(t.Context(), t, c, slowBody("410 Gone"), 100); err != nil || a.Status != 410 || !a.Truncated || string(a.Body) != "abc" {
 		t.Errorf("a refusal with a slow body: %+v, %v", a, err)
 	}

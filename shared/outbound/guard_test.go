@@ -15,7 +15,7 @@ func guardOf(t testing.TB, allow ...string) *guard {
 	return g
 }
 
-// private is each range that is not called, by its first and its last address.
+// private has each range that must not be called, by its first and last address.
 var private = map[string][2]string{
 	"this network":           {"0.0.0.0", "0.255.255.255"},
 	"RFC 1918, 10":           {"10.0.0.0", "10.255.255.255"},

@@ -26,7 +26,7 @@ const (
 	maxHeader   = 64 << 10
 	dialAtMost  = 10 * time.Second // to resolve the name and connect
 	tlsAtMost   = 10 * time.Second
-	bodyAtMost  = time.Minute // for an answer's body, after its header
+	bodyAtMost  = time.Minute // the longest wait for an answer's body, after its header
 	idleAtMost  = 30 * time.Second
 	silentFor   = 15 * time.Second // of a connection: then it is probed
 	maxIdle     = 100

@@ -59,7 +59,7 @@ func nameServer(t testing.TB, answer func(n int) []string) *net.Resolver {
 	}}
 }
 
-// twoHosts serve at one port: one may be called, the other may not and counts who comes.
+// twoHosts serves two hosts at one port: one may be called; the other may not, and counts its calls.
 func twoHosts(t testing.TB) (port string, came *atomic.Int32) {
 	t.Helper()
 	came = &atomic.Int32{}
@@ -94,7 +94,7 @@ func TestANameThatChangesItsAddressReachesNothingPrivate(t *testing.T) {
 	port, came := twoHosts(t)
 	for name, c := range map[string]struct {
 		answer func(n int) []string
-		public []bool // call by call, whether it is answered
+		public []bool // whether each call in turn is answered
 	}{
 		"public first, then private":  {func(n int) []string { return map[bool][]string{true: {"127.0.0.2"}, false: {here}}[n == 1] }, []bool{true, false, false}},
 		"one, then the other":         {func(n int) []string { return []string{[]string{here, "127.0.0.2"}[n%2]} }, []bool{true, false, true, false}},
@@ -112,7 +112,7 @@ func TestANameThatChangesItsAddressReachesNothingPrivate(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), here) {
 				t.Errorf("%s: the error shows what the name resolves to: %v", name, err)
 			}
-			guarded.Close() // what is connected was checked; the next call asks again
+			guarded.Close() // an open connection was checked; without it the next call resolves the name again
 		}
 	}
 	if n := came.Load(); n != 0 {
@@ -127,7 +127,7 @@ func TestWhereThePublicAddressIsDeadThePrivateOneIsNotTriedInstead(t *testing.T)
 	for _, order := range [][]string{{"127.0.0.3", here}, {here, "127.0.0.3"}} {
 		guarded.dialer.Resolver = nameServer(t, func(int) []string { return order })
 		a, err := get(t.Context(), t, guarded, "http://dead.example:"+port+"/", 100)
-		if err == nil || errors.Is(err, ErrRefused) { // it may answer there another time
+		if err == nil || errors.Is(err, ErrRefused) { // not ErrRefused: the allowed host may answer another time
 			t.Errorf("%v: %+v, %v", order, a, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestTheErrorForAnUnknownNameShowsNoServer(t *testing.T) {
 	}
 }
 
-// disguised are ways to write this machine, or what stands beside it.
+// disguised has ways to write the address of this machine or of its neighbours.
 var disguised = []string{
 	"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "2130706433", "017700000001", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "127.0.0.0x1",
 	"0x7f.1", "00127.0.0.1", "127.000.000.001", "4294967295", "0", "0.0.0.0", "00", "0x0", "localhost", "LOCALHOST", "localhost.", "ip6-localhost",
@@ -163,7 +163,7 @@ func TestNoDisguiseReachesThisMachine(t *testing.T) {
 	var came atomic.Int32
 	url := serve(t, func(http.ResponseWriter, *http.Request) { came.Add(1) })
 	port := url[strings.LastIndex(url, ":"):]
-	names := nameServer(t, func(int) []string { return []string{here} }) // whatever is asked for
+	names := nameServer(t, func(int) []string { return []string{here} }) // for any question
 	c := client(t)
 	c.dialer.Resolver = names
 	for _, host := range disguised {
@@ -174,10 +174,10 @@ func TestNoDisguiseReachesThisMachine(t *testing.T) {
 		if a, err := c.Do(r, 100); err == nil {
 			t.Errorf("%s: %+v", host, a)
 		}
-		// And without a check of the URL. The system's resolver reads numbers as C does.
+		// The same without the check of the URL. The system's resolver reads numbers as C does.
 		for _, resolver := range []*net.Resolver{names, net.DefaultResolver} {
 			if resolver == net.DefaultResolver && checkHost(host) == nil {
-				continue // it would ask the network
+				continue // the system's resolver would query the network
 			}
 			bare := client(t)
 			bare.dialer.Resolver = resolver

@@ -15,7 +15,7 @@ func TestAURLIsCheckedAsFarAsItCanBe(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
 		"http://example.org", "https://example.org/a?b=c&d=%20", "HTTPS://EXAMPLE.ORG:8443/", "https://example.org./",
-		"http://127.0.0.1/", "http://[::1]:8080/", "http://[::ffff:127.0.0.1]/", "http://192.0.2.1:1/", // the dialer's to say
+		"http://127.0.0.1/", "http://[::1]:8080/", "http://[::ffff:127.0.0.1]/", "http://192.0.2.1:1/", // the dialer decides about addresses
 		"https://xn--bcher-kva.example/", "http://localhost", "http://a_b.example/",
 		"http://0x.example/", "http://1.example/", "http://example.org:/", "https://example.org/@b",
 		"https://example.org/" + strings.Repeat("x", 2000-len("https://example.org/")),

@@ -85,7 +85,7 @@ func (h *fixture) waiting() (ids []uuid.UUID) {
 	return ids
 }
 
-// take has all rows of a batch accepted, and gives their ids.
+// take takes a batch of which all rows are accepted, and returns their ids.
 func (h *fixture) take(outbox *outboxdb.Outbox, ordered bool) (ids []uuid.UUID) {
 	h.t.Helper()
 	taken, err := outbox.Take(h.t.Context(), ordered, 0, outboxdb.MaxRows, accepting(func(rows []outboxdb.Row) {
@@ -110,7 +110,7 @@ func accepting(see func([]outboxdb.Row)) func(context.Context, []outboxdb.Row) (
 	}
 }
 
-// role makes one that may do nothing, dropped with the test, and gives its name.
+// role makes a role without rights, which is dropped at the end of the test, and returns its name.
 func role(t *testing.T) string {
 	t.Helper()
 	url := pgtest.Empty(t)
@@ -132,7 +132,7 @@ func role(t *testing.T) string {
 	return name
 }
 
-// as is the address of the database with the rights of a role.
+// as returns the address of the database with the rights of a role.
 func (h *fixture) as(role string) string {
 	return h.url + "&role=" + strings.ReplaceAll(role, " ", "%20")
 }

@@ -27,7 +27,7 @@ type Entry struct {
 	Options    json.RawMessage `json:"options"`
 	CreatedAt  time.Time       `json:"createdAt"`
 	RejectedAt *time.Time      `json:"rejectedAt"` // nil: it waits
-	Status     *int            `json:"status"`     // of the gateway's answer
+	Status     *int            `json:"status"`     // the error in the gateway's answer
 	ErrorCode  *string         `json:"errorCode"`
 	Error      *string         `json:"error"`
 }
@@ -43,8 +43,7 @@ func List(ctx context.Context, url string, rejectedOnly bool, most int) ([]Entry
 	})
 }
 
-// Retry has rejected rows tried again, with their old ids; without ids it is all of them. It returns how many there
-// were.
+// Retry makes rejected rows wait again, with their old ids; without ids all of them. It returns how many there were.
 func Retry(ctx context.Context, url string, ids []uuid.UUID) (int, error) {
 	return change(ctx, url, retrySQL, ids)
 }

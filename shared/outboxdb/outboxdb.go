@@ -21,10 +21,10 @@ const (
 	MaxRows = 500
 	// MaxBytes bounds the payloads and options of a batch as JSON, including what encloses them.
 	MaxBytes = 8 << 20
-	// ManyRows is from how many rows of a batch on commits wake no relay until it is submitted: who takes so many has to
-	// look again by itself, at once and for some time after.
+	// ManyRows is the size of a batch from which on commits wake no relay until the batch is submitted. A relay that
+	// takes so many rows must look again by itself, at once and for some time afterwards.
 	ManyRows = 100
-	// Connections is the most connections of a relay to one database: for its passes, and one that listens.
+	// Connections is the most connections of a relay to one database: those for its passes, and one that listens.
 	Connections = 5
 	// idleMost is how long a transaction may wait for the gateway's answer. If the relay freezes then, the server ends
 	// its session, and others get its rows.
@@ -37,8 +37,8 @@ var takeSQL string
 //go:embed reject.sql
 var rejectSQL string
 
-// The advisory locks, besides that of Install (3): 1 is held by a relay that takes many rows, and stands in outbox.sql,
-// too; 2 by the relay that takes rows with an orderingKey.
+// The advisory locks, in addition to that of Install (3). A relay that takes many rows holds lock 1, which outbox.sql
+// names, too. The relay that takes rows with an orderingKey holds lock 2.
 const (
 	lockBusy    = "select pg_try_advisory_xact_lock(1785164650, 1)"
 	lockOrdered = "select pg_try_advisory_xact_lock(1785164650, 2)"
@@ -81,7 +81,7 @@ func (o *Outbox) Name() string { return o.name }
 // Close closes the connections.
 func (o *Outbox) Close() { o.pool.Close() }
 
-// Listen calls wake once it listens, and then whenever rows were committed, until ctx ends or the connection does.
+// Listen calls wake once it listens, and then whenever rows were committed, until ctx or the connection ends.
 func (o *Outbox) Listen(ctx context.Context, wake func()) error {
 	return pgpool.Listen(ctx, o.pool, "jobweaver_outbox", wake)
 }
@@ -108,7 +108,7 @@ type Verdict struct {
 	Rejected map[int64]Rejection
 }
 
-// Reject has a row rejected.
+// Reject adds a row to the rejected ones.
 func (v *Verdict) Reject(position int64, why Rejection) {
 	if v.Rejected == nil {
 		v.Rejected = map[int64]Rejection{}
@@ -119,12 +119,12 @@ func (v *Verdict) Reject(position int64, why Rejection) {
 // Taken is the result of a pass.
 type Taken struct {
 	Rows     int   // that it found
-	Last     int64 // the position of the last of them
+	Last     int64 // the position of the last taken row
 	Accepted int
 	Rejected int
 }
 
-// HasRows reports whether there is a row from a position on, locked or not.
+// HasRows reports whether there is a row at a position or after it, locked or not.
 func (o *Outbox) HasRows(ctx context.Context, ordered bool, from int64) (there bool, err error) {
 	const sql = "select exists (select from jobweaver.outbox where ordered = $1 and position >= $2)"
 	if err := o.pool.QueryRow(ctx, sql, ordered, from).Scan(&there); err != nil {
@@ -133,10 +133,11 @@ func (o *Outbox) HasRows(ctx context.Context, ordered bool, from int64) (there b
 	return there, nil
 }
 
-// Take locks the first rows from a position on that no other transaction has locked, at most most of them, has submit
-// hand them in, and deletes what was accepted. Rejected rows move to outbox_rejected. All of it is one transaction: if
-// the relay, its connection or the server ends in it, the rows are there again. Rows with an orderingKey are taken by
-// one relay at a time; to the others there are none. With an error of submit, what its verdict names is still done.
+// Take locks up to most rows, the first ones from a position on that no other transaction has locked. It calls submit
+// to submit them, deletes the accepted rows, and moves rejected rows to outbox_rejected. All of this is one
+// transaction: if the relay, its connection or the server dies meanwhile, the rows are still there. Only one relay at a
+// time takes rows with an orderingKey; the others find none. If submit returns an error, its verdict is still carried
+// out.
 func (o *Outbox) Take(
 	ctx context.Context, ordered bool, from int64, most int, submit func(context.Context, []Row) (Verdict, error),
 ) (taken Taken, err error) {
@@ -182,7 +183,7 @@ func takeRows(ctx context.Context, tx pgx.Tx, ordered bool, from int64, most int
 			return nil, err
 		}
 		if size += len(r.Payload) + len(r.Options) + 256; size > MaxBytes && len(taken) > 0 {
-			break // the rest is locked, and free again after this transaction
+			break // the remaining rows stay locked until the transaction ends
 		}
 		taken = append(taken, r)
 	}
@@ -211,7 +212,7 @@ func settle(ctx context.Context, tx pgx.Tx, ordered bool, v Verdict) error {
 	return err
 }
 
-// storable is a text that every column can hold.
+// storable returns a text that every column can hold.
 func storable(text string) string {
 	const most = 4_000
 	if len(text) > most {
@@ -220,7 +221,7 @@ func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// explained replaces PostgreSQL's words for a schema or table that is not there.
+// explained replaces PostgreSQL's error about a missing schema or table by a clearer one.
 func explained(err error) error {
 	if pgErr := new(pgconn.PgError); errors.As(err, &pgErr) && (pgErr.Code == "3F000" || pgErr.Code == "42P01") {
 		return ErrNotInstalled
@@ -231,7 +232,7 @@ func explained(err error) error {
 // Figures has the numbers of an outbox. Rows are counted up to CountMost.
 type Figures struct {
 	Waiting, Rejected int
-	Oldest            time.Duration // how long ago the first row that waits was inserted; 0: none waits
+	Oldest            time.Duration // how long ago the oldest waiting row was inserted; 0: none waits
 }
 
 // CountMost bounds the figures.

@@ -1,4 +1,5 @@
-// Package outboxdb is the outbox in a user's own PostgreSQL: its schema, and what relays and people do with its rows.
+// Package outboxdb is the outbox in a user's own PostgreSQL: its schema, and the operations of relays and people on its
+// rows.
 package outboxdb
 
 import (
@@ -21,7 +22,7 @@ type Roles struct {
 	Enqueue, Relay []string
 }
 
-// SQL is the statements that install the outbox, or bring it up to date, and grant rights to roles.
+// SQL returns the statements that install the outbox, or bring it up to date, and grant rights to roles.
 func SQL(roles Roles) string {
 	var sql strings.Builder
 	sql.WriteString(schema)
@@ -32,7 +33,7 @@ func SQL(roles Roles) string {
 			"grant execute on function jobweaver.new_id(), jobweaver.enqueue(text, jsonb, jsonb) to %s;")
 	}
 	for _, role := range roles.Relay {
-		// To lock a row needs the right to update a column. Of position it allows only a new one.
+		// Locking a row requires the right to update a column. The column position allows only a newly generated value.
 		grant(&sql, role, "it takes rows, and puts rejected ones back",
 			"grant usage on schema jobweaver to %s;",
 			"grant select, delete, insert (id, job_type, payload, options), update (position) on jobweaver.outbox to %s;",
@@ -49,7 +50,7 @@ func grant(sql *strings.Builder, role, why string, statements ...string) {
 	}
 }
 
-// Install runs SQL in one transaction. It gives up where it waits for a lock for 5 s, rather than have the application
+// Install runs SQL in one transaction. It gives up when it has waited for a lock for 5 s, because the application would
 // wait behind it.
 func Install(ctx context.Context, url string, roles Roles) error {
 	conn, err := pgpool.Connect(ctx, url)
@@ -58,7 +59,7 @@ func Install(ctx context.Context, url string, roles Roles) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		// One at a time: two that create the same schema would fail.
+		// One at a time: of two processes that create the same schema, one would fail.
 		const alone = "set local lock_timeout = '5s'; select pg_advisory_xact_lock(1785164650, 3)"
 		if _, err := tx.Exec(ctx, alone); err != nil {
 			return err

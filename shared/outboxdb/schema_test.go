@@ -164,7 +164,7 @@ func TestARoleThatMayOnlyInsertCanDoNothingElse(t *testing.T) {
 	}
 }
 
-// A function in a schema that stands first in a caller's search_path must not run in the place of PostgreSQL's own.
+// A function in a schema that comes first in a caller's search_path must not run in place of PostgreSQL's own function.
 func TestTheSearchPathOfTheCallerChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})
@@ -177,7 +177,7 @@ func TestTheSearchPathOfTheCallerChangesNothing(t *testing.T) {
 	h.enqueue(`{"queue": "default"}`)
 }
 
-// A commit with a notification waits for the ones before it, so there is none where no relay needs it.
+// Commits with notifications wait for each other, so a commit sends no notification if no relay needs it.
 func TestACommitWakesRelaysUnlessOneIsBusy(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})
@@ -185,7 +185,7 @@ func TestACommitWakesRelaysUnlessOneIsBusy(t *testing.T) {
 	if _, err := listener.Exec(t.Context(), "listen jobweaver_outbox"); err != nil {
 		t.Fatal(err)
 	}
-	woken := func(last string) (times int) { // how often until the notification that the test itself sends
+	woken := func(last string) (times int) { // counts the notifications up to the test's own
 		t.Helper()
 		h.exec("select pg_notify('jobweaver_outbox', $1)", last)
 		for {

@@ -70,7 +70,7 @@ func TestRelaysShareRowsWithoutAKeyOnly(t *testing.T) {
 		taken, err := h.outbox.Take(t.Context(), ordered, 0, 2, func(ctx context.Context, rows []outboxdb.Row) (v outboxdb.Verdict, err error) {
 			want := 1 // the first two are locked
 			if ordered {
-				want = 0 // a later one must not overtake them
+				want = 0 // a later row must not overtake them
 			}
 			if got := h.take(other, ordered); len(got) != want {
 				t.Errorf("ordered %t: another relay took %v, want %d", ordered, got, want)
@@ -116,7 +116,7 @@ func TestWhatIsNotAnsweredStays(t *testing.T) {
 	if err != nil || figures.Waiting != 1 || figures.Rejected != 1 || figures.Oldest <= 0 {
 		t.Errorf("%+v, %v", figures, err)
 	}
-	for range 2 { // the second time there is nothing
+	for range 2 { // the second time there is nothing to retry
 		if _, err := outboxdb.Retry(t.Context(), h.url, []uuid.UUID{rejected, accepted}); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestADatabaseWithoutAnOutboxIsNamed(t *testing.T) {
 	}
 }
 
-// A table that is empty most of the time has statistics that say nothing: the plan must not follow them.
+// A table that is empty most of the time has useless statistics: the plan must not depend on them.
 func TestRowsAreReadAlongTheKey(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})
@@ -189,7 +189,8 @@ func TestRowsAreReadAlongTheKey(t *testing.T) {
 	}
 }
 
-// While a transaction holds back vacuum, dead rows stay; a relay starts behind them, and after its end they are gone.
+// While a transaction holds back vacuum, dead rows stay, and a relay begins behind them. When the transaction has
+// ended, vacuum removes them.
 func TestALongTransactionLeavesNoLastingBloat(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})

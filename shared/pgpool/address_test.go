@@ -54,7 +54,8 @@ func TestAnAddressThatIsNoneShowsNothingOfItsPassword(t *testing.T) {
 	}
 }
 
-// shows looks for the word, and for it as it stands in a URL or printed with all that the error holds.
+// shows reports whether an error contains the password, plainly or in the encoding of a URL, in any way of printing the
+// error.
 func shows(err error) bool {
 	printed := fmt.Sprintf("%v %+v %#v", err, err, err)
 	return strings.Contains(printed, "heim") || strings.Contains(printed, "he%69m")

@@ -1,4 +1,4 @@
 package pgpool
 
-// AwaitSchemaFor is AwaitSchema with another patience.
+// AwaitSchemaFor is AwaitSchema with another time limit.
 var AwaitSchemaFor = awaitSchema

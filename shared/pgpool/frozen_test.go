@@ -47,7 +47,8 @@ func TestASessionThatFreezesInATransactionLosesItsLocks(t *testing.T) {
 	}
 }
 
-// locked gives the wire of a session that has run a statement in a transaction, for a test to send and not to read.
+// locked returns the raw connection of a session that has run a statement in a transaction, so that a test can send and
+// not read.
 func locked(t *testing.T, url, sql string) net.Conn {
 	t.Helper()
 	conn, err := open(t, url, pgpool.TransactionTimeout(4*time.Second)).Acquire(t.Context())

@@ -36,7 +36,7 @@ func TestSessionsHaveOurSettingsAndTheAddressWins(t *testing.T) {
 			t.Errorf("%s is %s, want %s (%v)", name, got, want, err)
 		}
 	}
-	// The server of the tests does without, too.
+	// The test server has JIT off as well, so this checks where the setting comes from.
 	var source string
 	err := pool.QueryRow(t.Context(), "SELECT source FROM pg_settings WHERE name = 'jit' AND setting = 'off'").Scan(&source)
 	if err != nil || source != "client" {

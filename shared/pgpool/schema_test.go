@@ -65,7 +65,7 @@ func TestTheFirstTryThatFailsIsLogged(t *testing.T) {
 	tries := 0
 	err := pgpool.Await(ctx, func(context.Context) error {
 		if tries++; tries < 4 {
-			return io.ErrUnexpectedEOF // as of a server that starts
+			return io.ErrUnexpectedEOF // as from a server that is starting
 		}
 		return nil
 	})

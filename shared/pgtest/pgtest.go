@@ -15,8 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 )
 
-// Database gives the address of a new database with set's schema, dropped when the test ends. It is
-// copied from a template, which every process on the server shares.
+// Database returns the address of a new database with set's schema, dropped when the test ends. It is copied
+// from a template, which every process on the server shares.
 func Database(t testing.TB, set migrations.Set) (url string) {
 	t.Helper()
 	server, err := serverURL()
@@ -30,7 +30,7 @@ func Database(t testing.TB, set migrations.Set) (url string) {
 	return create(t, server, set.Name, " TEMPLATE "+template)
 }
 
-// Empty gives the address of a new database that has no schema of ours, dropped when the test ends.
+// Empty returns the address of a new database without any schema of JobWeaver, dropped when the test ends.
 func Empty(t testing.TB) (url string) {
 	t.Helper()
 	server, err := serverURL()
@@ -59,10 +59,10 @@ func create(t testing.TB, server, kind, how string) (url string) {
 	return url
 }
 
-// As gives the address of a database at which everything is done with the rights of a function's role.
+// As returns the address of a database with the rights of a function's role.
 func As(url, function string) string { return url + "&role=" + migrations.Role(function) }
 
-// templates remembers what this process has already seen to.
+// templates has the templates that this process has already made or found.
 var templates = templateCache{names: map[string]string{}}
 
 type templateCache struct {

@@ -38,7 +38,7 @@ func TestTheDatabaseIsDroppedUnderAnOpenConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.PgConn().Conn().Close() }) // unlike Close, it needs no living context
+		t.Cleanup(func() { _ = conn.PgConn().Conn().Close() }) // unlike Close, it needs no context that is still alive
 	})
 	if conn, err := pgx.Connect(t.Context(), url); err == nil {
 		_ = conn.Close(t.Context())
@@ -46,7 +46,7 @@ func TestTheDatabaseIsDroppedUnderAnOpenConnection(t *testing.T) {
 	}
 }
 
-// The test runs itself in processes of their own, which all want the template at once.
+// The test runs itself in several processes, which all need the template at once.
 func TestProcessesShareTheTemplate(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t, migrations.Worker)

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Node is a node of a plan as auto_explain has it; a plan is its first node.
+// Node is a node of a plan as auto_explain logs it. A plan is represented by its first node.
 type Node struct {
 	Type     string  `json:"Node Type"`
 	Relation string  `json:"Relation Name"`
@@ -39,8 +39,8 @@ type Plans struct {
 	byName map[string][]Node
 }
 
-// Watch is an option for pgpool.Open; planning is PostgreSQL's plan_cache_mode. Nothing is cut off for taking long: a
-// test fills its tables by the same pool, on whatever disk there is.
+// Watch is an option for pgpool.Open; planning is PostgreSQL's plan_cache_mode. It removes the timeouts, because a test
+// fills its tables through the same pool, perhaps on a slow disk.
 func (p *Plans) Watch(planning string) func(*pgxpool.Config) {
 	return func(cfg *pgxpool.Config) {
 		cfg.ConnConfig.OnNotice = p.notice

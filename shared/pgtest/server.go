@@ -20,8 +20,8 @@ var own struct {
 	*TempServer
 }
 
-// serverURL is PGTEST_URL, or the address of a server started for this process. That one ends with
-// the process, and its folder at Main or at the next run.
+// serverURL returns PGTEST_URL, or the address of a server that was started for this process. That server ends
+// with the process; Main or the next run removes its folder.
 func serverURL() (string, error) {
 	if url := os.Getenv("PGTEST_URL"); url != "" {
 		return url, nil
@@ -71,9 +71,9 @@ type TempServer struct {
 
 const folders = "jobweaver-pgtest-"
 
-// StartServer starts one that lives no longer than this process.
+// StartServer starts a server that lives no longer than this process.
 func StartServer(ctx context.Context) (*TempServer, error) {
-	// Processes that ended without Main, or were killed, left theirs.
+	// Processes that ended without Main, or were killed, have left their folders.
 	old, _ := filepath.Glob(filepath.Join(os.TempDir(), folders+"*"))
 	for _, dir := range old {
 		if err := localpostgres.RemoveAbandoned(ctx, dir); err != nil {

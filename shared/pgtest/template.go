@@ -15,8 +15,8 @@ import (
 // templating is an advisory lock: one process makes a template, the others wait for it.
 const templating = 0x6a77_7470
 
-// ensureTemplate makes the template database of set unless it is there. Its name carries a hash of
-// the migrations and rights, so that a server that lives longer than they do gets a new one.
+// ensureTemplate makes the template database of set unless it exists. Its name contains a hash of the
+// migrations and rights, so that a server that outlives them gets a new template.
 func ensureTemplate(ctx context.Context, server string, set migrations.Set) (name string, err error) {
 	name, err = templateName(set)
 	if err != nil {
@@ -26,7 +26,7 @@ func ensureTemplate(ctx context.Context, server string, set migrations.Set) (nam
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }() // closing lets go of the lock
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }() // closing the connection releases the lock
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", templating); err != nil {
 		return "", err
 	}

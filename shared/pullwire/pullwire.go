@@ -22,17 +22,18 @@ const (
 	SettlePath     = "/pull/settle"
 )
 
-// SecretHeader has the secret that authenticates a gateway. It is derived from CALLBACK_SECRETS, which both functions
-// have.
+// SecretHeader is the header with the secret that authenticates a gateway. It is derived from CALLBACK_SECRETS, which
+// both functions have.
 const SecretHeader = "X-Pull-Secret"
 
-// secretOf is no jobevent.AttemptToken, so no attempt's secret is the same.
+// secretOf is the text from which the secret is derived. It is not a jobevent.AttemptToken, so no attempt has the same
+// secret.
 const secretOf = "pull"
 
-// Secret is for SecretHeader; empty: CALLBACK_SECRETS is not set.
+// Secret returns the value for SecretHeader; empty: CALLBACK_SECRETS is not set.
 func Secret(keys *webhook.CallbackKeys) string { return keys.Secret(secretOf) }
 
-// IsSecret reports whether a header's value is by one of the keys.
+// IsSecret reports whether a header's value is the secret of one of the keys.
 func IsSecret(keys *webhook.CallbackKeys, given string) bool {
 	return keys.CheckSecret(secretOf, given)
 }
@@ -43,12 +44,13 @@ type Caller struct {
 	Everyone bool   `json:"everyone"` // all owners' attempts, whatever Owner is
 }
 
-// Claim asks one instance for attempts. It answers 200 with Attempts, 204 when none came, and 503 when it stops.
+// Claim is a request to one instance for attempts. The instance answers 200 with Attempts, 204 if there were none in
+// time, and 503 if it stops.
 type Claim struct {
 	Caller
 	apibody.WorkClaim
-	Instance string `json:"instance"` // by which the gateway calls this instance; tokens begin with it
-	// Peek asks only whether there is something: 202 as soon as a claim would find an attempt.
+	Instance string `json:"instance"` // the gateway's name for this instance; its tokens begin with it
+	// Peek asks only whether there is an attempt: the answer is 202 as soon as a claim would find one.
 	Peek bool `json:"peek,omitempty"`
 }
 
@@ -88,7 +90,7 @@ type Attempt struct {
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // its timeout
 
-	Parents []Parent `json:"parents,omitempty"` // to whose outputs the payload refers
+	Parents []Parent `json:"parents,omitempty"` // the jobs to whose outputs the payload refers
 
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
 
@@ -114,7 +116,7 @@ type Beaten struct {
 	Lost      []string `json:"lost"`
 }
 
-// Settled is the public answer to a settle, or to checkpoints, in the order of the results.
+// Settled is the public answer to a settle or to checkpoints, in the order of the request.
 type Settled struct {
 	Results []Answer `json:"results"`
 }
@@ -142,12 +144,12 @@ func Refused(token string, err *apierror.Error) Answer {
 	return Answer{token, err.Status(), &Error{err.Code, err.Message, details}}
 }
 
-// Over returns the Answer for a token whose attempt has ended, or is not known.
+// Over returns the Answer for a token whose attempt has ended or is unknown.
 func Over(token, why string) Answer {
 	return Refused(token, apierror.New(apierror.AttemptOver, "%s", why))
 }
 
-// Unavailable is the Answer where it could not be found out; the same result may be sent again.
+// Unavailable returns the Answer for a result that could not be checked: it may be sent again.
 func Unavailable(token string) Answer {
 	return Refused(token, apierror.New(apierror.Unavailable, "the attempt's worker cannot be reached; send it again"))
 }

@@ -148,7 +148,7 @@ func TestManyMayAskWhileTheFileChanges(t *testing.T) {
 
 type texts struct{ *Files[string] }
 
-// later is Get when the last look is a second old.
+// later is Get as if the last check was a second ago.
 func (f texts) later() string {
 	f.looked.Store(int64(time.Since(start) - pause))
 	return f.Get()

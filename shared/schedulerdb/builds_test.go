@@ -46,7 +46,7 @@ func TestFurtherAttemptsStayOnTheBuildThatBeganTheJob(t *testing.T) {
 	if err := h.pool.QueryRow(t.Context(), "SELECT build FROM jobs WHERE job_id = $1", kept.JobID).Scan(&build); err != nil || build != "v1" {
 		t.Errorf("kept build %q, %v", build, err)
 	}
-	// From then on it stays on the build that has it now.
+	// From then on it stays on the build that runs it now.
 	h.beats(builtAs("v1", plainBeat("older", 20, 2)), other)
 	h.wantPartitions(h.settle(failedOn("new", kept, 3)).Runs, map[int16]int{1: 1})
 }
@@ -70,11 +70,12 @@ func TestAJobWaitsForAWorkerOfItsBuild(t *testing.T) {
 	if runs := h.ingest(second).Runs; len(runs) > 0 {
 		t.Fatalf("%d went out", len(runs))
 	}
-	// The better rank is again's, and the free slot is of its build: it goes there, and second waits for any.
+	// The job again has the better rank, and the free slot is on its build, so again goes there and second waits for
+	// any slot.
 	h.wantPartitions(h.settle(failedOn("old", again, 1)).Runs, map[int16]int{0: 1})
 	h.wantPartitions(h.settle(completed(full, 1)).Runs, map[int16]int{1: 1})
 
-	// With its worker draining it goes to another build, since its own does not live on.
+	// While its worker drains, its build does not live, so it goes to another build.
 	h.control(pause(jobevent.ControlWorker, "old", 1))
 	if runs := h.settle(failedOn("old", again, 2)).Runs; len(runs) > 0 {
 		t.Fatalf("%d went out to full workers", len(runs))

@@ -115,7 +115,7 @@ func checkControl(c jobevent.Control) error {
 	case jobevent.ControlWorker:
 		ok = ok && c.Weight == 0 && c.MaxRunning == nil && c.StartsPerSecond == nil
 	case jobevent.ControlKey:
-		// A pause of each key would have dispatching look at all of them in vain.
+		// If a control paused every key, dispatching would look at all of them in vain.
 		holdsAll := c.Paused || c.MaxRunning != nil && *c.MaxRunning == 0
 		ok = ok && c.Weight >= 0 && c.Weight <= 100 && !(c.Name == jobevent.AnyName && holdsAll)
 	default:

@@ -80,8 +80,7 @@ func TestConcurrentStoresKeepTheLimits(t *testing.T) {
 	h.wantEmpty()
 }
 
-// wantUsedUp asserts that exactly n of ten jobs run at once that only s limits: earlier attempts are not counted any
-// more.
+// wantUsedUp asserts that exactly n of ten jobs that only s limits run at once: earlier attempts no longer count.
 func (w *limited) wantUsedUp(s subject, n int) {
 	jobs := newJobs(10)
 	for i := range jobs {

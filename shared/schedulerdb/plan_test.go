@@ -243,7 +243,7 @@ func TestDispatchingDoesNotScanDeadEntries(t *testing.T) {
 	}
 	t.Cleanup(store.Close)
 	h := fixture{t, store}
-	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)") // it could remove no dead row, and would disturb the figures
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)") // vacuum could remove no dead row, and would disturb the figures
 	h.fill(jobs, "'PENDING'", "NULL", "NULL", "NULL")
 	holder := h.begin()
 	defer func() { _ = holder.Rollback(t.Context()) }()

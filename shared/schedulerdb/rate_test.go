@@ -98,7 +98,7 @@ func TestTheClockDoesNotWaitForALimitOfRunningJobs(t *testing.T) {
 	}
 }
 
-// A bucket's instants then lie in the future.
+// After that the bucket's instants lie in the future.
 func TestARateLimitGoesOnWhenTheDatabasesClockWasSetBack(t *testing.T) {
 	h := newFixture(t)
 	h.staff(200)

@@ -148,7 +148,7 @@ func TestAJobWithoutAWorkerForItsTypeFailsAtLast(t *testing.T) {
 	h.wantPartitions(h.beats(beatOf("new", 10, 1, "B")).Runs, map[int16]int{1: 2})
 }
 
-// Workers that stop and start again, as an autoscaler makes them, are woken by jobs of types that the last ones lacked.
+// Workers that an autoscaler stops and starts are woken by jobs of types that the last workers did not run.
 func TestAQueueWithoutAWorkerLetsScarceTypesOut(t *testing.T) {
 	h := newFixture(t)
 	h.beats(beatOf("old", 10, 0, "A"))

@@ -339,7 +339,7 @@ func TestTheAPIIsAskedAboutAnOverdueCallback(t *testing.T) {
 			t.Errorf("%s past the deadline it asks again after %s, not %s", age, time.Until(dueAt), next)
 		}
 	}
-	h.settle(calledBack(job, 1, jobstate.KindCompleted)) // the API accepted one a day ago
+	h.settle(calledBack(job, 1, jobstate.KindCompleted)) // the API accepted a callback a day ago
 	h.wantStatus(job, jobstate.Completed)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 )
 
-// TestTwoHundredWorkersShareAQueue has a topic with a partition for each of 200 workers. Attempts go to all of them
-// alike, none waits long for its turn, and a step costs milliseconds.
+// TestTwoHundredWorkersShareAQueue has a topic with a partition for each of 200 workers. All of them get the same
+// number of attempts, none waits long for its turn, and a step costs milliseconds.
 func TestTwoHundredWorkersShareAQueue(t *testing.T) {
 	const workers, slots, each = 200, 4, 12
 	h := newFixture(t)
@@ -59,12 +59,12 @@ func TestTwoHundredWorkersShareAQueue(t *testing.T) {
 	h.beats(wideBeats(workers, slots)...)
 	t.Logf("%d jobs ingested in %v; the slowest of %d steps that settle 100 took %v; 200 heartbeats %v",
 		len(jobs), ingested, steps, slowest, time.Since(began))
-	if slowest > 5*time.Second { // a hundred times what it takes
+	if slowest > 5*time.Second { // a hundred times the usual duration
 		t.Errorf("a step took %v", slowest)
 	}
 }
 
-// wideBeats are the heartbeats of so many workers, each with a partition of its own.
+// wideBeats returns the heartbeats of n workers, each with a partition of its own.
 func wideBeats(workers, slots int) []jobevent.Heartbeat {
 	beats := make([]jobevent.Heartbeat, workers)
 	for i := range beats {

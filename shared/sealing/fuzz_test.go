@@ -10,8 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// FuzzOpen: whatever is done to a sealed value, it opens as what was sealed or not at all; what begins as a sealed
-// value is never passed on as if it had not been one.
+// FuzzOpen checks that a sealed value with any changes opens as the original value or not at all, and that a value with
+// the prefix of sealed values is never returned as a plain one.
 func FuzzOpen(f *testing.F) {
 	_, path := newKeys(f)
 	s, at := newSealer(f, path), sealing.OfJob(job, sealing.Payload)
@@ -23,7 +23,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("="), len(sealed)-1, 0)
 	f.Add([]byte(`\u0041`), 12, 1)
 	f.Add([]byte(`"sealed:v1:AQ"`), 0, len(sealed))
-	// Bytes take the place of some from an index on.
+	// The arguments replace n bytes, from an index on, by others.
 	f.Fuzz(func(t *testing.T, with []byte, from, n int) {
 		from = min(max(from, 0), len(sealed))
 		n = min(max(n, 0), len(sealed)-from)

@@ -152,7 +152,7 @@ func TestKeysAreRotatedWithoutAnyoneWaiting(t *testing.T) {
 	keys, path := newKeys(t)
 	at := sealing.OfJob(job, sealing.Payload)
 	plain := json.RawMessage(`"x"`)
-	// Each step as two processes see it: one that has not looked at the file again, and one that has.
+	// Each step is tried by two processes: one that has not read the changed file yet, and one that has.
 	behind := newSealer(t, path)
 	old := behind.Seal(at, plain)
 	second, err := keys.Add()

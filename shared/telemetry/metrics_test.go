@@ -17,7 +17,7 @@ import (
 
 func TestMetricsHaveFewSeries(t *testing.T) {
 	t.Parallel()
-	function := rand.Text() // a run of its own
+	function := rand.Text() // a run of events by itself
 	m := NewMeter(function)
 	m.Runs("v1")
 	known, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "test", ID: "1"}, struct{}{})
@@ -165,7 +165,7 @@ func TestAHundredNamesHaveSeriesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What is always on costs a batch a few additions and no memory.
+// The metrics that are always on cost a batch only a few additions and no memory.
 func TestCountingABatchAllocatesNothing(t *testing.T) {
 	m, events := NewMeter(rand.Text()), hundred(t)
 	jobType := "A"
@@ -181,7 +181,7 @@ func TestCountingABatchAllocatesNothing(t *testing.T) {
 		}
 	}
 	if n := testing.AllocsPerRun(100, func() { m.Request(http.MethodPost)("/api/jobs", 202, false) }); n > 1 {
-		t.Errorf("a request: %v allocations", n) // the function that notes the answer
+		t.Errorf("a request: %v allocations", n) // the function that records the answer
 	}
 }
 

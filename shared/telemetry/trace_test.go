@@ -87,7 +87,7 @@ func TestWithoutACollectorThereIsNoTracing(t *testing.T) {
 			t.Errorf("%+v makes %v, %v", cfg, tracing, err)
 		}
 	}
-	// Nothing is asked of one that is not there, and nothing changes.
+	// A nil Tracing accepts all calls and changes nothing.
 	var none *Tracing
 	e := ofJob(t, jobevent.TypeStatus, "1", uuid.New(), uuid.New())
 	before := e.TraceParent()
@@ -124,7 +124,7 @@ func TestABadTraceSettingIsNamed(t *testing.T) {
 	}
 }
 
-// A typing error is found on the day it is made, and not with the first collector.
+// A typing error is found at once, and not only when a collector is added.
 func TestABadTraceSettingIsNamedWithoutACollectorToo(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]TraceConfig{
@@ -200,7 +200,7 @@ func TestWhetherATraceIsKeptIsDecidedOnce(t *testing.T) {
 		if jobevent.Sampled(job) != sampled {
 			t.Fatal("the id has forgotten it")
 		}
-		// Published by a clock: only the job is known.
+		// The event was published by a clock, so only its job is known.
 		published, done := tracing.Publish(t.Context(), OverKafka, []jobevent.Item{ofJob(t, jobevent.TypeRun, "run", job, traceID)})
 		done(published, nil)
 		_, handling := tracing.Handle(t.Context(), "test", OverKafka, published)
@@ -287,7 +287,7 @@ func TestACollectorThatIsAwayHoldsUpNothing(t *testing.T) {
 	for name, url := range map[string]string{"silent": silent.URL, "gone": "http://127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Who waited for one batch only would wait for half a minute.
+			// With a wait for a single batch this would take half a minute.
 			tracing := openTracing(t, TraceConfig{Endpoint: url, Timeout: "60000"})
 			tracing.flush = 200 * time.Millisecond
 			began := time.Now()

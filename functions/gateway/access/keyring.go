@@ -21,7 +21,7 @@ const (
 	keyAgain = keyAge / 2
 
 	keysAtOnce  = 500                   // in one read
-	readPause   = 20 * time.Millisecond // between two reads, which limits their rate however many keys are tried
+	readPause   = 20 * time.Millisecond // the pause between two reads, which limits their rate however many keys are tried
 	readTimeout = 2 * time.Second
 
 	maxStrangers = 5_000  // unread ids that wait for a read

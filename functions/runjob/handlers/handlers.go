@@ -41,7 +41,7 @@ type Attempt struct {
 	Payload json.RawMessage
 	Timeout time.Duration // how long after the start the context ends
 
-	// Checkpoint is what the job's earlier attempts have saved, and saves what the next attempt shall know. In a test it
+	// Checkpoint loads what the job's earlier attempts have saved, and saves values for the next attempt. In a test it
 	// is empty, and saves nothing.
 	Checkpoint *durable.Checkpoint
 

@@ -12,7 +12,7 @@ import (
 // query renders the rows of a named query.
 func (r *reportRun) query(db *reportdb.Store) error {
 	var kinds []reportfile.Kind // of the report's columns
-	var from []int              // the column of the result that each of them shows
+	var from []int              // for each of them, the column of the result that it shows
 	var cells []reportfile.Cell
 	given := map[string]json.RawMessage{}
 	for name, value := range r.payload.Parameters {

@@ -148,7 +148,7 @@ func TestAMissingOrRefusingBucketFailsTheReport(t *testing.T) {
 		r := newReporter(t, handlers.ReportConfig{Bucket: at})
 		for _, size := range []int{100, 17 << 20} { // at once, and in parts
 			if size > 100 && at != b.at("none") {
-				continue // it takes the same path, and long
+				continue // it would only take the same path again, for a long time
 			}
 			failure := r.failure(`{"title": "T", "format": "csv", "rows": [` + noise(size) + `]}`)
 			if failure.Code != "WORKER.REPORT_NOT_STORED" || !failure.Retryable || !strings.Contains(failure.Message, want) {

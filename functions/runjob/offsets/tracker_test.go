@@ -114,7 +114,7 @@ func TestOffsetTrackerAgreesWithAPlainOne(t *testing.T) {
 }
 
 func FuzzOffsetTracker(f *testing.F) {
-	for b := range 256 { // one of them only finishes records that do not exist
+	for b := range 256 { // one of these inputs only finishes records that do not exist
 		f.Add(bytes.Repeat([]byte{byte(b)}, 8000))
 	}
 	f.Fuzz(rapid.MakeFuzz(likeThePlainTracker))

@@ -1,5 +1,5 @@
 // Package protocol is a small model of the protocol that runs one job, and a walk through every state that the
-// model can reach. The scheduler's moves are those of package jobstate.
+// model can reach. The scheduler's transitions are those of package jobstate.
 //
 // A state has everything that is stored at one moment: the API's row and its stored command, the scheduler's row, the
 // worker database's row of each attempt, the memory of two workers, and the records in Kafka. A step is one transaction

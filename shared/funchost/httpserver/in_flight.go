@@ -30,7 +30,7 @@ func (f *InFlight) end() {
 	f.ended = time.Now()
 }
 
-// left returns how much longer no request may arrive for d to have passed without one since began.
+// left returns the time until d will have passed without a request since began, if none arrives.
 func (f *InFlight) left(began time.Time, d time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ type order struct {
 	ID string `json:"id"`
 }
 
-// shop is what the handler under test calls.
+// shop is the outside system that the handler under test calls.
 type shop struct{ charged, mailed int }
 
 func (s *shop) handle(ctx context.Context, a *handlers.Attempt, in order) (string, error) {
