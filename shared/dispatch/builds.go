@@ -9,7 +9,7 @@ import (
 )
 
 // onBuild is the kind of the subject of a lane for the jobs of one type that stay on one build: runs:"RESIZE"
-// build:"v1.4.0". It is not a control. Only the lane tells dispatching the build of a job.
+// build:"v1.4.0". It is not a control. Dispatching knows the build of a job only by its lane.
 const onBuild jobevent.ControlKind = "build"
 
 // buildsKept is how long the watchdog looks for lanes of builds after the last one was seen: much longer than a

@@ -13,9 +13,9 @@ import (
 // dispatch releases the rest.
 const MaxReleases = 1000
 
-// NextEnded returns the ended jobs whose dependents the transaction must release now, at most left of them. It returns
-// none when nothing is left to do. The first call also returns ended jobs of whose dependents an earlier transaction
-// released only a part.
+// NextEnded returns the ended jobs whose dependents the transaction must release now. left is how many jobs it may
+// still release. NextEnded returns none when the transaction is done with them. The first call also returns ended jobs
+// of whose dependents an earlier transaction released only a part.
 func (l *Ledger) NextEnded(isFirst bool, left int) []uuid.UUID {
 	ended := l.ended
 	l.ended = nil
