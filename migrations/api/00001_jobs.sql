@@ -1,5 +1,5 @@
 -- +goose Up
--- What clients requested, and the latest status of it from the scheduler.
+-- The jobs that clients requested, with the scheduler's latest status of each.
 CREATE TABLE jobs (
     job_id          uuid PRIMARY KEY,                  -- UUIDv7: the key grows at its right edge and orders by age
     owner_id        text        NOT NULL DEFAULT '',
@@ -15,12 +15,12 @@ CREATE TABLE jobs (
     trace_id        uuid        NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT now(),
     idempotency_key text CHECK (length(idempotency_key) BETWEEN 1 AND 255),
-    request_hash    bytea,                             -- of the canonical request, beside a key
+    request_hash    bytea,                             -- of the canonical request, if there is a key
     event_source    text,                              -- of the CloudEvent that submitted it
     event_id        text,
     command_seq     integer     NOT NULL DEFAULT 0 CHECK (command_seq >= 0),
     cancel_requested_at timestamptz,
-    -- From here on the scheduler's status. Version 0: none has come yet.
+    -- The following columns have the scheduler's status. Version 0: no status has arrived yet.
     status          text        NOT NULL CHECK (status IN ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING',
                                                            'RETRYING', 'COMPLETED', 'FAILED', 'CANCELLED')),
     version         bigint      NOT NULL DEFAULT 0 CHECK (version >= 0),
@@ -29,7 +29,7 @@ CREATE TABLE jobs (
     updated_at      timestamptz NOT NULL DEFAULT now(),
     snapshot        json,                              -- data of the job-status event of this version
     progress        json,                              -- of the running attempt, from heartbeats
-    -- The pass of reconcile that has the row: 0 without a status, 1 in flight, 2 waiting; null: ended.
+    -- The pass of reconcile that visits the row: 0 for jobs without a status, 1 in flight, 2 waiting; null: ended.
     watch           smallint GENERATED ALWAYS AS (
         CASE WHEN status IN ('COMPLETED', 'FAILED', 'CANCELLED') THEN NULL
              WHEN version = 0 THEN 0
@@ -43,11 +43,11 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_watched ON jobs (watch, job_id) WHERE watch IS NOT NULL;
 CREATE UNIQUE INDEX jobs_idempotency ON jobs (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
--- An event is the same whatever its body contains, its ownerId included.
+-- Events with the same source and id are the same event, whatever their bodies contain, even another ownerId.
 CREATE UNIQUE INDEX jobs_event ON jobs (event_source, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX jobs_failed ON jobs (job_id) WHERE status = 'FAILED';
 
--- A command that got its 202 and is not yet confirmed by a job-status: at most one a job.
+-- Commands that were answered with 202 and that no job-status has confirmed yet: at most one for each job.
 CREATE TABLE commands (
     job_id     uuid PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
     number     integer     NOT NULL CHECK (number > 0),

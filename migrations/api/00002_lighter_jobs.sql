@@ -37,7 +37,7 @@ ALTER TABLE jobs
         AND CASE WHEN idempotency_key IS NULL THEN request_hash IS NULL
                  ELSE length(idempotency_key) BETWEEN 1 AND 255 AND request_hash IS NOT NULL END
         AND (event_source IS NULL) = (event_id IS NULL)),
-    SET (fillfactor = 100); -- no update of a job can do without its indexes, so room beside it is worth nothing
+    SET (fillfactor = 100); -- every update of a job changes its indexes, so free space beside it is useless
 
 DROP INDEX jobs_failed;
 CREATE INDEX jobs_shelved ON jobs (shelf_of(status, version), job_id) WHERE shelf_of(status, version) IS NOT NULL;

@@ -1,11 +1,11 @@
 -- +goose Up
 ALTER TABLE jobs
-    ADD COLUMN expires_at   timestamptz, -- not started by then: cancelled
-    ADD COLUMN ordering_key text,        -- its owner's jobs of one key run one after another, by order_number
+    ADD COLUMN expires_at   timestamptz, -- cancelled if it has not started by then
+    ADD COLUMN ordering_key text,        -- an owner's jobs with the same key run one after another, by order_number
     ADD COLUMN order_number bigint,
-    ADD COLUMN order_after  uuid,        -- the last of its key that had not ended when it was accepted
+    ADD COLUMN order_after  uuid,        -- the last job of the key that had not ended when this one was accepted
     ADD COLUMN after_ids    uuid[],      -- the jobs that must end first; null: none
-    ADD COLUMN runs_anyway  boolean;     -- also when one of those did not complete; null: no
+    ADD COLUMN runs_anyway  boolean;     -- whether it runs even if one of those did not complete; null: no
 
 -- Numbers are taken under a lock on their key, so for one key they rise in the order of commits.
 CREATE SEQUENCE order_numbers;

@@ -1,6 +1,6 @@
 -- +goose Up
--- The controls of queues, job types and owners. One that restricts nothing is deleted once the scheduler has applied
--- it.
+-- The controls of queues, job types and owners. A control that restricts nothing is deleted once the scheduler has
+-- applied it.
 CREATE TABLE controls (
     kind              text             NOT NULL CHECK (kind IN ('queue', 'type', 'owner')),
     name              text             NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
@@ -13,13 +13,14 @@ CREATE TABLE controls (
     updated_by        text             NOT NULL,
     PRIMARY KEY (kind, name)
 );
--- Not a count in the row: the row is deleted, and the next control of its name must still be newer.
+-- A sequence and not a number in the row: the row may be deleted, and the next control of the same name must still be
+-- newer.
 CREATE SEQUENCE control_versions;
 
--- How the job had ended when the latest status came; null: it had not ended; '': as that status has it.
+-- How the job had ended when the latest status arrived; null: it had not ended; '': as that status shows it.
 ALTER TABLE jobs ADD COLUMN ended_as text;
 
--- What the statistics count: jobs that were accepted and that ended (n), and how many ended ones there are (kept; a
+-- The counts of the statistics: accepted and ended jobs (n), and the number of ended jobs that still exist (kept; a
 -- retry or delete lowers it). Each statement that changes jobs inserts one row for each type and batch, so no
 -- transaction waits for another.
 CREATE TABLE tally_entries (
@@ -33,7 +34,7 @@ CREATE TABLE tally_entries (
     times    integer[]   NOT NULL DEFAULT '{}' -- three buckets of histograms for each job, see statstore
 );
 
--- The same, summed by minute, later by hour and day; of older times only kept remains.
+-- The same counts, summed by minute, later by hour and by day; for older times only kept remains.
 CREATE TABLE tallies (
     grain    text        NOT NULL CHECK (grain IN ('minute', 'hour', 'day', 'ever')),
     at       timestamptz NOT NULL,

@@ -1,5 +1,5 @@
 -- +goose Up
--- A command for many jobs: those of a list, or all that match a filter.
+-- A command for many jobs: for those on a list, or for all that match a filter.
 CREATE TABLE operations (
     operation_id    uuid PRIMARY KEY,                    -- UUIDv7: the key orders by age
     command         text        NOT NULL CHECK (command IN ('cancel', 'retry', 'reschedule', 'delete')),
@@ -8,9 +8,9 @@ CREATE TABLE operations (
     filter          json,
     job_ids         uuid[],                              -- in order; null: those that match the filter
     idempotency_key text UNIQUE,
-    request_hash    bytea,                               -- of the request, beside a key
+    request_hash    bytea,                               -- of the request, if there is a key
     created_at      timestamptz NOT NULL DEFAULT now(),
-    -- From here on its progress.
+    -- The following columns have its progress.
     status          text        NOT NULL DEFAULT 'RUNNING'
         CHECK (status IN ('RUNNING', 'ABORTING', 'ABORTED', 'COMPLETED')),
     updated_at      timestamptz NOT NULL DEFAULT now(),
@@ -22,7 +22,7 @@ CREATE TABLE operations (
     applied         bigint      NOT NULL DEFAULT 0,
     refused         bigint      NOT NULL DEFAULT 0,      -- by the scheduler
     skipped         bigint      NOT NULL DEFAULT 0,      -- jobs without a command
-    reasons         json        NOT NULL DEFAULT '{}',   -- why refused or skipped, and how many
+    reasons         json        NOT NULL DEFAULT '{}',   -- by reason, how many jobs were refused or skipped
     CHECK ((command = 'reschedule') = (run_at IS NOT NULL)),
     CHECK ((filter IS NULL) <> (job_ids IS NULL)),
     CHECK ((idempotency_key IS NULL) = (request_hash IS NULL)),
@@ -44,7 +44,7 @@ CREATE TABLE operation_skips (
 CREATE TABLE operation_answers (
     operation_id uuid   NOT NULL,
     applied      bigint NOT NULL,
-    refused_id   uuid,                                   -- of a job; null: none was refused
+    refused_id   uuid,                                   -- the refused job; null: the command was not refused
     reason       text,
     CHECK ((refused_id IS NULL) = (reason IS NULL) AND (refused_id IS NULL) = (applied > 0))
 );

@@ -23,7 +23,7 @@ CREATE TABLE schedules (
 
 CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL AND NOT paused;
 
--- What became of each tick. A job shows its tick by the identity of its event.
+-- The result of each tick. A job shows its tick by the identity of its event.
 CREATE TABLE schedule_ticks (
     schedule_id uuid        NOT NULL REFERENCES schedules ON DELETE CASCADE,
     at          timestamptz NOT NULL,

@@ -1,8 +1,8 @@
 -- +goose Up
 ALTER TABLE jobs ADD COLUMN callback_url text; -- where its end is delivered; null: nowhere
 
--- The outcome of an attempt that an outside system reported, or that its deadline passed: the first row counts. It
--- stays as long as its job, so that a repeated callback gets the same answer.
+-- The outcomes of attempts that outside systems reported, or that follow from a passed deadline: an attempt's first row
+-- counts. A row stays as long as its job, so that a repeated callback gets the same answer.
 CREATE TABLE callbacks (
     job_id      uuid        NOT NULL REFERENCES jobs ON DELETE CASCADE,
     attempt     integer     NOT NULL CHECK (attempt > 0),
@@ -31,8 +31,8 @@ CREATE TABLE webhook_ids (
 );
 CREATE INDEX webhook_ids_seen ON webhook_ids (seen_at);
 
--- The end of a job that is delivered to its callback_url: one row an end, of which a job that was retried by hand has
--- several. A row has everything that its delivery needs, whatever becomes of its job.
+-- The ends of jobs that are delivered to their callback_url, one row for each end: a job that was retried by hand has
+-- several. A row has everything that its delivery needs, even if the job is changed or deleted.
 CREATE TABLE deliveries (
     job_id      uuid        NOT NULL,
     version     bigint      NOT NULL,                -- of the job when it ended
@@ -45,7 +45,7 @@ CREATE TABLE deliveries (
     snapshot    text        NOT NULL,                -- the status with which it ended
     status      text        NOT NULL DEFAULT 'PENDING' CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
     tries       integer     NOT NULL DEFAULT 0 CHECK (tries >= 0),
-    next_at     timestamptz DEFAULT now(),           -- of a PENDING one: not before; while it is tried, when to try again at the latest
+    next_at     timestamptz DEFAULT now(),           -- of a PENDING one: not before; during a try: when to try again at the latest
     last_try_at timestamptz,
     last_answer integer,                             -- its HTTP status; null: there was none
     last_error  text        NOT NULL DEFAULT '',

@@ -32,8 +32,8 @@ CREATE TABLE audit_log (
 CREATE INDEX audit_log_of ON audit_log (owner_id, audit_id);
 CREATE INDEX audit_log_jobs ON audit_log USING gin (job_ids) WHERE job_ids <> '{}';
 
--- The same (source, id) from two owners' keys are two events. Without authentication no event has an owner: it is the
--- same whatever its body contains, its ownerId included.
+-- The same (source, id) from two owners' keys are two events. Without authentication no event has an owner: then the
+-- same (source, id) is one event, whatever the body contains, even another ownerId.
 ALTER TABLE jobs ADD COLUMN event_owner text NOT NULL DEFAULT '';
 DROP INDEX jobs_event;
 CREATE UNIQUE INDEX jobs_event ON jobs (event_owner, event_source, event_id) WHERE event_id IS NOT NULL;
@@ -43,7 +43,7 @@ CREATE UNIQUE INDEX jobs_event ON jobs (event_owner, event_source, event_id) WHE
 CREATE INDEX jobs_owned ON jobs (owner_id, coalesce(shelf_of(status, version), 10::smallint), job_id) WHERE owner_id <> '';
 CREATE INDEX jobs_of_owners_key ON jobs (owner_id, ordering_key, job_id) WHERE ordering_key IS NOT NULL AND owner_id <> '';
 
--- Null: it is about the jobs of all owners, and no single owner sees it.
+-- Null: the row is about the jobs of all owners, and no single owner sees it.
 ALTER TABLE operations
     ADD COLUMN owner_id text,
     DROP CONSTRAINT operations_idempotency_key_key;
@@ -53,7 +53,8 @@ CREATE INDEX operations_owned ON operations (owner_id, operation_id) WHERE owner
 
 CREATE INDEX deliveries_owned ON deliveries (owner_id, status, job_id, version) WHERE owner_id <> '';
 
--- Each owner has numbers of its own, beside those of all owners: a read of the one does not walk through the other.
+-- Each owner has its own numbers, in addition to those of all owners, so that a read of one does not walk through the
+-- others.
 ALTER TABLE tally_entries ADD COLUMN owner_id text NOT NULL DEFAULT '';
 ALTER TABLE tallies
     ADD COLUMN everyone boolean NOT NULL DEFAULT true, -- all owners' together
@@ -63,8 +64,8 @@ ALTER TABLE tallies
     ADD PRIMARY KEY (everyone, owner_id, grain, at, queue, job_type, what);
 ALTER TABLE tallies ALTER COLUMN everyone DROP DEFAULT, ALTER COLUMN owner_id DROP DEFAULT;
 CREATE INDEX tallies_aged ON tallies (grain, at);
--- The number of an owner's ended jobs. The owners of the entries so far are unknown: all count as without an owner, and
--- what they add there is subtracted here.
+-- The number of an owner's ended jobs. The owners of the existing entries are unknown, so they count as entries without
+-- an owner, and their numbers are subtracted here.
 INSERT INTO tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept)
 SELECT false, owner_id, 'ever', 'epoch', queue, job_type, what, 0, sum(kept) FROM (
     SELECT owner_id, queue, job_type, status, 1 FROM jobs WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -90,7 +91,7 @@ CREATE TABLE owner_job_counts (
 );
 DELETE FROM job_counts; -- they will be counted again
 
--- What the installation has set: an owner may only tighten it.
+-- The part that the installation has set, which an owner may only tighten.
 ALTER TABLE controls
     ADD COLUMN least_paused           boolean NOT NULL DEFAULT false,
     ADD COLUMN most_running           integer,

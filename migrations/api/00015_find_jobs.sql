@@ -6,15 +6,15 @@ ALTER TABLE jobs ADD COLUMN IF NOT EXISTS error_code text; -- of the last failur
 
 -- The gateway makes a trace id by the same clock as the ids of the jobs that it accepts a moment later. So jobs with
 -- such a trace id are found by their primary key, in 256 ms of jobs: the first 40 bits of a UUIDv7. Only a trace id
--- from elsewhere needs an index. No function of our own: roles.sql of the version before would take the right to it
--- away.
+-- from elsewhere needs an index. The index uses no function of our own: roles.sql of the previous version would revoke
+-- the right to it.
 DROP INDEX CONCURRENTLY IF EXISTS jobs_of_trace;
 CREATE INDEX CONCURRENTLY jobs_of_trace ON jobs (trace_id, job_id)
     WHERE trace_id >= job_id OR substring(uuid_send(trace_id) FOR 5) <> substring(uuid_send(job_id) FOR 5);
 
 -- Jobs that have failed already: first those that retry, since one may have failed for good by the time of the second
--- walk. In batches, so that no command and no status waits long for a row. lastError comes before the output, whose
--- text can therefore not be taken for it.
+-- walk. In batches, so that no command and no status waits long for a row. lastError comes before the output, so no
+-- text in the output can be mistaken for it.
 -- +goose StatementBegin
 DO $$
 DECLARE

@@ -2,8 +2,8 @@
 -- Records that a function could not use, each with everything that is needed to publish it again. RejectedTrim bounds
 -- their number and their bytes: garbage on a topic must not fill the disk.
 CREATE TABLE rejected_records (
-    rejected_number bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- in the order in which they came; pages go by it
-    rejected_id     uuid        NOT NULL UNIQUE,         -- a hash of function, place and content: reported twice, it is one row
+    rejected_number bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- in the order of arrival
+    rejected_id     uuid        NOT NULL UNIQUE,         -- a hash of function, place and content: one row for a repeated report
     function        text        NOT NULL,                -- the function that could not use it
     topic           text        NOT NULL,
     partition       integer,                             -- null: it came over HTTP

@@ -1,5 +1,5 @@
 -- +goose Up
--- Keys of pull workers: the role work, and the job types and queues of which such a key may have attempts; '{}': any.
+-- Keys of pull workers: the role work, and the job types and queues whose attempts such a key may claim; '{}': any.
 ALTER TABLE api_keys
     DROP CONSTRAINT api_keys_roles_check,
     ADD CONSTRAINT api_keys_roles_check
@@ -8,7 +8,7 @@ ALTER TABLE api_keys
     ADD COLUMN work_queues text[] NOT NULL DEFAULT '{}';
 
 -- +goose Down
--- A key with the role work only would have no role left: it is deleted.
+-- A key that has only the role work would have no role left, so it is deleted.
 DELETE FROM api_keys WHERE roles = '{work}';
 UPDATE api_keys SET roles = array_remove(roles, 'work') WHERE 'work' = ANY (roles);
 ALTER TABLE api_keys

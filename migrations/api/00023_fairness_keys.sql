@@ -1,5 +1,5 @@
 -- +goose Up
--- Jobs of one fairness key take turns with those of others; null: the owner is the key.
+-- Jobs of different fairness keys take turns; null: the owner is the key.
 ALTER TABLE jobs ADD COLUMN fairness_key text;
 
 -- Controls of fairness keys. Only they have a weight; null: 1.

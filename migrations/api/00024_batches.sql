@@ -9,20 +9,20 @@ CREATE TABLE IF NOT EXISTS batches (
     on_complete     json,                                -- requests of jobs, which may be sealed
     on_failure      json,
     idempotency_key text,
-    request_hash    bytea,                               -- of the request, beside a key
+    request_hash    bytea,                               -- of the request, if there is a key
     created_at      timestamptz NOT NULL DEFAULT now(),
     expires_at      timestamptz,
-    -- From here on its progress.
+    -- The following columns have its progress.
     status          text        NOT NULL DEFAULT 'OPEN'
         CHECK (status IN ('OPEN', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED')),
     closed_at       timestamptz,
-    expired_at      timestamptz,                         -- when what was waiting was cancelled
+    expired_at      timestamptz,                         -- when its waiting jobs were cancelled
     finished_at     timestamptz,
     round           integer     NOT NULL DEFAULT 0,      -- how often it has been retried after its end
-    operation_id    uuid,                                -- its last operation that delays its end
+    operation_id    uuid,                                -- the last operation that delays its end
     counts          json,                                -- jobs by state at its end
     follow_up_id    uuid,                                -- the job that was made at its end
-    follow_up_error text,                                -- why none could be made
+    follow_up_error text,                                -- why the job could not be made
     CHECK ((idempotency_key IS NULL) = (request_hash IS NULL)),
     CHECK ((closed_at IS NULL) = (status = 'OPEN')),
     CHECK ((finished_at IS NULL) = (status IN ('OPEN', 'RUNNING')) AND (finished_at IS NULL) = (counts IS NULL)),

@@ -1,11 +1,11 @@
 -- +goose NO TRANSACTION
 -- +goose Up
 -- Each statement is its own transaction, and may run again, as in 00015. A debounced job is held at first: the scheduler
--- does not know it, and further requests with its key change it. held is true until run_at has come, false once a
--- command makes it ready before, and null for all other jobs.
+-- does not know it, and further requests with its key change it. held is true until run_at has passed, false once a
+-- command makes the job ready earlier, and null for all other jobs.
 ALTER TABLE jobs ADD COLUMN IF NOT EXISTS held boolean, ADD COLUMN IF NOT EXISTS released_at timestamptz;
 
--- Of the held jobs: which are due, which a command has made ready, and which has a key.
+-- Indexes of the held jobs: to find those that are due, those that a command has made ready, and the one with a key.
 DROP INDEX CONCURRENTLY IF EXISTS jobs_held;
 CREATE INDEX CONCURRENTLY jobs_held ON jobs (run_at) WHERE held;
 DROP INDEX CONCURRENTLY IF EXISTS jobs_unheld;

@@ -1,8 +1,8 @@
 -- What each function may do in the api database, and nothing else: before this runs, all rights are taken away.
 -- All functions may read whole rows, except bulk and cron, which never see a payload.
 
--- Accepts requests and shows jobs. In jobs it changes numbers that it assigns, the outcomes of callbacks, and what a
--- held job is.
+-- Accepts requests and shows jobs. In jobs it changes numbers that it assigns, the outcomes of callbacks, and the
+-- content of held jobs.
 GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
 GRANT UPDATE (
     command_seq, cancel_requested_at, progress, held, released_at, job_type, queue, payload, priority, max_retry_count,

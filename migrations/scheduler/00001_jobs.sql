@@ -1,5 +1,5 @@
 -- +goose Up
--- Which attempt of which job is due. One narrow row a job: one insert and, for a plain job, one update.
+-- The state of each job and its attempts. One narrow row for each job: one insert and, for a plain job, one update.
 CREATE TABLE jobs (
     job_id              uuid PRIMARY KEY,
     trace_id            uuid        NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE jobs (
     due_at              timestamptz,                   -- SCHEDULED, RETRYING: when it may run; WAITING: when to ask the API for the callback
     callback_deadline_at timestamptz,                  -- WAITING: the deadline that the outside system got
     lease_expires_at    timestamptz,                   -- QUEUED, RUNNING: when the worker is asked
-    partition           smallint,                      -- of the run-job topic that the attempt was sent to
+    partition           smallint,                      -- of the run-job topic to which the attempt was sent
     worker_id           text,                          -- the worker whose heartbeat listed the attempt
     cancel_requested_at timestamptz,
     command_seq         integer     NOT NULL DEFAULT 0 CHECK (command_seq >= 0),

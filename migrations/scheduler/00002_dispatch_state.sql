@@ -1,5 +1,6 @@
 -- +goose Up
--- The entries of a history, joined by commas, without the brackets of an array: adding one is to add text.
+-- The entries of a history, joined by commas, without the brackets of an array, so that an entry is added by appending
+-- text.
 ALTER TABLE jobs ADD COLUMN moves smallint NOT NULL DEFAULT 1;
 UPDATE jobs SET moves = jsonb_array_length(history);
 -- +goose StatementBegin
@@ -14,9 +15,9 @@ END $$;
 ALTER TABLE jobs ALTER COLUMN history DROP DEFAULT;
 ALTER TABLE jobs ALTER COLUMN history TYPE text USING btrim(history::text, '[]');
 
--- One CHECK, and its text in a function: PostgreSQL reads the expression of a CHECK anew for every statement (80 µs of
--- this one, which is nothing for a batch and all for a single job), but keeps a function's. COMPLETED keeps the lease
--- and the partition that its attempt had.
+-- There is one CHECK, whose text is in a function: PostgreSQL parses the expression of a CHECK anew for every statement
+-- (80 µs for this one, which is nothing for a batch but a lot for a single job), but caches that of a function.
+-- COMPLETED keeps the lease and the partition that its attempt had.
 -- +goose StatementBegin
 CREATE FUNCTION job_is_possible(
     status text, attempt integer, due_at timestamptz, callback_deadline_at timestamptz, lease_expires_at timestamptz,
@@ -74,14 +75,15 @@ $$;
 -- +goose StatementEnd
 
 -- The ledger, which dispatching reads instead of counting rows. One row; its lock is the dispatch lock. n grows with
--- each write, so that the index leads to the row's newest version first, however many dead ones a long snapshot keeps.
+-- each write, so that the index leads to the row's newest version first, however many dead versions a long snapshot
+-- keeps.
 CREATE TABLE dispatch_state (
     n         bigint PRIMARY KEY,
     in_flight json        NOT NULL, -- queue → the worker that has listed them, or '' → attempts by partition
-    floors    json        NOT NULL, -- queue → rank below which nothing waits; no entry: nothing waits
-    due_floor timestamptz           -- before it nothing is due; null: nothing will be
+    floors    json        NOT NULL, -- queue → rank below which no job waits; no entry: no job waits
+    due_floor timestamptz           -- no job is due before it; null: no job will be due
 );
-INSERT INTO dispatch_state VALUES (1, '{}', '{}', null); -- the watchdog counts what there is
+INSERT INTO dispatch_state VALUES (1, '{}', '{}', null); -- the watchdog counts the existing jobs
 
 -- +goose Down
 DROP TABLE dispatch_state;

@@ -1,16 +1,16 @@
 -- +goose Up
 ALTER TABLE jobs
     ADD COLUMN owner_id     text,        -- null: none
-    ADD COLUMN lane         text,        -- the controls of its job type and owner; null: none
+    ADD COLUMN lane         text,        -- names the controls of its job type and owner; null: none
     ADD COLUMN blocked_by   text,        -- order or dependency; null: not blocked by either
     ADD COLUMN waits_for    integer,     -- how many of its dependencies have not ended; null: none
-    ADD COLUMN runs_anyway  boolean,     -- also when one of those did not complete; null: no
-    ADD COLUMN ordering_key text,        -- its owner's jobs of one key run one after another
+    ADD COLUMN runs_anyway  boolean,     -- whether it runs even if one of those did not complete; null: no
+    ADD COLUMN ordering_key text,        -- an owner's jobs with the same key run one after another
     ADD COLUMN order_number bigint,      -- rises in the order of acceptance
-    ADD COLUMN expires_at   timestamptz, -- not started by then: cancelled
+    ADD COLUMN expires_at   timestamptz, -- cancelled if it has not started by then
     ADD COLUMN deleted_at   timestamptz; -- the API no longer shows it; the row fences off old events
 
--- Jobs without a lane and jobs in a lane, each in the order in which dispatch walks them.
+-- Indexes of the jobs without a lane and of those in a lane, in the order in which dispatch walks them.
 DROP INDEX jobs_pending;
 CREATE INDEX jobs_pending ON jobs (queue, rank, job_id)
     WHERE status = 'PENDING' AND blocked_by IS NULL AND lane IS NULL;
@@ -33,8 +33,8 @@ CREATE TABLE dependencies (
 );
 CREATE INDEX dependencies_of ON dependencies (job_id);
 
--- The jobs that may not get the turn before another job of their key has arrived, and the jobs that must arrive before
--- that one. Written under the dispatch lock only, like dependencies.
+-- The jobs that may not get the turn before another job of their key has arrived, each with the job that must arrive
+-- first. Written under the dispatch lock only, like dependencies.
 CREATE TABLE order_gaps (
     order_after  uuid NOT NULL,
     job_id       uuid NOT NULL,

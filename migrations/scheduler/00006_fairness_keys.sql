@@ -1,7 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- A job's share of its queue: the key that its request names, or its owner. Byte order, so that Go and SQL agree on
--- which key comes next.
+-- The key by which a job shares its queue: the one in its request, or its owner. Byte order, so that Go and SQL agree
+-- on which key comes next.
 ALTER TABLE jobs ADD COLUMN IF NOT EXISTS fairness_key text COLLATE "C" NOT NULL DEFAULT '';
 DROP INDEX CONCURRENTLY IF EXISTS jobs_by_key;
 CREATE INDEX CONCURRENTLY jobs_by_key ON jobs (queue, coalesce(lane, ''), fairness_key, rank, job_id)

@@ -1,9 +1,10 @@
 -- +goose Up
--- The build that is to run the further attempts of a job while a worker has it. Null: any may; empty: none has begun.
+-- The build on which further attempts of a job run while a worker has that build. Null: any build; empty: no attempt
+-- has begun yet.
 ALTER TABLE jobs ADD COLUMN IF NOT EXISTS build text;
 ALTER TABLE workers ADD COLUMN IF NOT EXISTS build text;
 
--- A control of a worker has it drain.
+-- A control of a worker makes it drain.
 ALTER TABLE controls
     DROP CONSTRAINT IF EXISTS controls_kind_check,
     ADD CONSTRAINT controls_kind_check CHECK (kind IN ('queue', 'type', 'owner', 'fairnessKey', 'worker'));

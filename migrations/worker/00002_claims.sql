@@ -11,11 +11,11 @@ CREATE TABLE claims (
     PRIMARY KEY (worker_id, number),
     CHECK (cardinality(job_ids) = cardinality(attempts))
 );
-ALTER TABLE claims  -- ids do not compress, trying costs 50 microseconds a claim
+ALTER TABLE claims  -- ids do not compress, and trying costs 50 microseconds for each claim
     ALTER job_ids SET STORAGE EXTERNAL,
     ALTER attempts SET STORAGE EXTERNAL;
 
--- The same rows are refused as before, by one CHECK: ten cost a microsecond a write.
+-- One CHECK refuses the same rows as the ten before it, which cost a microsecond for each write.
 ALTER TABLE execution_attempts
     DROP CONSTRAINT execution_attempts_attempt_check,
     DROP CONSTRAINT execution_attempts_timeout_ms_check,

@@ -1,6 +1,6 @@
--- The outbox of JobWeaver, for your own PostgreSQL (14 or later). Run it as the role that owns, or is to own, the schema
--- jobweaver: a superuser is not needed, nor an extension. It can run again at any time, also while the outbox is in use: it
--- takes no lock on a table that is there.
+-- The outbox of JobWeaver, for your own PostgreSQL (14 or later). Run it as the role that owns, or will own, the schema
+-- jobweaver. It needs neither a superuser nor an extension. It can run again at any time, even while the outbox is in
+-- use: it takes no lock on an existing table.
 
 do $$
 declare
@@ -24,7 +24,7 @@ begin
 end
 $$;
 
--- A UUID of version 7: milliseconds, then chance. The last bit stays 0: of its job no trace is kept.
+-- A UUID of version 7: milliseconds, then random bits. The last bit stays 0, so that the job's trace is not kept.
 create or replace function jobweaver.new_id() returns uuid
 language sql volatile parallel safe
 begin atomic
@@ -35,8 +35,8 @@ begin atomic
     from (select replace(gen_random_uuid()::text, '-', '') as digits) as chance;
 end;
 
--- A row is a job that a relay has not handed in yet. Rows are inserted and deleted and never updated. The key serves all
--- that is asked: relays read it in the order of position, apart for jobs with an orderingKey.
+-- A row is a job that a relay has not submitted yet. Rows are inserted and deleted, and never updated. The primary key
+-- serves all queries: relays read it in the order of position, separately for jobs with an orderingKey.
 create table if not exists jobweaver.outbox (
     ordered    boolean     not null generated always as ((options -> 'orderingKey') is not null) stored,
     position   bigint      not null generated always as identity,
@@ -55,12 +55,12 @@ create table if not exists jobweaver.outbox (
             'batchId', 'unique', 'throttle', 'singleton', 'debounce'] = '{}'),
     constraint a_job_has_at_most_512_kib check (octet_length(payload::text) + octet_length(options::text) <= 523000)
 ) with (
-    -- All rows go soon: their number means nothing, so vacuum comes by the number of those that are dead.
+    -- All rows are deleted soon, so their number means nothing: vacuum runs by the number of dead rows.
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 5000
 );
 
--- An outbox of before there were batches, submit policies and keepBuild refuses them.
+-- An outbox that was installed before batches, submit policies and keepBuild existed refuses these options.
 do $$
 begin
     if not exists (
@@ -77,7 +77,7 @@ begin
     end if;
 end $$;
 
--- What the gateway refused for good, with its answer: it stays until an operator has it tried again, or discards it.
+-- The jobs that the gateway refused for good, with its answer. A row stays until an operator retries or discards it.
 create table if not exists jobweaver.outbox_rejected (
     position    bigint      primary key,
     id          uuid        not null,
@@ -91,7 +91,7 @@ create table if not exists jobweaver.outbox_rejected (
     error       text        not null
 );
 
--- Keeps a job with your transaction, and returns its id. It runs with the rights of its caller.
+-- Stores a job in your transaction, and returns its id. It runs with the rights of its caller.
 create or replace function jobweaver.enqueue(job_type text, payload jsonb, options jsonb default '{}') returns uuid
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -105,8 +105,8 @@ begin
 end
 $$;
 
--- Wakes the relays with the commit. A commit with a notification waits for the one before it, so none is made while a
--- relay holds the lock of a relay that takes rows by the hundred, and looks again by itself.
+-- Wakes the relays at the commit. Commits with notifications wait for each other. So no notification is sent while a
+-- relay holds the lock that shows that it takes rows by the hundred: such a relay looks again by itself.
 create or replace function jobweaver.outbox_wake() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp

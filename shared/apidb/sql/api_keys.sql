@@ -10,7 +10,7 @@ insert into api_keys (key_id, owner_id, name, roles, work_types, work_queues, se
 values (@key_id, @owner_id, @name, @roles, @work_types, @work_queues, @secret_hash, @created_by, sqlc.narg('expires_at'))
 returning *;
 
--- An existing key stays as it is, also a revoked one.
+-- An existing key stays as it is, even a revoked one.
 -- name: KeyEnsure :execrows
 insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by)
 values (@key_id, '', @name, '{admin}', @secret_hash, @created_by)

@@ -24,7 +24,7 @@ select attempt, first_line, lines from (
 where later <= @max_bytes::bigint
 order by attempt desc, first_line desc;
 
--- The end of a job's log. A part that comes later stands after it.
+-- The end of a job's log. Later parts come after it.
 -- name: LogsEnd :one
 select attempt, first_line from attempt_logs
 where attempt_logs.job_id = @job_id

@@ -5,7 +5,7 @@ select
     unnest(@job_ids::text[])::uuid[], unnest(@remote_addrs::text[]), unnest(@user_agents::text[]),
     unnest(@trace_ids::uuid[]), nullif(unnest(@details::text[]), '')::json;
 
--- Newest first, like all lists of the log. The other filters narrow what is read.
+-- Newest first, like all lists of the log. The other filters are applied to the rows that are read.
 -- name: AuditList :many
 select * from audit_log
 where audit_id < @before::bigint

@@ -12,16 +12,17 @@ returning batch_id;
 select batch_id, status, request_hash, graph from batches
 where owner_id = @owner_id and idempotency_key = @idempotency_key::text;
 
--- A submit shares the locks of the batches that its jobs join; a change that ends the joining has its lock alone. They
--- are no row locks, which are granted to ever new sharers while another transaction waits to have the row alone.
+-- A submit takes shared locks on the batches that its jobs join; a change that ends the joining takes an exclusive
+-- lock. These are not row locks: a row lock is granted to ever new sharers while another transaction waits for it
+-- exclusively.
 -- name: BatchesShare :exec
 select pg_advisory_xact_lock_shared(lock) from (select unnest(@locks::bigint[]) as lock order by 1) as ordered;
 
 -- name: BatchHold :exec
 select pg_advisory_xact_lock(@lock::bigint);
 
--- Of these batches those that exist, and whether they take jobs. It follows BatchesShare, to see what was committed
--- while that waited.
+-- Those of these batches that exist, and whether jobs can join them. It runs after BatchesShare, to see what was
+-- committed while that waited.
 -- name: BatchesJoined :many
 select batch_id, owner_id, (status = 'OPEN' and coalesce(expires_at > now(), true))::boolean as is_open
 from batches
@@ -31,12 +32,12 @@ where batch_id = any (@batch_ids::uuid[]) and owner_id = any (@owner_ids::text[]
 update batches set status = 'RUNNING', closed_at = now()
 where batch_id = @batch_id and status = 'OPEN' and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
 
--- Closes the batch, and lets no more time pass for its jobs.
+-- Closes the batch, and marks it as expired.
 -- name: BatchExpire :execrows
 update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), expired_at = now()
 where batch_id = @batch_id and finished_at is null and expired_at is null and expires_at <= now();
 
--- The batch goes on after its end, and does not end again before the operation has.
+-- Continues a batch after its end. It does not end again before the operation has ended.
 -- name: BatchReopen :exec
 update batches set
     status = 'RUNNING', finished_at = null, counts = null, follow_up_id = null, follow_up_error = null,
@@ -56,7 +57,7 @@ select sqlc.embed(batches) from batches
 where batch_id = @batch_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 for no key update;
 
--- The jobs of a batch by state, those that were deleted before its end included.
+-- The jobs of a batch by state, including those that were deleted before its end.
 -- name: BatchCounts :many
 select status, sum(jobs)::bigint as jobs from (
     select status, count(*) as jobs from jobs where batch_id = @batch_id::uuid group by status
@@ -90,8 +91,8 @@ select job_id, status, elements from jobs where batch_id = @batch_id::uuid and f
 -- name: BatchesEnded :many
 select batch_id from batches where batch_id = any (@ids::uuid[]) and finished_at is not null;
 
--- The next batches that may end or expire, and which of them are to be ended, expired or cancelled now. A batch ends
--- when it is closed and each of its jobs has ended; one entry of jobs_of_batch is enough to know that one has not.
+-- The next batches that may end or expire, and which of them must be ended, expired or cancelled now. A batch ends when
+-- it is closed and all of its jobs have ended; a single entry of jobs_of_batch shows that one has not.
 -- name: BatchesDue :one
 with page as materialized (
     select batch_id, closed_at, expires_at, expired_at, operation_id from batches
@@ -126,8 +127,8 @@ select
 select sqlc.embed(batches) from batches where batch_id = @batch_id and status = 'RUNNING'
 for no key update skip locked;
 
--- Whether an operation delays the end of the batch, whether it has a job that waits, and whether it has one that has
--- not ended. A statement after the lock, so that it sees the latest commits.
+-- Whether an operation delays the end of the batch, whether the batch has a waiting job, and whether it has a job that
+-- has not ended. A statement after the lock, so that it sees the latest commits.
 -- name: BatchLive :one
 select
     exists (
@@ -150,7 +151,7 @@ where batch_id = @batch_id;
 -- name: BatchesChanged :exec
 select pg_notify('jobweaver_schedules', ''); -- wakes cron
 
--- Deletes the batches that ended too long ago and of which no job is left.
+-- Deletes the batches that ended too long ago and have no jobs left.
 -- name: BatchesExpire :one
 with page as (
     select batch_id, status, finished_at from batches

@@ -1,9 +1,9 @@
--- Reads what decides on a callback, and locks its job. The lock is a statement of its own, so that the statements
--- after it see the latest commits.
+-- Reads the data that decides on a callback, and locks its job. The lock is a statement of its own, so that the
+-- statements after it see the latest commits.
 -- name: CallbackLock :one
 select status, version, attempt, trace_id, cancel_requested_at, snapshot from jobs where job_id = @job_id for update;
 
--- What else decides, once the job is locked: the time, the unanswered command, and an earlier callback of the
+-- The other data that decides, once the job is locked: the time, the unanswered command, and an earlier callback of the
 -- attempt.
 -- name: CallbackBefore :one
 select
@@ -57,7 +57,7 @@ where (callbacks.job_id, callbacks.attempt) in (select unnest(@job_ids::uuid[]),
 update jobs set progress = @progress::json where job_id = @job_id;
 
 -- The jobs whose callback blocks a command: it was accepted, and no status shows its effect yet. A callback of an
--- attempt that the API does not know blocks commands for a while only, for it may be a mistake.
+-- attempt that the API does not know blocks commands only for a while, because it may be a mistake.
 -- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
 from callbacks join jobs using (job_id)

@@ -1,10 +1,10 @@
--- Notifies watchers of changed jobs, where the statement that changes them does not.
+-- Notifies watchers of changed jobs, if the statement that changes them does not.
 -- name: ChangesNotify :exec
 select pg_notify('jobweaver_changes', payload) from unnest(@payloads::text[]) as payload;
 
--- Jobs that may wait for fewer jobs now that others have ended: of each owner's jobs those with such a dependency
--- among the first that were accepted later, the followed jobs, and the next job of each ordering key. As in a list,
--- only so many dependencies of a job are looked at.
+-- Jobs that may wait for fewer jobs now that others have ended: for each owner, the first later jobs that have such a
+-- dependency, the followed jobs, and the next job of each ordering key. As in a list, only a limited number of a job's
+-- dependencies is looked at.
 -- name: JobsUnblocked :many
 with ended as materialized (
     select job_id, owner_id, ordering_key from jobs where job_id = any (@ended_ids::uuid[])
@@ -31,7 +31,7 @@ select next.job_id from ended cross join lateral (
     limit 1
 ) as next;
 
--- Which jobs name which of some others in their after.
+-- Which jobs name which of the given jobs in their after.
 -- name: JobsNaming :many
 select job_id, asked.after_id::uuid as after_id
 from jobs, unnest(@after_ids::uuid[]) as asked(after_id)

@@ -6,13 +6,13 @@ for update;
 -- name: CommandOfJob :one
 select number, command, by_whom, run_at, change_hash from commands where job_id = @job_id;
 
--- Keeps a command as the job's next number.
+-- Stores a command under the job's next number.
 -- name: CommandKeep :one
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
         cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end,
-        held = case when held then false end -- to be released now, so that the scheduler can apply the command
+        held = case when held then false end -- a held job is released, so that the scheduler can apply the command
     where jobs.job_id = @job_id
     returning jobs.job_id, jobs.command_seq
 )

@@ -34,8 +34,8 @@ returning *;
 -- name: ControlsAll :many
 select * from controls order by kind, name;
 
--- Stores the versions that the scheduler applies. A control that holds nothing any more is deleted with its
--- application.
+-- Stores the versions that the scheduler applies. A control that no longer holds anything is deleted once it is
+-- applied.
 -- name: ControlsApplied :exec
 with input as (
     select

@@ -1,7 +1,7 @@
 -- Held jobs: those of debounced requests, until they are released.
 
--- The held jobs of keys, whose locks the caller has. It locks the rows, too: one that is being released or has got a
--- command meanwhile is held no longer.
+-- The held jobs of keys whose locks the caller has. It also locks the rows: a job that is being released or has got a
+-- command meanwhile is no longer held.
 -- name: HeldJobs :many
 select wanted.place::int as place, jobs.job_id, jobs.trace_id, jobs.created_at, jobs.ordering_key
 from (
@@ -11,9 +11,9 @@ where jobs.held and jobs.version = 0
 order by jobs.job_id
 for update of jobs;
 
--- Gives held jobs the content of later requests. The numbers of their commands go on, so that a change that was checked
--- against the old content is checked again. Each request counts from its own time, not from that of the transaction,
--- which may have waited for the lock of the key.
+-- Gives held jobs the content of later requests. The numbers of their commands rise, so that a change that was checked
+-- against the old content is checked again. The delay of each request counts from its own time and not from that of the
+-- transaction, which may have waited for the lock of the key.
 -- name: HeldReplace :many
 with input as (
     select
@@ -59,8 +59,8 @@ insert into merged_submits (owner_id, identity, request_hash, job_id)
 select unnest(@owner_ids::text[]), unnest(@identities::bytea[]), unnest(@request_hashes::bytea[]), unnest(@job_ids::uuid[])
 on conflict do nothing;
 
--- Releases held jobs that are due, or that a command has made ready. Of several processes each gets other jobs. Only the
--- database's clock decides, and only this statement ends the time in which requests change a job.
+-- Releases held jobs that are due, or that a command has made ready. Several processes get different jobs. Only the
+-- database's clock decides, and only this statement ends the time during which requests change a job.
 -- name: HeldRelease :many
 with commanded as (
     select job_id from jobs where not held order by job_id limit @max_jobs::int for update skip locked

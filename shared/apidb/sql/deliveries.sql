@@ -1,9 +1,9 @@
--- The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
+-- The ends of jobs that must be delivered. JobsApplyStatus makes the rows.
 
--- A page of owners by name, and of each owner a page of hosts by name to which something is to be delivered, and
--- whether a delivery is due. An owner without such a host has null as its host. next_owner begins the next page;
--- empty: this is the last one. The query jumps from owner to owner and from host to host, so the cost of the next one
--- does not depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
+-- A page of owners by name, for each owner a page of the hosts by name that have pending deliveries, and for each host
+-- whether a delivery is due. An owner without such a host has null as its host. next_owner begins the next page; empty:
+-- this is the last one. The query jumps from owner to owner and from host to host, so the cost of the next one does not
+-- depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
 -- name: DeliveryTurns :many
 with recursive owners as (
     (
@@ -53,8 +53,8 @@ from hosts where hosts.host is not null or hosts.nth = 1;
 -- name: DeliveryNext :many
 select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1;
 
--- Claims due deliveries of some owners to some hosts, as many as each has room for. They are due again when the lease
--- ends, unless the claimant settles them before.
+-- Claims due deliveries of some owners to some hosts, as many as there is room for at each place. They are due again
+-- when the lease ends, unless the claimant settles them before.
 -- name: DeliveriesClaim :many
 with due as (
     select due_there.job_id, due_there.version

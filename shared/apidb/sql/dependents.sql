@@ -1,7 +1,7 @@
--- How jobs depend on others: the order of a key, and the jobs that must end first.
+-- The dependencies of jobs: the order of an ordering key, and the jobs that must end first.
 
--- One transaction at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
--- keys come sorted: a transaction that needs two of them takes them in one order.
+-- Only one transaction at a time adds jobs to a key, until its commit, so that numbers rise in the order of commits.
+-- The keys are sorted, so that all transactions take them in the same order.
 -- name: OrdersLock :exec
 select pg_advisory_xact_lock(order_lock) from unnest(@order_locks::bigint[]) as order_lock;
 
@@ -35,9 +35,9 @@ select after_id::uuid as after_id
 from unnest(@after_ids::uuid[]) as after_id
 where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = @owner_id::text);
 
--- What jobs wait for as the API knows it, since the scheduler does not publish it: of the jobs that must end first,
--- of which so many are looked at, those that have not ended; and the order, where an earlier job of the key has not
--- ended. A deleted job had ended.
+-- The reasons why jobs wait, as the API knows them, since the scheduler does not publish them: the jobs that must end
+-- first and have not ended, of which only a limited number is looked at, and the order, if an earlier job of the key
+-- has not ended. A deleted job counts as ended.
 -- name: JobsBlocks :many
 with waiting as (
     select job_id, owner_id, ordering_key, order_number, after_ids,

@@ -1,7 +1,7 @@
 -- Fan-outs: jobs of flows that become a job for each element of an array.
 
--- The next fan-outs that have not ended, and whether something is to be done: their jobs are to be made, since all that
--- they come after has ended; or all of these jobs have ended. An outcome that is kept is published until it is confirmed.
+-- The next fan-outs that have not ended, and whether there is something to do: their jobs must be made, because all
+-- dependencies have ended; or all of these jobs have ended. An outcome that is kept is published until it is confirmed.
 -- name: FanOutsLive :many
 select live.job_id, (live.elements is not null)::boolean as expanded,
     (live.cancel_requested_at is null
@@ -20,8 +20,8 @@ where live.for_each is not null and live.status not in ('COMPLETED', 'FAILED', '
 order by live.job_id
 limit @max_jobs::int;
 
--- Keeps other processes away from a fan-out until the end of the transaction. It is no row lock: a status of the fan-out
--- that arrives meanwhile must not wait until thousands of jobs are inserted.
+-- Keeps other processes away from a fan-out until the end of the transaction. It is not a row lock: a status of the
+-- fan-out that arrives meanwhile must not wait until thousands of jobs are inserted.
 -- name: FanOutTry :one
 select pg_try_advisory_xact_lock(@lock::bigint)::boolean as taken;
 
@@ -88,7 +88,7 @@ where batches.expired_at is null and not exists (
 )
 limit @max_jobs::int;
 
--- Those of its jobs that are to be cancelled. One that was retried on its own goes on.
+-- The jobs of a fan-out that must be cancelled. A job that was retried on its own continues.
 -- name: FanOutOrphansOf :many
 select job_id from jobs
 where fan_out_id = @fan_out_id::uuid and status not in ('COMPLETED', 'FAILED', 'CANCELLED')

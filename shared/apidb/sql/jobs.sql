@@ -1,5 +1,5 @@
--- Accepts jobs that differ in ids and payload only, as most of a batch do, and that cannot conflict with a row: they
--- have no key and no event, and their ids are new. It takes half the time of the statement below.
+-- Accepts jobs that differ only in ids and payload, as most jobs of a batch do, and that cannot conflict with a row:
+-- they have no key and no event, and their ids are new. It takes half the time of the statement below.
 -- name: JobInsertUniform :one
 with inserted as (
     insert into jobs (
@@ -18,7 +18,7 @@ with inserted as (
 select now()::timestamptz as created_at;
 
 -- Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
--- also where an earlier job of the same batch has it. now() is one instant for the whole statement, so a delay counts
+-- even if only from an earlier job of the same batch. now() is one instant for the whole statement, so a delay counts
 -- from created_at.
 -- name: JobInsertMany :many
 with input as (
@@ -108,7 +108,7 @@ from input join jobs on jobs.job_id = input.given_id
 where input.given_id <> '00000000-0000-0000-0000-000000000000'
     and (jobs.owner_id <> input.owner_id or jobs.idempotency_key is distinct from input.idempotency_key);
 
--- A job, and the newest of the jobs that run it again.
+-- A job, and the newest job that runs it again.
 -- name: JobByID :one
 select
     sqlc.embed(jobs),
@@ -175,7 +175,7 @@ with input as (
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
     returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
-        case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
+        case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                   and jobs.ended_as is distinct from ''
              then json_build_object(
@@ -243,8 +243,8 @@ with input as (
 )
 select pg_notify('jobweaver_operations', '') from credited limit 1;
 
--- Of jobs that the scheduler has deleted, those whose last version before the deletion has not arrived. It locks them
--- in the order of ids, as all statements do.
+-- Those of the deleted jobs whose last version before the deletion has not arrived. It locks them in the order of ids,
+-- as all statements do.
 -- name: JobsMissingStatus :many
 select jobs.job_id
 from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as input (job_id, version)
@@ -253,9 +253,9 @@ where jobs.version < input.version - 1
 order by jobs.job_id
 for no key update of jobs;
 
--- Deletes jobs that the scheduler has deleted, with all that is stored of them except undelivered ends. A job with a
--- later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any other as
--- refused.
+-- Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends. A job
+-- with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
+-- other as refused.
 -- name: JobsDelete :one
 with input as (
     select unnest(@job_ids::uuid[]) as job_id, unnest(@versions::bigint[]) as version
@@ -291,10 +291,10 @@ with input as (
 )
 select (select count(*) from gone)::bigint as deleted, (select count(*) from woken)::bigint as woken;
 
--- Stores how far running attempts have come. A row without news is not written. The first heartbeat that lists an
+-- Stores the progress of running attempts. A row that does not change is not written. The first heartbeat that lists an
 -- attempt may arrive before the scheduler's status of the attempt; its progress is stored, so that the next heartbeat
--- need not be awaited. Of an attempt that waits for a callback the worker reports its last progress for a while: that
--- must not overwrite what the outside system has reported since.
+-- need not be awaited. While an attempt waits for a callback, the worker repeats its last progress for a while, which
+-- must not overwrite the progress that the outside system has reported since.
 -- name: JobsProgress :many
 with input as (
     select
@@ -306,7 +306,7 @@ update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
-            or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported some since
+            or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported one since
                 and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
@@ -316,7 +316,7 @@ returning jobs.job_id;
 select now()::timestamptz as at;
 
 -- The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
--- and no further than the limit: of a union the planner does not know the order, and would sort it all.
+-- and no further than the limit: the planner does not know the order of a union, and would sort all of it.
 
 -- The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
 -- at since. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
@@ -381,7 +381,7 @@ from generate_series(2, 4) as shelf cross join lateral (
 order by waiting.job_id
 limit @max_jobs;
 
--- Waiting and failed jobs, each counted no further than max_jobs.
+-- The numbers of waiting and of failed jobs, each counted no further than max_jobs.
 -- name: JobFigures :one
 select
     (select count(*) from (

@@ -1,5 +1,5 @@
--- Of the newest jobs of one source the ids of those that match, how many match, and the last job that was looked at:
--- most_seen jobs are looked at, however few match. A source is an index in the order of ids. A parameter that is not
+-- The ids of the matching jobs among the newest jobs of one source, how many match, and the last job that was looked
+-- at. It looks at most_seen jobs, however few match. A source is an index in the order of ids. A parameter that is not
 -- null chooses it, and the others read nothing. Only a search may have several sources, and a job can be in two of
 -- them. Jobs of a trace have two sources, each with the jobs that the other lacks.
 -- name: JobsSeen :one
@@ -42,7 +42,7 @@ with seen as materialized (
             order by job_id desc limit @most_seen::int
         )
         union all
-        ( -- each shelf in the order of ids: of several at once the planner does not know the order
+        ( -- each shelf in the order of ids: the planner does not know the order of several at once
             select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
@@ -125,7 +125,7 @@ with seen as materialized (
             from (
                 select * from jobs
                 where sqlc.narg('by_idempotency_key')::text is not null and idempotency_key = sqlc.narg('by_idempotency_key')
-                offset 0 -- else the planner may walk by id until it has found enough
+                offset 0 -- otherwise the planner may walk by id until it has found enough
             ) as keyed
             where job_id > @after_id and job_id < @before_id
             order by job_id desc limit @most_seen
@@ -147,7 +147,7 @@ with seen as materialized (
             order by job_id desc limit @most_seen
         )
         union all
-        ( -- the states of a batch, as the shelves
+        ( -- the states in a batch, read one by one like the shelves
             select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs

@@ -55,7 +55,7 @@ where operation_id = @operation_id and status = 'RUNNING' and (sqlc.narg('owner'
 -- name: OperationsForget :execrows
 delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;
 
--- Owners take turns. Of each owner the operations after a given one come first.
+-- Owners take turns. Each owner's operations after the given one come first.
 -- name: OperationsUnfinished :many
 select operation_id from (
     select operation_id, operation_id <= @after_id::uuid as done_before, row_number() over (
@@ -134,7 +134,7 @@ from (
         order by job_id limit @max_jobs::int
     )
     union all
-    ( -- each shelf in the order of ids: of several at once the planner does not know the order
+    ( -- each shelf in the order of ids: the planner does not know the order of several at once
         select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
@@ -175,8 +175,8 @@ where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or o
 order by job_id
 for no key update;
 
--- Stores a command for each job whose state allows it and that has no other command. It reschedules no job past its
--- expiry.
+-- Stores a command for each job whose state allows it and that has no other command. It does not reschedule a job past
+-- its expiry.
 -- name: OperationCommandsKeep :many
 with numbered as (
     update jobs set

@@ -1,7 +1,7 @@
--- What submit policies look at. The caller holds the locks of the keys.
+-- The data by which submit policies decide. The caller holds the locks of the keys.
 
--- The newest job that keeps each request from being unique. One that is ACTIVE, or WAITING for its first attempt, is
--- looked for among those that have not ended: a key may have many that have.
+-- For each request the newest job because of which it is not unique. A job that must be ACTIVE or WAITING is only
+-- looked for among the jobs that have not ended, because a key may have many ended ones.
 -- name: UniqueHolders :many
 with wanted as (
     select
@@ -33,7 +33,7 @@ from wanted cross join lateral (
 ) as holder
 where wanted.while = '';
 
--- When the last job of each key was due when it was accepted, if there is one, and the present.
+-- For each key, when the last job was due at its acceptance, if there is one, and the present instant.
 -- name: ThrottleStarts :many
 select wanted.place::int as place, now()::timestamptz as at, 
     coalesce(last.due_at, '0001-01-01Z')::timestamptz as due_at

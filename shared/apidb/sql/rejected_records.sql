@@ -23,7 +23,8 @@ select
 order by rejected_id
 on conflict (rejected_id) do nothing;
 
--- Deletes the oldest records above the limits: of records, and of bytes counted from the newest record.
+-- Deletes the oldest records beyond the limits: a number of records, and a number of bytes, counted from the newest
+-- record.
 -- name: RejectedTrim :execrows
 with counted as (
     select

@@ -38,7 +38,7 @@ select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
     keep_build, inputs,
-    case when queue = '-fan-out' then '{}'::json end, -- for what is lost: it fails
+    case when queue = '-fan-out' then '{}'::json end, -- stands for the lost array, so the fan-out fails
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset(@jobs::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
@@ -70,7 +70,8 @@ select
     setval('control_versions', greatest(pg_sequence_last_value('control_versions'), @control_version::bigint, 1)),
     setval('order_numbers', greatest(pg_sequence_last_value('order_numbers'), @order_number::bigint, 1));
 
--- Stores which version of each control the scheduler applies. Reconcile publishes what the scheduler lacks.
+-- Stores which version of each control the scheduler applies. Reconcile publishes the versions that the scheduler
+-- lacks.
 -- name: RestoredControlsApplied :execrows
 with known as (
     select
@@ -83,7 +84,7 @@ update controls set applied_version = coalesce((
 where applied_version > coalesce((
     select known.version from known where known.kind = controls.kind and known.name = controls.name), 0);
 
--- Takes a control of which the scheduler has the newer version.
+-- Stores a control of which the scheduler has the newer version.
 -- name: RestoredControlTake :execrows
 insert into controls (
     kind, name, version, applied_version, paused, max_running, starts_per_second, weight, updated_by,

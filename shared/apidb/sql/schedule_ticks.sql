@@ -1,4 +1,4 @@
--- A recorded tick stays as it is: after a clock was set back the same tick comes again.
+-- A recorded tick stays as it is: after the clock was set back the same tick comes again.
 -- name: TicksRecord :exec
 insert into schedule_ticks (schedule_id, at, outcome, reason, job_id)
 select
@@ -15,7 +15,7 @@ where schedule_id = @schedule_id and at < @before_at::timestamptz
 order by at desc
 limit @max_ticks::int;
 
--- Of a schedule's last hundred jobs those that have not ended, as far as the API knows.
+-- Those of a schedule's last hundred jobs that have not ended, as far as the API knows.
 -- name: ScheduleJobsNotEnded :many
 select jobs.job_id
 from (
@@ -28,7 +28,7 @@ where jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 order by jobs.job_id;
 
 -- Deletes the ticks of some schedules that are older than thirty days or beyond the last thousand, but never a tick
--- whose job has not ended, because the schedule knows by it that it is busy. The job is looked up for each tick: a
+-- whose job has not ended, because that tick shows that the schedule is busy. The job is looked up for each tick: a
 -- join could read all jobs.
 -- name: TicksForget :many
 with page as (

@@ -14,7 +14,7 @@ update schedules set
     updated_at = @updated_at
 where schedule_id = @schedule_id;
 
--- Several owners may use one name, and two rows are enough to know it. The schedule without an owner comes first.
+-- Several owners may use one name, and two rows are enough to show that. The schedule without an owner comes first.
 -- name: SchedulesNamed :many
 select * from schedules
 where name = @name and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
@@ -24,9 +24,9 @@ limit 2;
 -- name: ScheduleLock :one
 select * from schedules where schedule_id = @schedule_id for update;
 
--- From when on a locked schedule may fire again. The transaction that held the lock before may have fired all ticks
--- up to clock_timestamp(), which is later than this transaction's now(), and its clock may have been ahead of this
--- one.
+-- The instant from which a locked schedule may fire again. The transaction that held the lock before may have fired all
+-- ticks up to clock_timestamp(), which is later than this transaction's now(), and its clock may have been ahead of
+-- this one.
 -- name: ScheduleBegin :one
 select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
     select at + interval '1 us' from schedule_ticks where schedule_id = @schedule_id order by at desc limit 1
@@ -94,7 +94,8 @@ limit 1;
 -- name: SchedulesChanged :exec
 select pg_notify('jobweaver_schedules', '');
 
--- The head of sealed text names the key that sealed it. @last_id ends the walk; nil: it goes to the last schedule.
+-- The beginning of a sealed text names the key that sealed it. @last_id ends the walk; nil: the walk continues to the
+-- last schedule.
 -- name: ScheduleHeads :many
 select schedule_id, substr(job::text, 1, 32)::text as head from schedules
 where schedule_id > @after_id::uuid

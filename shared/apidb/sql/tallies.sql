@@ -50,12 +50,12 @@ on conflict (everyone, owner_id, grain, at, queue, job_type, what) do update set
     n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took,
     error_codes = excluded.error_codes;
 
--- Types and queues come and go, so a tally of nothing is not kept for ever.
+-- Types and queues come and go, so an empty tally is not kept for ever.
 -- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0;
 
--- All tallies of everyone or of one owner, in one snapshot; histograms and error codes only of the minutes from
--- @since.
+-- All tallies of all owners together or of one owner, in one snapshot; histograms and error codes only of the minutes
+-- from @since.
 -- name: TalliesOf :many
 select
     grain, at, queue, job_type, what, n, kept,
@@ -124,8 +124,8 @@ where owner_job_counts.counts <> excluded.counts or owner_job_counts.ended <> ex
 -- name: JobCounts :one
 select as_of, took, counts from job_counts;
 
--- The counts of everyone or of one owner. ended is empty where a process of the previous version has counted, which
--- lacks it.
+-- The counts of all owners together or of one owner. ended is empty if a process of the previous version has counted,
+-- which lacks it.
 -- name: JobCountsOf :one
 with known as (
     select counts::text as counts, ended::text as ended from job_counts where @everyone::boolean
@@ -138,7 +138,7 @@ select
     (case when ended_at = as_of then coalesce((select known.ended from known), '[]') else '' end)::text as ended
 from job_counts;
 
--- How many ended jobs are kept, of everyone and of each owner.
+-- How many ended jobs are kept, over all owners together and for each owner.
 -- name: TalliesKept :many
 select everyone, owner_id, queue, job_type, what, sum(kept)::bigint as kept
 from (

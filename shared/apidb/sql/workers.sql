@@ -18,7 +18,7 @@ from workers
 where seen_at > now() - interval '10 s' and not coalesce((beat ->> 'stopping')::boolean, false);
 
 -- name: DrainsForget :exec
--- A drain ends with its worker.
+-- A drain is deleted with its worker.
 delete from controls
 where kind = 'worker' and updated_at < now() - interval '1 minute'
   and not exists (select from workers w where w.worker_id = controls.name);

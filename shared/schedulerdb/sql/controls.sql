@@ -31,5 +31,5 @@ where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3;
 
 -- name: Clock :one
--- The time of this moment: the transaction may have waited for the lock since its now().
+-- The time at this moment: the transaction may have waited for the lock since its now().
 select clock_timestamp()::timestamptz as at;

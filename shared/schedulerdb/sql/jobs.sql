@@ -41,7 +41,7 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@lanes::text[]), ''),
        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z'),
        unnest(@fairness_keys::text[]),
-       substr(nullif(unnest(@builds::text[]), ''), 2), -- a + is an empty one: it keeps the first build
+       substr(nullif(unnest(@builds::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
        unnest(@inputs::json[]),
        sqlc.narg('callback_deadline_at')::timestamptz;
 
@@ -255,8 +255,8 @@ where job_id = any (@job_ids::uuid[]) and status = 'WAITING' and due_at <= now()
 returning job_id, due_at::timestamptz as due_at;
 
 -- name: NextDue :many
--- The next instant at which a job is due or expires. The time is that of this moment: the transaction may have waited
--- since it began.
+-- The next instant at which a job is due or expires, and the time at this moment: the transaction may have waited since
+-- it began.
 select next.due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from (
     (select j.due_at from jobs j

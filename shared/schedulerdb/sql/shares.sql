@@ -1,8 +1,8 @@
 -- name: KeysBest :many
--- The best jobs of the next fairness keys of some lanes, from one key on and round to the one before it: a loose scan,
--- one step of the index jobs_by_key a key, which finds the key's best job, too. A key that is closed shows that job
--- only, and does not count. each is how many jobs a key shows at most. No row is locked: JobsSendOut locks those that
--- are chosen.
+-- The best jobs of the next fairness keys of some lanes, from one key on and round to the key before it. It is a loose
+-- scan with one step of the index jobs_by_key for each key, which also finds the key's best job. For a closed key it
+-- returns only that job, and the key does not count. each is the most jobs that it returns for a key. It locks no row:
+-- JobsSendOut locks the chosen jobs.
 with recursive wanted as (
     select lane, floor from rows from (unnest(@lanes::text[]), unnest(@floors::timestamptz[])) as w (lane, floor)
 ), turns as (
@@ -72,7 +72,7 @@ cross join lateral (
 ) later;
 
 -- name: KeysPending :many
--- The queues and lanes in which a job waits, each with the first and the last of the fairness keys: a loose scan.
+-- The queues and lanes in which a job waits, each with its first and its last fairness key: a loose scan.
 with recursive waiting as (
     (select first.queue, coalesce(first.lane, '') as lane from jobs first
      where first.status = 'PENDING' and first.blocked_by is null

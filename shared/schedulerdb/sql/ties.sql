@@ -43,12 +43,12 @@ cross join lateral (
 ) d;
 
 -- name: DependenciesDrop :execrows
--- Drops the dependencies of ended jobs: they wait for no other job.
+-- Deletes the dependencies of ended jobs, which wait for no other job.
 delete from dependencies where job_id = any (@job_ids::uuid[]);
 
 -- name: DependenciesOverdue :many
--- A page of all dependencies in the order of their key, and whether the job to wait for has ended. Releasing a job
--- deletes its dependencies, so that those of ended jobs are overdue.
+-- A page of all dependencies in the order of their key, and whether the job to wait for has ended. A release deletes
+-- the dependencies on ended jobs, so any that are left are overdue.
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
 left join jobs a on a.job_id = d.after_id
@@ -57,7 +57,7 @@ order by d.after_id, d.job_id
 limit @max_rows::int;
 
 -- name: JobsWaitLess :exec
--- Some of the jobs that they wait for have ended. No status is published, so the version stays.
+-- Notes that some of the jobs that these jobs wait for have ended. No status is published, so the version stays.
 with input as (
     select unnest(@job_ids::uuid[]) as job_id, unnest(@ended::int[]) as ended
 )

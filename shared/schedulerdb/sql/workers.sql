@@ -25,9 +25,9 @@ select exists (
 )::bool as changed;
 
 -- name: WorkersGone :exec
--- Deletes workers that have stopped five minutes ago, workers that have been silent for an hour, and workers whose last
+-- Deletes workers that stopped five minutes ago, workers that have been silent for an hour, and workers whose last
 -- heartbeat lies in the future because the clock was put back. If one of those is live, its next heartbeat inserts it
--- again. Outcomes that a worker publishes before it has gone find its build meanwhile.
+-- again. A stopped worker is kept so long because outcomes that it has published still need its build.
 delete from workers
 where slots = 0 and seen_at < now() - interval '5 minutes'
    or seen_at not between now() - interval '1 hour' and statement_timestamp() + @silent_after::interval;
@@ -40,7 +40,7 @@ where seen_at > now() - @silent_after::interval
 order by worker_id;
 
 -- name: WorkersBuilds :many
--- The builds of workers, also of those that have stopped.
+-- The builds of workers, including stopped ones.
 select worker_id, build from workers where worker_id = any (@worker_ids::text[]) and build <> '';
 
 -- name: WorkersTypes :many

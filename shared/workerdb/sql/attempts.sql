@@ -17,7 +17,7 @@ select
 
 -- name: AttemptInsertMany :many
 -- The same for any orders. The row of a cancelled or expired order is inserted with its outcome, so that the attempt
--- can never start. Number 0 stands for a cancel of all of them, which is no claim. If no order expires, the array of
+-- can never start. Number 0 means that all orders are cancels, which is not a claim. If no order expires, the array of
 -- instants may be empty.
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts)
@@ -204,9 +204,9 @@ where a.job_id = open.job_id and a.attempt = open.attempt
 returning a.*;
 
 -- name: AttemptSettleOverdue :many
--- Settles attempts that are open a lease past their timeout. A worker settles its own attempts at their timeout: one
--- that does not only sends heartbeats. A worker without a recent heartbeat is left out: either it is silent, or the
--- clock was put forward, and its next heartbeat corrects the starts of its attempts.
+-- Settles attempts that are open a lease past their timeout. A worker settles its own attempts at their timeout; a
+-- worker that does not is only sending heartbeats. A worker without a recent heartbeat is left out: either it is
+-- silent, or the clock was put forward, and its next heartbeat corrects the starts of its attempts.
 with listed as (
     select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
     from workers w

@@ -1,8 +1,9 @@
 -- name: CheckpointSaveMany :many
 -- Saves the checkpoints of this worker's open attempts, and returns those attempts. An attempt that has an outcome, or
--- that another worker holds, saves nothing. The locks on the attempts' rows make that safe: an outcome that is being
--- written is waited for, and then the row is read again; an outcome that comes now waits for this statement. The next
--- attempt is dispatched only after the outcome is committed, so it reads what was saved here, and no save follows.
+-- that another worker holds, saves nothing. The locks on the attempts' rows make that safe: if an outcome is being
+-- written, this statement waits for it and reads the row again; an outcome that arrives now waits for this statement.
+-- The next attempt is dispatched only after the outcome is committed, so it reads what was saved here, and no save
+-- follows.
 --
 -- A pull worker's request can be delayed in the network and arrive after a later one. Its number is lower, so it
 -- changes nothing; its attempt is returned all the same, since a later checkpoint has been saved.

@@ -23,7 +23,7 @@ type KeyEnsureParams struct {
 	CreatedBy  string
 }
 
-// An existing key stays as it is, also a revoked one.
+// An existing key stays as it is, even a revoked one.
 func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) (int64, error) {
 	result, err := q.db.Exec(ctx, KeyEnsure,
 		arg.KeyID,

@@ -106,7 +106,7 @@ type LogsEndRow struct {
 	FirstLine int32
 }
 
-// The end of a job's log. A part that comes later stands after it.
+// The end of a job's log. Later parts come after it.
 func (q *Queries) LogsEnd(ctx context.Context, jobID uuid.UUID) (LogsEndRow, error) {
 	row := q.db.QueryRow(ctx, LogsEnd, jobID)
 	var i LogsEndRow

@@ -85,7 +85,7 @@ type AuditListParams struct {
 	MaxEntries int32
 }
 
-// Newest first, like all lists of the log. The other filters narrow what is read.
+// Newest first, like all lists of the log. The other filters are applied to the rows that are read.
 func (q *Queries) AuditList(ctx context.Context, arg AuditListParams) ([]AuditLog, error) {
 	rows, err := q.db.Query(ctx, AuditList,
 		arg.Before,

@@ -86,7 +86,7 @@ type BatchCountsRow struct {
 	Jobs   int64
 }
 
-// The jobs of a batch by state, those that were deleted before its end included.
+// The jobs of a batch by state, including those that were deleted before its end.
 func (q *Queries) BatchCounts(ctx context.Context, batchID uuid.UUID) ([]BatchCountsRow, error) {
 	rows, err := q.db.Query(ctx, BatchCounts, batchID)
 	if err != nil {
@@ -152,7 +152,7 @@ update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), e
 where batch_id = $1 and finished_at is null and expired_at is null and expires_at <= now()
 `
 
-// Closes the batch, and lets no more time pass for its jobs.
+// Closes the batch, and marks it as expired.
 func (q *Queries) BatchExpire(ctx context.Context, batchID uuid.UUID) (int64, error) {
 	result, err := q.db.Exec(ctx, BatchExpire, batchID)
 	if err != nil {
@@ -290,8 +290,8 @@ type BatchLiveRow struct {
 	Live    bool
 }
 
-// Whether an operation delays the end of the batch, whether it has a job that waits, and whether it has one that has
-// not ended. A statement after the lock, so that it sees the latest commits.
+// Whether an operation delays the end of the batch, whether the batch has a waiting job, and whether it has a job that
+// has not ended. A statement after the lock, so that it sees the latest commits.
 func (q *Queries) BatchLive(ctx context.Context, arg BatchLiveParams) (BatchLiveRow, error) {
 	row := q.db.QueryRow(ctx, BatchLive, arg.OperationID, arg.BatchID)
 	var i BatchLiveRow
@@ -391,7 +391,7 @@ type BatchReopenParams struct {
 	BatchID     uuid.UUID
 }
 
-// The batch goes on after its end, and does not end again before the operation has.
+// Continues a batch after its end. It does not end again before the operation has ended.
 func (q *Queries) BatchReopen(ctx context.Context, arg BatchReopenParams) error {
 	_, err := q.db.Exec(ctx, BatchReopen, arg.OperationID, arg.BatchID)
 	return err
@@ -449,8 +449,8 @@ type BatchesDueRow struct {
 	ExpiresIn float64
 }
 
-// The next batches that may end or expire, and which of them are to be ended, expired or cancelled now. A batch ends
-// when it is closed and each of its jobs has ended; one entry of jobs_of_batch is enough to know that one has not.
+// The next batches that may end or expire, and which of them must be ended, expired or cancelled now. A batch ends when
+// it is closed and all of its jobs have ended; a single entry of jobs_of_batch shows that one has not.
 func (q *Queries) BatchesDue(ctx context.Context, arg BatchesDueParams) (BatchesDueRow, error) {
 	row := q.db.QueryRow(ctx, BatchesDue, arg.AfterID, arg.MaxBatches)
 	var i BatchesDueRow
@@ -528,7 +528,7 @@ type BatchesExpireRow struct {
 }
 
 // wakes cron
-// Deletes the batches that ended too long ago and of which no job is left.
+// Deletes the batches that ended too long ago and have no jobs left.
 func (q *Queries) BatchesExpire(ctx context.Context, arg BatchesExpireParams) (BatchesExpireRow, error) {
 	row := q.db.QueryRow(ctx, BatchesExpire,
 		arg.AfterID,
@@ -560,8 +560,8 @@ type BatchesJoinedRow struct {
 	IsOpen  bool
 }
 
-// Of these batches those that exist, and whether they take jobs. It follows BatchesShare, to see what was committed
-// while that waited.
+// Those of these batches that exist, and whether jobs can join them. It runs after BatchesShare, to see what was
+// committed while that waited.
 func (q *Queries) BatchesJoined(ctx context.Context, arg BatchesJoinedParams) ([]BatchesJoinedRow, error) {
 	rows, err := q.db.Query(ctx, BatchesJoined, arg.BatchIDs, arg.OwnerIDs)
 	if err != nil {
@@ -729,8 +729,9 @@ const BatchesShare = `-- name: BatchesShare :exec
 select pg_advisory_xact_lock_shared(lock) from (select unnest($1::bigint[]) as lock order by 1) as ordered
 `
 
-// A submit shares the locks of the batches that its jobs join; a change that ends the joining has its lock alone. They
-// are no row locks, which are granted to ever new sharers while another transaction waits to have the row alone.
+// A submit takes shared locks on the batches that its jobs join; a change that ends the joining takes an exclusive
+// lock. These are not row locks: a row lock is granted to ever new sharers while another transaction waits for it
+// exclusively.
 func (q *Queries) BatchesShare(ctx context.Context, locks []int64) error {
 	_, err := q.db.Exec(ctx, BatchesShare, locks)
 	return err

@@ -31,7 +31,7 @@ type CallbackBeforeRow struct {
 	BodyHash []byte
 }
 
-// What else decides, once the job is locked: the time, the unanswered command, and an earlier callback of the
+// The other data that decides, once the job is locked: the time, the unanswered command, and an earlier callback of the
 // attempt.
 func (q *Queries) CallbackBefore(ctx context.Context, arg CallbackBeforeParams) (CallbackBeforeRow, error) {
 	row := q.db.QueryRow(ctx, CallbackBefore, arg.JobID, arg.Attempt)
@@ -89,8 +89,8 @@ type CallbackLockRow struct {
 	Snapshot          *string
 }
 
-// Reads what decides on a callback, and locks its job. The lock is a statement of its own, so that the statements
-// after it see the latest commits.
+// Reads the data that decides on a callback, and locks its job. The lock is a statement of its own, so that the
+// statements after it see the latest commits.
 func (q *Queries) CallbackLock(ctx context.Context, jobID uuid.UUID) (CallbackLockRow, error) {
 	row := q.db.QueryRow(ctx, CallbackLock, jobID)
 	var i CallbackLockRow
@@ -188,7 +188,7 @@ where callbacks.job_id = any ($1::uuid[]) and callbacks.answered_at is null
 `
 
 // The jobs whose callback blocks a command: it was accepted, and no status shows its effect yet. A callback of an
-// attempt that the API does not know blocks commands for a while only, for it may be a mistake.
+// attempt that the API does not know blocks commands only for a while, because it may be a mistake.
 func (q *Queries) CallbacksInTheWay(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, CallbacksInTheWay, jobIds)
 	if err != nil {

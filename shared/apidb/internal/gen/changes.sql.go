@@ -15,7 +15,7 @@ const ChangesNotify = `-- name: ChangesNotify :exec
 select pg_notify('jobweaver_changes', payload) from unnest($1::text[]) as payload
 `
 
-// Notifies watchers of changed jobs, where the statement that changes them does not.
+// Notifies watchers of changed jobs, if the statement that changes them does not.
 func (q *Queries) ChangesNotify(ctx context.Context, payloads []string) error {
 	_, err := q.db.Exec(ctx, ChangesNotify, payloads)
 	return err
@@ -37,7 +37,7 @@ type JobsNamingRow struct {
 	AfterID uuid.UUID
 }
 
-// Which jobs name which of some others in their after.
+// Which jobs name which of the given jobs in their after.
 func (q *Queries) JobsNaming(ctx context.Context, arg JobsNamingParams) ([]JobsNamingRow, error) {
 	rows, err := q.db.Query(ctx, JobsNaming, arg.AfterIDs, arg.JobIDs)
 	if err != nil {
@@ -92,9 +92,9 @@ type JobsUnblockedParams struct {
 	FollowedIDs  []uuid.UUID
 }
 
-// Jobs that may wait for fewer jobs now that others have ended: of each owner's jobs those with such a dependency
-// among the first that were accepted later, the followed jobs, and the next job of each ordering key. As in a list,
-// only so many dependencies of a job are looked at.
+// Jobs that may wait for fewer jobs now that others have ended: for each owner, the first later jobs that have such a
+// dependency, the followed jobs, and the next job of each ordering key. As in a list, only a limited number of a job's
+// dependencies is looked at.
 func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsUnblocked,
 		arg.EndedIDs,

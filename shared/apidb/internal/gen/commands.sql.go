@@ -18,7 +18,7 @@ with numbered as (
     update jobs set
         command_seq = command_seq + 1,
         cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end,
-        held = case when held then false end -- to be released now, so that the scheduler can apply the command
+        held = case when held then false end -- a held job is released, so that the scheduler can apply the command
     where jobs.job_id = $7
     returning jobs.job_id, jobs.command_seq
 )
@@ -46,7 +46,7 @@ type CommandKeepRow struct {
 	RunAt  *time.Time
 }
 
-// Keeps a command as the job's next number.
+// Stores a command under the job's next number.
 func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (CommandKeepRow, error) {
 	row := q.db.QueryRow(ctx, CommandKeep,
 		arg.Command,

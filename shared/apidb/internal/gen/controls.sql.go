@@ -186,8 +186,8 @@ type ControlsAppliedParams struct {
 	Versions []int64
 }
 
-// Stores the versions that the scheduler applies. A control that holds nothing any more is deleted with its
-// application.
+// Stores the versions that the scheduler applies. A control that no longer holds anything is deleted once it is
+// applied.
 func (q *Queries) ControlsApplied(ctx context.Context, arg ControlsAppliedParams) error {
 	_, err := q.db.Exec(ctx, ControlsApplied, arg.Kinds, arg.Names, arg.Versions)
 	return err

@@ -88,8 +88,8 @@ type HeldJobsRow struct {
 }
 
 // Held jobs: those of debounced requests, until they are released.
-// The held jobs of keys, whose locks the caller has. It locks the rows, too: one that is being released or has got a
-// command meanwhile is held no longer.
+// The held jobs of keys whose locks the caller has. It also locks the rows: a job that is being released or has got a
+// command meanwhile is no longer held.
 func (q *Queries) HeldJobs(ctx context.Context, arg HeldJobsParams) ([]HeldJobsRow, error) {
 	rows, err := q.db.Query(ctx, HeldJobs, arg.Places, arg.OwnerIDs, arg.Keys)
 	if err != nil {
@@ -170,8 +170,8 @@ type HeldReleaseRow struct {
 	Inputs          json.RawMessage
 }
 
-// Releases held jobs that are due, or that a command has made ready. Of several processes each gets other jobs. Only the
-// database's clock decides, and only this statement ends the time in which requests change a job.
+// Releases held jobs that are due, or that a command has made ready. Several processes get different jobs. Only the
+// database's clock decides, and only this statement ends the time during which requests change a job.
 func (q *Queries) HeldRelease(ctx context.Context, maxJobs int32) ([]HeldReleaseRow, error) {
 	rows, err := q.db.Query(ctx, HeldRelease, maxJobs)
 	if err != nil {
@@ -271,9 +271,9 @@ type HeldReplaceRow struct {
 	RunAt *time.Time
 }
 
-// Gives held jobs the content of later requests. The numbers of their commands go on, so that a change that was checked
-// against the old content is checked again. Each request counts from its own time, not from that of the transaction,
-// which may have waited for the lock of the key.
+// Gives held jobs the content of later requests. The numbers of their commands rise, so that a change that was checked
+// against the old content is checked again. The delay of each request counts from its own time and not from that of the
+// transaction, which may have waited for the lock of the key.
 func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]HeldReplaceRow, error) {
 	rows, err := q.db.Query(ctx, HeldReplace,
 		arg.JobIDs,

@@ -48,9 +48,9 @@ type JobsBlocksRow struct {
 	ID    string
 }
 
-// What jobs wait for as the API knows it, since the scheduler does not publish it: of the jobs that must end first,
-// of which so many are looked at, those that have not ended; and the order, where an earlier job of the key has not
-// ended. A deleted job had ended.
+// The reasons why jobs wait, as the API knows them, since the scheduler does not publish them: the jobs that must end
+// first and have not ended, of which only a limited number is looked at, and the order, if an earlier job of the key
+// has not ended. A deleted job counts as ended.
 func (q *Queries) JobsBlocks(ctx context.Context, arg JobsBlocksParams) ([]JobsBlocksRow, error) {
 	rows, err := q.db.Query(ctx, JobsBlocks, arg.JobIDs, arg.MostLookedAt, arg.MaxDependencies)
 	if err != nil {
@@ -183,9 +183,9 @@ const OrdersLock = `-- name: OrdersLock :exec
 select pg_advisory_xact_lock(order_lock) from unnest($1::bigint[]) as order_lock
 `
 
-// How jobs depend on others: the order of a key, and the jobs that must end first.
-// One transaction at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
-// keys come sorted: a transaction that needs two of them takes them in one order.
+// The dependencies of jobs: the order of an ordering key, and the jobs that must end first.
+// Only one transaction at a time adds jobs to a key, until its commit, so that numbers rise in the order of commits.
+// The keys are sorted, so that all transactions take them in the same order.
 func (q *Queries) OrdersLock(ctx context.Context, orderLocks []int64) error {
 	_, err := q.db.Exec(ctx, OrdersLock, orderLocks)
 	return err

@@ -171,7 +171,7 @@ type FanOutOrphansOfParams struct {
 	MaxJobs  int32
 }
 
-// Those of its jobs that are to be cancelled. One that was retried on its own goes on.
+// The jobs of a fan-out that must be cancelled. A job that was retried on its own continues.
 func (q *Queries) FanOutOrphansOf(ctx context.Context, arg FanOutOrphansOfParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, FanOutOrphansOf, arg.FanOutID, arg.MaxJobs)
 	if err != nil {
@@ -333,8 +333,8 @@ const FanOutTry = `-- name: FanOutTry :one
 select pg_try_advisory_xact_lock($1::bigint)::boolean as taken
 `
 
-// Keeps other processes away from a fan-out until the end of the transaction. It is no row lock: a status of the fan-out
-// that arrives meanwhile must not wait until thousands of jobs are inserted.
+// Keeps other processes away from a fan-out until the end of the transaction. It is not a row lock: a status of the
+// fan-out that arrives meanwhile must not wait until thousands of jobs are inserted.
 func (q *Queries) FanOutTry(ctx context.Context, lock int64) (bool, error) {
 	row := q.db.QueryRow(ctx, FanOutTry, lock)
 	var taken bool
@@ -374,8 +374,8 @@ type FanOutsLiveRow struct {
 }
 
 // Fan-outs: jobs of flows that become a job for each element of an array.
-// The next fan-outs that have not ended, and whether something is to be done: their jobs are to be made, since all that
-// they come after has ended; or all of these jobs have ended. An outcome that is kept is published until it is confirmed.
+// The next fan-outs that have not ended, and whether there is something to do: their jobs must be made, because all
+// dependencies have ended; or all of these jobs have ended. An outcome that is kept is published until it is confirmed.
 func (q *Queries) FanOutsLive(ctx context.Context, arg FanOutsLiveParams) ([]FanOutsLiveRow, error) {
 	rows, err := q.db.Query(ctx, FanOutsLive, arg.AfterID, arg.MaxJobs)
 	if err != nil {

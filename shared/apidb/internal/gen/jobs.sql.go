@@ -84,7 +84,7 @@ type JobByIDRow struct {
 	RunAgainAs uuid.UUID
 }
 
-// A job, and the newest of the jobs that run it again.
+// A job, and the newest job that runs it again.
 func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, error) {
 	row := q.db.QueryRow(ctx, JobByID, arg.Owner, arg.JobID)
 	var i JobByIDRow
@@ -162,7 +162,7 @@ type JobFiguresRow struct {
 	Dead        int64
 }
 
-// Waiting and failed jobs, each counted no further than max_jobs.
+// The numbers of waiting and of failed jobs, each counted no further than max_jobs.
 func (q *Queries) JobFigures(ctx context.Context, maxJobs int32) (JobFiguresRow, error) {
 	row := q.db.QueryRow(ctx, JobFigures, maxJobs)
 	var i JobFiguresRow
@@ -274,7 +274,7 @@ type JobInsertManyRow struct {
 }
 
 // Accepts many jobs in one statement. It returns no row for a job whose idempotency key or event is known already,
-// also where an earlier job of the same batch has it. now() is one instant for the whole statement, so a delay counts
+// even if only from an earlier job of the same batch. now() is one instant for the whole statement, so a delay counts
 // from created_at.
 func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([]JobInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, JobInsertMany,
@@ -367,8 +367,8 @@ type JobInsertUniformParams struct {
 	DelayMs       *int64
 }
 
-// Accepts jobs that differ in ids and payload only, as most of a batch do, and that cannot conflict with a row: they
-// have no key and no event, and their ids are new. It takes half the time of the statement below.
+// Accepts jobs that differ only in ids and payload, as most jobs of a batch do, and that cannot conflict with a row:
+// they have no key and no event, and their ids are new. It takes half the time of the statement below.
 func (q *Queries) JobInsertUniform(ctx context.Context, arg JobInsertUniformParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, JobInsertUniform,
 		arg.JobIDs,
@@ -423,7 +423,7 @@ with input as (
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
     returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
-        case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
+        case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                   and jobs.ended_as is distinct from ''
              then json_build_object(
@@ -550,9 +550,9 @@ type JobsDeleteRow struct {
 	Woken   int64
 }
 
-// Deletes jobs that the scheduler has deleted, with all that is stored of them except undelivered ends. A job with a
-// later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any other as
-// refused.
+// Deletes jobs that the scheduler has deleted, with everything that is stored about them except undelivered ends. A job
+// with a later version is kept: it was accepted anew. Commands of operations are answered: a delete as applied, any
+// other as refused.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) (JobsDeleteRow, error) {
 	row := q.db.QueryRow(ctx, JobsDelete, arg.JobIDs, arg.Versions)
 	var i JobsDeleteRow
@@ -772,8 +772,8 @@ type JobsMissingStatusParams struct {
 	Versions []int64
 }
 
-// Of jobs that the scheduler has deleted, those whose last version before the deletion has not arrived. It locks them
-// in the order of ids, as all statements do.
+// Those of the deleted jobs whose last version before the deletion has not arrived. It locks them in the order of ids,
+// as all statements do.
 func (q *Queries) JobsMissingStatus(ctx context.Context, arg JobsMissingStatusParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsMissingStatus, arg.JobIDs, arg.Versions)
 	if err != nil {
@@ -805,7 +805,7 @@ update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
-            or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported some since
+            or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported one since
                 and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
@@ -818,10 +818,10 @@ type JobsProgressParams struct {
 	Progresses []json.RawMessage
 }
 
-// Stores how far running attempts have come. A row without news is not written. The first heartbeat that lists an
+// Stores the progress of running attempts. A row that does not change is not written. The first heartbeat that lists an
 // attempt may arrive before the scheduler's status of the attempt; its progress is stored, so that the next heartbeat
-// need not be awaited. Of an attempt that waits for a callback the worker reports its last progress for a while: that
-// must not overwrite what the outside system has reported since.
+// need not be awaited. While an attempt waits for a callback, the worker repeats its last progress for a while, which
+// must not overwrite the progress that the outside system has reported since.
 func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
 	if err != nil {
@@ -907,7 +907,7 @@ type JobsUnconfirmedRow struct {
 }
 
 // The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
-// and no further than the limit: of a union the planner does not know the order, and would sort it all.
+// and no further than the limit: the planner does not know the order of a union, and would sort all of it.
 // The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
 // at since. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
 // ages up to a fifth more slowly, by a hash of its id, so that jobs accepted in one burst do not return to a slow sink

@@ -146,7 +146,7 @@ with seen as materialized (
             order by job_id desc limit $23::int
         )
         union all
-        ( -- each shelf in the order of ids: of several at once the planner does not know the order
+        ( -- each shelf in the order of ids: the planner does not know the order of several at once
             select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($24::int[]) as shelf cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
@@ -229,7 +229,7 @@ with seen as materialized (
             from (
                 select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id, policies, after_conditions, inputs, held, released_at, keep_build, for_each, elements, fan_out_id, element from jobs
                 where $33::text is not null and idempotency_key = $33
-                offset 0 -- else the planner may walk by id until it has found enough
+                offset 0 -- otherwise the planner may walk by id until it has found enough
             ) as keyed
             where job_id > $3 and job_id < $22
             order by job_id desc limit $23
@@ -251,7 +251,7 @@ with seen as materialized (
             order by job_id desc limit $23
         )
         union all
-        ( -- the states of a batch, as the shelves
+        ( -- the states in a batch, read one by one like the shelves
             select batched.job_id, batched.status, batched.job_type, batched.queue, batched.tags, batched.created_at, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($36::text[]) as state cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
@@ -317,8 +317,8 @@ type JobsSeenRow struct {
 	LastID uuid.UUID
 }
 
-// Of the newest jobs of one source the ids of those that match, how many match, and the last job that was looked at:
-// most_seen jobs are looked at, however few match. A source is an index in the order of ids. A parameter that is not
+// The ids of the matching jobs among the newest jobs of one source, how many match, and the last job that was looked
+// at. It looks at most_seen jobs, however few match. A source is an index in the order of ids. A parameter that is not
 // null chooses it, and the others read nothing. Only a search may have several sources, and a job can be in two of
 // them. Jobs of a trace have two sources, each with the jobs that the other lacks.
 func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {

@@ -218,8 +218,8 @@ type OperationCommandsKeepRow struct {
 	Number int32
 }
 
-// Stores a command for each job whose state allows it and that has no other command. It reschedules no job past its
-// expiry.
+// Stores a command for each job whose state allows it and that has no other command. It does not reschedule a job past
+// its expiry.
 func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationCommandsKeepParams) ([]OperationCommandsKeepRow, error) {
 	rows, err := q.db.Query(ctx, OperationCommandsKeep,
 		arg.Command,
@@ -489,7 +489,7 @@ from (
         order by job_id limit $22::int
     )
     union all
-    ( -- each shelf in the order of ids: of several at once the planner does not know the order
+    ( -- each shelf in the order of ids: the planner does not know the order of several at once
         select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($23::int[]) as shelf cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
@@ -897,7 +897,7 @@ type OperationsUnfinishedParams struct {
 	MaxOperations int32
 }
 
-// Owners take turns. Of each owner the operations after a given one come first.
+// Owners take turns. Each owner's operations after the given one come first.
 func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfinishedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, OperationsUnfinished, arg.AfterID, arg.MaxOperations)
 	if err != nil {

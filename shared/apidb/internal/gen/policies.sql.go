@@ -38,7 +38,7 @@ type ThrottleStartsRow struct {
 	DueAt time.Time
 }
 
-// When the last job of each key was due when it was accepted, if there is one, and the present.
+// For each key, when the last job was due at its acceptance, if there is one, and the present instant.
 func (q *Queries) ThrottleStarts(ctx context.Context, arg ThrottleStartsParams) ([]ThrottleStartsRow, error) {
 	rows, err := q.db.Query(ctx, ThrottleStarts, arg.Places, arg.OwnerIDs, arg.Keys)
 	if err != nil {
@@ -109,9 +109,9 @@ type UniqueHoldersRow struct {
 	Status    string
 }
 
-// What submit policies look at. The caller holds the locks of the keys.
-// The newest job that keeps each request from being unique. One that is ACTIVE, or WAITING for its first attempt, is
-// looked for among those that have not ended: a key may have many that have.
+// The data by which submit policies decide. The caller holds the locks of the keys.
+// For each request the newest job because of which it is not unique. A job that must be ACTIVE or WAITING is only
+// looked for among the jobs that have not ended, because a key may have many ended ones.
 func (q *Queries) UniqueHolders(ctx context.Context, arg UniqueHoldersParams) ([]UniqueHoldersRow, error) {
 	rows, err := q.db.Query(ctx, UniqueHolders,
 		arg.Ordinals,

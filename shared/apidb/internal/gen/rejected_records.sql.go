@@ -381,7 +381,8 @@ type RejectedTrimParams struct {
 	MaxBytes   int64
 }
 
-// Deletes the oldest records above the limits: of records, and of bytes counted from the newest record.
+// Deletes the oldest records beyond the limits: a number of records, and a number of bytes, counted from the newest
+// record.
 func (q *Queries) RejectedTrim(ctx context.Context, arg RejectedTrimParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RejectedTrim, arg.MaxRecords, arg.MaxBytes)
 	if err != nil {

@@ -138,7 +138,7 @@ type RestoredControlTakeParams struct {
 	Weight          *int16
 }
 
-// Takes a control of which the scheduler has the newer version.
+// Stores a control of which the scheduler has the newer version.
 func (q *Queries) RestoredControlTake(ctx context.Context, arg RestoredControlTakeParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredControlTake,
 		arg.Kind,
@@ -186,7 +186,8 @@ type RestoredControlsAppliedParams struct {
 	Versions []int64
 }
 
-// Stores which version of each control the scheduler applies. Reconcile publishes what the scheduler lacks.
+// Stores which version of each control the scheduler applies. Reconcile publishes the versions that the scheduler
+// lacks.
 func (q *Queries) RestoredControlsApplied(ctx context.Context, arg RestoredControlsAppliedParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredControlsApplied, arg.Kinds, arg.Names, arg.Versions)
 	if err != nil {
@@ -220,7 +221,7 @@ select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
     keep_build, inputs,
-    case when queue = '-fan-out' then '{}'::json end, -- for what is lost: it fails
+    case when queue = '-fan-out' then '{}'::json end, -- stands for the lost array, so the fan-out fails
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset($1::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,

@@ -24,7 +24,7 @@ where jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 order by jobs.job_id
 `
 
-// Of a schedule's last hundred jobs those that have not ended, as far as the API knows.
+// Those of a schedule's last hundred jobs that have not ended, as far as the API knows.
 func (q *Queries) ScheduleJobsNotEnded(ctx context.Context, scheduleID uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, ScheduleJobsNotEnded, scheduleID)
 	if err != nil {
@@ -72,7 +72,7 @@ type TicksForgetParams struct {
 }
 
 // Deletes the ticks of some schedules that are older than thirty days or beyond the last thousand, but never a tick
-// whose job has not ended, because the schedule knows by it that it is busy. The job is looked up for each tick: a
+// whose job has not ended, because that tick shows that the schedule is busy. The job is looked up for each tick: a
 // join could read all jobs.
 func (q *Queries) TicksForget(ctx context.Context, arg TicksForgetParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, TicksForget, arg.AfterID, arg.MaxSchedules)
@@ -160,7 +160,7 @@ type TicksRecordParams struct {
 	JobIDs      []uuid.UUID
 }
 
-// A recorded tick stays as it is: after a clock was set back the same tick comes again.
+// A recorded tick stays as it is: after the clock was set back the same tick comes again.
 func (q *Queries) TicksRecord(ctx context.Context, arg TicksRecordParams) error {
 	_, err := q.db.Exec(ctx, TicksRecord,
 		arg.ScheduleIDs,

@@ -24,9 +24,9 @@ type ScheduleBeginRow struct {
 	BeginAt time.Time
 }
 
-// From when on a locked schedule may fire again. The transaction that held the lock before may have fired all ticks
-// up to clock_timestamp(), which is later than this transaction's now(), and its clock may have been ahead of this
-// one.
+// The instant from which a locked schedule may fire again. The transaction that held the lock before may have fired all
+// ticks up to clock_timestamp(), which is later than this transaction's now(), and its clock may have been ahead of
+// this one.
 func (q *Queries) ScheduleBegin(ctx context.Context, scheduleID uuid.UUID) (ScheduleBeginRow, error) {
 	row := q.db.QueryRow(ctx, ScheduleBegin, scheduleID)
 	var i ScheduleBeginRow
@@ -102,7 +102,8 @@ type ScheduleHeadsRow struct {
 	Head       string
 }
 
-// The head of sealed text names the key that sealed it. @last_id ends the walk; nil: it goes to the last schedule.
+// The beginning of a sealed text names the key that sealed it. @last_id ends the walk; nil: the walk continues to the
+// last schedule.
 func (q *Queries) ScheduleHeads(ctx context.Context, arg ScheduleHeadsParams) ([]ScheduleHeadsRow, error) {
 	rows, err := q.db.Query(ctx, ScheduleHeads, arg.AfterID, arg.LastID)
 	if err != nil {
@@ -524,7 +525,7 @@ type SchedulesNamedParams struct {
 	OwnerID *string
 }
 
-// Several owners may use one name, and two rows are enough to know it. The schedule without an owner comes first.
+// Several owners may use one name, and two rows are enough to show that. The schedule without an owner comes first.
 func (q *Queries) SchedulesNamed(ctx context.Context, arg SchedulesNamedParams) ([]Schedule, error) {
 	rows, err := q.db.Query(ctx, SchedulesNamed, arg.Name, arg.OwnerID)
 	if err != nil {

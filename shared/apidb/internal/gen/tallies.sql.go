@@ -55,8 +55,8 @@ type JobCountsOfRow struct {
 	Ended  string
 }
 
-// The counts of everyone or of one owner. ended is empty where a process of the previous version has counted, which
-// lacks it.
+// The counts of all owners together or of one owner. ended is empty if a process of the previous version has counted,
+// which lacks it.
 func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCountsOfRow, error) {
 	row := q.db.QueryRow(ctx, JobCountsOf, arg.Everyone, arg.OwnerID)
 	var i JobCountsOfRow
@@ -316,7 +316,7 @@ type TalliesKeptRow struct {
 	Kept     int64
 }
 
-// How many ended jobs are kept, of everyone and of each owner.
+// How many ended jobs are kept, over all owners together and for each owner.
 func (q *Queries) TalliesKept(ctx context.Context) ([]TalliesKeptRow, error) {
 	rows, err := q.db.Query(ctx, TalliesKept)
 	if err != nil {
@@ -381,8 +381,8 @@ type TalliesOfRow struct {
 	Codes      []string
 }
 
-// All tallies of everyone or of one owner, in one snapshot; histograms and error codes only of the minutes from
-// @since.
+// All tallies of all owners together or of one owner, in one snapshot; histograms and error codes only of the minutes
+// from @since.
 func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]TalliesOfRow, error) {
 	rows, err := q.db.Query(ctx, TalliesOf, arg.Since, arg.Everyone, arg.OwnerID)
 	if err != nil {
@@ -512,7 +512,7 @@ const TallyForget = `-- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0
 `
 
-// Types and queues come and go, so a tally of nothing is not kept for ever.
+// Types and queues come and go, so an empty tally is not kept for ever.
 func (q *Queries) TallyForget(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, TallyForget)
 	return err

@@ -19,7 +19,7 @@ where kind = 'worker' and updated_at < now() - interval '1 minute'
   and not exists (select from workers w where w.worker_id = controls.name)
 `
 
-// A drain ends with its worker.
+// A drain is deleted with its worker.
 func (q *Queries) DrainsForget(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, DrainsForget)
 	return err

@@ -14,7 +14,7 @@ const Clock = `-- name: Clock :one
 select clock_timestamp()::timestamptz as at
 `
 
-// The time of this moment: the transaction may have waited for the lock since its now().
+// The time at this moment: the transaction may have waited for the lock since its now().
 func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
 	row := q.db.QueryRow(ctx, Clock)
 	var at time.Time

@@ -263,7 +263,7 @@ with due as (
 update jobs
 set status     = 'PENDING',
     version    = jobs.version + 1,
-    rank       = case when due.lost_count >= 2 then jobs.rank -- it keeps its place
+    rank       = case when due.lost_count >= 2 then jobs.rank -- the job keeps its rank
                       else due.due_at - jobs.priority * interval '10 s' end,
     due_at     = null,
     updated_at = now(),
@@ -301,7 +301,7 @@ type JobsDueRow struct {
 // least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
 // shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
 // has run for ten minutes no longer counts. Two passes of the clock at the same instant may dispatch one suspect too
-// many: that costs a suspect one loss, of which it can afford several.
+// many: that costs a suspect one further loss, and it fails only after several.
 func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow, error) {
 	rows, err := q.db.Query(ctx, JobsDue, arg.MaxJobs, arg.SilentAfter)
 	if err != nil {

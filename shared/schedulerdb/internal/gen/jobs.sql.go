@@ -313,7 +313,7 @@ select unnest($1::uuid[]),
        nullif(unnest($27::text[]), ''),
        nullif(unnest($28::timestamptz[]), '0001-01-01Z'),
        unnest($29::text[]),
-       substr(nullif(unnest($30::text[]), ''), 2), -- a + is an empty one: it keeps the first build
+       substr(nullif(unnest($30::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
        unnest($31::json[]),
        $32::timestamptz
 `
@@ -896,8 +896,8 @@ type NextDueRow struct {
 	At    time.Time
 }
 
-// The next instant at which a job is due or expires. The time is that of this moment: the transaction may have waited
-// since it began.
+// The next instant at which a job is due or expires, and the time at this moment: the transaction may have waited since
+// it began.
 func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, error) {
 	rows, err := q.db.Query(ctx, NextDue, floor)
 	if err != nil {

@@ -102,10 +102,10 @@ type KeysBestRow struct {
 	Each    int32
 }
 
-// The best jobs of the next fairness keys of some lanes, from one key on and round to the one before it: a loose scan,
-// one step of the index jobs_by_key a key, which finds the key's best job, too. A key that is closed shows that job
-// only, and does not count. each is how many jobs a key shows at most. No row is locked: JobsSendOut locks those that
-// are chosen.
+// The best jobs of the next fairness keys of some lanes, from one key on and round to the key before it. It is a loose
+// scan with one step of the index jobs_by_key for each key, which also finds the key's best job. For a closed key it
+// returns only that job, and the key does not count. each is the most jobs that it returns for a key. It locks no row:
+// JobsSendOut locks the chosen jobs.
 func (q *Queries) KeysBest(ctx context.Context, arg KeysBestParams) ([]KeysBestRow, error) {
 	rows, err := q.db.Query(ctx, KeysBest,
 		arg.Lanes,
@@ -178,7 +178,7 @@ type KeysPendingRow struct {
 	LastKey  string
 }
 
-// The queues and lanes in which a job waits, each with the first and the last of the fairness keys: a loose scan.
+// The queues and lanes in which a job waits, each with its first and its last fairness key: a loose scan.
 func (q *Queries) KeysPending(ctx context.Context) ([]KeysPendingRow, error) {
 	rows, err := q.db.Query(ctx, KeysPending)
 	if err != nil {

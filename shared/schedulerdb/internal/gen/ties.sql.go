@@ -35,7 +35,7 @@ const DependenciesDrop = `-- name: DependenciesDrop :execrows
 delete from dependencies where job_id = any ($1::uuid[])
 `
 
-// Drops the dependencies of ended jobs: they wait for no other job.
+// Deletes the dependencies of ended jobs, which wait for no other job.
 func (q *Queries) DependenciesDrop(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
 	result, err := q.db.Exec(ctx, DependenciesDrop, jobIds)
 	if err != nil {
@@ -190,8 +190,8 @@ type DependenciesOverdueRow struct {
 	Ended   bool
 }
 
-// A page of all dependencies in the order of their key, and whether the job to wait for has ended. Releasing a job
-// deletes its dependencies, so that those of ended jobs are overdue.
+// A page of all dependencies in the order of their key, and whether the job to wait for has ended. A release deletes
+// the dependencies on ended jobs, so any that are left are overdue.
 func (q *Queries) DependenciesOverdue(ctx context.Context, arg DependenciesOverdueParams) ([]DependenciesOverdueRow, error) {
 	rows, err := q.db.Query(ctx, DependenciesOverdue, arg.AfterID, arg.JobID, arg.MaxRows)
 	if err != nil {
@@ -258,7 +258,7 @@ type JobsWaitLessParams struct {
 	Ended  []int32
 }
 
-// Some of the jobs that they wait for have ended. No status is published, so the version stays.
+// Notes that some of the jobs that these jobs wait for have ended. No status is published, so the version stays.
 func (q *Queries) JobsWaitLess(ctx context.Context, arg JobsWaitLessParams) error {
 	_, err := q.db.Exec(ctx, JobsWaitLess, arg.JobIDs, arg.Ended)
 	return err

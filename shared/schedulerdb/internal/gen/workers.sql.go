@@ -21,7 +21,7 @@ type WorkersBuildsRow struct {
 	Build    *string
 }
 
-// The builds of workers, also of those that have stopped.
+// The builds of workers, including stopped ones.
 func (q *Queries) WorkersBuilds(ctx context.Context, workerIds []string) ([]WorkersBuildsRow, error) {
 	rows, err := q.db.Query(ctx, WorkersBuilds, workerIds)
 	if err != nil {
@@ -48,9 +48,9 @@ where slots = 0 and seen_at < now() - interval '5 minutes'
    or seen_at not between now() - interval '1 hour' and statement_timestamp() + $1::interval
 `
 
-// Deletes workers that have stopped five minutes ago, workers that have been silent for an hour, and workers whose last
+// Deletes workers that stopped five minutes ago, workers that have been silent for an hour, and workers whose last
 // heartbeat lies in the future because the clock was put back. If one of those is live, its next heartbeat inserts it
-// again. Outcomes that a worker publishes before it has gone find its build meanwhile.
+// again. A stopped worker is kept so long because outcomes that it has published still need its build.
 func (q *Queries) WorkersGone(ctx context.Context, silentAfter time.Duration) error {
 	_, err := q.db.Exec(ctx, WorkersGone, silentAfter)
 	return err

@@ -274,7 +274,7 @@ type AttemptInsertManyRow struct {
 }
 
 // The same for any orders. The row of a cancelled or expired order is inserted with its outcome, so that the attempt
-// can never start. Number 0 stands for a cancel of all of them, which is no claim. If no order expires, the array of
+// can never start. Number 0 means that all orders are cancels, which is not a claim. If no order expires, the array of
 // instants may be empty.
 func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) ([]AttemptInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, AttemptInsertMany,
@@ -644,9 +644,9 @@ type AttemptSettleOverdueParams struct {
 	MaxAttempts int32
 }
 
-// Settles attempts that are open a lease past their timeout. A worker settles its own attempts at their timeout: one
-// that does not only sends heartbeats. A worker without a recent heartbeat is left out: either it is silent, or the
-// clock was put forward, and its next heartbeat corrects the starts of its attempts.
+// Settles attempts that are open a lease past their timeout. A worker settles its own attempts at their timeout; a
+// worker that does not is only sending heartbeats. A worker without a recent heartbeat is left out: either it is
+// silent, or the clock was put forward, and its next heartbeat corrects the starts of its attempts.
 func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOverdueParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, AttemptSettleOverdue, arg.Silence, arg.Lease, arg.MaxAttempts)
 	if err != nil {
