@@ -1,6 +1,6 @@
 // Package functions_test checks that a new function is named in all the places that must name it, and prints what to add
-// where it is not: docs/operations.md, "Adding a function", goes through them. The list of functions is that of the
-// folders here, and go generate ./local/functionrules writes what follows from it alone.
+// where it is not: docs/operations.md, "Adding a function", goes through them. The folders here are the list of
+// functions, and go generate ./local/functionrules writes everything that follows from it alone.
 package functions_test
 
 import (

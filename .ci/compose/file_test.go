@@ -179,7 +179,8 @@ func TestEverySettingIsOneThatTheFunctionReads(t *testing.T) {
 	}
 }
 
-// settings are those of docs/settings.md, which is made from the code: by function, and of all under "".
+// settings returns the settings in docs/settings.md, which is made from the code, by function. The settings of all
+// functions are under "".
 func settings(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	known := map[string]map[string]bool{

@@ -32,7 +32,7 @@ func load(t *testing.T) *types.Project {
 	return project
 }
 
-// functions are the folders of functions/ that are processes.
+// functions returns the folders of functions/ that contain a program.
 func functions(t *testing.T) []string {
 	t.Helper()
 	commands, err := filepath.Glob(filepath.Join(root, "functions", "*", "cmd"))

@@ -56,7 +56,7 @@ var types = map[string]func() any{
 // definitions has the CRDs of the kinds without a Go type: Knative's kinds for Kafka, and all kinds of other projects.
 var definitions = sync.OnceValues(crd.Load)
 
-// knativeKind is what Knative's webhook does to each of its own kinds.
+// knativeKind has the methods that Knative's webhook calls on each of its own kinds.
 type knativeKind interface {
 	apis.Defaultable
 	apis.Validatable

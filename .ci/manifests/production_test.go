@@ -242,7 +242,8 @@ func given(t *testing.T, objects []Object, one trigger) (names []string) {
 	return names
 }
 
-// Three brokers that keep three of everything and go on with two: the settings of KafkaUsers and topics must fit.
+// Three brokers keep three copies of everything and continue with two: the settings of KafkaUsers and topics must fit
+// that.
 func TestKafkaKeepsWhatWasAcknowledgedWithABrokerAway(t *testing.T) {
 	t.Parallel()
 	objects := production(t)

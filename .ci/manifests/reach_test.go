@@ -13,7 +13,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
-// An operator who allows the network of all Services for callbacks must not thereby allow JobWeaver's own.
+// An operator who allows the network of all Services for callbacks must not thereby allow callbacks to JobWeaver's own
+// Services.
 func TestNoWayLetsAJobCallOurOwnServices(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
 		for _, w := range workloads {

@@ -302,7 +302,7 @@ func TestASignedCallbackCountsOnce(t *testing.T) {
 	if got := h.percent(id); got != 60 {
 		t.Errorf("a message that comes again makes it %d %%", got)
 	}
-	// A sender whose message ids start again for each attempt, or who sends none, is accepted all the same.
+	// A sender that restarts its message ids for each attempt, or sends none, is accepted, too.
 	h.signed(own, "m1", now, at(70)).want(http.StatusOK)
 	h.signed(attemptSecret(t, other, 1), "m1", now, callbackJSON(other, 1, done)).want(http.StatusOK)
 	if got := h.percent(id); got != 70 || h.sqlInt("select count(*) from callbacks where job_id = $1", other) != 1 {

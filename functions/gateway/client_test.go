@@ -222,7 +222,7 @@ func (c *client) check(req *http.Request, body string, r *response) {
 	route, params, err := contract.FindRoute(&asked)
 	if err != nil {
 		refused := r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusBadRequest
-		page := strings.HasPrefix(req.URL.Path, "/assets/") || req.URL.Path == "/favicon.svg" || strings.Contains(req.Header.Get("Accept"), "text/html") // as GET / has it
+		page := strings.HasPrefix(req.URL.Path, "/assets/") || req.URL.Path == "/favicon.svg" || strings.Contains(req.Header.Get("Accept"), "text/html") // a browser requests a page
 		if !refused && !page && req.Method != http.MethodHead {                                                                                          // like GET
 			c.t.Errorf("%s %s is not in the contract, and answers %d", req.Method, req.URL.Path, r.status)
 		}

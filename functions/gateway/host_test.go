@@ -60,7 +60,7 @@ func TestDrainPublishesAllAcceptedJobs(t *testing.T) {
 	}
 }
 
-// submitUntilRefused stops the gateway when a hundred jobs are accepted, and goes on submitting.
+// submitUntilRefused stops the gateway when a hundred jobs are accepted, and continues to submit.
 func submitUntilRefused(t *testing.T, base string, stop func()) map[string]bool {
 	t.Helper()
 	var mu sync.Mutex

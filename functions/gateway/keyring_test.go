@@ -171,7 +171,7 @@ func TestBootstrapKeyHasTheRoleAdmin(t *testing.T) {
 func TestGatewayIsNotReadyBeforeItsBootstrapKeyIsStored(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f := mustNew(t, gateway.Config{BootstrapKey: secret.Of(apikey.New().Reveal())}, h.store.Store) // whose Run is never called
+	f := mustNew(t, gateway.Config{BootstrapKey: secret.Of(apikey.New().Reveal())}, h.store.Store) // a keyring whose Run is never called
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Host().Ready(ctx); err == nil || !strings.Contains(err.Error(), "BOOTSTRAP_API_KEY") {

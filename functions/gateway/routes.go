@@ -116,7 +116,7 @@ func (f *Function) workerRoutes() []route {
 	}
 }
 
-// batchRoutes are those of batches and flows.
+// batchRoutes returns the routes of batches and flows.
 func (f *Function) batchRoutes() []route {
 	return []route{
 		{http.MethodPost, "/api/batches", access.Submit, noQuery(f.api.batches.Create)},

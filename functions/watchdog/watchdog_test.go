@@ -66,7 +66,7 @@ func TestAPassThatWasFullIsFollowedAtOnce(t *testing.T) {
 	}
 	for _, c := range []struct {
 		jobs   int
-		atOnce bool // else when it is time, which a slow count puts off
+		atOnce bool // otherwise it looks when the time has come, which a slow count delays
 	}{{schedulerdb.AskMost - 1, false}, {1, true}} {
 		jobs := make([]jobevent.Created, c.jobs)
 		for i := range jobs {

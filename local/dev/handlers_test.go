@@ -248,7 +248,7 @@ func (v *visit) submit(ctx context.Context, jobType, payload, more string) strin
 	return accepted.JobID
 }
 
-// until reads a job until it is as wanted, or the context ends.
+// until reads a job until it has the wanted state, or the context ends.
 func (v *visit) until(ctx context.Context, id, what string, wanted func(*client.Job) bool) *client.Job {
 	v.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {

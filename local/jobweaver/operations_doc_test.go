@@ -16,7 +16,7 @@ func TestDocsNameExistingCommands(t *testing.T) {
 	count := 0
 	for _, page := range pages(t) {
 		if page == "docs/events.md" || page == "docs/settings.md" {
-			continue // these have no commands, but sentences about jobweaver
+			continue // these pages have only sentences about jobweaver, no commands
 		}
 		text, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
@@ -53,7 +53,7 @@ func TestEachRunbookBeginsWithACommand(t *testing.T) {
 }
 
 // TestOperationsGuideNamesExistingTests checks that each test in the guide exists: after a disaster there is no time
-// to find out.
+// to search for it.
 func TestOperationsGuideNamesExistingTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")

@@ -63,7 +63,7 @@ func TestOutboxCommands(t *testing.T) {
 	}
 }
 
-// reject has a gateway refuse all waiting rows.
+// reject makes a gateway refuse all waiting rows.
 func reject(t *testing.T, url string) {
 	t.Helper()
 	outbox, err := outboxdb.Open(t.Context(), url)

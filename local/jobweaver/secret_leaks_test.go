@@ -211,7 +211,7 @@ func (c *canaries) ask(method, path, body string, headers ...string) (status int
 	if answer, err = io.ReadAll(response.Body); err != nil {
 		c.t.Fatal(err)
 	}
-	if method != http.MethodPost || path != "/api/keys" { // whose response has the key
+	if method != http.MethodPost || path != "/api/keys" { // the response has the key
 		c.note("answers", fmt.Appendf(answer, "\n%v", response.Header))
 	}
 	return response.StatusCode, answer
@@ -246,8 +246,8 @@ func (c *canaries) comeIn() {
 	c.ask(http.MethodPost, "/api/jobs/callback", body, "webhook-id", "m", "webhook-timestamp", "1", "webhook-signature", "v1,"+c.secret("wrong signature"))
 }
 
-// runJobs has jobs of all types fail, whose payloads, URLs and responses must be shown only to clients that may read
-// them.
+// runJobs makes jobs of all types fail. Only clients that may read the jobs must see their payloads, URLs and
+// responses.
 func (c *canaries) runJobs() {
 	accepted := 0
 	for _, job := range []string{

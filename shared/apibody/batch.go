@@ -141,7 +141,7 @@ func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) 
 	if err := p.Err("job request"); err != nil {
 		return jobspec.Request{}, err
 	}
-	if len(body) > jobspec.MaxJobBytes { // as sent: the summary does not count
+	if len(body) > jobspec.MaxJobBytes { // checked as sent: the summary does not count
 		return jobspec.Decode(body)
 	}
 	filled, err := json.Marshal(members)

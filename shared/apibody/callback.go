@@ -18,7 +18,7 @@ import (
 // Limits of a callback.
 const (
 	MaxCallbackBytes  = 512 << 10 // the gateway checks it
-	MaxCallbackOutput = 256 << 10 // as of a handler's
+	MaxCallbackOutput = 256 << 10 // the same limit as for a handler's output
 )
 
 // CallbackStatus is the status that a callback gives its attempt.

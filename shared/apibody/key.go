@@ -15,7 +15,7 @@ const (
 	defaultOverlap    = 24 * time.Hour
 )
 
-// Roles are those that a key may have.
+// Roles returns the roles that a key may have.
 var Roles = []string{"submit", "read", "operate", "work", "admin"}
 
 // NewKey is the request for an API key.

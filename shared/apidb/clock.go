@@ -78,7 +78,7 @@ type ids struct {
 	last int64 // milliseconds, and 12 bits for fractions of one
 }
 
-// setBack is how far a clock may go back before the ids follow it. For less, ids go on rising.
+// setBack is how far a clock may go back before the ids follow it. For less, ids continue to rise.
 const setBack = 1000 << 12 // a second
 
 func (i *ids) next(at time.Time) uuid.UUID {

@@ -37,7 +37,7 @@ const (
 	// watchFor is how long changes are notified after the last announcement of a watcher: two of them may be lost.
 	watchFor = 3 * WatchEvery
 
-	mostNamed     = 700 // at most so many changed jobs of a batch are named; above, only ChangeMany is sent
+	mostNamed     = 700 // at most this many changed jobs of a batch are named; beyond that only ChangeMany is sent
 	idsPerPayload = 350 // a payload of NOTIFY is shorter than 8,000 bytes
 )
 

@@ -1,5 +1,5 @@
-// Package apikey makes and parses the API keys that authenticate requests. A key is never stored. Its id, which is no
-// secret, and a hash are.
+// Package apikey makes and parses the API keys that authenticate requests. A key is never stored, only its id, which is
+// not secret, and a hash.
 //
 //	jw_<id: 12 of a-z2-7>_<secret: 43 of base62, 256 random bits><check: 6 of base62, CRC-32 of all before it>
 //

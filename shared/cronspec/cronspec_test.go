@@ -48,7 +48,7 @@ func TestWhatFiresWhen(t *testing.T) {
 	}
 }
 
-// fires compares the instants after one, as many as are wanted.
+// fires compares the next instants with the wanted ones.
 func fires(t *testing.T, spec, zone, after, want string) {
 	t.Helper()
 	s := parse(t, spec, zone)

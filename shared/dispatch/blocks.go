@@ -31,8 +31,8 @@ func KeyOf(key, owner *string) (OrderKey, bool) {
 	return k, true
 }
 
-// Blocks are what blocks the jobs of a batch beside room. It is nil for a batch whose jobs have no dependency and no
-// ordering key.
+// Blocks has the reasons, other than a lack of room, that block the jobs of a batch. It is nil for a batch whose jobs
+// have no dependency and no ordering key.
 type Blocks struct {
 	Arrived      map[uuid.UUID]bool            // jobs all of whose predecessors in their ordering key have arrived
 	Dependencies map[uuid.UUID][]Dependency    // jobs that have to end first

@@ -195,7 +195,7 @@ func (c *counts) Floors() map[string]time.Time { return c.floors }
 // DueFloor returns the instant before which no job is due; zero: no job will be due.
 func (c *counts) DueFloor() time.Time { return c.due }
 
-// followUps are what a transaction still has to do for the jobs that it changed. None of it is kept in the row.
+// followUps has what a transaction still has to do for the jobs that it changed. None of it is kept in the row.
 type followUps struct {
 	ended       []uuid.UUID       // jobs that have ended, on which others may wait
 	turns       map[OrderKey]bool // ordering keys whose next job may have the turn

@@ -33,7 +33,7 @@ func newLedger(t *testing.T, controls ...jobevent.Control) *Ledger {
 	return l
 }
 
-// newRoom returns the room of one worker with so many slots.
+// newRoom returns the room of one worker with this many slots.
 func newRoom(l *Ledger, slots int) *Room {
 	return NewRoom([]*Worker{{ID: "w", Slots: slots, Partitions: map[string][]int32{"default": {3}}}}, l)
 }

@@ -39,7 +39,7 @@ type Arrival struct {
 }
 
 // Place decides where each new job begins, in the order of their ranks. A job that is due, that nothing blocks, and
-// that finds room while no other job of its queue is ready, goes out at once. delta is to be entered when the jobs are
+// that finds room while no other job of its queue is ready, goes out at once. The caller enters delta when the jobs are
 // inserted.
 func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []Arrival, delta Delta) {
 	arrivals, due := make([]Arrival, len(jobs)), map[string]int{}

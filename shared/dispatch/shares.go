@@ -18,9 +18,10 @@ type round struct {
 	Used int    `json:"used,omitempty"` // how many starts that key has had in its turn
 }
 
-// firstLooks and lastLooks are how many jobs the store shows at first and at last when so many may go out. If more keys
-// wait than jobs may go out, the first look shows of each as many jobs as the heaviest key starts in its turn. A key
-// may have more starts because others have few jobs; and some of its jobs may have to be moved.
+// firstLooks and lastLooks return how many jobs the store shows at the first and at the last look when a number of jobs
+// may go out. If more keys wait than jobs may go out, the first look shows of each key as many jobs as the heaviest key
+// starts in its turn. A key may need more, because it gets more starts if others have few jobs, or because some of its
+// jobs have to be moved.
 func (l *Ledger) firstLooks(most int) int {
 	heaviest := 1
 	for _, weight := range l.controls.weights {
@@ -126,7 +127,7 @@ func (l *Ledger) closedKeys() []string {
 	return closed
 }
 
-// Next decides about the shown jobs. It returns what is to be shown; false: nothing more.
+// Next decides about the shown jobs. It returns what to show next; false: nothing more.
 func (p *SharePicker) Next() (KeyReach, bool) {
 	switch {
 	case len(p.reach.Lanes) == 0:

@@ -247,7 +247,7 @@ func TestStepsMayRunSideBySide(t *testing.T) {
 }
 
 // A job runs through its steps in attempts that die at any point: each step whose result was stored runs once, and a
-// handler whose steps have changed between the attempts goes on.
+// handler continues even if its steps have changed between the attempts.
 func TestEachStoredStepRunsOnceWhereverAttemptsDie(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

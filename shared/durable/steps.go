@@ -47,8 +47,8 @@ func Step[T any](
 }
 
 // Sleep lets a handler pause between its steps without keeping its slot: the first time, and while the time has not
-// passed, it returns a *Snooze, which the handler returns as its error. The job's next attempt then goes on behind
-// Sleep. The name is one of a step.
+// passed, it returns a *Snooze, which the handler returns as its error. The job's next attempt then continues after
+// Sleep. The name must differ from those of steps.
 func Sleep(ctx context.Context, c *Checkpoint, name string, d time.Duration) error {
 	known, err := c.begin(ctx, name)
 	if err != nil {

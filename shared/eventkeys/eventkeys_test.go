@@ -69,7 +69,8 @@ func TestWhatIsSignedIsKnown(t *testing.T) {
 	if err := keys.Check(e); err != nil {
 		t.Error(err)
 	}
-	// What is on the way of an event may change: where its trace is, its key, what a Broker adds.
+	// Attributes that may change on the way are not signed: the trace parent, the key, and the extensions that a Broker
+	// adds.
 	e.SetExtension(jobevent.ExtTraceParent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	e.SetExtension("knativearrivaltime", "2026-01-01T00:00:00Z")
 	if err := keys.Check(e); err != nil {
@@ -109,7 +110,7 @@ func get(e event.Event) string { return jobevent.Extension(e, jobevent.ExtSignat
 
 func set(e *event.Event, text string) { e.SetExtension(jobevent.ExtSignature, text) }
 
-// The version of a deleted job stands in an extension, which is not signed, and in the id, which is.
+// The version of a deleted job is in an extension, which is not signed, and in the id, which is signed.
 func TestADeletedJobsVersionIsSigned(t *testing.T) {
 	t.Parallel()
 	keys := open(t, newSecret())

@@ -10,7 +10,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// FuzzCheck: whatever stands in a signature, an event passes only with the type, id, subject and data that were signed.
+// FuzzCheck checks that an event passes only with the type, id, subject and data that were signed, whatever its
+// signature contains.
 func FuzzCheck(f *testing.F) {
 	keys, others := open(f, newSecret()), open(f, newSecret())
 	for _, signature := range []string{"", "v1,", "v1,AAAA", "v2,x", "v1," + strings.Repeat("A", 43) + "=", " \x00\xff "} {
@@ -49,7 +50,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzParse: a file of keys is read or refused, and an error has nothing of a key in it.
+// FuzzParse checks that a file of keys is read or refused, and that an error contains no part of a key.
 func FuzzParse(f *testing.F) {
 	f.Add("")
 	f.Add(newSecret() + "\n" + newSecret())

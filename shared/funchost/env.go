@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// Env is what Main gives to a function's wiring.
+// Env has what Main passes to a function's wiring.
 type Env struct {
 	Config Config
 

@@ -26,9 +26,10 @@ type Handle func(ctx context.Context, batch []jobevent.Item) (say []jobevent.Ite
 // waits and ticks again.
 type Tick func(ctx context.Context) (say []jobevent.Item, next time.Duration, err error)
 
-// Publish packs items into events and publishes them, to the sink if one is set, otherwise to Kafka. Of a job's items
-// in one call job-status is published last, after the others were acknowledged. Publish tries once, as long as ctx
-// allows. After an error any of the items may or may not have been published; publishing them again does no harm.
+// Publish packs items into events and publishes them, to the sink if one is set, otherwise to Kafka. If one call has
+// several items of a job, job-status is published last, after the others were acknowledged. Publish tries once, as long
+// as ctx allows. After an error any of the items may or may not have been published; publishing them again does no
+// harm.
 type Publish func(ctx context.Context, events []jobevent.Item) error
 
 // Function describes a function to the host. Only Name is required.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// backlogFor bounds how long publishing in the background goes on. A sweeper republishes the rest.
+	// backlogFor bounds the time of publishing in the background. A sweeper republishes the rest.
 	backlogFor = time.Minute
 	// backlogBytes bounds the events that are published after the answer; eventWeight is the weight of an event without
 	// its data.

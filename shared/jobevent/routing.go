@@ -61,7 +61,7 @@ func murmur2Rest(first []byte, hash uint32) []byte {
 	k := binary.LittleEndian.Uint32(first) * m
 	k = (k ^ k>>r) * m
 	begin := seed ^ 8     // the length of the key
-	k = (begin*m^k)*m ^ h // what the second four bytes have to contribute
+	k = (begin*m^k)*m ^ h // the value that the second four bytes must contribute
 	k *= back
 	k ^= k >> r // its own inverse, since r is more than half of the bits
 	return binary.LittleEndian.AppendUint32(nil, k*back)

@@ -28,14 +28,14 @@ type Job struct {
 	DieBeforeSave, DieAfterSave int
 }
 
-// Ran is what became of an attempt.
+// Ran is the result of an attempt.
 type Ran struct {
 	Attempt  int
 	Output   json.RawMessage
 	Err      error         // of the handler
 	Snooze   time.Duration // the job runs again after this time; 0: the attempt was not snoozed
 	WaitFor  time.Duration // an outside system must call back within this time
-	Died     bool          // as the Job had it
+	Died     bool          // the checkpoint that the Job had
 	Log      []string      // LEVEL text
 	Progress []string      // 40% message
 	Saves    []json.RawMessage

@@ -12,7 +12,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// memberEnv makes the test binary a member that is to be killed: brokers, group, topic.
+// memberEnv makes the test binary a member that the test will kill. Its value has the brokers, the group and the topic.
 const memberEnv = "KAFKAEVENT_TEST_MEMBER"
 
 func beKilled(place string) {

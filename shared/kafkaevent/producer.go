@@ -30,7 +30,7 @@ const (
 )
 
 // Producer publishes events. It connects when first used, and anew after a failure: a fresh
-// connection knows topics that were created since, and who leads them now.
+// connection knows the topics that were created since, and their current leaders.
 type Producer struct {
 	cfg    Config
 	places chan struct{}

@@ -21,8 +21,8 @@ const (
 	MaxRows = 500
 	// MaxBytes bounds the payloads and options of a batch as JSON, including what encloses them.
 	MaxBytes = 8 << 20
-	// ManyRows is the size of a batch from which on commits wake no relay until the batch is submitted. A relay that
-	// takes so many rows must look again by itself, at once and for some time afterwards.
+	// ManyRows is the least size of a batch during whose submit commits wake no relay. A relay that takes so many rows
+	// must look again by itself, at once and for some time afterwards.
 	ManyRows = 100
 	// Connections is the most connections of a relay to one database: those for its passes, and one that listens.
 	Connections = 5

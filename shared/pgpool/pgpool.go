@@ -76,7 +76,7 @@ func Await(ctx context.Context, try func(context.Context) error) error {
 	}
 }
 
-// ApplicationName is what the server shows in pg_stat_activity.
+// ApplicationName sets the name that the server shows in pg_stat_activity.
 func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
 }

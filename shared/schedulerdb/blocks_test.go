@@ -278,7 +278,7 @@ func TestTheWatchdogReleasesJobsThatAFunctionLeftBlocked(t *testing.T) {
 	h.wantRuns(h.askAgain(0), b, keyed[1])
 }
 
-// Of the jobs that wait for one, some may have ended or may be missing.
+// Some of the jobs that wait for a job may have ended or may be missing.
 func TestDependenciesOfEndedAndMissingJobsAreDropped(t *testing.T) {
 	h := roomy(t)
 	a := newJob()

@@ -51,8 +51,8 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 	return r.Effects, err
 }
 
-// drains returns orders to the workers whose heartbeats do not show yet that they drain, or no longer do. No order is
-// stored, and one that is lost is repeated after the next heartbeat.
+// drains returns orders to workers: to drain, or to stop draining, if their heartbeats do not show that yet. Orders are
+// not stored, and a lost order is repeated after the next heartbeat.
 func drains(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (orders []emit.Drain) {
 	for id, heartbeat := range latest {
 		if drain := controls.Drains(id); drain != heartbeat.Draining && !heartbeat.Stopping {

@@ -143,8 +143,8 @@ func (s *Store) apply(
 	return saveJobs(ctx, q, jobs, delta)
 }
 
-// keepBuilds has locked jobs that keep their build stay on that of the attempt that has ended. As long as the build
-// lives, that is the one that began the job.
+// keepBuilds sets the build of locked jobs that keep their build: they stay on that of the attempt that has ended. As
+// long as the build lives, that is the build that began the job.
 func keepBuilds(ctx context.Context, q *gen.Queries, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob) error {
 	begunBy := map[uuid.UUID]string{}
 	var workers []string

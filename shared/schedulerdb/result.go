@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// result has the effects of a transaction, and the jobs that are to be read after its commit.
+// result has the effects of a transaction, and the jobs that must be read after its commit.
 type result struct {
 	emit.Effects
 

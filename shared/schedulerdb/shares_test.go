@@ -64,7 +64,7 @@ func TestOwnersStartJobsByTheirWeights(t *testing.T) {
 	}
 }
 
-// The limit of each fairness key holds for all, without naming one, and a limit of its own replaces it.
+// The limit for each fairness key applies to all keys without naming them, and a key's own limit replaces it.
 func TestALimitOfEachFairnessKeyIsExact(t *testing.T) {
 	h := newFixture(t)
 	h.control(atMost(jobevent.ControlKey, jobevent.AnyName, 1, 2), atMost(jobevent.ControlKey, "k3", 1, 5))

@@ -159,7 +159,8 @@ func FuzzVerifyBelievesOnlyWhatWasSigned(f *testing.F) {
 		h2.Set("webhook-timestamp", stamp2)
 		got, err := keys.Verify(token2, h2, body2, time.Unix(at, 0))
 		same := id2 == id && stamp2 == stamp && string(body2) == string(body) && token2 == token
-		// A sender whose own ids look like instants is never believed; what it signs can be cut elsewhere once.
+		// Ids that look like instants are never accepted, because a message with such an id could be cut at another
+		// place and still be signed.
 		if _, sound := keys.Verify(token, h, body, time.Unix(at, 0)); sound != nil {
 			return
 		}

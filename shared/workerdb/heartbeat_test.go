@@ -194,7 +194,7 @@ func TestAHeartbeatWritesTheStartOnce(t *testing.T) {
 	f.claim("w1", a)
 	f.heartbeat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Minute)})
 	f.heartbeat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-50 * time.Second)})
-	out := completed(a) // which has a start a second ago
+	out := completed(a) // it started a second ago
 	if got := f.settle("w1", out); got.FinishedAt.Sub(got.StartedAt) < 59*time.Second {
 		t.Errorf("ran from %v to %v", got.StartedAt, got.FinishedAt)
 	}

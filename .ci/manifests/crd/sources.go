@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// module is a Go module whose source holds CustomResourceDefinitions. It is fetched for them alone: its code is no
-// dependency of anything here.
+// module is a Go module whose source holds CustomResourceDefinitions. It is fetched only for these: nothing here
+// depends on its code.
 type module struct {
 	at    string // path@version
 	sum   string // as in go.sum

@@ -149,7 +149,7 @@ func (k *Keyring) look(id string, now time.Time, suspect func() bool) (keystore.
 	return keystore.Key{}, k.ask(id, odd), nil
 }
 
-// ask has Run read a key. If a request from an address without failures asks for a suspect id, the id is no longer
+// ask makes Run read a key. If a request from an address without failures asks for a suspect id, the id is no longer
 // suspect.
 func (k *Keyring) ask(id string, suspect bool) *answer {
 	coming := k.pending[id]
@@ -220,7 +220,7 @@ func (k *Keyring) read(ctx context.Context) {
 	stored, err := k.stored(ctx, ids)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err == nil && forgot == k.forgot { // else the waiting requests ask again
+	if err == nil && forgot == k.forgot { // otherwise the waiting requests ask again
 		k.note(ids, stored, at)
 	}
 	for i, id := range ids {

@@ -313,7 +313,7 @@ func (h *Hub) notified(c apidb.Change) {
 	}
 }
 
-// miss has the hub read all jobs again that streams name, because notifications may have been lost. Streams of lists
+// miss makes the hub read all jobs that streams name again, because notifications may have been lost. Streams of lists
 // get a reload event. Streams of single jobs need none, because the hub reads their jobs, unless all is true.
 func (h *Hub) miss(all bool) {
 	h.Ends.NotifyAll()

@@ -14,7 +14,7 @@ import (
 // Subscription is the stream of one client: of one job, or of all jobs that match a filter.
 type Subscription struct {
 	Owner       apidb.Owner // the stream shows jobs of this owner
-	StatsOf     apidb.Owner // and the statistics of this one
+	StatsOf     apidb.Owner // the stream shows the statistics of this owner
 	JobID       uuid.UUID   // uuid.Nil: a stream of a list
 	Filter      jobstore.Filter
 	LastEventID string // of the stream that it resumes; empty: a new stream
@@ -76,7 +76,7 @@ func (h *Hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known boo
 	return &of.attended, known
 }
 
-// attendAfter has the hub find out which changed jobs depend on a job; nil: the stream has no such filter.
+// attendAfter makes the hub find out which changed jobs depend on a job; nil: the stream has no such filter.
 func (h *Hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
 	if id == nil {
 		return nil, true

@@ -215,7 +215,7 @@ func (a *API) put(
 		return control, false, err
 	}
 	a.Outgoing.Add([]jobevent.Item{e})
-	if release, err := a.Limits.HoldAnswer(c); err == nil { // else the response does not wait
+	if release, err := a.Limits.HoldAnswer(c); err == nil { // if it fails, the response does not wait
 		defer release()
 		applied = a.applied(ctx, edge.WidestOwner(c), control)
 	}

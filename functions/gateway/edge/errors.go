@@ -33,7 +33,7 @@ type ErrorBody struct {
 
 const problemType = "application/problem+json"
 
-// problemBody is an error in the form of RFC 9457, for clients that accept it, with the members of ErrorBody beside.
+// problemBody is an error in the form of RFC 9457, for clients that accept it, and also has the members of ErrorBody.
 type problemBody struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`

@@ -56,7 +56,7 @@ func (a *API) Heartbeat(c *gin.Context) error {
 		answer.Cancelled, answer.Lost = append(answer.Cancelled, got.Cancelled...), append(answer.Lost, got.Lost...)
 	})
 	if err != nil && len(at) == 1 {
-		return err // of several instances the responses of the others count; attempts without a response go on
+		return err // the responses of other instances still count; attempts without a response continue
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil

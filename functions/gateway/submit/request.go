@@ -22,7 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// API has the endpoints that submit jobs, and the parts that other endpoints which make jobs share with them.
+// API has the endpoints that submit jobs, and the parts that they share with other endpoints that make jobs.
 type API struct {
 	DB       *apidb.Store
 	Store    *jobstore.Store
@@ -56,7 +56,7 @@ type Requester struct {
 	batchOwner string
 }
 
-// Join has all jobs of the request join a batch of an owner.
+// Join makes all jobs of the request join a batch of an owner.
 func (by *Requester) Join(batch uuid.UUID, owner string) { by.batch, by.batchOwner = batch, owner }
 
 // Check checks a job that is made later: its fairness key, and its payload by the schema of its type.

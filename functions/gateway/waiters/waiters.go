@@ -110,8 +110,8 @@ func (w *Waiters) leave(id uuid.UUID, own *waiter) {
 	}
 }
 
-// Notify has these jobs read soon, because a notification names them as ended. It may be about an earlier version of
-// the job.
+// Notify makes the waiters read these jobs soon, because a notification names them as ended. The notification may be
+// about an earlier version of a job.
 func (w *Waiters) Notify(ids []uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *Waiters) Notify(ids []uuid.UUID) {
 	}
 }
 
-// NotifyAll has all jobs read soon: any of them may have ended.
+// NotifyAll makes the waiters read all jobs soon, because any of them may have ended.
 func (w *Waiters) NotifyAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

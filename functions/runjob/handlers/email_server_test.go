@@ -142,8 +142,8 @@ func (l *loginServer) Next(response []byte) ([]byte, bool, error) {
 	}
 }
 
-// script is a server with scripted answers by command ("connect" and "." too). An answer may be "hang" or "close". Of
-// several answers, separated by |, one is sent each time, and the last one repeatedly.
+// script is a server with scripted answers by command ("connect" and "." too). An answer may be "hang" or "close".
+// Several answers are separated by |: each time the next one is sent, and the last one repeats.
 type script map[string]string
 
 type scripted struct {

@@ -131,8 +131,8 @@ func (r *Registry) Find(jobType string) Handler {
 // Has reports whether a job type is registered by its name.
 func (r *Registry) Has(jobType string) bool { return r.types[jobType].handler != nil }
 
-// JobTypes returns the registered types, sorted by name. The gateway has the schemas of built-in types. Of the others,
-// those are advertised that fit into MaxSchemas, in this order.
+// JobTypes returns the registered types, sorted by name. The gateway has the schemas of built-in types. The schemas of
+// the other types are advertised, in this order, as long as they fit into MaxSchemas.
 func (r *Registry) JobTypes() []jobevent.JobType {
 	types := []jobevent.JobType{}
 	room := MaxSchemas

@@ -26,7 +26,7 @@ func (a *Attempt) spot(field sealing.Field) sealing.Place {
 	return sealing.OfAttempt(a.Run.JobID, a.Run.Attempt, field)
 }
 
-// Opened is what a handler gets of an attempt.
+// Opened has the parts of an attempt that its handler receives.
 type Opened struct {
 	Run        jobevent.Run // with the payload opened, and with the outputs to which it refers
 	Checkpoint json.RawMessage

@@ -55,7 +55,7 @@ func (s *Server) SecureBrokers() []string { return []string{s.secure} }
 func (s *Server) Stop() error { return s.stop() }
 
 // StartEmbedded runs a broker with Kafka's protocol within this process. With a Dir its data survives any end of the
-// process, but not of the machine. Of a topic that groups read it keeps the records that a group has not read, and
+// process, but not of the machine. In a topic that groups read, it keeps the records that a group has not read yet, and
 // some thousands before them.
 func StartEmbedded(cfg Config) (*Server, error) {
 	options := []kfake.Opt{

@@ -18,8 +18,8 @@ type identity struct {
 }
 
 // chooseIdentity chooses the user: initdb needs one that has a name and is not root. For any other user it prefers a
-// user namespace, in which the files belong to "nobody": that works below any folder. Where namespaces are refused
-// root becomes "nobody", who must be able to enter the folder.
+// user namespace, in which the files belong to "nobody": that works below any folder. If namespaces are refused, root
+// becomes "nobody", and that user must be able to enter the folder.
 func chooseIdentity() identity {
 	_, err := user.LookupId(strconv.Itoa(os.Geteuid()))
 	if os.Geteuid() != 0 && err == nil {

@@ -20,7 +20,7 @@ const (
 	ExitRefused     = 3
 	ExitUnreached   = 4
 	ExitUsage       = 64  // EX_USAGE of sysexits.h
-	ExitNotYet      = 124 // as timeout(1) has it
+	ExitNotYet      = 124 // the exit code of timeout(1)
 	ExitInterrupted = 130
 )
 

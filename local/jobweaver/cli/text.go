@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Printable removes control characters from a text of others, which could otherwise control the user's terminal.
+// Printable removes control characters from a text of other origin, because they could control the user's terminal.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

@@ -90,7 +90,7 @@ functions first; when they start, they publish again what the databases hold.`,
 	return topics
 }
 
-// runTopics are the topics of queues with so many partitions.
+// runTopics returns the topics of queues, with this many partitions.
 func runTopics(queues []string, partitions int32) []jobevent.Topic {
 	topics := make([]jobevent.Topic, len(queues))
 	for i, queue := range queues {

@@ -82,7 +82,7 @@ type bench struct {
 	systems int    // started so far
 	pulls   bool   // installations have the function pull
 	noop    string // the job with which most parts are measured
-	pad     int    // bytes by which its payload, and that of River's, is larger
+	pad     int    // bytes that are added to its payload, and to that of River's jobs
 }
 
 // Run measures the selected parts and prints the results.

@@ -210,7 +210,7 @@ type Streams struct {
 // Outbox compares jobs from an outbox in a user's database with the same jobs by POST.
 type Outbox struct {
 	Rate      int          `json:"rate"`       // of the two latencies, jobs a second
-	Post      Distribution `json:"post_start"` // from the instant at which it was to be submitted to its start
+	Post      Distribution `json:"post_start"` // from the instant at which the job was due to be submitted to its start
 	Commit    Distribution `json:"commit_start"`
 	Jobs      int          `json:"jobs"`        // of one commit
 	TakenPerS float64      `json:"taken_per_s"` // until the outbox was empty
@@ -223,7 +223,7 @@ type Outbox struct {
 // Pull compares jobs that pull workers run with the same jobs run by the function runjob.
 type Pull struct {
 	Rate     int                `json:"rate"`         // of the two latencies, jobs a second
-	Worker   Distribution       `json:"worker_start"` // from the instant at which it was to be submitted to its start
+	Worker   Distribution       `json:"worker_start"` // from the instant at which the job was due to be submitted to its start
 	Puller   Distribution       `json:"puller_start"`
 	Jobs     int                `json:"jobs"`
 	Pullers  int                `json:"pullers"`

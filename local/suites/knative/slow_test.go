@@ -16,7 +16,7 @@ import (
 
 // With a Broker that was slow for half a minute, the load was several times higher for minutes: 2,488 run-job records
 // for 883 attempts. Here its ingress takes 5 to 15 s for each event, all the time, so that most statuses arrive only
-// after a lease. The watchdog then asks once, and again only if there is no sign of the attempt for long.
+// after a lease. The watchdog then asks once, and again only if there is no sign of the attempt for a long time.
 func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")

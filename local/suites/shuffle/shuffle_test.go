@@ -124,7 +124,7 @@ func (h *fixture) runInOrder() {
 func (h *fixture) runShuffled(rnd *rand.Rand) {
 	h.t.Helper()
 	lose := oneIn(rnd, 4)
-	mishaps := 2 // workers that fail: a job may lose so many and still complete
+	mishaps := 2 // the most workers that fail: a job may lose this many and still complete
 	wipes := 3
 	h.workers.lies = true
 	for range 10_000 {

@@ -17,7 +17,7 @@ import (
 // once the scheduler has applied it.
 type JobChange struct {
 	jobevent.Change
-	Tags *[]string `json:"tags,omitempty"` // which the scheduler does not have; nil: unchanged
+	Tags *[]string `json:"tags,omitempty"` // not known to the scheduler; nil: unchanged
 
 	Hash  []byte         `json:"-"` // of the request, by which a repeated one is recognised
 	Delay *time.Duration `json:"-"` // the delay to write in place of RunAt; nil: RunAt counts

@@ -28,7 +28,7 @@ type NewJob struct {
 	RequestHash []byte // of the canonical request; stored with an idempotency key
 	EventSource string // of the CloudEvent with the request; empty: there was none
 	EventID     string
-	Whose       apidb.Owner  // the request's owner, who alone sees a repeated event; Everyone: any owner
+	Whose       apidb.Owner  // the owner that sees a repeated event, which is the request's; Everyone: any owner
 	Audit       *apidb.Audit // the same for all jobs of a request; nil: authentication is off
 	TraceParent string       // of the client, if it differs from the request's trace; not stored
 	Late        error        // why only a repeated request is accepted; nil: a new job is accepted, too
@@ -256,7 +256,7 @@ func compareKeys(a, b *NewJob) int {
 
 // takeInserted fills in the results of the inserted jobs and returns the ordinals of the others.
 func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accepted []Accepted) []int {
-	// Of several jobs with the same id only the first was inserted.
+	// If several jobs have the same id, only the first was inserted.
 	inserted := make(map[uuid.UUID]*gen.JobInsertManyRow, len(rows))
 	for i := range rows {
 		inserted[rows[i].JobID] = &rows[i]
@@ -392,7 +392,7 @@ func forEachJSON(each *jobspec.ForEach) json.RawMessage {
 	}
 	b, err := json.Marshal(each)
 	if err != nil {
-		panic(fmt.Sprintf("write what a fan-out is for: %v", err)) // names and ids only
+		panic(fmt.Sprintf("write what a fan-out is for: %v", err)) // cannot fail: names and ids only
 	}
 	return b
 }

@@ -28,8 +28,8 @@ const maxDependencies = 20
 const maxListedAfter = 100
 
 // findBlocks finds what blocks the waiting jobs among jobs. It queries the database only if one of them has
-// dependencies, and reads controls and workers at most once a second. Of the dependencies of a job it looks at the
-// first mostAfter.
+// dependencies, and reads controls and workers at most once a second. It looks only at the first mostAfter dependencies
+// of a job.
 func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
 	if err := s.findBlockers(ctx, jobs, mostAfter); err != nil {
 		return err

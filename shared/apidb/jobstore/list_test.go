@@ -62,7 +62,7 @@ func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 		}
 		for name, all := range plans.Seen() {
 			most := most
-			if name == "JobsSeen" && c.owner.Indexed() && c.filter.OrderingKey == "" { // it looks at so many jobs on each of the three shelves that have jobs
+			if name == "JobsSeen" && c.owner.Indexed() && c.filter.OrderingKey == "" { // up to that many jobs on each of the three shelves with jobs
 				most *= 3
 			}
 			for _, plan := range all {

@@ -32,7 +32,7 @@ const (
 	fireAgain = 50 * time.Millisecond
 )
 
-// Fired is what to publish after a pass over the schedules.
+// Fired has what must be published after a pass over the schedules.
 type Fired struct {
 	Jobs    []jobevent.Created
 	Cancels []commandstore.Command

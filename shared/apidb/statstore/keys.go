@@ -18,7 +18,7 @@ import (
 // KeyCounts are the jobs of each fairness key of a queue. Callers share the slices, and must not change them.
 type KeyCounts struct {
 	At       time.Time // by this process's clock
-	Complete bool      // false: there are more jobs than mostKeyed, and only so many were counted
+	Complete bool      // false: there are more jobs than mostKeyed, and only that many were counted
 	Keys     []KeyCount
 	Lower    []string // the keys in lower case, in the same order
 }
