@@ -32,7 +32,7 @@ const NewestOfSchema = "jobs.element"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {
-	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), PlannedOnce)
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), pgpool.PlannedOnce())
 	if err != nil {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
@@ -42,7 +42,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	store := OverPool(pool)
 	name := pgpool.ApplicationName("jobweaver-keys")
-	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), PlannedOnce, alone)
+	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), pgpool.PlannedOnce(), alone)
 	if err == nil {
 		err = pgpool.Await(ctx, store.Ping) // so that already the first id has the database's time
 	}
@@ -53,7 +53,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	return store, nil
 }
 
-// OverPool makes a store on a pool of connections that PlannedOnce has configured.
+// OverPool makes a store on a pool of connections that pgpool.PlannedOnce has configured.
 func OverPool(pool *pgxpool.Pool) *Store {
 	shared := callershare.New(pool)
 	return &Store{pool: pool, shared: shared, q: gen.New(shared), clock: newClock()}
@@ -111,12 +111,4 @@ func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) err
 	defer leave()
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
-}
-
-// PlannedOnce makes the server plan each statement once, with a plan that suits any values. By default the server
-// plans a list anew each time, which takes longer than the list itself.
-func PlannedOnce(cfg *pgxpool.Config) {
-	if params := cfg.ConnConfig.RuntimeParams; params["plan_cache_mode"] == "" { // a setting in the URL wins
-		params["plan_cache_mode"] = "force_generic_plan"
-	}
 }

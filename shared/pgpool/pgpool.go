@@ -111,6 +111,13 @@ func IndexOnly() Option {
 	}
 }
 
+// PlannedOnce makes the server plan each statement once a connection, with a plan that suits any values. By default it
+// plans a statement with arrays anew each time, since it takes a list of one for cheaper than a list of unknown length:
+// for a single job that takes longer than the statement.
+func PlannedOnce() Option {
+	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"plan_cache_mode": "force_generic_plan"}) }
+}
+
 func set(cfg *pgxpool.Config, params map[string]string) {
 	for name, value := range params {
 		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {

@@ -72,7 +72,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-scheduler"), pgpool.IndexOnly(),
-		pgpool.TransactionTimeout(transactionTimeout))
+		pgpool.PlannedOnce(), pgpool.TransactionTimeout(transactionTimeout))
 	if err != nil {
 		return nil, err
 	}

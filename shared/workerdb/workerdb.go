@@ -52,7 +52,7 @@ const NewestOfSchema = "checkpoints"
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-worker"), pgpool.IndexOnly(),
-		pgpool.TransactionTimeout(Silence*4/5))
+		pgpool.PlannedOnce(), pgpool.TransactionTimeout(Silence*4/5))
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 // A transaction that has only waited for a key's lock does not hold it.
 func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
 	t.Parallel()
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), apidb.PlannedOnce)
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), pgpool.PlannedOnce())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (l *tracer) take() []string {
 func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Parallel()
 	traced := &tracer{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), apidb.PlannedOnce,
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), pgpool.PlannedOnce(),
 		func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = traced })
 	if err != nil {
 		t.Fatal(err)
