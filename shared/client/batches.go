@@ -51,6 +51,7 @@ type Batch struct {
 	OnComplete    json.RawMessage  `json:"onComplete"`
 	OnFailure     json.RawMessage  `json:"onFailure"`
 	Sealed        []string         `json:"sealed"` // members that the gateway cannot show
+	IsFlow        bool             `json:"isFlow"`
 }
 
 // CreateBatch makes a batch with all of its jobs, or no batch, and returns its id. A request without an IdempotencyKey

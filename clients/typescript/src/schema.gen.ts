@@ -2156,6 +2156,8 @@ export interface components {
             /** @description As it was submitted. Null if it cannot be shown. */
             onFailure: Record<string, never> | null;
             sealed?: components["schemas"]["Sealed"];
+            /** @description Whether it is a flow. Absent if the gateway is of a release without it. */
+            isFlow?: boolean;
         };
         /** @description What a job onComplete or onFailure gets in place of {"$batch": "summary"}. */
         BatchSummary: {
@@ -2234,8 +2236,8 @@ export interface components {
         /** @description The array in the output of a job in after, by its path there, for each element of which there will be a job. In the payload, {"$item": "value", "path": "$.a", "default": null} stands for the element or a part of it, and {"$item": "index"} for its index, from 0 on. The fan-out itself is a job that no worker runs: it ends when these jobs have ended, and its output is the array of theirs. */
         ForEach: {
             $output: components["schemas"]["FlowName"];
-            /** @default $ */
-            path: string;
+            /** @description As in a reference. Without it the output is the array. */
+            path?: string;
         };
         Element: {
             fanOutId: components["schemas"]["Id"];

@@ -43,7 +43,7 @@ func (a *API) Get(c *gin.Context) error {
 		return err
 	}
 	defer release()
-	return a.Audit.Show(c, full{newBatch(found), a.followUps(c, &found)})
+	return a.Audit.Show(c, full{newBatch(found), a.followUps(c, &found), found.Graph != nil})
 }
 
 // followUps opens the jobs that follow a batch.

@@ -48,6 +48,8 @@ type fields struct {
 type full struct {
 	batch
 	followUps
+
+	IsFlow bool `json:"isFlow"`
 }
 
 // followUps are the jobs that follow a batch.

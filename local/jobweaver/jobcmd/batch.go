@@ -184,25 +184,30 @@ func newBatchGet() *cobra.Command {
 }
 
 func newBatchList() *cobra.Command {
+	type page struct {
+		Batches    []client.Batch
+		NextCursor *string
+	}
+	return newGroupList("batches", func(cmd *cobra.Command, w io.Writer, p page) error {
+		defer cli.MoreOf(cmd, p.NextCursor)
+		return showBatches(w, p.Batches)
+	})
+}
+
+// newGroupList makes the command that lists batches, or flows.
+func newGroupList[P any](what string, show func(*cobra.Command, io.Writer, P) error) *cobra.Command {
 	var status, owner, cursor *string
-	list := cli.Verb("list", "List batches, newest first", 0, func(cmd *cobra.Command, _ []string) error {
+	list := cli.Verb("list", "List "+what+", newest first", 0, func(cmd *cobra.Command, _ []string) error {
 		values := url.Values{}
 		for name, value := range map[string]*string{"status": status, "ownerId": owner, "cursor": cursor} {
 			if *value != "" {
 				values.Set(name, *value)
 			}
 		}
-		type page struct {
-			Batches    []client.Batch
-			NextCursor *string
-		}
-		return cli.Show(cmd, cli.Path("batches")+"?"+values.Encode(), func(w io.Writer, p page) error {
-			defer cli.MoreOf(cmd, p.NextCursor)
-			return showBatches(w, p.Batches)
-		})
+		return cli.Show(cmd, cli.Path(what)+"?"+values.Encode(), func(w io.Writer, p P) error { return show(cmd, w, p) })
 	})
-	status = list.Flags().String("status", "", "batches in this state")
-	owner = list.Flags().String("owner", "", "batches of this owner")
+	status = list.Flags().String("status", "", what+" in this state")
+	owner = list.Flags().String("owner", "", what+" of this owner")
 	cursor = list.Flags().String("cursor", "", "the next page: the cursor that the previous page printed")
 	return list
 }

@@ -55,23 +55,14 @@ func newFlowGet() *cobra.Command {
 }
 
 func newFlowList() *cobra.Command {
-	cursor := ""
-	list := cli.Verb("list", "List flows, newest first", 0, func(cmd *cobra.Command, _ []string) error {
-		at := cli.Path("flows")
-		if cursor != "" {
-			at += "?cursor=" + cursor
-		}
-		type page struct {
-			Flows      []client.Flow
-			NextCursor *string
-		}
-		return cli.Show(cmd, at, func(w io.Writer, p page) error {
-			defer cli.MoreOf(cmd, p.NextCursor)
-			return showFlows(w, p.Flows)
-		})
+	type page struct {
+		Flows      []client.Flow
+		NextCursor *string
+	}
+	return newGroupList("flows", func(cmd *cobra.Command, w io.Writer, p page) error {
+		defer cli.MoreOf(cmd, p.NextCursor)
+		return showFlows(w, p.Flows)
 	})
-	list.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the previous page printed")
-	return list
 }
 
 func showFlows(w io.Writer, flows []client.Flow) error {
@@ -103,8 +94,18 @@ func showFlow(w io.Writer, flow client.Flow) error {
 			}
 		}
 		return []any{
-			names[i], job.JobID, job.JobType, cli.DashIfEmpty(job.Status), cli.DashIfEmpty(strings.Join(after, ", ")),
+			names[i], job.JobID, job.JobType, statusOf(job), cli.DashIfEmpty(strings.Join(after, ", ")),
 		}
 	})
 	return errors.Join(err, showRefusal(w, flow.Batch))
+}
+
+// statusOf returns the status of a job, and of a fan-out how many of its elements have ended.
+func statusOf(job client.FlowJob) string {
+	status := cli.DashIfEmpty(job.Status)
+	if of := job.Elements; of != nil {
+		ended := of.Counts[client.Completed] + of.Counts[client.Failed] + of.Counts[client.Cancelled]
+		status += fmt.Sprintf(" %d/%d", ended, of.Total)
+	}
+	return status
 }

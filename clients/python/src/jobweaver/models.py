@@ -586,7 +586,7 @@ class ForEach(BaseModel):
     field_output: Annotated[
         str, Field(alias="$output", description="The name of a job in its flow.", pattern="^[A-Za-z0-9_-]{1,64}$")
     ]
-    path: str | None = "$"
+    path: Annotated[str | None, Field(description="As in a reference. Without it the output is the array.")] = None
 
 
 class Element(BaseModel):
@@ -2096,6 +2096,9 @@ class Batch(BatchFields):
             description="Members that cannot be shown whole: they are sealed with a key that the gateway does not have, or were altered. JSON is then null, and a text is [sealed]. Absent if all members are shown.",
             min_length=1,
         ),
+    ] = None
+    is_flow: Annotated[
+        bool | None, Field(alias="isFlow", description="Whether it is a flow. Absent if the gateway is of a release without it.")
     ] = None
 
 

@@ -5,6 +5,7 @@ const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admi
   { path: '/', heading: 'Overview', shows: 'COMPLETED' },
   { path: '/jobs', heading: 'Jobs', shows: 'FAILED' },
   { path: '/batches', heading: 'Batches', shows: 'imported' },
+  { path: '/flows', heading: 'Flows', shows: 'ordered' },
   { path: '/new', heading: 'New job', shows: 'curl' },
   { path: '/dead', heading: 'Dead letters', shows: 'DEMO.BROKEN' },
   { path: '/rejected', heading: 'Rejected records', shows: /record/i, as: 'admin' },

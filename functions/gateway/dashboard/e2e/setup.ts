@@ -42,6 +42,7 @@ async function fill({ url, acme, other }: Site): Promise<void> {
   await Promise.all(jobs.flatMap((job) => [post('/api/jobs', job), post('/api/jobs', job)]));
   await post('/api/jobs', { ...simulation({ type: 'LOG', message: 'secret of another' }), tags: ['globex-only'] }, other.key);
   await post('/api/batches', { name: 'imported', closed: true, jobs: [simulation({ type: 'LOG', message: 'imported' })] });
+  await post('/api/flows', { name: 'ordered', jobs: { reserve: simulation({ type: 'LOG', message: 'reserved' }) } });
   await post('/api/schedules', {
     name: 'nightly', cron: '30 2 * * *', timeZone: 'Europe/Berlin',
     job: simulation({ type: 'LOG', message: 'good night' }),

@@ -46,6 +46,19 @@ export const pages: readonly Page[] = [
     load: () => import('../pages/batches/BatchPage'),
   },
   {
+    path: '/flows',
+    title: 'Flows',
+    needs: 'read',
+    load: () => import('../pages/flows/FlowsPage'),
+    nav: { group: 'Jobs', icon: 'flows', keys: 'g f' },
+  },
+  {
+    path: '/flows/$flowId',
+    title: 'Flow',
+    needs: 'read',
+    load: () => import('../pages/flows/FlowPage'),
+  },
+  {
     path: '/new',
     title: 'New job',
     needs: 'submit',

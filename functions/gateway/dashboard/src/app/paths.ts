@@ -12,6 +12,8 @@ export const paths = {
     withSearch(`/schedules/${encodeURIComponent(name)}`, ownerId === null ? {} : { ownerId }),
   batches: () => '/batches',
   batch: (batchId: string) => `/batches/${encodeURIComponent(batchId)}`,
+  flows: () => '/flows',
+  flow: (flowId: string) => `/flows/${encodeURIComponent(flowId)}`,
   operations: () => '/operations',
   operation: (operationId: string) => `/operations/${encodeURIComponent(operationId)}`,
   audit: (filters: Record<string, string> = {}) => withSearch('/audit', filters),

@@ -3,6 +3,7 @@ const drawings = {
   overview: 'M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z',
   jobs: 'M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01',
   batches: 'M12 4 3 8.5l9 4.5 9-4.5zM4 12.5l8 4 8-4M4 16.5l8 4 8-4',
+  flows: 'M4 4h5v5H4zM15 4h5v5h-5zM15 15h5v5h-5zM9 6.5h6M6.5 9v8.5H15',
   dead: 'M12 9v4M12 17h.01M10.3 3.9 2.6 17.2A2 2 0 0 0 4.3 20h15.4a2 2 0 0 0 1.7-2.8L13.7 3.9a2 2 0 0 0-3.4 0z',
   rejected: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM5.7 5.7l12.6 12.6',
   new: 'M12 5v14M5 12h14',

@@ -77,10 +77,10 @@ function List({ batches }: { batches: BatchSummary[] }) {
             </td>
             {owners && <td>{batch.ownerId ?? '–'}</td>}
             <td>
-              <State batch={batch} />
+              <State of={batch} />
             </td>
             <td>
-              <Progress batch={batch} />
+              <Progress of={batch} />
             </td>
             <td>
               <RelativeTime at={batch.createdAt} />

@@ -2,15 +2,17 @@ import { answer, api, type Schemas } from '../../api/client';
 import { useAction } from '../../api/useAction';
 
 export type Batch = Schemas['Batch'];
+export type Flow = Schemas['JobFlow'];
+export type FlowSummary = Schemas['FlowPage']['flows'][number];
 export type BatchSummary = Schemas['BatchPage']['batches'][number];
 
 /** nameOf returns what a batch is called: its name, or its id. */
 export const nameOf = ({ name, batchId }: BatchSummary): string => name ?? batchId;
 
-export const hasEnded = ({ finishedAt }: BatchSummary): boolean => finishedAt !== null;
+export const hasEnded = ({ finishedAt }: { finishedAt: string | null }): boolean => finishedAt !== null;
 
 const of = ({ batchId }: BatchSummary) => ({ params: { path: { batchId } } });
-const CHANGES = ['batches', 'operations', 'jobs'];
+const CHANGES = ['batches', 'flows', 'operations', 'jobs'];
 
 export function useClose() {
   return useAction({
@@ -36,6 +38,20 @@ export function useRetry() {
   return useAction({
     run: (batch: BatchSummary) => answer(api.POST('/api/batches/{batchId}/retry', of(batch))),
     done: () => 'The jobs of the batch that failed or were cancelled run again.',
+    changes: CHANGES,
+  });
+}
+
+const ofFlow = ({ flowId }: FlowSummary) => ({ params: { path: { flowId } } });
+
+export function useCancelFlow(done: () => void) {
+  return useAction({
+    run: async (flow: FlowSummary) => {
+      const started = await answer(api.POST('/api/flows/{flowId}/cancel', ofFlow(flow)));
+      done();
+      return started;
+    },
+    done: () => 'The jobs of the flow are being cancelled.',
     changes: CHANGES,
   });
 }

@@ -1,0 +1,67 @@
+import { accessible, call, expect, fits, simulation, test } from './fixtures';
+import type { Key } from './installation';
+
+test('a flow shows its graph, with conditions and a fan-out, and is cancelled', async ({ page, site, open, unique }) => {
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin'] }, site.admin);
+  const log = (more: object = {}) => ({ ...simulation({ type: 'LOG', message: 'x' }), ...more });
+  const { flowId, jobs } = await call<{ flowId: string; jobs: Record<string, string> }>(site.url, 'POST', '/api/flows', {
+    name: unique,
+    jobs: {
+      reserve: log(),
+      charge: { ...simulation({ type: 'SLEEP', durationMs: 600_000 }), after: ['reserve'] },
+      release: log({ after: [{ name: 'charge', on: 'failed' }] }),
+      each: log({ after: ['charge'], forEach: { $output: 'charge', path: '$.items' } }),
+      report: log({ after: [{ name: 'each', on: 'ended' }, 'reserve'] }),
+    },
+  }, key);
+
+  await open(`/batches/${flowId}`, key); // as the page of a job names it
+  await expect(page).toHaveURL(new RegExp(`/flows/${flowId}$`));
+  await expect(page.getByRole('heading', { name: unique, level: 1 })).toBeVisible();
+  const graph = page.getByRole('region', { name: 'Graph of the flow' });
+  const node = (name: string) => graph.getByRole('listitem').filter({ has: page.getByRole('link', { name, exact: true }) });
+  await expect(node('reserve')).toContainText('COMPLETED');
+  await expect(node('charge')).toContainText('RUNNING');
+  await expect(node('release')).toContainText('after charge failed');
+  await expect(node('each')).toContainText('for each element');
+  await expect(page.getByRole('button', { name: 'Retry' })).toHaveCount(0);
+  for (const look of ['light', 'dark', 'phone']) {
+    await page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' });
+    await page.setViewportSize(look === 'phone' ? { width: 360, height: 740 } : { width: 1280, height: 900 });
+    await fits(page);
+    await accessible(page, look);
+    if (process.env['LOOK']) {
+      await page.screenshot({ path: `${process.env['LOOK']}/Flow-${look}.png`, fullPage: true });
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the jobs' }).click();
+  await expect(node('charge')).toContainText('CANCELLED');
+  await expect(page.getByText('cancelled', { exact: true })).toBeVisible({ timeout: 20_000 });
+  await node('charge').getByRole('link').click();
+  await expect(page).toHaveURL(new RegExp(`/jobs/${jobs['charge']}$`));
+  await page.goBack();
+  await page.getByRole('link', { name: 'All flows' }).click();
+  await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('cancelled');
+});
+
+test('a flow of ten thousand jobs is drawn as groups', async ({ page, site, open, unique }) => {
+  const jobs: Record<string, object> = { first: { ...simulation({ type: 'LOG', message: 'x' }), delayMs: 3_600_000 } };
+  for (let i = 0; i < 9_999; i++) {
+    jobs[`job${i}`] = { ...simulation({ type: 'LOG', message: 'x' }), after: ['first'] };
+  }
+  const { flowId } = await call<{ flowId: string }>(site.url, 'POST', '/api/flows', { name: unique, jobs }, site.acme.key);
+  await open(`/flows/${flowId}`, site.acme.key);
+  await expect(page.getByRole('link', { name: '9,999 × SIMULATION' })).toBeVisible();
+  await call(site.url, 'POST', `/api/flows/${flowId}/cancel`, undefined, site.acme.key);
+});
+
+test('a flow that does not exist is reported, and an owner without flows sees what they are for', async ({ page, site, open, unique, faults }) => {
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['read'] }, site.admin);
+  await open('/flows', key);
+  await expect(page.getByText('No flow yet')).toBeVisible();
+  await page.goto('/flows/01936f3e-5f3e-7cc0-8000-0123456789ab');
+  await expect(page.getByRole('alert')).toBeVisible();
+  expect(faults.splice(0).every((fault) => fault.includes('status of 404'))).toBe(true);
+});
