@@ -165,6 +165,10 @@ observability: ## alert rules by promtool, and every query of every dashboard on
 test-restore: ## servers that are backed up at work, lost and restored, to one moment and to different ones
 	$(GO_TEST) -count=1 ./local/jobweaver/afterrestore -afterrestore.run
 
+.PHONY: test-plans
+test-plans: ## the plans of the scheduler's statements with 5,000,000 waiting jobs of 10,000 keys, without statistics and with
+	$(GO_TEST) -count=1 -v -timeout 20m ./shared/schedulerdb -run TestPlansOfALargeBacklog -plans.jobs=5000000
+
 .PHONY: test-memory
 test-memory: ## a gateway with the memory of its container, attacked in every way that once took more
 	$(GO_TEST) -count=1 -v ./functions/gateway -run TestAGatewayStaysWithinItsMemory -gateway.memory

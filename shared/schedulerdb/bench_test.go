@@ -66,6 +66,7 @@ func BenchmarkDispatchingABacklog(b *testing.B) {
 	for _, waiting := range []int{5_000, 5_000_000} {
 		b.Run(strconv.Itoa(waiting), func(b *testing.B) { benchmarkBacklog(b, waiting, 0) })
 	}
+	b.Run("5000000,keys=10000", func(b *testing.B) { benchmarkBacklog(b, 5_000_000, 10_000) })
 	for _, keys := range []int{0, 1, 2, 100, 10_000} {
 		b.Run(fmt.Sprintf("100000,keys=%d", keys), func(b *testing.B) { benchmarkBacklog(b, 100_000, keys) })
 	}
