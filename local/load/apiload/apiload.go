@@ -97,6 +97,15 @@ func Batch(request string, n int) []byte {
 	return []byte(`{"jobs":[` + strings.TrimSuffix(strings.Repeat(request+",", n), ",") + `]}`)
 }
 
+// KeyedBatch returns a batch of a request n times, with the fairness keys from one on, of so many in turn.
+func KeyedBatch(request string, n, from, keys int) []byte {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`%s,"fairnessKey":"key-%d"}`, strings.TrimSuffix(request, "}"), (from+i)%keys)
+	}
+	return []byte(`{"jobs":[` + strings.Join(all, ",") + `]}`)
+}
+
 // SubmitBatch submits a batch of n jobs, all of which have to be accepted, and returns the last one's id.
 func (a *API) SubmitBatch(ctx context.Context, batch []byte, n int) (last string, err error) {
 	answer, err := a.call(ctx, http.MethodPost, "/api/jobs/batch", batch, http.StatusOK)

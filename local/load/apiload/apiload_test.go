@@ -56,4 +56,11 @@ func TestABatchIsJSON(t *testing.T) {
 			t.Errorf("%d jobs of %d, %v", len(batch.Jobs), n, err)
 		}
 	}
+	var keyed struct {
+		Jobs []struct{ JobType, FairnessKey string }
+	}
+	if err := json.Unmarshal(apiload.KeyedBatch(noop, 3, 9, 10), &keyed); err != nil || len(keyed.Jobs) != 3 ||
+		keyed.Jobs[0].FairnessKey != "key-9" || keyed.Jobs[1].FairnessKey != "key-0" || keyed.Jobs[2].JobType == "" {
+		t.Errorf("%+v, %v", keyed, err)
+	}
 }

@@ -46,17 +46,26 @@ func (a *API) Throughput(ctx context.Context, request string, jobs, clients, bat
 
 // Fill submits jobs in batches from concurrent clients. It returns the id of each batch's last job.
 func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int) (last []string, err error) {
-	body := Batch(request, batch)
+	whole := Batch(request, batch)
+	return a.FillWith(ctx, func(n int) []byte {
+		if n == batch {
+			return whole
+		}
+		return Batch(request, n)
+	}, jobs, clients, batch)
+}
+
+// FillWith submits jobs as Fill does, in batches of n jobs that body makes.
+func (a *API) FillWith(
+	ctx context.Context, body func(n int) []byte, jobs, clients, batch int,
+) (last []string, err error) {
 	var mu sync.Mutex
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(clients)
 	for left := jobs; left > 0 && ctx.Err() == nil; left -= batch {
-		n, body := batch, body
-		if left < batch {
-			n, body = left, Batch(request, left)
-		}
+		n := min(left, batch)
 		all.Go(func() error {
-			id, err := a.insist(ctx, body, n)
+			id, err := a.insist(ctx, body(n), n)
 			if err != nil {
 				return err
 			}

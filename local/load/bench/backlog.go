@@ -29,6 +29,7 @@ type backlogCase struct {
 	name               string
 	waiting, scheduled int
 	hold               bool // a transaction
+	keys               int  // fairness keys of the waiting jobs; 0: they have none
 }
 
 func (b *bench) backlogCases() []backlogCase {
@@ -85,6 +86,7 @@ func (b *bench) backlog(ctx context.Context) error {
 func (b *bench) backlogOf(ctx context.Context, c backlogCase) (result figures.Backlog, err error) {
 	err = b.withBroker(ctx, b.server, embedded, func(sys *system) error {
 		f := b.feeder(sys, NoopType, c.waiting)
+		f.keys = c.keys
 		began := time.Now()
 		if c.scheduled > 0 {
 			later := strings.TrimSuffix(f.request, "}") + `,"delayMs":3600000}`

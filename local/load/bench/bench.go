@@ -49,8 +49,8 @@ func padded(jobType, queue string, bytes int) string {
 
 // Parts names every part, in the order of measurement.
 var Parts = []string{
-	"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "payload", "http",
-	"peers",
+	"throughput", "latency", "backlog", "keys", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "payload",
+	"http", "peers",
 }
 
 // Options select what is measured, and for how long.
@@ -140,7 +140,7 @@ func (b *bench) measure(ctx context.Context) error {
 	b.results.Settings = b.Settings
 	b.print(describe(b.results))
 	all := map[string]func(context.Context) error{
-		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "scale": b.scale,
+		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "keys": b.keys, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
 		"payload": b.payload, "http": b.overHTTP, "peers": b.peers,
 	}

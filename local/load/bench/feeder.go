@@ -102,13 +102,25 @@ type feeder struct {
 	batch   int
 	clients int
 	waiting int
+	keys    int // fairness keys, which the jobs have in turn; 0: none
 
 	handedIn atomic.Int64
+	keyed    atomic.Int64 // jobs that got a key
+}
+
+// body returns a batch of n jobs.
+func (f *feeder) body(request string, n int) []byte {
+	if f.keys == 0 {
+		return apiload.Batch(request, n)
+	}
+	from := int(f.keyed.Add(int64(n))) - n
+	return apiload.KeyedBatch(request, n, from, f.keys)
 }
 
 // fill submits n jobs and returns once the scheduler has all of them.
 func (f *feeder) fill(ctx context.Context, request string, n int) error {
-	last, err := f.api.Fill(ctx, request, n, f.clients, f.batch)
+	body := func(n int) []byte { return f.body(request, n) }
+	last, err := f.api.FillWith(ctx, body, n, f.clients, f.batch)
 	if err != nil {
 		return err
 	}
@@ -126,7 +138,6 @@ func (f *feeder) fill(ctx context.Context, request string, n int) error {
 
 // run feeds until ctx ends.
 func (f *feeder) run(ctx context.Context, done func() int) error {
-	body := apiload.Batch(f.request, f.batch)
 	all, feeding := errgroup.WithContext(ctx)
 	for range f.clients {
 		all.Go(func() error {
@@ -134,7 +145,7 @@ func (f *feeder) run(ctx context.Context, done func() int) error {
 				if err := until(feeding, func() bool { return f.take(done()) }); err != nil {
 					return nil //nolint:nilerr // the end of feeding
 				}
-				_, err := f.api.SubmitBatch(feeding, body, f.batch)
+				_, err := f.api.SubmitBatch(feeding, f.body(f.request, f.batch), f.batch)
 				if errors.Is(err, apiload.ErrRefused) {
 					f.handedIn.Add(-int64(f.batch))
 				} else if err != nil && feeding.Err() == nil {

@@ -28,6 +28,10 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 				c.JobsPerS, c.Ratio, c.Waiting, c.Scheduled, c.Post.P50, c.Post.P99)
 		}
 	}
+	if k := r.Keys; k != nil && asked("keys") {
+		line(fmt.Sprintf("%d fairness keys", k.Keys), "%.2f as fast as one (%.2f–%.2f): %.0f and %.0f jobs/s; %d waiting",
+			k.Ratio.Median, k.Ratio.Min, k.Ratio.Max, k.Many.Median, k.One.Median, k.Waiting)
+	}
 	if s := r.Scale; s != nil && asked("scale") {
 		for _, step := range s.Steps {
 			line(fmt.Sprintf("%d workers", step.Workers), "%.0f jobs/s, %.2f of the ideal", step.JobsPerS, step.Fraction)

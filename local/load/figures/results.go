@@ -16,6 +16,7 @@ type Results struct {
 	Throughput *Throughput `json:"throughput,omitempty"`
 	Latency    []Latency   `json:"latency,omitempty"`
 	Backlog    []Backlog   `json:"backlog,omitempty"`
+	Keys       *Keys       `json:"keys,omitempty"`
 	Scale      *Scale      `json:"scale,omitempty"`
 	Cost       *Cost       `json:"cost,omitempty"`
 	Soak       *Soak       `json:"soak,omitempty"`
@@ -98,6 +99,15 @@ type Backlog struct {
 	JobsPerS  float64      `json:"jobs_per_s"`
 	Ratio     float64      `json:"ratio"` // to the case with which it is compared
 	Post      Distribution `json:"post"`
+}
+
+// Keys compares the rates of dispatch with jobs of one fairness key waiting, and of many.
+type Keys struct {
+	Waiting int    `json:"waiting"`
+	Keys    int    `json:"keys"`
+	One     Spread `json:"one_jobs_per_s"`
+	Many    Spread `json:"many_jobs_per_s"`
+	Ratio   Spread `json:"ratio"` // of many to one in the same round
 }
 
 // Scale is part 4.
