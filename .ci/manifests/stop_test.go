@@ -57,8 +57,8 @@ func duration(t *testing.T, w Workload, setting string, otherwise time.Duration)
 	return d
 }
 
-// A caller that gives up before the server that it calls has wasted the server's work. The innermost limit is that of a
-// statement, then those of publishing, of the Trigger's delivery, and of Knative.
+// A caller that gives up before the server that it calls has wasted the server's work. So the limits must rise from the
+// inside to the outside: statement, publishing, the Trigger's delivery, Knative.
 func TestACallerWaitsLongerThanTheServerThatItCalls(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, workloads []Workload) {
 		for _, trigger := range Of[eventingv1.Trigger](objects) {

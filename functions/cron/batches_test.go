@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// batch keeps a closed batch without jobs, as a gateway has sealed the job that follows it.
+// batch stores a closed batch without jobs. Its follow-up job is sealed as a gateway seals it.
 func (h *fixture) batch(by *sealing.Sealer) uuid.UUID {
 	h.t.Helper()
 	id := h.store.NewID()

@@ -131,7 +131,7 @@ func TestACommandReleasesADebouncedJob(t *testing.T) {
 	}
 }
 
-// A policy has decided before, also about the runAt that the job has now.
+// The policy has decided at the submit, which also determined the job's present runAt.
 func TestAThrottledJobCanBeChanged(t *testing.T) {
 	t.Parallel()
 	h := open(t)

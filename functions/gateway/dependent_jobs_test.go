@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// shown has the members of a job that depend on other jobs.
+// shown has the members of a job whose values depend on other jobs.
 type shown struct {
 	JobID               uuid.UUID
 	Status              string

@@ -323,7 +323,7 @@ func TestRouterAndContractHaveTheSameEndpoints(t *testing.T) {
 		if r.Method == http.MethodHead { // like GET: TestHeadIsRoutedLikeGet
 			continue
 		}
-		if h.raw(r.Method, r.Path).status == http.StatusMethodNotAllowed { // routed, to be refused
+		if h.raw(r.Method, r.Path).status == http.StatusMethodNotAllowed { // the route exists only to refuse the method
 			continue
 		}
 		got = append(got, r.Method+" "+param.ReplaceAllString(r.Path, "{$1}"))

@@ -415,7 +415,7 @@ func TestAStreamHasALimit(t *testing.T) {
 	acme, other, third := h.as("acme", "read"), h.as("other", "read"), h.as("third", "read")
 	s := acme.open("/api/stream")
 	acme.get("/api/stream").wantSlower()
-	acme.do(http.MethodHead, "/api/stream", "").want(http.StatusOK) // HEAD holds no place
+	acme.do(http.MethodHead, "/api/stream", "").want(http.StatusOK) // a HEAD request does not count as a stream
 	other.open("/api/stream")
 	third.get("/api/stream").wantSlower()
 	s.close()

@@ -23,8 +23,9 @@ func (f *Function) checkTrace(c *gin.Context) {
 	}
 }
 
-// tracing gives each request a trace id, and returns it in each response: that of a valid traceparent, else the UUID in
-// X-Trace-Id, else a new one. A new id contains the time, by which the list finds its jobs without an index entry.
+// tracing gives each request a trace id, and returns it in each response: the one in a valid traceparent, or else the
+// UUID in X-Trace-Id, or else a new one. A new id contains the time, by which the list finds its jobs without an index
+// entry.
 func (f *Function) tracing(c *gin.Context) {
 	id, ok := telemetry.TraceID(c.GetHeader("Traceparent"))
 	if given := c.GetHeader(traceHeader); !ok && given != "" {

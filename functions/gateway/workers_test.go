@@ -108,7 +108,7 @@ func TestAPendingJobShowsThatNoWorkerRunsItsType(t *testing.T) {
 	}
 }
 
-// only makes a heartbeat one of a worker that runs no types but the advertised ones.
+// only returns the heartbeat of a worker that runs only the advertised types.
 func only(beat jobevent.Heartbeat) jobevent.Heartbeat {
 	beat.OnlyTypes = true
 	return beat

@@ -94,7 +94,7 @@ func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, err
 	return worker.Host(), nil
 }
 
-// keep writes instants as they arrive, and those that are waiting in one write.
+// keep writes instants as they arrive. Waiting instants go into one write.
 func keep(record *os.File, ended <-chan time.Time) error {
 	var stamps []byte
 	for at := range ended {

@@ -27,7 +27,7 @@ const (
 	maxToken         = 200
 
 	MaxClaimWait   = time.Minute
-	maxWorkPause   = 30 * 24 * time.Hour // of a snooze, a delay of a retry, and for a callback
+	maxWorkPause   = 30 * 24 * time.Hour // the longest snooze, retry delay and callback timeout
 	minWorkPause   = time.Millisecond
 	defaultWait    = 30 * time.Second
 	defaultSlots   = 1

@@ -14,9 +14,9 @@ import (
 )
 
 // clock estimates the database's time: its last known reading plus the time that has passed since then by this
-// process's monotonic clock. So a wrong wall clock, or one that is set, has no effect. Readings come with queries
-// that the store makes anyway (created_at of inserts, the readiness probe). After a pause of the whole machine, which
-// the monotonic clock does not count, the estimate is late until the next reading.
+// process's monotonic clock. So the wall clock has no effect, even if it is wrong or is being set. Readings come with
+// queries that the store makes anyway (created_at of inserts, the readiness probe). After a pause of the whole machine,
+// which the monotonic clock does not count, the estimate is late until the next reading.
 type clock struct {
 	started time.Time // monotonic times count from here
 

@@ -17,7 +17,7 @@ const (
 // IsClock marks the transaction as one of the function dispatch, which needs no waking.
 func (l *Ledger) IsClock() { l.isClock = true }
 
-// NextStep returns after how long the function dispatch has to come back, at most idle. sent is how many attempts it
+// NextStep returns the time until the function dispatch has to run again, at most idle. sent is how many attempts it
 // has sent out in this step.
 func (l *Ledger) NextStep(idle time.Duration, sent int) time.Duration {
 	switch {

@@ -33,7 +33,7 @@ type Ledger struct {
 	buildsAt         time.Time        // when jobs that stay on a build waited last; zero: not lately
 
 	controls *Controls
-	live     []*Worker // with which CompareTypes was called last
+	live     []*Worker // the workers of the last CompareTypes
 	now      time.Time // by which starts a second are counted
 
 	changed       bool

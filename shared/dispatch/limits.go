@@ -27,8 +27,8 @@ func (l *Ledger) ChangeControls(kept []jobevent.Control) *Controls {
 	return NewControls(l.controlsRevision, kept)
 }
 
-// SetRunning sets how many attempts are out of each subject under a control. Under earlier controls the
-// ledger did not have to count them.
+// SetRunning sets how many attempts are out for each subject under a control. Under earlier controls the ledger did not
+// have to count them.
 func (l *Ledger) SetRunning(running map[Subject]int) { l.running = running }
 
 // maxClockSkew is how much earlier than a bucket the clock may be without having been set back: a transaction that

@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// MaxReleases bounds the jobs that one transaction releases: the ledger is not locked for ten thousand. The function
-// dispatch releases the rest.
+// MaxReleases bounds the jobs that one transaction releases, so that the ledger is not locked while ten thousand are
+// released. The function dispatch releases the rest.
 const MaxReleases = 1000
 
 // NextEnded returns the ended jobs whose dependents the transaction must release now. left is how many jobs it may

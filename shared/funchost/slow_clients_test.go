@@ -15,7 +15,7 @@ import (
 const (
 	brief     = 200 * time.Millisecond // a limit that a test exceeds
 	fair      = 2 * time.Second        // a limit that a step before keeps, however busy the machine is
-	unhurried = time.Hour              // no test waits for so long
+	unhurried = time.Hour              // no test waits this long
 )
 
 // hasty returns limits for a request and none for its answer.

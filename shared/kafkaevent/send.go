@@ -51,9 +51,9 @@ func (p *chunk) answer(err error) {
 	p.answered.Done()
 }
 
-// send returns the messages that the broker has not acknowledged, in their order, and why. No batch is larger than
-// limit, unless one message is. It sends no further message once ctx has ended: the caller may be about to send later
-// messages.
+// send returns the messages that the broker has not acknowledged, in their order, and the reason. No batch is larger
+// than limit, unless one message is. It sends no further message once ctx has ended: the caller may be about to send
+// later messages.
 func (c *connection) send(
 	ctx context.Context, messages []*sarama.ProducerMessage, limit int,
 ) (failed []*sarama.ProducerMessage, err error) {

@@ -40,7 +40,7 @@ func TestASliceArrivesAsTheArrayThatItIs(t *testing.T) {
 		}
 		back := reflect.New(reflect.TypeOf(c.slice))
 		if name == "JSON" || name == "binary JSON" {
-			continue // NULL has no place in a slice of them when it comes back
+			continue // a slice of this type cannot hold the NULL that comes back
 		}
 		err := pool.QueryRow(t.Context(), "SELECT $1::"+c.typ, c.slice).Scan(back.Interface())
 		if err != nil || back.Elem().Len() != reflect.ValueOf(c.slice).Len() {

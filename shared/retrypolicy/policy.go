@@ -81,8 +81,8 @@ func (p *Policy) orDefault() *Policy {
 	return p
 }
 
-// Validate returns what is wrong at which path, relative to the policy; nil if nothing is. A field of another type must
-// be zero.
+// Validate returns the problems, each with its path relative to the policy; nil if there are none. A field of another
+// type must be zero.
 func (p *Policy) Validate() []apierror.Detail {
 	p = p.orDefault()
 	var wrong []apierror.Detail

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// findBlocks returns what else than a lack of room blocks new jobs; nil: nothing does. It runs under the lock of the
+// findBlocks returns what blocks new jobs, other than a lack of room; nil: nothing does. It runs under the lock of the
 // ledger.
 func findBlocks(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (*dispatch.Blocks, error) {
 	question, b := dispatch.Ask(jobs)

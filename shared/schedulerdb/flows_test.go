@@ -91,7 +91,7 @@ func (g *graph) outcome(run emit.RunOrder) Outcome {
 	return outcome
 }
 
-// fanOutsDue returns outcomes as the API reports them: of fan-outs whose conditions it sees met.
+// fanOutsDue returns outcomes as the API reports them, for the fan-outs whose conditions are met.
 func (g *graph) fanOutsDue(h fixture, settled map[uuid.UUID]bool, arrived []jobevent.Created) (due []Outcome) {
 	ended := map[uuid.UUID]jobstate.Status{}
 	for _, job := range arrived {

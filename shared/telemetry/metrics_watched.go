@@ -14,8 +14,8 @@ import (
 type watch struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	// most: of several values with the same labels the largest is exported, since they are replicas of one count.
-	// Otherwise their sum is, since they are parts.
+	// most: if several values have the same labels, they are replicas of one count, and the largest is exported.
+	// Otherwise they are parts, and their sum is exported.
 	most bool
 }
 

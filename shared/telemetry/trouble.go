@@ -18,7 +18,7 @@ type Trouble struct {
 
 	mu                  sync.Mutex
 	since, logged, last time.Time
-	tries               int // that have failed in this outage; 0: no outage
+	tries               int // the failed tries of this outage; 0: no outage
 }
 
 // Note records the outcome of a try; fields describe the try. An error with a method LogFields adds fields of its own.

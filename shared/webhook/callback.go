@@ -72,7 +72,7 @@ func (k *CallbackKeys) CheckSecret(token, given string) bool {
 }
 
 // Verify looks for a signature with the attempt's secret, or with one that is valid for all, whose timestamp is at most
-// 5 minutes from now. It returns the message's id. The caller remembers the id for as long, and accepts it once.
+// 5 minutes from now. It returns the message's id. The caller remembers the id for that long, and accepts it once.
 func (k *CallbackKeys) Verify(token string, h http.Header, body []byte, now time.Time) (id string, err error) {
 	if k.Empty() {
 		return "", errSignature

@@ -313,7 +313,7 @@ func (h *Hub) notified(c apidb.Change) {
 	}
 }
 
-// miss makes the hub read all jobs that streams name again, because notifications may have been lost. Streams of lists
+// miss makes the hub read again all jobs that streams name, because notifications may have been lost. Streams of lists
 // get a reload event. Streams of single jobs need none, because the hub reads their jobs, unless all is true.
 func (h *Hub) miss(all bool) {
 	h.Ends.NotifyAll()
@@ -373,7 +373,7 @@ func (h *Hub) note(id uuid.UUID, what changes) {
 // recording reports whether there is a stream, or one may resume. The caller holds the mutex.
 func (h *Hub) recording() bool { return h.streams > 0 || time.Since(h.streamed) < linger }
 
-// addReload adds the event on which clients read again what they show. The caller holds the mutex.
+// addReload adds the event that makes clients read again what they show. The caller holds the mutex.
 func (h *Hub) addReload(lists bool, why string) {
 	h.ring.add(EventReload, reloadData(why), &event{lists: lists})
 	h.reloaded, h.reload = time.Now(), false

@@ -135,7 +135,7 @@ type SlowDownError struct {
 	after time.Duration
 }
 
-// SlowDown refuses a request beyond a limit until after.
+// SlowDown refuses a request beyond a limit. after is the time until the next one is allowed.
 func SlowDown(limit string, after time.Duration) error { return SlowDownError{limit, after} }
 
 // Unwrap returns the error for the client.

@@ -34,7 +34,7 @@ const (
 	patience = 30 * time.Second
 )
 
-// Runner does it in all gateways: each fan-out is in the hands of one of them at a time.
+// Runner runs in every gateway. Only one gateway at a time works on a fan-out.
 type Runner struct {
 	Store     *batchstore.Store
 	Callbacks *callbackstore.Store

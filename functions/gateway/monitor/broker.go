@@ -33,7 +33,7 @@ func (b *Broker) ask(ctx context.Context) error {
 		return last.err
 	}
 	_, err, _ := b.flight.Do("", func() (any, error) {
-		if last := b.lately(); last != nil { // of a check that ended after this request had looked
+		if last := b.lately(); last != nil { // another check has ended since this request looked
 			return nil, last.err
 		}
 		err := edge.Within(context.WithoutCancel(ctx), brokerPatience, b.connect)

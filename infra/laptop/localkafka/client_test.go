@@ -39,7 +39,8 @@ func createTopic(t *testing.T, brokers []string) {
 	}
 }
 
-// produce sends the records numbered from first to before last; one of them has the largest permitted size.
+// produce sends the records with the numbers from first up to last, without last. One of them has the largest permitted
+// size.
 func produce(t *testing.T, brokers []string, first, last int) {
 	t.Helper()
 	producer, err := sarama.NewSyncProducerFromClient(client(t, brokers))
@@ -59,13 +60,13 @@ func produce(t *testing.T, brokers []string, first, last int) {
 	}
 }
 
-// consume reads the records numbered from 0 to before last.
+// consume reads the records with the numbers from 0 up to last, without last.
 func consume(t *testing.T, brokers []string, last int) {
 	t.Helper()
 	consumeFrom(t, brokers, 0, last)
 }
 
-// consumeFrom reads from the oldest record, which must have the number first, to before last.
+// consumeFrom reads from the oldest record, which must have the number first, up to last, without last.
 func consumeFrom(t *testing.T, brokers []string, first, last int) {
 	t.Helper()
 	consumer, err := sarama.NewConsumerFromClient(client(t, brokers))

@@ -80,7 +80,7 @@ func (c *toolContract) tools(write bool) ([]*tool, error) {
 			if err := json.Unmarshal(raw, &of); err != nil {
 				return nil, fmt.Errorf("read %s %s of the contract: %w", method, path, err)
 			}
-			isHealth := path == "/api/health" // public, and what an agent needs first
+			isHealth := path == "/api/health" // public, and an agent needs it first
 			if !roles[of.Role] && !isHealth || !of.answersJSON() {
 				continue
 			}

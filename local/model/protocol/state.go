@@ -38,7 +38,7 @@ type api struct {
 	gone              bool  // the row was deleted
 }
 
-// shown is as much of a status as the API's decisions depend on.
+// shown has the parts of a status on which the API's decisions depend.
 type shown uint8
 
 const (

@@ -99,7 +99,7 @@ func documented(t *testing.T) map[string][]string {
 	return metrics
 }
 
-// metricName finds JobWeaver's metrics in a query, and the recorded ones.
+// metricName finds JobWeaver's own and recorded metrics in a query.
 var metricName = regexp.MustCompile(`[a-z_]+:jobweaver_\w+:\w+|\bjobweaver_[a-z_0-9]+\b`)
 
 func TestQueriesUseExistingMetrics(t *testing.T) {

@@ -28,7 +28,7 @@ type kind struct {
 
 	status jobstate.Status // its end
 	dead   int             // dead letters
-	loose  bool            // how far it comes before its end is random
+	loose  bool            // its attempts before its end are random
 }
 
 var (

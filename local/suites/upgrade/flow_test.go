@@ -285,7 +285,7 @@ func (o *outside) wasDelivered(key string) error {
 	return nil
 }
 
-// names returns the names of the shapes, to look for one that never came.
+// names returns the names of the shapes, to find one that never occurred.
 func (f *flow) names() []string {
 	var names []string
 	for _, o := range f.orders {

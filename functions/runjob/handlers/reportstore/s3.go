@@ -107,7 +107,7 @@ func openBucket(u *url.URL) (*bucket, error) {
 	return b, nil
 }
 
-// endpointOf returns the host of an endpoint, which is a URL or a host and port, and whether it is without TLS.
+// endpointOf returns the host of an endpoint, which is a URL or a host and port, and whether it is used without TLS.
 func endpointOf(address string) (host string, plain bool, err error) {
 	switch {
 	case address == "":
