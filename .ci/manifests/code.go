@@ -120,7 +120,7 @@ func isText(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t == reflect.TypeFor[secret.Text]()
 }
 
-// TopicsOf are the topics of event types; a run event's queue is the default one.
+// TopicsOf returns the topics of event types; the queue of a run event is the default one.
 func TopicsOf(types ...string) (map[string]string, error) {
 	topics := map[string]string{}
 	for _, typ := range types {

@@ -174,7 +174,7 @@ func TestAFanOutEndsAsItsElementsDo(t *testing.T) {
 	}
 }
 
-// A cancelled fan-out leaves none of its jobs behind, also those that another gateway inserted meanwhile.
+// A cancelled fan-out leaves none of its jobs behind, not even those that another gateway inserted meanwhile.
 func TestTheJobsOfACancelledFanOutAreCancelled(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -229,6 +229,6 @@ func TestABadFanOutIsRefused(t *testing.T) {
 		h.post("/api/flows", body).wantError(apierror.InvalidJobRequest, path)
 	}
 	h.post("/api/jobs", `{"jobType": "MAIL", "payload": 1, "forEach": {"$output": "list"}}`).wantError(apierror.InvalidJobRequest, "forEach")
-	// Without forEach it is a payload as any other.
+	// Without forEach it is a payload like any other.
 	h.post("/api/jobs", `{"jobType": "MAIL", "payload": {"$item": "key"}}`).want(http.StatusAccepted)
 }

@@ -16,7 +16,7 @@ func TestDocsNameExistingCommands(t *testing.T) {
 	count := 0
 	for _, page := range pages(t) {
 		if page == "docs/events.md" || page == "docs/settings.md" {
-			continue // these pages have only sentences about jobweaver, no commands
+			continue // these pages have no commands, only sentences about jobweaver
 		}
 		text, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {

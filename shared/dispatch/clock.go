@@ -31,8 +31,8 @@ func (l *Ledger) NextStep(idle time.Duration, sent int) time.Duration {
 	return idle
 }
 
-// noteOpening notes when the function dispatch has to come for the jobs that controls hold back, and that it has to be
-// woken if that is sooner than it expects.
+// noteOpening notes when the function dispatch has to run for the jobs that controls hold back. If that is sooner than
+// it expects, noteOpening also notes that it must be woken.
 func (l *Ledger) noteOpening() {
 	var at time.Time
 	switch {

@@ -155,7 +155,7 @@ func (a *API) acceptEvents(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.A
 	return accepted, a.Publish(ctx, jobs, accepted)
 }
 
-// at adds to an error the event of the batch, and the place in the event, that it is about.
+// at adds to an error which event of the batch, and which place in the event, it is about.
 func (in *received) at(i int, err error) error {
 	var known *apierror.Error
 	if !errors.As(err, &known) {

@@ -45,8 +45,8 @@ func notConfigured(setting string) *Failure {
 	return &Failure{Code: string(apierror.NotConfigured), Message: setting + " is not set for this worker"}
 }
 
-// reason returns for a job's owner why a part of the installation could not be used. The error itself names addresses
-// and paths.
+// reason returns, in a form for a job's owner, why a part of the installation could not be used. The error itself names
+// addresses and paths.
 func reason(err error) string {
 	var (
 		name        *net.DNSError

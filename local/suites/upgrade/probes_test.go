@@ -14,8 +14,8 @@ import (
 
 const (
 	graceOfProbes = time.Second
-	// noticed is how long after the grace period a probe may still have its old answer: the next check, and a busy
-	// machine.
+	// noticed is how long after the grace period a probe may still give its old answer: long enough for the next check
+	// on a busy machine.
 	noticed = 10 * time.Second
 	// probeAtMost bounds an answer, whatever hangs. A probe that checks a hanging server takes half the grace period.
 	probeAtMost = 400 * time.Millisecond

@@ -175,8 +175,8 @@ func (k *keeper) check() error {
 		refused.Status.Terminal() && k.before.Pending != jobevent.CommandRetry:
 		refused.Why = Over
 	case k.job.CancelRequestedAt != nil:
-		// Also once the cancel is answered, by asking the worker: should the attempt begin to wait, the job is
-		// cancelled.
+		// Refused even after the cancel was answered, when the worker has been asked to cancel: if the attempt then
+		// begins to wait, the job is cancelled.
 		refused.Why = UnderCancel
 	default:
 		return nil

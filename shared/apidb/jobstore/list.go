@@ -23,7 +23,7 @@ const (
 )
 
 // list returns one job more than the filter's limit, if there is one. Matching jobs may be rare, so the number of
-// jobs looked at is bounded; next is the job after which a list continues that has reached the bound.
+// jobs looked at is bounded; if the list has reached the bound, it continues after the job next.
 func (s *Store) list(
 	ctx context.Context, owner apidb.Owner, f Filter,
 ) (rows []gen.JobsListedRow, next uuid.UUID, err error) {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// paceRest is the least time for which the schedules of an owner rest that has used up its rate, and so bounds
-	// how many passes a second look at them.
+	// paceRest is the least time for which an owner's schedules rest when the owner has used up its rate. It bounds how
+	// many passes a second look at them.
 	paceRest = 250 * time.Millisecond
 	// pacedMost is how many owners' buckets are kept. Above it the full ones are forgotten.
 	pacedMost = 10_000
