@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// fanOut is a flow with a fan-out, whose members are more.
+// fanOut returns a flow with a fan-out that has further members.
 func fanOut(payload, more string) string {
 	return `{"jobs": {"list": {"jobType": "MAIL", "payload": 1},
 		"each": {"jobType": "MAIL", "payload": ` + payload + `, "after": ["list"], "forEach": {"$output": "list", "path": "$.items"}` + more + `},

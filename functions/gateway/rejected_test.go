@@ -257,7 +257,7 @@ func TestRecordThatMustNotBeRedrivenIsRefused(t *testing.T) {
 	}
 }
 
-// Rejected records are of all owners.
+// Rejected records concern all owners.
 func TestOnlyAnAdminOfTheInstallationSeesRejectedRecords(t *testing.T) {
 	t.Parallel()
 	h, to := openRedriving(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })

@@ -30,7 +30,7 @@ type JobRequest struct {
 	FairnessKey         string       `json:"fairnessKey,omitempty"`    // by which it shares its queue; empty: the owner
 	KeepBuild           bool         `json:"keepBuild,omitempty"`      // further attempts stay on the build of the first
 	After               []string     `json:"after,omitempty"`          // by id, in a flow by name
-	ForEach             *ForEach     `json:"forEach,omitempty"`        // of a job of a flow: a job for each element
+	ForEach             *ForEach     `json:"forEach,omitempty"`        // in a flow: makes a job for each element
 	Dependencies        []Dependency `json:"-"`                        // further dependencies, with conditions
 	OnDependencyFailure string       `json:"onDependencyFailure,omitempty"`
 

@@ -40,8 +40,8 @@ type Claim struct {
 	At      time.Time // the database's time, if the order expires and this worker has the attempt
 }
 
-// carefulClaims is how many claims expect known attempts after a claim that met one: redelivered records come in
-// numbers.
+// carefulClaims is how many claims expect known attempts after a claim that met one: redelivered records come many at a
+// time.
 const carefulClaims = 16
 
 // LastClaim returns the number of the latest claim, for Heartbeat.Answered.

@@ -21,8 +21,8 @@ const maxUserAgent = 200 // bytes; a longer one is truncated
 // route, the subject from the parameters of the path. A store completes the entry and inserts it with the change.
 func Entry(c *gin.Context) *apidb.Audit { return newEntry(c, actions[route(c)]) }
 
-// EntryOf is Entry for a resource that the path does not name, unless resource is empty, and with details of the
-// request, unless they are empty. Details never hold a payload.
+// EntryOf is Entry with a resource that the path does not name and with details of the request. Both may be empty.
+// Details never hold a payload.
 func EntryOf(c *gin.Context, resource string, details json.RawMessage) (*apidb.Audit, error) {
 	entry := Entry(c)
 	if entry == nil {

@@ -127,7 +127,8 @@ func TestReconnectedStreamResumes(t *testing.T) {
 	}
 }
 
-// A reload event that is due does not hold back other events. Only more changes than can be read do.
+// A due reload event does not hold back other events. Other events are held back only if there are more changes than
+// can be read.
 func TestDueReloadDoesNotDelayEvents(t *testing.T) {
 	t.Parallel()
 	h := New(nil, nil, nil, nil)

@@ -78,8 +78,8 @@ func snoozeOf(answer *outbound.Answer) (time.Duration, *Failure) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// asciiJSON returns JSON without spaces outside of its strings, and with what is not visible ASCII in escapes, as a
-// header can carry it.
+// asciiJSON returns JSON in a form for headers: without spaces outside of its strings, and with escapes for everything
+// except visible ASCII.
 func asciiJSON(text []byte) (string, error) {
 	if !utf8.Valid(text) {
 		return "", errors.New("it is not UTF-8")

@@ -227,7 +227,7 @@ func (r *reportRun) commit() error {
 // abort removes everything that was not committed.
 func (r *reportRun) abort() {
 	if r.report != nil {
-		_ = r.report.Close() // at most removes a temporary file
+		_ = r.report.Close() // it only removes a temporary file, if there is one
 	}
 	if r.file != nil {
 		r.file.Abort()

@@ -101,7 +101,7 @@ func (s *service) seat(ctx context.Context) (to *replica, leave func(), err erro
 	}
 }
 
-// open admits requests: from now on it is known what they start.
+// open makes the service accept requests: from now on its program is known.
 func (s *service) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,7 @@ func RequestOf(row gen.Job) (jobspec.Request, error) {
 	return req, nil
 }
 
-// fanOutOf returns what a job is a fan-out for, or to which one it belongs.
+// fanOutOf returns the array of a job that is a fan-out, or the place of a job that belongs to a fan-out.
 func fanOutOf(row gen.Job) (each *jobspec.ForEach, of *jobspec.Element, err error) {
 	if row.FanOutID != nil {
 		of = &jobspec.Element{FanOut: *row.FanOutID, Index: int(nullable.Value(row.Element))}

@@ -44,12 +44,12 @@ func (c *Cache[T]) Get(
 }
 
 const (
-	rareShare = 20                    // of the time of a costly read for which its result is used
+	rareShare = 20                    // a costly result may be this many times as old as its read took
 	costly    = 10 * time.Millisecond // a read that takes less is not costly
 )
 
 // GetRarely returns a result that was read at most age ago, or reads it, as Get does. But if the read was costly, its
-// result may be twenty times as old as it took: so no more than a twentieth of the time is spent on reads.
+// result may be twenty times as old as the read took, so that at most a twentieth of the time is spent on reads.
 func (c *Cache[T]) GetRarely(
 	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
