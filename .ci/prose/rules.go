@@ -17,7 +17,7 @@ type rule struct {
 
 type rules struct {
 	each []rule
-	any  *regexp.Regexp // matches where one of them may match: a text is searched once
+	any  *regexp.Regexp // all patterns in one, so that most texts are searched only once
 }
 
 // readRules reads one rule from each line: a pattern, what to write instead, and where the words are right, separated

@@ -72,7 +72,7 @@ type extra struct {
 	Scarce map[string]map[string]scarce `json:"scarce,omitempty"` // by queue and job type
 	Builds time.Time                    `json:"builds,omitzero"`
 
-	High map[string]map[string]map[int16]int `json:"high,omitempty"` // attempts in partitions that not each topic has
+	High map[string]map[string]map[int16]int `json:"high,omitempty"` // attempts in partitions that only some topics have
 }
 
 // noExtra is the text of an empty extra. It is neither encoded nor decoded: most ledgers have none.

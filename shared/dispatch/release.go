@@ -111,7 +111,7 @@ func (r *Releases) Add(d Dependent) {
 	}
 }
 
-// Take returns by how many the jobs that a dependent waits for become fewer, and whether nothing blocks it then. It is
+// Take returns the number of jobs for which a dependent no longer waits, and whether nothing blocks it any more. It is
 // zero for a job that cannot run, that does not wait, or that was taken before.
 func (r *Releases) Take(d Dependent) (fewer int32, ready bool) {
 	if _, fails := r.Failed[d.JobID]; fails {

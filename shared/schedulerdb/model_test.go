@@ -61,7 +61,7 @@ type modelJob struct {
 
 const modelJobs = 10
 
-// newModel accepts jobs as the API does. When the scheduler receives each is random.
+// newModel accepts jobs as the API does. The scheduler receives each job at a random time.
 func newModel(rt *rapid.T) *model {
 	m := &model{controls: map[subject]int{}}
 	last := map[string]*uuid.UUID{}

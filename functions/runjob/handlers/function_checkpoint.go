@@ -57,7 +57,8 @@ func saveCheckpoint(a *Attempt, answer *outbound.Answer) error {
 	return a.Checkpoint.Save(json.RawMessage(plain))
 }
 
-// saveOfFailure saves the checkpoint of an answer that is a failure. The failure counts, also if that is impossible.
+// saveOfFailure saves the checkpoint of an answer that is a failure. The failure counts even if the checkpoint cannot
+// be saved.
 func saveOfFailure(a *Attempt, answer *outbound.Answer) {
 	if err := saveCheckpoint(a, answer); err != nil {
 		a.Log(slog.LevelWarn, "the checkpoint is not saved: "+err.Error())

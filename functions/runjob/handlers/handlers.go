@@ -46,7 +46,7 @@ type Attempt struct {
 	Checkpoint *durable.Checkpoint
 
 	// Saved and Save are the same for a handler that lets another process run the attempt: the JSON as it was saved (nil:
-	// none), and the function that saves the next one. Of two saves the higher number counts.
+	// none), and the function that saves the next one. If two saves cross, the one with the higher number counts.
 	Saved json.RawMessage
 	Save  func(ctx context.Context, number int64, data json.RawMessage) error
 
