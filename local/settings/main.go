@@ -46,7 +46,7 @@ const tail = `
 
 jobweaver reads JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_KEY (or JOBWEAVER_API_KEY_FILE).
 JOBWEAVER_CA_FILE is the PEM of the CAs that verify the API. JOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE are the client
-certificate, if the API requires one. jobweaver migrate --roles gives roles without a password of their own
+certificate, if the API requires one. jobweaver migrate --roles sets the password of roles that have none to
 ROLES_PASSWORD (or ROLES_PASSWORD_FILE). A function's binary with the argument healthcheck checks whether the process
 with the same HOST, PORT and TLS_CERT_FILE is ready, and exits with 0 or 1. With --help or --version it prints these.
 With any other argument it exits with 64. [Command line](cli.md) has all commands and flags.
