@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -112,6 +113,11 @@ func (f *Function) Host() funchost.Function {
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	rules := f.rules
 	rules.KeepTrace = telemetry.TracingOf(ctx).KeepsNew
+	queues, err := f.store.queues.Known(ctx, queuestore.UnknownAge)
+	if err != nil {
+		return nil, 0, err
+	}
+	rules.Created = queues.Created
 	fired, next, err := f.store.schedules.Fire(ctx, rules, idle)
 	if err != nil {
 		return nil, 0, err

@@ -6,6 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
@@ -15,6 +16,7 @@ type stores struct {
 	jobs      *jobstore.Store
 	schedules *schedulestore.Store
 	batches   *batchstore.Store
+	queues    *queuestore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -24,5 +26,6 @@ func newStores(db *apidb.Store) stores {
 		jobs:      jobs,
 		schedules: schedulestore.New(db, jobs),
 		batches:   batchstore.New(db, jobs, operationstore.New(db, jobs)),
+		queues:    queuestore.New(db),
 	}
 }

@@ -43,6 +43,8 @@ type Config struct {
 	Broker func(context.Context) error `ignored:"true"`
 	// Redrive publishes a rejected record on its topic again.
 	Redrive funchost.Redrive `ignored:"true"`
+	// Topics creates and deletes the topics of queues.
+	Topics funchost.QueueTopics `ignored:"true"`
 	// Lags reads how far functions lag behind their topics; nil: events go through a sink.
 	Lags funchost.Lags `ignored:"true"`
 }

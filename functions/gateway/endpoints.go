@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/monitor"
 	"github.com/jobweaver/jobweaver/functions/gateway/operations"
 	"github.com/jobweaver/jobweaver/functions/gateway/pullworkers"
+	"github.com/jobweaver/jobweaver/functions/gateway/queues"
 	"github.com/jobweaver/jobweaver/functions/gateway/rejected"
 	"github.com/jobweaver/jobweaver/functions/gateway/schedules"
 	"github.com/jobweaver/jobweaver/functions/gateway/stream"
@@ -34,6 +35,7 @@ type endpoints struct {
 	deliveries     *deliveries.API
 	hooks          *hooks.API
 	controls       *controls.API
+	queues         *queues.API
 	rejected       *rejected.API
 	monitor        *monitor.API
 	jobTypes       *jobtypes.API
@@ -81,11 +83,15 @@ func (f *Function) newEndpoints(s settings) endpoints {
 	}
 	api.deliveries = &deliveries.API{Store: store.deliveries}
 	api.controls = &controls.API{
-		Store: store.controls, Workers: store.workers, Queues: f.cfg.Queues, Hub: f.hub, Outgoing: f.outgoing,
+		Store: store.controls, Workers: store.workers, Queues: f.queues, Hub: f.hub, Outgoing: f.outgoing,
 		Limits: f.limits, Closing: f.jobEnds.Closing(),
 	}
+	api.queues = &queues.API{
+		Installation: f.queues, Controls: store.controls, Workers: store.workers, Stats: store.stats,
+		Topics: f.cfg.Topics, Hub: f.hub, Outgoing: f.outgoing,
+	}
 	api.rejected = &rejected.API{
-		Store: store.rejected, Queues: f.cfg.Queues, PublishAgain: f.cfg.Redrive, Audit: f.auditLog,
+		Store: store.rejected, Queues: f.queues, PublishAgain: f.cfg.Redrive, Audit: f.auditLog,
 	}
 	api.monitor = &monitor.API{
 		Stats: store.stats, Controls: store.controls, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker),

@@ -75,7 +75,7 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Pending, nil)
 	key := h.key(keystore.Key{Roles: []string{"read"}})
-	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{name}", "report.daily", "{keyId}", key.ID()).Replace(path)
+	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{queue}", "reports", "{name}", "report.daily", "{keyId}", key.ID()).Replace(path)
 	if strings.HasPrefix(path, "/api/controls/") {
 		at = "/api/controls/queue/default"
 	}

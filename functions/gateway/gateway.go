@@ -23,6 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/keys"
 	"github.com/jobweaver/jobweaver/functions/gateway/monitor"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/functions/gateway/queues"
 	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
@@ -54,6 +55,7 @@ type Function struct {
 	outgoing  *publishbuffer.Buffer
 	held      *held.Releaser
 	fanOuts   *fanouts.Runner
+	queues    *queues.Installation
 	served    chan struct{} // closed when the last request has been answered
 }
 
@@ -83,9 +85,12 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		served:    make(chan struct{}),
 	}
 	f.held = held.New(store.jobs, f.outgoing)
+	f.queues = &queues.Installation{Fixed: cfg.Queues, Store: store.queues}
+	ofElements := s.rules
+	s.rules.Created, ofElements.Created = f.queues.Created, f.queues.CreatedOrRemoving
 	f.fanOuts = &fanouts.Runner{
 		Store: store.batches, Callbacks: store.callbacks, Commands: store.commands, Outgoing: f.outgoing,
-		Rules: schedulestore.Rules{Rules: s.rules, Defaults: s.defaults, Sealer: s.sealer},
+		Rules: schedulestore.Rules{Rules: ofElements, Defaults: s.defaults, Sealer: s.sealer},
 		Check: func(ctx context.Context) jobtypes.Check { return f.api.submit.Payloads.Check(ctx) },
 	}
 	if cfg.Auth == AuthOn {
@@ -97,6 +102,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	f.api = f.newEndpoints(s)
 	events := f.api.stream
 	hub.Ends, hub.ShowJob, hub.ShowLines, hub.ReadStats = f.jobEnds, events.ShowJob, events.ShowLines, events.ReadStats
+	hub.ForgetQueues = store.queues.Forget
 	if f.page, err = dashboard.Open(); err != nil {
 		return nil, err
 	}
@@ -151,6 +157,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	run(ctx, f.hub.Run)
 	run(ctx, f.held.Run)
 	run(ctx, f.fanOuts.Run)
+	run(ctx, f.api.queues.Run)
 	run(serving, f.hub.RunAnnouncements)
 	run(serving, func(ctx context.Context) { funchost.Listen(ctx, make(chan struct{}, 1), f.store.FollowWatchers) })
 	run(serving, func(ctx context.Context) { f.outgoing.Run(ctx, publish) })

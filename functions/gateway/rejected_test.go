@@ -236,7 +236,7 @@ func TestRecordThatMustNotBeRedrivenIsRefused(t *testing.T) {
 		"one that was cut":                {func(r *jobevent.Rejected) { r.Truncated = true }, "too large"},
 		"one of the release before":       {func(r *jobevent.Rejected) { r.RecordHeaders = nil }, "headers"},
 		"one of a foreign topic":          {func(r *jobevent.Rejected) { r.Topic = "payments" }, "payments is not a topic"},
-		"one of a queue that is no more":  {func(r *jobevent.Rejected) { r.Topic = "run-job.gone" }, "QUEUES"},
+		"one of a queue that is no more":  {func(r *jobevent.Rejected) { r.Topic = "run-job.gone" }, "not a topic"},
 		"one of the dead letters":         {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicDeadLetter }, "no function"},
 		"one of a compacted topic":        {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicStatus }, "later status"},
 		"a heartbeat":                     {func(r *jobevent.Rejected) { r.Topic = jobevent.TopicHeartbeat }, "moment"},

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/queuestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
@@ -35,6 +36,7 @@ type stores struct {
 	workers    *workerstore.Store
 	auditLog   *auditstore.Store
 	batches    *batchstore.Store
+	queues     *queuestore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -57,5 +59,6 @@ func newStores(db *apidb.Store) stores {
 		workers:    workerstore.New(db),
 		auditLog:   auditstore.New(db),
 		batches:    batchstore.New(db, jobs, operations),
+		queues:     queuestore.New(db),
 	}
 }

@@ -469,14 +469,18 @@ func TestStreamGetsChangesFromAllGateways(t *testing.T) {
 }
 
 // beside returns a client of another gateway that runs on the same database.
-func (h *fixture) beside() *client {
+func (h *fixture) beside(change ...func(*gateway.Config)) *client {
 	h.t.Helper()
 	own, err := apidb.Open(h.t.Context(), pgtest.As(h.dbURL, gateway.Name))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(own.Close)
-	g := mustNew(h.t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, Broker: h.broker.ask}, own).Host()
+	cfg := gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, Broker: h.broker.ask}
+	for _, c := range change {
+		c(&cfg)
+	}
+	g := mustNew(h.t, cfg, own).Host()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()

@@ -34,6 +34,7 @@ type Config struct {
 	RetainCheckpoints time.Duration `envconfig:"RETAIN_CHECKPOINTS" default:"1440h" desc:"how long the checkpoint of a job that does not complete is kept after it was saved, at least 24h; 0: for ever"`
 
 	Pull      runjob.PullQueues      `ignored:"true"` // parts of their own
+	Follow    runjob.FollowQueues    `ignored:"true"`
 	Callbacks webhook.CallbackConfig `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
 
@@ -44,7 +45,7 @@ type Config struct {
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Pull, &c.Callbacks, &c.Sealing} }
+func (c *Config) Parts() []any { return []any{c, &c.Pull, &c.Follow, &c.Callbacks, &c.Sealing} }
 
 // timing has periods that are not settings, for tests to change.
 type timing struct {
@@ -112,7 +113,8 @@ func New(cfg Config, store *workerdb.Store, registerer prometheus.Registerer) (*
 	if f.worker, err = runjob.New(runjob.Config{
 		PoolSize: cfg.Slots, Grace: cfg.Grace, RetainAttempts: cfg.RetainAttempts,
 		RetainCheckpoints: cfg.RetainCheckpoints, Sealing: cfg.Sealing,
-		Within: cfg.Within, Queues: cfg.Pull.Of(cfg.Queues), Kafka: cfg.Kafka, Version: cfg.Version, As: Name,
+		Within: cfg.Within, Queues: cfg.Pull.Of(cfg.Queues), Follow: cfg.Follow, Kafka: cfg.Kafka,
+		Version: cfg.Version, As: Name,
 		Demand: &runjob.Demand{Slots: f.slots, Wants: f.wants, Forget: f.forget, JobTypes: f.jobTypes},
 	}, store, registry, registerer); err != nil {
 		return nil, err

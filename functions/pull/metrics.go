@@ -30,14 +30,8 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		}, []string{"status"}),
 	}
 	var errs []error
-	for _, queue := range f.cfg.Pull.Of(f.cfg.Queues) {
-		errs = append(errs, registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "jobweaver_pull_attempts_unserved", ConstLabels: prometheus.Labels{"queue": queue},
-			Help: "Attempts that wait because no pull worker claims their type, by queue; sum.",
-		}, func() float64 { return float64(f.unserved(queue)) })))
-	}
 	for _, c := range []prometheus.Collector{
-		m.claims, m.handed, m.lost, m.refused, m.settled,
+		unserved{f}, m.claims, m.handed, m.lost, m.refused, m.settled,
 		gauge("workers", "Pull workers that claim or have attempts; sum.", func() int {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -52,4 +46,20 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		errs = append(errs, registerer.Register(c))
 	}
 	return m, errors.Join(errs...)
+}
+
+// unserved collects the attempts that no pull worker takes, of each queue that is served at the moment.
+type unserved struct{ f *Function }
+
+var unservedDesc = prometheus.NewDesc("jobweaver_pull_attempts_unserved",
+	"Attempts that wait because no pull worker claims their type, by queue; sum.", []string{"queue"}, nil)
+
+// Describe implements prometheus.Collector.
+func (unserved) Describe(to chan<- *prometheus.Desc) { to <- unservedDesc }
+
+// Collect implements prometheus.Collector.
+func (u unserved) Collect(to chan<- prometheus.Metric) {
+	for _, queue := range u.f.worker.Queues() {
+		to <- prometheus.MustNewConstMetric(unservedDesc, prometheus.GaugeValue, float64(u.f.unserved(queue)), queue)
+	}
 }

@@ -44,7 +44,13 @@ func (f *Function) tailCancels(ctx context.Context) {
 
 // obey acts on an order to a worker. The worker's heartbeats show that it has, or the order comes again.
 func (f *Function) obey(ctx context.Context, order jobevent.AttemptCancel) {
-	if order.WorkerID != f.id || !f.consumers.drain(order.Drain) {
+	if order.WorkerID != f.id {
+		return
+	}
+	if order.Follows != "" {
+		f.follow(ctx, order)
+	}
+	if !f.consumers.drain(order.Drain) {
 		return
 	}
 	f.pool.Drain(order.Drain)
@@ -54,6 +60,19 @@ func (f *Function) obey(ctx context.Context, order jobevent.AttemptCancel) {
 	} else {
 		telemetry.Logger(ctx).InfoContext(ctx, "worker takes attempts again", "workerId", f.id)
 	}
+}
+
+// follow serves the created queues of an order.
+func (f *Function) follow(ctx context.Context, order jobevent.AttemptCancel) {
+	changed, err := f.consumers.follow(order.Queues, order.Follows)
+	if err != nil {
+		telemetry.Logger(ctx).ErrorContext(ctx, "cannot serve a created queue", "workerId", f.id, "error", err)
+	}
+	if changed {
+		telemetry.Logger(ctx).InfoContext(ctx, "worker follows the created queues", "workerId", f.id,
+			"queues", f.consumers.queues())
+	}
+	f.beats.change()
 }
 
 func (f *Function) wanted(w wish) {

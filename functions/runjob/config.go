@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -28,6 +29,7 @@ type Config struct {
 
 	Sealing sealing.Config `ignored:"true"` // read as parts of their own
 	Pull    PullQueues     `ignored:"true"`
+	Follow  FollowQueues   `ignored:"true"`
 
 	Within  time.Duration     `ignored:"true"` // SHUTDOWN_GRACE, when the process ends; 0: unknown
 	Queues  []string          `ignored:"true"`
@@ -38,11 +40,33 @@ type Config struct {
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Sealing, &c.Pull} }
+func (c *Config) Parts() []any { return []any{c, &c.Sealing, &c.Pull, &c.Follow} }
 
 // PullQueues lists the queues that the function pull serves, and no other worker.
 type PullQueues struct {
 	Names []string `envconfig:"PULL_QUEUES" default:"pull" desc:"queues of QUEUES whose attempts go to pull workers: pull serves these, and runjob the others"`
+}
+
+// FollowQueues lists which of the queues that are created through the API a worker serves.
+type FollowQueues struct {
+	Names []string `envconfig:"FOLLOW_QUEUES" default:"*" desc:"queues created through the API that a worker serves beside its QUEUES: names, beginnings of names with a * behind them, or * for all; empty: none"`
+}
+
+func (f FollowQueues) covers(queue string) bool {
+	return slices.ContainsFunc(f.Names, func(name string) bool {
+		beginning, isPattern := strings.CutSuffix(name, "*")
+		return name == queue || isPattern && strings.HasPrefix(queue, beginning)
+	})
+}
+
+func (f FollowQueues) check() error {
+	for _, name := range f.Names {
+		beginning := strings.TrimSuffix(name, "*")
+		if wrong := jobspec.WrongQueue(beginning); wrong != "" && (beginning != "" || name == "") {
+			return fmt.Errorf("FOLLOW_QUEUES: %q %s", name, wrong)
+		}
+	}
+	return nil
 }
 
 // Of returns those of the queues that pull serves; nil: none.
@@ -66,6 +90,9 @@ func (c Config) check() error {
 		return errors.New("QUEUES: no queue for this worker: those of PULL_QUEUES are for pull, the others for runjob")
 	}
 	if err := jobspec.CheckQueues(c.Queues); err != nil {
+		return err
+	}
+	if err := c.Follow.check(); err != nil {
 		return err
 	}
 	if c.PoolSize < 1 || c.PoolSize > 10_000 {

@@ -111,6 +111,9 @@ func newID() string {
 // ID returns the worker's id in events and rows.
 func (f *Function) ID() string { return f.id }
 
+// Queues returns the queues that the worker serves at the moment.
+func (f *Function) Queues() []string { return f.consumers.queues() }
+
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{

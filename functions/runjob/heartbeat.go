@@ -108,7 +108,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	began := f.pool.Now()
 	answered := f.answered.Load() // before the list: the attempts of these claims are in it, or settled
 	attempts := f.pool.List()
-	beat := workerdb.Heartbeat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.Free(), Answered: answered}
+	beat := workerdb.Heartbeat{WorkerID: f.id, Queues: f.consumers.queues(), Free: f.pool.Free(), Answered: answered}
 	for _, a := range attempts {
 		beat.Held = append(beat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
 	}
@@ -176,7 +176,8 @@ func (f *Function) handBack(ctx context.Context) error {
 func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.Heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
-	h.Queues, h.JobTypes, h.Partitions = f.cfg.Queues, f.registry.JobTypes(), f.consumers.held()
+	h.Queues, h.JobTypes, h.Partitions = f.consumers.queues(), f.registry.JobTypes(), f.consumers.held()
+	h.Follows = f.consumers.follows()
 	h.OnlyTypes = f.cfg.Demand == nil && !f.registry.RunsAny()
 	// An outcome that is on its way from one step to the next may be missed. It is in the store by then.
 	h.Drained = h.Drained && f.finished.len()+f.toPublish.len() == 0 && f.settling.Load()+f.publishing.Load() == 0

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/jobweaver/jobweaver/shared/certtest"
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -194,6 +195,22 @@ func TestTheGatewayReadsTheLagOfAllFunctions(t *testing.T) {
 	defer others.Close()
 	if read, err := others.Read(t.Context()); err == nil && len(read) > 0 {
 		t.Errorf("ingest reads the lag of others: %+v", read)
+	}
+}
+
+func TestTheGatewayCreatesAndDeletesTheTopicsOfQueuesOnly(t *testing.T) {
+	t.Parallel()
+	as := kafkaOf(t)
+	createTopics(t, as)
+	topics := funchost.NewQueueTopics(funchost.Config{Kafka: as("jobweaver-kafka-gateway")})
+	if err := errors.Join(topics.Create(t.Context(), "mail"), topics.Delete(t.Context(), "mail")); err != nil {
+		t.Error(err)
+	}
+	if err := topics.Delete(t.Context(), "default"); err == nil {
+		t.Error("it may delete the topic of the default queue")
+	}
+	if err := kafkaevent.DeleteTopic(t.Context(), as("jobweaver-kafka-gateway"), jobevent.TopicCreated, "jobweaver-runjob-x"); err == nil {
+		t.Error("it may delete another topic")
 	}
 }
 

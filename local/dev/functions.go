@@ -232,6 +232,7 @@ func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.
 	}
 	s.closing = append(s.closing, closing)
 	cfg.Redrive = redrive
+	cfg.Topics = funchost.NewQueueTopics(host)
 	cfg.Lags, closing = funchost.NewLags(host)
 	s.closing = append(s.closing, closing)
 	store, err := s.api(ctx, gateway.Name)

@@ -42,6 +42,11 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 	answers["GET /api/schedules/s/ticks"] = `{"ticks":[{"at":"2026-01-02T03:04:05Z","outcome":"skipped","reason":"why"}]}`
 	answers["POST /api/jobs/callback"] = `{"jobId":"j1","attempt":2}`
 	answers["GET /api/workers"] = `{"workers":[{"workerId":"w1","live":true,"slots":12,"busy":3,"rate":1.25,"queues":["default"]}]}`
+	reports := `{"queue":"reports","origin":"created","state":"REMOVING","workers":"pull","liveWorkers":2,"waiting":7,"createdBy":"me\u001b[31m"}`
+	answers["GET /api/queues"] = `{"queues":[` + reports + `]}`
+	for _, asked := range []string{"GET /api/queues/reports", "PUT /api/queues/reports", "DELETE /api/queues/reports"} {
+		answers[asked] = reports
+	}
 	answers["PUT /api/workers/w1/drain"] = `{"workerId":"w1","draining":true,"applied":true}`
 	answers["DELETE /api/workers/w1/drain"] = `{"workerId":"w1","draining":false,"applied":false}`
 	answers["GET /api/stats"] = `{"types":[{"jobType":"A","jobs":{"PENDING":7}}],"oldestWaiting":{"jobId":"j7","ageMs":1500},
@@ -76,6 +81,13 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"deliveries get j1":                          {"GET /api/jobs/j1/deliveries", "", "503"},
 		"deliveries list --status PENDING --limit 1": {"GET /api/deliveries?limit=1&status=PENDING", "", "more: --cursor j1.v3"},
 		"deliveries retry j1 3":                      {"POST /api/jobs/j1/deliveries/3/retry", "", "PENDING"},
+		"queue list":                                 {"GET /api/queues", "", "reports  created  REMOVING  pull"},
+		"queue list -o name":                         {"GET /api/queues", "", "reports"},
+		"queue get reports":                          {"GET /api/queues/reports", "", "REMOVING"},
+		"queue create reports":                       {"PUT /api/queues/reports", "{}", "created"},
+		"queue create reports --workers pull":        {"PUT /api/queues/reports", `{"workers":"pull"}`, "pull"},
+		"queue remove reports":                       {"DELETE /api/queues/reports", "", "REMOVING"},
+		"queue remove reports --drain":               {"DELETE /api/queues/reports?drain=true", "", "REMOVING"},
 		"cancel j1":                                  {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
 		"delete j1":                                  {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
 		"reschedule j1 --at 2026-01-02T03:04:05Z":    {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
@@ -157,7 +169,7 @@ func TestCommandNeedsAJobOrAFilter(t *testing.T) {
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
 		{"topics", "create", "--run-partitions", "11"}, {"topics", "create", "--run-partitions", "1001"},
-		{"drain"}, {"drain", "w1", "--undo", "--wait"}, {"drain", "w1", "--timeout", "1s"}, {"drain", "w1", "--wait", "--timeout", "-1s"},
+		{"queue", "create"}, {"queue", "remove", "a", "b"}, {"queue", "remove", "a", "--timeout", "1s"}, {"drain"}, {"drain", "w1", "--undo", "--wait"}, {"drain", "w1", "--timeout", "1s"}, {"drain", "w1", "--wait", "--timeout", "-1s"},
 		{"limit", "kind", "A", "--none"}, {"limit", "type", "A", "--weight", "2"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
 		{"change"}, {"change", "j1"}, {"change", "j1", "--type", "A"}, {"change", "j1", "-", "--priority", "1"}, {"run-again"}, {"run-again", "j1", "-", "--priority", "1"}, {"run-again", "j1", "--set", "priority"}, {"run-again", "j1", "--set", "a..b=1"},
 		{"run-again", "j1", "--set", "payload.a=1", "--payload", "{}"}, {"run-again", "j1", "--set", "a=1", "--set", "a=2"}, {"run-again", "j1", "--watch", "--wait", "1s"},

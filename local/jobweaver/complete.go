@@ -22,7 +22,7 @@ var (
 		"output": fixed(cli.Formats...), "status": fixed(cli.Statuses...), "type": live(typesOf), "queue": live(queuesOf),
 		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),
 		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "work", "admin"),
-		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"),
+		"workers": fixed("runjob", "pull"), "kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"),
 		"redriven": fixed("true", "false"), "topic": live(topicsOfRejected), "function": live(functionsOfRejected),
 		"log-level": fixed("debug", "info", "warn", "error"),
 	}
@@ -34,6 +34,7 @@ var (
 		"schedules get": first(live(schedulesOf)), "schedules pause": first(live(schedulesOf)),
 		"schedules resume": first(live(schedulesOf)), "schedules run": first(live(schedulesOf)),
 		"schedules delete": first(live(schedulesOf)), "schedules ticks": first(live(schedulesOf)),
+		"queue get": first(live(queuesOf)), "queue remove": first(live(queuesOf)),
 		"rejected show":    first(live(rejectedIDs)),
 		"rejected redrive": live(rejectedIDs), "rejected delete": live(rejectedIDs),
 		"callback": third(fixed("completed", "failed", "progress")), "webhook-secrets": first(fixed("end", "call")),
@@ -136,13 +137,10 @@ func typesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
 }
 
 func queuesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
-	for _, worker := range listed[struct{ Workers []struct{ Queues []string } }](ctx, cmd, "workers").Workers {
-		for _, queue := range worker.Queues {
-			names = append(names, cli.Line(queue))
-		}
+	for _, q := range listed[struct{ Queues []struct{ Queue string } }](ctx, cmd, "queues").Queues {
+		names = append(names, cli.Line(q.Queue))
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 func schedulesOf(ctx context.Context, cmd *cobra.Command) (names []string) {

@@ -11,7 +11,7 @@ import (
 func TestCompletionOffersExistingNames(t *testing.T) {
 	answers := map[string]string{
 		"GET /api/job-types": `{"jobTypes":[{"name":"EMAIL"},{"name":"REPORT"}]}`,
-		"GET /api/workers":   `{"workers":[{"queues":["default","slow"]},{"queues":["default"]}]}`,
+		"GET /api/queues":    `{"queues":[{"queue":"default"},{"queue":"slow"}]}`,
 		"GET /api/schedules": `{"schedules":[{"name":"nightly"}]}`,
 		"GET /api/rejected":  `{"rejected":[{"id":"r1","function":"ingest","topic":"job-created","partition":1,"offset":7,"reason":"why"},{"id":"r2","function":"ingest","topic":"run-job"}]}`,
 		"GET /api/controls":  `{"controls":[{"kind":"type","name":"OLD"},{"kind":"owner","name":"acme"},{"kind":"queue","name":"slow"}]}`,
@@ -28,6 +28,7 @@ func TestCompletionOffersExistingNames(t *testing.T) {
 		"resume owner x ":           noFiles,
 		"submit --type ":            "EMAIL\nREPORT\n" + noFiles,
 		"cancel --queue ":           "default\nslow\n" + noFiles,
+		"queue remove ":             "default\nslow\n" + noFiles,
 		"schedules get ":            "nightly\n" + noFiles,
 		"schedules get n ":          noFiles,
 		"rejected show ":            "r1\tjob-created/1@7 why\nr2\trun-job (over HTTP)\n" + noFiles,

@@ -13,7 +13,7 @@ import (
 // groups are the groups of commands in --help, with their order.
 var groups = []struct{ title, commands string }{
 	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
-	{"Many jobs, again and again", "batch flow operations schedules controls limit pause resume drain"},
+	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
 	{"What happens", "stats shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
 	{"Install and run", "dev migrate topics outbox keyset secrets after-restore"},
@@ -77,11 +77,13 @@ jobweaver batch create --file batch.json --closed --wait`,
 	"operations watch": "jobweaver operations watch ID",
 	"schedules create": `echo '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"again"}]}}' |
   jobweaver schedules create nightly - --cron '30 2 * * *' --time-zone Europe/Berlin`,
-	"limit":    "jobweaver limit type EMAIL --max-running 5 --starts-per-second 10\njobweaver limit type EMAIL --none",
-	"pause":    "jobweaver pause queue default",
-	"drain":    "jobweaver drain host-1-k3zr7hxw2c --wait --timeout 1h",
-	"resume":   "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
-	"callback": `jobweaver callback ID 1 completed '{"shipment":17}'`,
+	"limit":        "jobweaver limit type EMAIL --max-running 5 --starts-per-second 10\njobweaver limit type EMAIL --none",
+	"pause":        "jobweaver pause queue default",
+	"drain":        "jobweaver drain host-1-k3zr7hxw2c --wait --timeout 1h",
+	"queue create": "jobweaver queue create reports\njobweaver queue create images --workers pull",
+	"queue remove": "jobweaver queue remove reports --drain --wait",
+	"resume":       "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
+	"callback":     `jobweaver callback ID 1 completed '{"shipment":17}'`,
 	"outbox": `jobweaver outbox sql --enqueue-role shop --relay-role relay > outbox.sql
 jobweaver outbox install postgres://owner@db.example:5432/shop
 jobweaver outbox list postgres://relay@db.example:5432/shop --rejected`,

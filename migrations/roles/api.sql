@@ -16,9 +16,11 @@ GRANT EXECUTE ON FUNCTION api_keys_forget TO jobweaver_gateway;
 GRANT UPDATE (expires_at, revoked_at, last_used_at) ON api_keys TO jobweaver_gateway;
 GRANT SELECT, INSERT ON controls TO jobweaver_gateway;
 GRANT UPDATE (
-    version, paused, max_running, starts_per_second, weight, updated_at, updated_by,
+    version, paused, max_running, starts_per_second, weight, workers, updated_at, updated_by,
     least_paused, most_running, most_starts_per_second
 ) ON controls TO jobweaver_gateway;
+GRANT SELECT, INSERT, DELETE ON queues TO jobweaver_gateway;
+GRANT UPDATE (workers, state, created_at, created_by, removing_at, removed_at) ON queues TO jobweaver_gateway;
 GRANT SELECT, INSERT ON operations TO jobweaver_gateway;
 GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;
 GRANT SELECT, INSERT ON batches TO jobweaver_gateway;
@@ -82,13 +84,14 @@ GRANT UPDATE (
 ) ON operations TO jobweaver_bulk;
 GRANT SELECT, DELETE ON operation_answers TO jobweaver_bulk;
 GRANT INSERT ON operation_skips TO jobweaver_bulk;
+GRANT SELECT (name, state) ON queues TO jobweaver_bulk;
 
 -- Makes the jobs of schedules, and cancels those that overlap. Ends batches, and makes the jobs that follow them.
 GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
     status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id, policies,
-    held, fan_out_id, elements
+    held, queue, fan_out_id, elements
 ) ON jobs TO jobweaver_cron;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here
@@ -99,7 +102,7 @@ GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron
 GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_cancels TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
-GRANT SELECT ON batches, batch_deletions TO jobweaver_cron;
+GRANT SELECT ON batches, batch_deletions, queues TO jobweaver_cron;
 GRANT UPDATE (
     status, closed_at, expired_at, finished_at, operation_id, counts, follow_up_id, follow_up_error
 ) ON batches TO jobweaver_cron;

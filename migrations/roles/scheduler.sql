@@ -18,7 +18,7 @@ GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
 
 -- Applies pauses and limits.
 GRANT INSERT, DELETE ON controls TO jobweaver_command;
-GRANT UPDATE (version, paused, max_running, starts_per_second, weight) ON controls TO jobweaver_command;
+GRANT UPDATE (version, paused, max_running, starts_per_second, weight, workers) ON controls TO jobweaver_command;
 
 -- Consumes the workers' heartbeats.
 GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;

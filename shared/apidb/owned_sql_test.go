@@ -36,6 +36,10 @@ var ownerless = map[string]string{
 
 	"JobCountsPut": forAll, "TalliesKept": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 	"DrainsForget": forAll,
+	"QueuesForget": forAll, "QueuesEnding": forAll, "QueueRemoved": forAll, "QueueWasFilled": forAll, "QueueHasJobs": forAll,
+	"QueueJobs": "only for callers that see all owners", "QueueNamed": "only for callers that see all owners",
+	"QueuesAll": shared, "QueueByName": shared, "QueuesCount": shared, "QueueCreate": shared, "QueueKeep": shared,
+	"QueueRemoving": shared, "QueuesClosed": shared,
 
 	"RejectedInsert": forAll, "RejectedTrim": forAll, "RejectedForget": forAll,
 	"RejectedList": "only for callers that see all owners", "RejectedGet": "only for callers that see all owners",
@@ -58,7 +62,7 @@ var ownerless = map[string]string{
 	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared, "WorkerIsKnown": shared,
 	"RestoredJobs": restore, "RestoredUntil": restore, "RestoredStatuses": restore, "RestoredAccepted": restore,
 	"RestoredForgetStatuses": restore, "RestoredInsert": restore, "RestoredNumbers": restore, "RestoredControlVersion": restore, "RestoredSequences": restore,
-	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore,
+	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore, "RestoredQueues": restore,
 	"AuditList": "only for callers that see all owners", "AuditForget": forAll,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 	"AwaitReplicas": none,

@@ -41,6 +41,8 @@ type Controls struct {
 	anyOf        map[jobevent.ControlKind]control // by kind: the control for each name without one of its own
 	weights      map[string]int                   // of fairness keys; missing: 1
 	draining     map[string]bool                  // workers that get no attempts
+	created      []jobevent.CreatedQueue          // that workers serve beside their own, by name
+	digest       string                           // of created
 	byJob        bool                             // some controls are about a job type or an owner
 	byKey        bool                             // some controls hold back a fairness key
 	limitsStarts bool                             // some controls limit the starts a second
@@ -68,7 +70,7 @@ type control struct {
 const unlimited = math.MaxInt32
 
 // NoControls is the set of an installation that never had a control.
-var NoControls = &Controls{}
+var NoControls = NewControls(0, nil)
 
 // NewControls makes the set of a revision.
 func NewControls(revision int64, kept []jobevent.Control) *Controls {
@@ -79,6 +81,12 @@ func NewControls(revision int64, kept []jobevent.Control) *Controls {
 	for _, k := range kept {
 		if k.Kind == jobevent.ControlWorker {
 			set.draining[k.Name] = k.Paused
+			continue
+		}
+		if k.Kind == jobevent.ControlCreated {
+			if k.Workers != "" {
+				set.created = append(set.created, jobevent.CreatedQueue{Name: k.Name, Workers: k.Workers})
+			}
 			continue
 		}
 		if k.Kind == jobevent.ControlKey && k.Name != jobevent.AnyName && k.Weight > 1 {
@@ -103,6 +111,8 @@ func NewControls(revision int64, kept []jobevent.Control) *Controls {
 		set.byKey = set.byKey || k.Kind == jobevent.ControlKey
 		set.limitsStarts = set.limitsStarts || c.startsPerSecond > 0
 	}
+	slices.SortFunc(set.created, func(a, b jobevent.CreatedQueue) int { return cmp.Compare(a.Name, b.Name) })
+	set.digest = jobevent.QueuesDigest(set.created)
 	return set
 }
 
@@ -111,6 +121,11 @@ func (c *Controls) Revision() int64 { return c.revision }
 
 // Drains reports whether a worker gets no attempts.
 func (c *Controls) Drains(workerID string) bool { return c.draining[workerID] }
+
+// Created returns the queues that workers serve beside their own, by name, and the digest of the list.
+func (c *Controls) Created() (queues []jobevent.CreatedQueue, digest string) {
+	return c.created, c.digest
+}
 
 // CountsRunning reports whether some controls are about a job type, an owner or a fairness key, so that the ledger
 // counts the attempts of these.

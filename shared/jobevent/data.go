@@ -2,6 +2,9 @@ package jobevent
 
 import (
 	"encoding/json"
+	"hash/fnv"
+	"io"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -334,6 +337,8 @@ const (
 	ControlKey   ControlKind = "fairnessKey"
 
 	ControlWorker ControlKind = "worker" // a paused worker drains; its Control is deleted with the worker
+
+	ControlCreated ControlKind = "createdQueue" // a queue that was created through the API, with the Workers that serve it
 )
 
 // AnyName is the name of the Control that applies to each name of its kind without a Control of its own.
@@ -349,6 +354,28 @@ type Control struct {
 	MaxRunning      *int        `json:"maxRunning,omitempty"`      // attempts out at once; absent: any number
 	StartsPerSecond *float64    `json:"startsPerSecond,omitempty"` // absent: any number
 	Weight          int         `json:"weight,omitempty"`          // of a fairness key, 1 to 100; zero: 1
+	Workers         string      `json:"workers,omitempty"`         // of a created queue; empty: none serve it
+}
+
+// The functions that can serve a created queue.
+const (
+	WorkersRunjob = "runjob"
+	WorkersPull   = "pull"
+)
+
+// CreatedQueue is a queue that was created through the API, with the function that serves it.
+type CreatedQueue struct {
+	Name    string `json:"name"`
+	Workers string `json:"workers"`
+}
+
+// QueuesDigest names a list of created queues in their order, so that heartbeats need not carry the list.
+func QueuesDigest(queues []CreatedQueue) string {
+	sum := fnv.New64a()
+	for _, queue := range queues {
+		_, _ = io.WriteString(sum, queue.Name+":"+queue.Workers+",") // never fails
+	}
+	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
 // ControlApplied reports that the scheduler uses this version of a Control.
@@ -359,12 +386,15 @@ type ControlApplied struct {
 }
 
 // AttemptCancel asks the worker of an attempt to end it. If it names a worker, it is not about an attempt: it orders
-// that worker to drain, or to take attempts again. Workers of earlier releases ignore such an event.
+// that worker to drain, or to take attempts again, and names the created queues if Follows is set. Workers of earlier
+// releases ignore such an event.
 type AttemptCancel struct {
-	JobID    uuid.UUID `json:"jobId,omitzero"`
-	Attempt  int       `json:"attempt,omitempty"`
-	WorkerID string    `json:"workerId,omitempty"`
-	Drain    bool      `json:"drain,omitempty"`
+	JobID    uuid.UUID      `json:"jobId,omitzero"`
+	Attempt  int            `json:"attempt,omitempty"`
+	WorkerID string         `json:"workerId,omitempty"`
+	Drain    bool           `json:"drain,omitempty"`
+	Follows  string         `json:"follows,omitempty"` // the digest of Queues
+	Queues   []CreatedQueue `json:"queues,omitempty"`  // all of them, by name
 }
 
 // LogLine is one line of an attempt's log.
@@ -400,6 +430,7 @@ type Heartbeat struct {
 	Stopping   bool               `json:"stopping,omitempty"` // it claims no further attempts
 	Draining   bool               `json:"draining,omitempty"` // by order; a further order makes it take attempts again
 	Drained    bool               `json:"drained,omitempty"`  // it drains, without attempts and unpublished outcomes
+	Follows    string             `json:"follows,omitempty"`  // digest of the created queues that it knows; empty: of none
 }
 
 // JobType is a job type that a worker can run, with the JSON Schema of its payload if it has one.

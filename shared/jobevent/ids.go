@@ -43,6 +43,11 @@ func DrainID(workerID string, revision int64) string {
 	return workerID + ".drain" + strconv.FormatInt(revision, 10)
 }
 
+// FollowID names the order to a worker to serve the created queues of a revision of the controls.
+func FollowID(workerID string, revision int64) string {
+	return workerID + ".queues" + strconv.FormatInt(revision, 10)
+}
+
 // AttemptLogID names a run of an attempt's log lines by the number of its first line.
 func AttemptLogID(jobID uuid.UUID, attempt, firstLine int) string {
 	return attemptID(jobID, attempt) + ".log" + strconv.Itoa(firstLine)

@@ -56,6 +56,9 @@ func RunTopic(queue string) string {
 	return TopicRun + "." + queue
 }
 
+// RunGroup is the consumer group of the workers of a queue.
+func RunGroup(queue string) string { return "jobweaver-runjob-" + queue }
+
 // Topics returns all topics, with a run-job topic for each queue.
 func Topics(queues []string) []Topic {
 	topics := []Topic{

@@ -36,7 +36,7 @@ const (
 	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs, and of expiresAt from there: ten years
 	MaxMessage     = 4_096                  // of a failure
 	MaxErrorCode   = 64
-	maxTypesNamed  = 20 // job types named in one answer
+	maxNamed       = 20 // job types or queues named in one answer
 )
 
 // What holds where a request is silent.
@@ -116,6 +116,10 @@ type Rules struct {
 	JobTypes []string  // beside the built-in ones; "*" allows every name
 	Now      time.Time // from which runAt may be MaxAhead away; zero: the present
 
+	// Created is asked about a queue that Queues lacks. It returns the created queues that take jobs, in any order, and
+	// whether the named one is being removed. nil: there are none.
+	Created func(queue string) (active []string, removing bool, err error)
+
 	// CheckURL refuses an address that could never be called; its error is a sentence without a subject. nil: none is.
 	CheckURL func(string) error
 }
@@ -131,11 +135,33 @@ func (r *Rules) unknownType(jobType string) string {
 	known := slices.Concat(Builtin(), r.JobTypes)
 	slices.Sort(known)
 	known, more := slices.Compact(known), ""
-	if n := len(known) - maxTypesNamed; n > 0 {
-		known, more = known[:maxTypesNamed], fmt.Sprintf(" and %d more", n)
+	if n := len(known) - maxNamed; n > 0 {
+		known, more = known[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
 	return fmt.Sprintf("is neither built in nor listed in JOB_TYPES: %q; the job types are %s%s",
 		jobType, strings.Join(known, ", "), more)
+}
+
+// wrongQueue refuses a queue that Queues lacks, unless it was created, as a sentence without its subject.
+func (r *Rules) wrongQueue(queue string) (wrong string, err error) {
+	var created []string
+	if r.Created != nil {
+		active, removing, err := r.Created(queue)
+		switch {
+		case err != nil || slices.Contains(active, queue):
+			return "", err
+		case removing:
+			return fmt.Sprintf("is being removed and takes no new jobs: %q", queue), nil
+		}
+		slices.Sort(active)
+		created = active
+	}
+	known, more := slices.Concat(r.Queues, created), ""
+	if n := len(known) - maxNamed; n > 0 {
+		known, more = known[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("is not one of the queues of this installation: %q; they are %s%s",
+		queue, strings.Join(known, ", "), more), nil
 }
 
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
@@ -145,8 +171,13 @@ func (r *Request) Validate(rules Rules) error {
 		p.Add("jobType", rules.unknownType(r.JobType))
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
-		p.Add("queue", fmt.Sprintf("is not one of the queues of this installation: %q; they are %s",
-			r.Queue, strings.Join(rules.Queues, ", ")))
+		wrong, err := rules.wrongQueue(r.Queue)
+		if err != nil {
+			return err
+		}
+		if wrong != "" {
+			p.Add("queue", wrong)
+		}
 	}
 	if r.CallbackURL != "" && rules.CheckURL != nil {
 		if err := rules.CheckURL(r.CallbackURL); err != nil {

@@ -62,6 +62,26 @@ func (c Config) createTopics(ctx context.Context, admin sarama.ClusterAdmin, top
 	return nil
 }
 
+// DeleteTopic deletes a topic, with the offsets of a consumer group that has no members, and returns when it is gone.
+func DeleteTopic(ctx context.Context, cfg Config, topic, group string) error {
+	return bounded(ctx, func() error {
+		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+		if err != nil {
+			return fmt.Errorf("delete topic %s: %w", topic, err)
+		}
+		admin, err := sarama.NewClusterAdminFromClient(client)
+		if err != nil {
+			return fmt.Errorf("delete topic %s: %w", topic, errors.Join(err, client.Close()))
+		}
+		defer func() { _ = admin.Close() }() // and the client
+		err = admin.DeleteConsumerGroup(group)
+		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) && !errors.Is(err, sarama.ErrNonEmptyGroup) {
+			return fmt.Errorf("delete consumer group %s: %w", group, err)
+		}
+		return deleteTopics(ctx, admin, []jobevent.Topic{{Name: topic}})
+	})
+}
+
 // GrowTopics gives topics the partitions that they lack. Consumers and producers notice within a minute. A topic cannot
 // lose partitions: one that has more keeps them.
 func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -83,6 +84,7 @@ func controlsParams(controls []jobevent.Control) gen.ControlsSaveParams {
 		p.MaxRunning = append(p.MaxRunning, running)
 		p.StartsPerSecond = append(p.StartsPerSecond, perSecond)
 		p.Weights = append(p.Weights, int16Of(c.Weight))
+		p.Workers = append(p.Workers, c.Workers)
 	}
 	return p
 }
@@ -106,7 +108,8 @@ func countRunning(ctx context.Context, q *gen.Queries, set *dispatch.Controls) (
 }
 
 func checkControl(c jobevent.Control) error {
-	ok := c.Name != "" && c.Name == jobevent.CleanText(c.Name, nameMost) && c.Version > 0
+	ok := c.Name != "" && (c.Workers == "" || c.Kind == jobevent.ControlCreated) &&
+		c.Name == jobevent.CleanText(c.Name, nameMost) && c.Version > 0
 	switch c.Kind {
 	case jobevent.ControlQueue:
 		ok = ok && c.Weight == 0 && (namesTopic(c.Name) || c.Name == jobevent.AnyName)
@@ -114,6 +117,9 @@ func checkControl(c jobevent.Control) error {
 		ok = ok && c.Weight == 0
 	case jobevent.ControlWorker:
 		ok = ok && c.Weight == 0 && c.MaxRunning == nil && c.StartsPerSecond == nil
+	case jobevent.ControlCreated:
+		ok = ok && namesTopic(c.Name) && !c.Paused && c.Weight == 0 && c.MaxRunning == nil && c.StartsPerSecond == nil &&
+			slices.Contains([]string{"", jobevent.WorkersRunjob, jobevent.WorkersPull}, c.Workers)
 	case jobevent.ControlKey:
 		// If a control paused every key, dispatching would look at all of them in vain.
 		holdsAll := c.Paused || c.MaxRunning != nil && *c.MaxRunning == 0

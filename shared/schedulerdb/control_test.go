@@ -229,6 +229,10 @@ func TestInvalidControlsAreRefused(t *testing.T) {
 		"no starts":       aSecond("type", "A", 1, 0),
 		"negative starts": aSecond("type", "A", 1, -1),
 		"no number":       aSecond("type", "A", 1, math.NaN()),
+		"no such workers": created("a", "outcome", 1),
+		"a pause":         pause(jobevent.ControlCreated, "a", 1),
+		"of each queue":   created("*", "runjob", 1),
+		"of no queue":     {Kind: jobevent.ControlType, Name: "A", Version: 1, Workers: "pull"},
 	} {
 		if _, err := h.Control(t.Context(), []jobevent.Control{c}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)

@@ -45,7 +45,7 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 		if err := seeWorkers(ctx, t.Queries, latest, l); err != nil {
 			return err
 		}
-		r.Drains = drains(latest, l.Controls())
+		r.Drains, r.Follows = drains(latest, l.Controls()), follows(latest, l.Controls())
 		return s.dispatchLocked(ctx, t, "watchdog", l, &r)
 	})
 	return r.Effects, err
@@ -57,6 +57,20 @@ func drains(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (
 	for id, heartbeat := range latest {
 		if drain := controls.Drains(id); drain != heartbeat.Draining && !heartbeat.Stopping {
 			orders = append(orders, emit.Drain{WorkerID: id, Drain: drain, Revision: controls.Revision()})
+		}
+	}
+	return orders
+}
+
+// follows returns orders to the workers whose heartbeats do not show yet that they know the created queues. They are
+// repeated as drains are.
+func follows(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (orders []emit.Follow) {
+	queues, digest := controls.Created()
+	for id, heartbeat := range latest {
+		if heartbeat.Follows != "" && heartbeat.Follows != digest && !heartbeat.Stopping {
+			orders = append(orders, emit.Follow{
+				WorkerID: id, Drain: controls.Drains(id), Queues: queues, Revision: controls.Revision(),
+			})
 		}
 	}
 	return orders

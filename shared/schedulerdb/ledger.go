@@ -100,7 +100,7 @@ func readControls(ctx context.Context, q *gen.Queries) ([]jobevent.Control, erro
 	for i, row := range rows {
 		kept[i] = jobevent.Control{
 			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
-			StartsPerSecond: row.StartsPerSecond, Weight: int(row.Weight),
+			StartsPerSecond: row.StartsPerSecond, Weight: int(row.Weight), Workers: row.Workers,
 		}
 		if row.MaxRunning != nil {
 			most := int(*row.MaxRunning)

@@ -94,7 +94,7 @@ func (w *limited) wantUsedUp(s subject, n int) {
 			jobs[i].OwnerID = s.name
 		case jobevent.ControlKey:
 			jobs[i].FairnessKey = s.name
-		case jobevent.ControlWorker: // no subject of a job
+		case jobevent.ControlWorker, jobevent.ControlCreated: // no subject of a job
 		}
 	}
 	out := w.ingest(jobs...).Runs

@@ -287,7 +287,7 @@ func (j *modelJob) isUnder(s subject) bool {
 		return j.created.OwnerID == s.name
 	case jobevent.ControlKey:
 		return dispatch.FairnessKeyOf(&j.created) == s.name
-	case jobevent.ControlWorker: // no subject of a job
+	case jobevent.ControlWorker, jobevent.ControlCreated: // no subject of a job
 	}
 	return false
 }

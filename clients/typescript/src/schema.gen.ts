@@ -401,6 +401,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the queues
+         * @description First the queues of the setting QUEUES, then those that were created, by name. An owner sees the numbers of its own
+         *     jobs. The counts are those of the statistics.
+         */
+        get: operations["listQueues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue: components["schemas"]["Queue"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a queue
+         * @description A queue that was removed, or never was, is a 404. An owner sees the numbers of its own jobs.
+         */
+        get: operations["getQueue"];
+        /**
+         * Create a queue
+         * @description The queue and its topic are created, and jobs can name the queue at once; at other gateways within a second.
+         *     Workers whose FOLLOW_QUEUES covers it serve it within seconds. A PUT of a queue that is there changes nothing; of
+         *     one that is being removed, it takes the removal back. A queue of the setting QUEUES, one that another kind of
+         *     worker serves, and more than 100 created queues are refused with 409. If the broker does not answer, no queue is
+         *     created, and the response is a 503.
+         */
+        put: operations["createQueue"];
+        post?: never;
+        /**
+         * Remove a created queue
+         * @description The queue is REMOVING and takes no new jobs; at other gateways within three seconds. When all of its jobs have
+         *     ended, its workers leave it, and its topic, its pause and its limits are deleted. That takes ten seconds at least.
+         *     Then GET answers 404.
+         *
+         *     While jobs in the queue have not ended, a removal is refused with 409, unless `drain` is true. It is refused
+         *     in any case while a schedule names the queue, or while a batch that has not ended is to make a job in it. A
+         *     queue of the setting QUEUES is not removed. Ended jobs stay; they cannot be retried, but run again as new jobs
+         *     in another queue.
+         */
+        delete: operations["removeQueue"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/queues/{queue}/shares": {
         parameters: {
             query?: never;
@@ -2520,6 +2582,52 @@ export interface components {
             startsPerSecond?: components["schemas"]["StartsPerSecond"];
             /** @description Only for the kind fairnessKey, and not for its name *. */
             weight?: components["schemas"]["Weight"];
+        };
+        QueueRequest: {
+            workers?: components["schemas"]["QueueWorkers"];
+        };
+        /**
+         * @description Which workers serve the queue: runjob, also embedded in Go programs, or pull, for pull workers.
+         * @default runjob
+         * @enum {string}
+         */
+        QueueWorkers: "runjob" | "pull";
+        QueueInfo: {
+            queue: components["schemas"]["Queue"];
+            /**
+             * @description Whether the setting QUEUES names it or it was created.
+             * @enum {string}
+             */
+            origin: "setting" | "created";
+            /**
+             * @description A queue that is REMOVING takes no new jobs.
+             * @enum {string}
+             */
+            state: "ACTIVE" | "REMOVING";
+            /** @description Null: a queue of the setting QUEUES; the setting PULL_QUEUES decides. */
+            workers: components["schemas"]["QueueWorkers"] | null;
+            /** @description Workers that serve it and do not stop. */
+            liveWorkers: number;
+            /**
+             * Format: int64
+             * @description Jobs that are SCHEDULED, PENDING or RETRYING.
+             */
+            waiting: number;
+            /**
+             * Format: int64
+             * @description Jobs that are QUEUED, RUNNING or WAITING.
+             */
+            running: number;
+            /** @description A control of the queue or of each queue pauses it. */
+            paused: boolean;
+            createdAt: components["schemas"]["InstantOrNull"];
+            /** @description Only the installation sees it. */
+            createdBy: string | null;
+            /** @description When the removal began. */
+            removingAt: components["schemas"]["InstantOrNull"];
+        };
+        QueueList: {
+            queues: components["schemas"]["QueueInfo"][];
         };
         Control: {
             kind: components["schemas"]["ControlKind"];
@@ -4904,6 +5012,174 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listQueues: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All queues. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getQueue: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                queue: components["schemas"]["Queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The queue. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueInfo"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createQueue: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                queue: components["schemas"]["Queue"];
+            };
+            cookie?: never;
+        };
+        /** @description Without a body, the worker runjob serves the queue. At most 16 KiB. */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueueRequest"];
+            };
+        };
+        responses: {
+            /** @description The queue. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueInfo"];
+                };
+            };
+            /** @description The queue was created. */
+            201: {
+                headers: {
+                    Location: string;
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueInfo"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeQueue: {
+        parameters: {
+            query?: {
+                /** @description True: the jobs that are in the queue run first. */
+                drain?: boolean;
+            };
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                queue: components["schemas"]["Queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The removal has begun, now or before. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueInfo"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };

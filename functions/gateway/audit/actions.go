@@ -34,6 +34,8 @@ var actions = map[string]string{
 	"DELETE /api/controls/:kind/:name":                "control.delete",
 	"POST /api/controls/:kind/:name/pause":            "control.pause",
 	"POST /api/controls/:kind/:name/resume":           "control.resume",
+	"PUT /api/queues/:queue":                          "queue.create",
+	"DELETE /api/queues/:queue":                       "queue.remove",
 	"PUT /api/workers/:workerId/drain":                "worker.drain",
 	"DELETE /api/workers/:workerId/drain":             "worker.undrain",
 	"POST /api/keys":                                  "key.create",

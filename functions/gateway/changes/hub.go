@@ -66,6 +66,8 @@ type Hub struct {
 	ShowJob   func(context.Context, *jobstore.Changed) ([]byte, error)
 	ShowLines func(context.Context, uuid.UUID, []logstore.Line) ([]byte, error)
 	ReadStats func(context.Context, apidb.Owner) (stats, compared []byte, err error)
+	// ForgetQueues drops the cached list of created queues.
+	ForgetQueues func()
 
 	mu        sync.Mutex
 	here      int       // streams and held responses
@@ -305,6 +307,7 @@ func (h *Hub) notified(c apidb.Change) {
 		h.markFollowed(c.JobIDs, changes{log: true})
 	case apidb.ChangeControls:
 		h.controls.ForgetControls()
+		h.ForgetQueues()
 		h.miss(false)
 	case apidb.ChangeMany, apidb.ChangeOthers:
 		h.miss(false)

@@ -31,6 +31,7 @@ func main() {
 		}
 		env.OnClose(closing)
 		cfg.Redrive = redrive
+		cfg.Topics = funchost.NewQueueTopics(env.Config)
 		cfg.Lags, closing = funchost.NewLags(env.Config)
 		env.OnClose(closing)
 		store, err := apidb.Open(ctx, env.DatabaseURL())

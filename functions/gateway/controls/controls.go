@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/changes"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/functions/gateway/queues"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
@@ -70,7 +70,7 @@ type listBody struct {
 type API struct {
 	Store    *controlstore.Store
 	Workers  *workerstore.Store
-	Queues   []string // those of the installation
+	Queues   *queues.Installation
 	Hub      *changes.Hub
 	Outgoing *publishbuffer.Buffer
 	Limits   *edge.Limits
@@ -175,11 +175,25 @@ const stopsEachKey = "must not stop every fairness key: pause queue/* instead"
 // can still be removed.
 func (a *API) holding(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
 	kind, name := jobevent.ControlKind(c.Param("kind")), c.Param("name")
-	if kind == jobevent.ControlQueue && name != jobevent.AnyName && !slices.Contains(a.Queues, name) {
-		queues := strings.Join(a.Queues, ", ")
-		return edge.Invalid("name", "is not one of the queues of this installation, which are "+queues)
+	if kind == jobevent.ControlQueue && name != jobevent.AnyName {
+		if err := a.checkQueue(c, name); err != nil {
+			return err
+		}
 	}
 	return a.change(c, entry, change)
+}
+
+func (a *API) checkQueue(c *gin.Context, name string) error {
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	if is, err := a.Queues.Has(ctx, name); err != nil || is {
+		return err
+	}
+	names, err := a.Queues.Names(ctx)
+	if err != nil {
+		return err
+	}
+	return edge.Invalid("name", "is not one of the queues of this installation, which are "+strings.Join(names, ", "))
 }
 
 // change commits a change of a control, publishes it, and waits a while for the scheduler to apply it.

@@ -62,7 +62,7 @@ func (a *API) redriveRefusal(r rejectedstore.Rejected, now time.Time) string {
 	if r.Record.RecordedAt != nil && r.Record.RecordedAt.Before(at) {
 		at = *r.Record.RecordedAt
 	}
-	topics := jobevent.Topics(a.Queues)
+	topics := a.Queues.Topics()
 	known := slices.IndexFunc(topics, func(t jobevent.Topic) bool { return t.Name == r.Record.Topic })
 	switch {
 	case r.RedrivenAt != nil:
@@ -73,7 +73,7 @@ func (a *API) redriveRefusal(r rejectedstore.Rejected, now time.Time) string {
 	case !r.Whole:
 		return "the release that rejected it did not keep its key and all of its headers"
 	case known < 0:
-		return fmt.Sprintf("%s is not a topic of this installation with its QUEUES", r.Record.Topic)
+		return fmt.Sprintf("%s is not a topic of this installation with its queues", r.Record.Topic)
 	case r.Record.Topic == jobevent.TopicDeadLetter:
 		return "no function acts on records of " + jobevent.TopicDeadLetter
 	case topics[known].Compacted:

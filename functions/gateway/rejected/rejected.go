@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/queues"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
@@ -21,7 +22,7 @@ type page struct {
 // API has the endpoints of rejected records.
 type API struct {
 	Store        *rejectedstore.Store
-	Queues       []string         // those of the installation
+	Queues       *queues.Installation
 	PublishAgain funchost.Redrive // publishes a record on its topic again
 	Audit        *audit.Log
 }

@@ -147,5 +147,9 @@ func nameOf(thing map[string]json.RawMessage) string {
 		}
 		return text
 	}
+	var queue string
+	if thing["origin"] != nil && json.Unmarshal(thing["queue"], &queue) == nil { // other resources have a queue, too
+		return queue
+	}
 	return ""
 }

@@ -42,6 +42,7 @@ type RefusedError struct {
 	Callback bool // a callback is not answered yet
 	Expires  bool // the job would expire before it started
 	Started  bool // the job has had an attempt
+	Queue    bool // its queue is being removed, or was
 }
 
 func (e *RefusedError) Error() string {
@@ -50,6 +51,8 @@ func (e *RefusedError) Error() string {
 		return "the job's command " + e.Pending + " is not answered yet"
 	case e.Callback:
 		return "a callback of the job is not answered yet"
+	case e.Queue:
+		return "the job's queue is being removed or was removed; run-again makes a new job, which can name another queue"
 	case e.Expires:
 		return "the job expires before it could run then"
 	case e.Started:
@@ -124,6 +127,13 @@ func KeepCommandInTx(
 		}
 		if !at.Before(*job.ExpiresAt) {
 			return kept, &RefusedError{Status: jobstate.Status(job.Status), Expires: true}
+		}
+	}
+	if asked.Command == jobevent.CommandRetry {
+		if closed, err := q.QueuesClosed(ctx, []string{job.Queue}); err != nil {
+			return kept, err
+		} else if len(closed) > 0 {
+			return kept, &RefusedError{Status: jobstate.Status(job.Status), Queue: true}
 		}
 	}
 	if awaited, err := q.CallbacksInTheWay(ctx, []uuid.UUID{asked.JobID}); err != nil {

@@ -73,7 +73,8 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 }
 
 // Controls returns all controls that an owner may see, by kind and name: those that hold something, and lifted ones
-// until the scheduler has applied that. Those of workers are shown with the workers.
+// until the scheduler has applied that. Those of workers are shown with the workers, those of created queues with the
+// queues.
 func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, error) {
 	if !owner.IsEveryone() {
 		var seen []Control
@@ -89,7 +90,9 @@ func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, err
 		return seen, nil
 	}
 	rows, err := s.q.ControlsAll(ctx)
-	controls := slices.DeleteFunc(newControls(rows), func(c Control) bool { return c.Kind == jobevent.ControlWorker })
+	controls := slices.DeleteFunc(newControls(rows), func(c Control) bool {
+		return c.Kind == jobevent.ControlWorker || c.Kind == jobevent.ControlCreated
+	})
 	return controls, apidb.Classify("list controls", err)
 }
 
@@ -273,6 +276,9 @@ func (s *Store) readControls(ctx context.Context) (heldControls, error) {
 	return held, nil
 }
 
+// FromRow makes a control of its row.
+func FromRow(row gen.Control) Control { return newControl(row) }
+
 func newControls(rows []gen.Control) []Control {
 	controls := make([]Control, len(rows))
 	for i, row := range rows {
@@ -286,7 +292,7 @@ func newControl(row gen.Control) Control {
 		Control: jobevent.Control{
 			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
 			MaxRunning: number[int](row.MaxRunning), StartsPerSecond: row.StartsPerSecond,
-			Weight: int(nullable.Value(row.Weight)),
+			Weight: int(nullable.Value(row.Weight)), Workers: nullable.Value(row.Workers),
 		},
 		Least: jobevent.Control{
 			Paused: row.LeastPaused, MaxRunning: number[int](row.MostRunning), StartsPerSecond: row.MostStartsPerSecond,

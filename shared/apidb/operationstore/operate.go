@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -165,7 +166,13 @@ func (w *work) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	free := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return slices.Contains(awaited, id) })
+	closed, err := w.closed(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	free := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
+		return slices.Contains(awaited, id) || slices.Contains(closed, id)
+	})
 	kept, err := w.q.OperationCommandsKeep(ctx, gen.OperationCommandsKeepParams{
 		Command: w.op.Command, JobIDs: free, Allowed: shelves.Texts(commandstore.Allows(w.op.Command)), ByWhom: w.op.ByWhom,
 		RunAt: w.op.RunAt, OperationID: w.op.OperationID, Owner: w.op.OwnerID,
@@ -189,12 +196,32 @@ func (w *work) walk(ctx context.Context) error {
 	}
 	w.op.Matched += int64(len(ids))
 	w.op.Asked += int64(len(kept))
-	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited)
+	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited, closed)
 }
 
-// skip records why jobs got no command; awaited are the jobs with an unanswered callback.
+// closed returns the jobs that must not run again, because their queue is being removed or was.
+func (w *work) closed(ctx context.Context, jobs []gen.OperationJobsLockRow) (closed []uuid.UUID, err error) {
+	if w.op.Command != jobevent.CommandRetry {
+		return nil, nil
+	}
+	names := make([]string, len(jobs))
+	for i, job := range jobs {
+		names[i] = job.Queue
+	}
+	slices.Sort(names)
+	queues, err := w.q.QueuesClosed(ctx, slices.Compact(names))
+	for _, job := range jobs {
+		if slices.Contains(queues, job.Queue) {
+			closed = append(closed, job.JobID)
+		}
+	}
+	return closed, err
+}
+
+// skip records why jobs got no command; awaited are the jobs with an unanswered callback, closed those in a queue that
+// is being removed or was.
 func (w *work) skip(
-	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited []uuid.UUID,
+	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited, closed []uuid.UUID,
 ) error {
 	pending := map[uuid.UUID]string{}
 	if len(ids) > 0 {
@@ -212,6 +239,7 @@ func (w *work) skip(
 			refused := commandstore.RefusedError{Status: jobstate.Status(job.Status)}
 			if slices.Contains(commandstore.Allows(w.op.Command), refused.Status) {
 				refused.Pending, refused.Callback, refused.Expires = pending[id], slices.Contains(awaited, id), true
+				refused.Queue = slices.Contains(closed, id)
 			}
 			reason = refused.Error()
 		}

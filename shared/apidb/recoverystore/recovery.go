@@ -117,7 +117,7 @@ func controlsAgree(
 		applied.Kinds, applied.Names = append(applied.Kinds, string(c.Kind)), append(applied.Names, c.Name)
 		applied.Versions = append(applied.Versions, c.Version)
 		var n int64
-		switch holds := c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil || c.Weight > 1; {
+		switch holds := c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil || c.Weight > 1 || c.Workers != ""; {
 		case c.Version > last:
 			p := gen.RestoredControlTakeParams{
 				Kind: string(c.Kind), Name: c.Name, Version: c.Version, Paused: c.Paused, StartsPerSecond: c.StartsPerSecond,
@@ -130,6 +130,9 @@ func controlsAgree(
 				weight := int16(c.Weight)
 				p.Weight = &weight
 			}
+			if c.Workers != "" {
+				p.Workers = &c.Workers
+			}
 			n, err = q.RestoredControlTake(ctx, p)
 		case holds: // if the API still has it, this changes nothing
 			n, err = q.RestoredControlLift(ctx, gen.RestoredControlLiftParams{Kind: string(c.Kind), Name: c.Name})
@@ -140,5 +143,9 @@ func controlsAgree(
 		differed += n
 	}
 	n, err := q.RestoredControlsApplied(ctx, applied)
-	return differed + n, err
+	if err != nil {
+		return 0, err
+	}
+	taken, err := q.RestoredQueues(ctx)
+	return differed + n + taken, err
 }

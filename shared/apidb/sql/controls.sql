@@ -11,11 +11,11 @@ select count(*) from (select from controls limit @most::int) as counted;
 
 -- name: ControlPut :one
 insert into controls (
-    kind, name, version, paused, max_running, starts_per_second, weight, updated_by,
+    kind, name, version, paused, max_running, starts_per_second, weight, workers, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
     @kind, @name, nextval('control_versions'), @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'),
-    sqlc.narg('weight'), @updated_by,
+    sqlc.narg('weight'), sqlc.narg('workers'), @updated_by,
     @least_paused, sqlc.narg('most_running'), sqlc.narg('most_starts_per_second')
 )
 on conflict (kind, name) do update set
@@ -24,6 +24,7 @@ on conflict (kind, name) do update set
     max_running            = excluded.max_running,
     starts_per_second      = excluded.starts_per_second,
     weight                 = excluded.weight,
+    workers                = excluded.workers,
     updated_at             = now(),
     updated_by             = excluded.updated_by,
     least_paused           = excluded.least_paused,
@@ -45,13 +46,13 @@ with input as (
 ), gone as (
     delete from controls using input
     where controls.kind = input.kind and controls.name = input.name and controls.version <= input.version
-        and not paused and max_running is null and starts_per_second is null and weight is null
+        and not paused and max_running is null and starts_per_second is null and weight is null and workers is null
 )
 update controls set applied_version = input.version
 from input
 where controls.kind = input.kind and controls.name = input.name and controls.applied_version < input.version
     and not (controls.version <= input.version
-        and not paused and max_running is null and starts_per_second is null and weight is null);
+        and not paused and max_running is null and starts_per_second is null and weight is null and workers is null);
 
 -- The controls that the scheduler has not applied, whenever another age of times_due has passed.
 -- name: ControlsUnconfirmed :many

@@ -170,7 +170,7 @@ limit @max_jobs;
 
 -- The locks are a statement of their own, so that the statements after it see the latest commits.
 -- name: OperationJobsLock :many
-select job_id, status, version, trace_id, expires_at from jobs
+select job_id, status, version, trace_id, expires_at, queue from jobs
 where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 order by job_id
 for no key update;

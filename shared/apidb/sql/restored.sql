@@ -87,16 +87,17 @@ where applied_version > coalesce((
 -- Stores a control of which the scheduler has the newer version.
 -- name: RestoredControlTake :execrows
 insert into controls (
-    kind, name, version, applied_version, paused, max_running, starts_per_second, weight, updated_by,
+    kind, name, version, applied_version, paused, max_running, starts_per_second, weight, workers, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
     @kind, @name, @version, @version, @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'),
-    sqlc.narg('weight'), 'after-restore',
+    sqlc.narg('weight'), sqlc.narg('workers'), 'after-restore',
     @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second')
 )
 on conflict (kind, name) do update set
     version = excluded.version, applied_version = excluded.applied_version, paused = excluded.paused,
     max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, weight = excluded.weight,
+    workers = excluded.workers,
     updated_by = excluded.updated_by
 where controls.version < excluded.version;
 
@@ -105,3 +106,10 @@ where controls.version < excluded.version;
 insert into controls (kind, name, version, paused, updated_by)
 values (@kind, @name, nextval('control_versions'), false, 'after-restore')
 on conflict do nothing;
+
+-- Takes the created queues that workers serve and that this database does not know: their jobs may be known.
+-- name: RestoredQueues :execrows
+insert into queues (name, workers, created_by)
+select name, workers, 'after-restore' from controls where kind = 'createdQueue' and workers is not null
+on conflict (name) do update set state = 'ACTIVE', removing_at = null, removed_at = null
+where queues.state = 'REMOVED';

@@ -20,6 +20,7 @@ var allSettings = []string{
 	"EVENT_KEYS_FILE",
 	"EVENT_SIGN",
 	"EVENT_VERIFY",
+	"FOLLOW_QUEUES",
 	"FORGET_AFTER",
 	"FUNC_TRANSPORT",
 	"GATEWAY_API_KEY",

@@ -19,12 +19,21 @@ type Effects struct {
 	Cancels  []AttemptRef              // attempts whose cancel is asked for again, without their job's status
 	Controls []jobevent.ControlApplied // versions of controls that are in force
 	Drains   []Drain
+	Follows  []Follow
 }
 
 // Drain is the order to a worker to drain, or to take attempts again.
 type Drain struct {
 	WorkerID string
 	Drain    bool
+	Revision int64 // of the controls
+}
+
+// Follow is the order to a worker to serve the created queues, beside its own.
+type Follow struct {
+	WorkerID string
+	Drain    bool // as before
+	Queues   []jobevent.CreatedQueue
 	Revision int64 // of the controls
 }
 
@@ -83,7 +92,7 @@ type AttemptRef struct {
 // Events builds the events of a function in the order in which they must be published. The status of a job's version
 // comes last: if the API has seen a version, no event of that version was lost.
 func (e Effects) Events(function string) ([]jobevent.Item, error) {
-	most := len(e.Runs) + len(e.Cancels) + len(e.Jobs) + len(e.Controls) + len(e.Drains)
+	most := len(e.Runs) + len(e.Cancels) + len(e.Jobs) + len(e.Controls) + len(e.Drains) + len(e.Follows)
 	w := writer{function: function, events: make([]jobevent.Item, 0, most)}
 	for _, order := range e.Runs {
 		w.run(order)
@@ -109,6 +118,13 @@ func (e Effects) Events(function string) ([]jobevent.Item, error) {
 		w.add(jobevent.TypeAttemptCancel,
 			jobevent.Meta{ID: jobevent.DrainID(d.WorkerID, d.Revision), Key: d.WorkerID},
 			jobevent.AttemptCancel{WorkerID: d.WorkerID, Drain: d.Drain})
+	}
+	for _, f := range e.Follows {
+		w.add(jobevent.TypeAttemptCancel,
+			jobevent.Meta{ID: jobevent.FollowID(f.WorkerID, f.Revision), Key: f.WorkerID},
+			jobevent.AttemptCancel{
+				WorkerID: f.WorkerID, Drain: f.Drain, Follows: jobevent.QueuesDigest(f.Queues), Queues: f.Queues,
+			})
 	}
 	for _, c := range e.Controls {
 		w.add(jobevent.TypeApplied, jobevent.Meta{

@@ -782,6 +782,36 @@ class ControlRequest(BaseModel):
     weight: Annotated[int | None, Field(description="Only for the kind fairnessKey, and not for its name *.", ge=1, le=100)] = None
 
 
+class QueueInfo(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    queue: Annotated[
+        str, Field(description="One of the queues that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")
+    ]
+    origin: Annotated[Literal["setting", "created"], Field(description="Whether the setting QUEUES names it or it was created.")]
+    state: Annotated[Literal["ACTIVE", "REMOVING"], Field(description="A queue that is REMOVING takes no new jobs.")]
+    workers: Annotated[
+        Literal["runjob", "pull"] | None, Field(description="Null: a queue of the setting QUEUES; the setting PULL_QUEUES decides.")
+    ]
+    live_workers: Annotated[int, Field(alias="liveWorkers", description="Workers that serve it and do not stop.", ge=0)]
+    waiting: Annotated[int, Field(description="Jobs that are SCHEDULED, PENDING or RETRYING.", ge=0)]
+    running: Annotated[int, Field(description="Jobs that are QUEUED, RUNNING or WAITING.", ge=0)]
+    paused: Annotated[bool, Field(description="A control of the queue or of each queue pauses it.")]
+    created_at: Annotated[AwareDatetime | None, Field(alias="createdAt")]
+    created_by: Annotated[str | None, Field(alias="createdBy", description="Only the installation sees it.")]
+    removing_at: Annotated[AwareDatetime | None, Field(alias="removingAt", description="When the removal began.")]
+
+
+class QueueList(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    queues: list[QueueInfo]
+
+
 class Control(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2405,6 +2435,17 @@ class RecordHeader(BaseModel):
     )
     name: str
     value: RecordBytesOrNull | None
+
+
+class QueueRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    workers: Annotated[
+        Literal["runjob", "pull"] | None,
+        Field(description="Which workers serve the queue: runjob, also embedded in Go programs, or pull, for pull workers."),
+    ] = "runjob"
 
 
 class EventsAccepted(BaseModel):

@@ -159,7 +159,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 }
 
 const JobLock = `-- name: JobLock :one
-select status, version, attempt, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
+select status, version, attempt, command_seq, trace_id, expires_at, queue, now()::timestamptz as at from jobs
 where job_id = $1 and ($2::text is null or owner_id = $2)
 for update
 `
@@ -176,6 +176,7 @@ type JobLockRow struct {
 	CommandSeq int32
 	TraceID    uuid.UUID
 	ExpiresAt  *time.Time
+	Queue      string
 	At         time.Time
 }
 
@@ -189,6 +190,7 @@ func (q *Queries) JobLock(ctx context.Context, arg JobLockParams) (JobLockRow, e
 		&i.CommandSeq,
 		&i.TraceID,
 		&i.ExpiresAt,
+		&i.Queue,
 		&i.At,
 	)
 	return i, err

@@ -11,7 +11,7 @@ import (
 )
 
 const ControlByName = `-- name: ControlByName :one
-select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight from controls where kind = $1 and name = $2
+select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight, workers from controls where kind = $1 and name = $2
 `
 
 type ControlByNameParams struct {
@@ -36,6 +36,7 @@ func (q *Queries) ControlByName(ctx context.Context, arg ControlByNameParams) (C
 		&i.MostRunning,
 		&i.MostStartsPerSecond,
 		&i.Weight,
+		&i.Workers,
 	)
 	return i, err
 }
@@ -58,12 +59,12 @@ func (q *Queries) ControlLock(ctx context.Context, arg ControlLockParams) error 
 
 const ControlPut = `-- name: ControlPut :one
 insert into controls (
-    kind, name, version, paused, max_running, starts_per_second, weight, updated_by,
+    kind, name, version, paused, max_running, starts_per_second, weight, workers, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
     $1, $2, nextval('control_versions'), $3, $4, $5,
-    $6, $7,
-    $8, $9, $10
+    $6, $7, $8,
+    $9, $10, $11
 )
 on conflict (kind, name) do update set
     version                = excluded.version,
@@ -71,12 +72,13 @@ on conflict (kind, name) do update set
     max_running            = excluded.max_running,
     starts_per_second      = excluded.starts_per_second,
     weight                 = excluded.weight,
+    workers                = excluded.workers,
     updated_at             = now(),
     updated_by             = excluded.updated_by,
     least_paused           = excluded.least_paused,
     most_running           = excluded.most_running,
     most_starts_per_second = excluded.most_starts_per_second
-returning kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight
+returning kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight, workers
 `
 
 type ControlPutParams struct {
@@ -86,6 +88,7 @@ type ControlPutParams struct {
 	MaxRunning          *int32
 	StartsPerSecond     *float64
 	Weight              *int16
+	Workers             *string
 	UpdatedBy           string
 	LeastPaused         bool
 	MostRunning         *int32
@@ -100,6 +103,7 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 		arg.MaxRunning,
 		arg.StartsPerSecond,
 		arg.Weight,
+		arg.Workers,
 		arg.UpdatedBy,
 		arg.LeastPaused,
 		arg.MostRunning,
@@ -120,12 +124,13 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 		&i.MostRunning,
 		&i.MostStartsPerSecond,
 		&i.Weight,
+		&i.Workers,
 	)
 	return i, err
 }
 
 const ControlsAll = `-- name: ControlsAll :many
-select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight from controls order by kind, name
+select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second, weight, workers from controls order by kind, name
 `
 
 func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
@@ -151,6 +156,7 @@ func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
 			&i.MostRunning,
 			&i.MostStartsPerSecond,
 			&i.Weight,
+			&i.Workers,
 		); err != nil {
 			return nil, err
 		}
@@ -171,13 +177,13 @@ with input as (
 ), gone as (
     delete from controls using input
     where controls.kind = input.kind and controls.name = input.name and controls.version <= input.version
-        and not paused and max_running is null and starts_per_second is null and weight is null
+        and not paused and max_running is null and starts_per_second is null and weight is null and workers is null
 )
 update controls set applied_version = input.version
 from input
 where controls.kind = input.kind and controls.name = input.name and controls.applied_version < input.version
     and not (controls.version <= input.version
-        and not paused and max_running is null and starts_per_second is null and weight is null)
+        and not paused and max_running is null and starts_per_second is null and weight is null and workers is null)
 `
 
 type ControlsAppliedParams struct {
@@ -208,7 +214,7 @@ const ControlsUnconfirmed = `-- name: ControlsUnconfirmed :many
 with pass as (
     select $1::timestamptz as since, $2::timestamptz as until
 )
-select controls.kind, controls.name, controls.version, controls.paused, controls.max_running, controls.starts_per_second, controls.applied_version, controls.updated_at, controls.updated_by, controls.least_paused, controls.most_running, controls.most_starts_per_second, controls.weight
+select controls.kind, controls.name, controls.version, controls.paused, controls.max_running, controls.starts_per_second, controls.applied_version, controls.updated_at, controls.updated_by, controls.least_paused, controls.most_running, controls.most_starts_per_second, controls.weight, controls.workers
 from pass cross join controls
 where applied_version < version
     and updated_at <= pass.until - interval '10 s'
@@ -245,6 +251,7 @@ func (q *Queries) ControlsUnconfirmed(ctx context.Context, arg ControlsUnconfirm
 			&i.MostRunning,
 			&i.MostStartsPerSecond,
 			&i.Weight,
+			&i.Workers,
 		); err != nil {
 			return nil, err
 		}

@@ -76,6 +76,7 @@ type Control struct {
 	MostRunning         *int32
 	MostStartsPerSecond *float64
 	Weight              *int16
+	Workers             *string
 }
 
 type Job struct {
@@ -128,6 +129,16 @@ type Job struct {
 	Elements          *int32
 	FanOutID          *uuid.UUID
 	Element           *int32
+}
+
+type Queue struct {
+	Name       string
+	Workers    string
+	State      string
+	CreatedAt  time.Time
+	CreatedBy  string
+	RemovingAt *time.Time
+	RemovedAt  *time.Time
 }
 
 type RejectedRecord struct {

@@ -306,7 +306,7 @@ func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams
 }
 
 const OperationJobsLock = `-- name: OperationJobsLock :many
-select job_id, status, version, trace_id, expires_at from jobs
+select job_id, status, version, trace_id, expires_at, queue from jobs
 where job_id = any ($1::uuid[]) and ($2::text is null or owner_id = $2)
 order by job_id
 for no key update
@@ -323,6 +323,7 @@ type OperationJobsLockRow struct {
 	Version   int64
 	TraceID   uuid.UUID
 	ExpiresAt *time.Time
+	Queue     string
 }
 
 // The locks are a statement of their own, so that the statements after it see the latest commits.
@@ -341,6 +342,7 @@ func (q *Queries) OperationJobsLock(ctx context.Context, arg OperationJobsLockPa
 			&i.Version,
 			&i.TraceID,
 			&i.ExpiresAt,
+			&i.Queue,
 		); err != nil {
 			return nil, err
 		}

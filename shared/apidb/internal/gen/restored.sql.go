@@ -114,16 +114,17 @@ func (q *Queries) RestoredControlLift(ctx context.Context, arg RestoredControlLi
 
 const RestoredControlTake = `-- name: RestoredControlTake :execrows
 insert into controls (
-    kind, name, version, applied_version, paused, max_running, starts_per_second, weight, updated_by,
+    kind, name, version, applied_version, paused, max_running, starts_per_second, weight, workers, updated_by,
     least_paused, most_running, most_starts_per_second
 ) values (
     $1, $2, $3, $3, $4, $5, $6,
-    $7, 'after-restore',
+    $7, $8, 'after-restore',
     $4, $5, $6
 )
 on conflict (kind, name) do update set
     version = excluded.version, applied_version = excluded.applied_version, paused = excluded.paused,
     max_running = excluded.max_running, starts_per_second = excluded.starts_per_second, weight = excluded.weight,
+    workers = excluded.workers,
     updated_by = excluded.updated_by
 where controls.version < excluded.version
 `
@@ -136,6 +137,7 @@ type RestoredControlTakeParams struct {
 	MaxRunning      *int32
 	StartsPerSecond *float64
 	Weight          *int16
+	Workers         *string
 }
 
 // Stores a control of which the scheduler has the newer version.
@@ -148,6 +150,7 @@ func (q *Queries) RestoredControlTake(ctx context.Context, arg RestoredControlTa
 		arg.MaxRunning,
 		arg.StartsPerSecond,
 		arg.Weight,
+		arg.Workers,
 	)
 	if err != nil {
 		return 0, err
@@ -302,6 +305,22 @@ type RestoredNumbersParams struct {
 // Raises the number of the next command above all that the scheduler has seen.
 func (q *Queries) RestoredNumbers(ctx context.Context, arg RestoredNumbersParams) (int64, error) {
 	result, err := q.db.Exec(ctx, RestoredNumbers, arg.JobIDs, arg.Numbers)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const RestoredQueues = `-- name: RestoredQueues :execrows
+insert into queues (name, workers, created_by)
+select name, workers, 'after-restore' from controls where kind = 'createdQueue' and workers is not null
+on conflict (name) do update set state = 'ACTIVE', removing_at = null, removed_at = null
+where queues.state = 'REMOVED'
+`
+
+// Takes the created queues that workers serve and that this database does not know: their jobs may be known.
+func (q *Queries) RestoredQueues(ctx context.Context) (int64, error) {
+	result, err := q.db.Exec(ctx, RestoredQueues)
 	if err != nil {
 		return 0, err
 	}

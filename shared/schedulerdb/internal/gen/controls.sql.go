@@ -23,7 +23,9 @@ func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
 }
 
 const ControlsList = `-- name: ControlsList :many
-select kind, name, version, paused, max_running, starts_per_second, coalesce(weight, 0)::int as weight from controls
+select kind, name, version, paused, max_running, starts_per_second, coalesce(weight, 0)::int as weight,
+    coalesce(workers, '')::text as workers
+from controls
 `
 
 type ControlsListRow struct {
@@ -34,6 +36,7 @@ type ControlsListRow struct {
 	MaxRunning      *int32
 	StartsPerSecond *float64
 	Weight          int32
+	Workers         string
 }
 
 func (q *Queries) ControlsList(ctx context.Context) ([]ControlsListRow, error) {
@@ -53,6 +56,7 @@ func (q *Queries) ControlsList(ctx context.Context) ([]ControlsListRow, error) {
 			&i.MaxRunning,
 			&i.StartsPerSecond,
 			&i.Weight,
+			&i.Workers,
 		); err != nil {
 			return nil, err
 		}
@@ -65,20 +69,22 @@ func (q *Queries) ControlsList(ctx context.Context) ([]ControlsListRow, error) {
 }
 
 const ControlsSave = `-- name: ControlsSave :exec
-insert into controls (kind, name, version, paused, max_running, starts_per_second, weight)
+insert into controls (kind, name, version, paused, max_running, starts_per_second, weight, workers)
 select unnest($1::text[]),
        unnest($2::text[]),
        unnest($3::bigint[]),
        unnest($4::boolean[]),
        nullif(unnest($5::int[]), -1),
        nullif(unnest($6::float8[]), 0),
-       nullif(unnest($7::smallint[]), 0)
+       nullif(unnest($7::smallint[]), 0),
+       nullif(unnest($8::text[]), '')
 on conflict (kind, name) do update
 set version           = excluded.version,
     paused            = excluded.paused,
     max_running       = excluded.max_running,
     starts_per_second = excluded.starts_per_second,
-    weight            = excluded.weight
+    weight            = excluded.weight,
+    workers           = excluded.workers
 where controls.version < excluded.version
 `
 
@@ -90,6 +96,7 @@ type ControlsSaveParams struct {
 	MaxRunning      []int32
 	StartsPerSecond []float64
 	Weights         []int16
+	Workers         []string
 }
 
 func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) error {
@@ -101,6 +108,7 @@ func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) erro
 		arg.MaxRunning,
 		arg.StartsPerSecond,
 		arg.Weights,
+		arg.Workers,
 	)
 	return err
 }

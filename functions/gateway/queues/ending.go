@@ -1,0 +1,59 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// endEvery is the time between looks at queues that are being removed.
+const endEvery = 2 * time.Second
+
+// Run ends removals until ctx ends. All gateways do it, one at a time for each queue.
+func (a *API) Run(ctx context.Context) {
+	a.ending.What = "remove queues"
+	tick := time.NewTicker(endEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := edge.Within(ctx, edge.RequestPatience, a.endAll); ctx.Err() == nil {
+			a.ending.Note(ctx, err)
+		}
+	}
+}
+
+func (a *API) endAll(ctx context.Context) error {
+	names, err := a.Store.Ending(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	live, err := a.liveWorkers(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		controls, gone, err := a.Store.End(ctx, name, live[name] > 0, func(ctx context.Context) error {
+			return a.onBroker(ctx, name, a.Topics.Delete)
+		})
+		errs = append(errs, err)
+		if err != nil {
+			continue
+		}
+		if len(controls) > 0 || gone {
+			a.Controls.ForgetControls()
+			a.publish(controls...)
+		}
+		if gone {
+			telemetry.Logger(ctx).InfoContext(ctx, "queue removed", "queue", name)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,40 @@
+package funchost
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+// QueueTopics creates and deletes the topics of queues. The zero value does nothing.
+type QueueTopics struct{ kafka *kafkaevent.Config }
+
+// NewQueueTopics returns the QueueTopics of a function's broker. If events go through a sink, the topics behind it
+// belong to another system, and it does nothing.
+func NewQueueTopics(cfg Config) QueueTopics {
+	if cfg.Sink != "" {
+		return QueueTopics{}
+	}
+	return QueueTopics{&cfg.Kafka}
+}
+
+// Create creates the topic of a queue if it is missing.
+func (t QueueTopics) Create(ctx context.Context, queue string) error {
+	if t.kafka == nil {
+		return nil
+	}
+	topics := slices.DeleteFunc(jobevent.Topics([]string{queue}), func(topic jobevent.Topic) bool {
+		return topic.Name != jobevent.RunTopic(queue)
+	})
+	return kafkaevent.CreateTopics(ctx, *t.kafka, topics)
+}
+
+// Delete deletes the topic of a queue, and the place of its workers in it.
+func (t QueueTopics) Delete(ctx context.Context, queue string) error {
+	if t.kafka == nil {
+		return nil
+	}
+	return kafkaevent.DeleteTopic(ctx, *t.kafka, jobevent.RunTopic(queue), jobevent.RunGroup(queue))
+}
