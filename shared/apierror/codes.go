@@ -147,7 +147,7 @@ var table = []Entry{
 	{Expired, 0, "The job had not started by its `expiresAt`."},
 	{DependencyFailed, 0, "A job that this one waits for did not complete."},
 	{NoWorker, 0, "For `NO_WORKER_TIMEOUT`, no worker of the job's queue ran its type."},
-	{InvalidFanOut, 0, 
+	{InvalidFanOut, 0,
 		"The array of the fan-out is missing or not an array, or the job for an element would not be valid."},
 	{ElementFailed, 0, "The jobs of some of the fan-out's elements failed or were cancelled."},
 }

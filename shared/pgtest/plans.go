@@ -39,17 +39,16 @@ type Plans struct {
 	byName map[string][]Node
 }
 
-// Watch is an option for pgpool.Open; planning is PostgreSQL's plan_cache_mode. It removes the timeouts, because a test
-// fills its tables through the same pool, perhaps on a slow disk.
-func (p *Plans) Watch(planning string) func(*pgxpool.Config) {
+// Watch is an option for pgpool.Open. It removes the timeouts, because a test fills its tables through the same pool,
+// perhaps on a slow disk.
+func (p *Plans) Watch() func(*pgxpool.Config) {
 	return func(cfg *pgxpool.Config) {
 		cfg.ConnConfig.OnNotice = p.notice
 		for name, value := range map[string]string{
 			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
 			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
 			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
-			"plan_cache_mode": planning, "statement_timeout": "0",
-			"transaction_timeout": "0", "idle_in_transaction_session_timeout": "0",
+			"statement_timeout": "0", "transaction_timeout": "0", "idle_in_transaction_session_timeout": "0",
 		} {
 			cfg.ConnConfig.RuntimeParams[name] = value
 		}

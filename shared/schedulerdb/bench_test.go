@@ -79,9 +79,9 @@ func benchmarkBacklog(b *testing.B, waiting, keys int) {
 	const batch = 100
 	plans := &pgtest.Plans{}
 	url := pgtest.Database(b, migrations.Scheduler) + "&pool_max_conns=1" // so that one backend has all of the time
-	options := []pgpool.Option{pgpool.IndexOnly()}
+	options := []pgpool.Option{pgpool.IndexOnly(), pgpool.PlannedOnce()}
 	if testing.Verbose() { // to explain each statement costs more than some of them
-		options = append(options, plans.Watch("auto"))
+		options = append(options, plans.Watch())
 	}
 	pool, err := pgpool.Open(b.Context(), url, options...)
 	if err != nil {

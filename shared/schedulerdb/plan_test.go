@@ -17,10 +17,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func newExplainedFixture(t *testing.T, url, planning string) (fixture, *pgtest.Plans) {
+func newExplainedFixture(t *testing.T, url string) (fixture, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), plans.Watch(planning))
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,23 +36,18 @@ func TestPlansUseIndexesWithoutStatistics(t *testing.T) {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	url := pgtest.Database(t, migrations.Scheduler)
-	h, _ := newExplainedFixture(t, url, "auto")
+	h, plans := newExplainedFixture(t, url)
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.exec("ALTER TABLE order_gaps SET (autovacuum_enabled = off)")
 	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
-	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-		t.Run(planning, func(t *testing.T) {
-			h, plans := newExplainedFixture(t, url, planning)
-			h.fillBeside()
-			plans.Forget()
-			h.doOfEverything()
-			checkPlans(t, plans.Seen())
-			for _, name := range controlledStatements {
-				if len(plans.Seen()[name]) > 0 {
-					t.Errorf("without any control %s ran", name)
-				}
-			}
-		})
+	h.fillBeside()
+	plans.Forget()
+	h.doOfEverything()
+	checkPlans(t, plans.Seen())
+	for _, name := range controlledStatements {
+		if len(plans.Seen()[name]) > 0 {
+			t.Errorf("without any control %s ran", name)
+		}
 	}
 }
 
@@ -82,7 +77,7 @@ func TestPlansOfALargeBacklogUseIndexes(t *testing.T) {
 		t.Skip("takes minutes: run it with make test-plans, or with -plans.jobs=5000000")
 	}
 	url := pgtest.Database(t, migrations.Scheduler)
-	h, _ := newExplainedFixture(t, url, "auto")
+	h, plans := newExplainedFixture(t, url)
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	for left := *plansJobs; left > 0; left -= backlogPart {
 		h.fill(min(left, backlogPart), "'PENDING'", "NULL", "NULL", "NULL", "fairness_key", "'key-' || n / 2 % 10000")
@@ -91,28 +86,25 @@ func TestPlansOfALargeBacklogUseIndexes(t *testing.T) {
 		if statistics == "with statistics" {
 			h.exec("ANALYZE jobs")
 		}
-		for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-			t.Run(statistics+" "+planning, func(t *testing.T) {
-				h, plans := newExplainedFixture(t, url, planning)
-				h.fillBeside()
-				plans.Forget()
-				h.doOfEverything()
-				seen := plans.Seen()
-				for _, name := range []string{"KeysBest", "JobsSendOut"} {
-					if len(seen[name]) == 0 {
-						t.Errorf("%s did not run", name)
-					}
+		t.Run(statistics, func(t *testing.T) {
+			h.fillBeside()
+			plans.Forget()
+			h.doOfEverything()
+			seen := plans.Seen()
+			for _, name := range []string{"KeysBest", "JobsSendOut"} {
+				if len(seen[name]) == 0 {
+					t.Errorf("%s did not run", name)
 				}
-				checkVisits(t, seen)
-				for name, plans := range seen {
-					blocks := 0
-					for _, plan := range plans {
-						blocks = max(blocks, plan.Hit+plan.Read)
-					}
-					t.Logf("%-24s %6d blocks at most, %d times", name, blocks, len(plans))
+			}
+			checkVisits(t, seen)
+			for name, plans := range seen {
+				blocks := 0
+				for _, plan := range plans {
+					blocks = max(blocks, plan.Hit+plan.Read)
 				}
-			})
-		}
+				t.Logf("%-24s %6d blocks at most, %d times", name, blocks, len(plans))
+			}
+		})
 	}
 }
 
@@ -260,7 +252,7 @@ func TestRunOrdersAreReadByTheirIDs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	h, plans := newExplainedFixture(t, pgtest.Database(t, migrations.Scheduler), "auto")
+	h, plans := newExplainedFixture(t, pgtest.Database(t, migrations.Scheduler))
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.fill(10_000, "'SCHEDULED'", "now() + interval '1 h'", "NULL", "NULL")
 	h.exec("ANALYZE jobs")
@@ -325,7 +317,7 @@ func TestDispatchingDoesNotScanDeadEntries(t *testing.T) {
 				COMMIT;
 			END LOOP;
 		END $$`) // one job at a time, each of which writes the ledger
-	watched, plans := newExplainedFixture(t, url, "auto")
+	watched, plans := newExplainedFixture(t, url)
 	var last uuid.UUID
 	if err := h.pool.QueryRow(t.Context(), "SELECT job_id FROM jobs WHERE status = 'QUEUED' LIMIT 1").Scan(&last); err != nil {
 		t.Fatal(err)

@@ -156,30 +156,25 @@ func TestThePlanOfSharesReadsTheNextKeysOnly(t *testing.T) {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	url := pgtest.Database(t, migrations.Scheduler)
-	h, _ := newExplainedFixture(t, url, "auto")
+	h, plans := newExplainedFixture(t, url)
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL",
 		"fairness_key", "'key-' || floor(random() * 10000)", "lane", `CASE WHEN random() < 0.25 THEN 'type:"A"' END`)
 	h.control(atMost(jobevent.ControlKey, jobevent.AnyName, 1, 1), atMost("type", "A", 1, 1000))
-	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-		t.Run(planning, func(t *testing.T) {
-			h, plans := newExplainedFixture(t, url, planning)
-			h.askAgain(0)
-			plans.Forget()
-			effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
-				WorkerID: "w-" + planning, Slots: 200, Partitions: map[string][]int32{"default": {0}},
-			}})
-			if h.must(effects, err); len(effects.Runs) == 0 {
-				t.Fatal("nothing went out")
-			}
-			h.askAgain(0)
-			seen := plans.Seen()
-			for _, name := range []string{"KeysBest", "KeysPending", "JobsSendOut"} {
-				if len(seen[name]) == 0 {
-					t.Errorf("%s did not run", name)
-				}
-			}
-			checkVisits(t, seen)
-		})
+	h.askAgain(0)
+	plans.Forget()
+	effects, err := h.Heartbeat(t.Context(), []jobevent.Heartbeat{{
+		WorkerID: "w", Slots: 200, Partitions: map[string][]int32{"default": {0}},
+	}})
+	if h.must(effects, err); len(effects.Runs) == 0 {
+		t.Fatal("nothing went out")
 	}
+	h.askAgain(0)
+	seen := plans.Seen()
+	for _, name := range []string{"KeysBest", "KeysPending", "JobsSendOut"} {
+		if len(seen[name]) == 0 {
+			t.Errorf("%s did not run", name)
+		}
+	}
+	checkVisits(t, seen)
 }

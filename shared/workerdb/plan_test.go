@@ -13,10 +13,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
-func openExplained(t *testing.T, url, planning string) (*Store, *pgtest.Plans) {
+func openExplained(t *testing.T, url string) (*Store, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), plans.Watch(planning))
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestPlansUseTheKeys(t *testing.T) {
 		t.Run("statistics "+statistics, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t, migrations.Worker)
-			s, _ := openExplained(t, url, "auto")
+			s, plans := openExplained(t, url)
 			exec(t, s, "ALTER TABLE execution_attempts SET (autovacuum_enabled = off)")
 			exec(t, s, "ALTER TABLE claims SET (autovacuum_enabled = off)")
 			if statistics == "old" {
@@ -47,22 +47,19 @@ func TestPlansUseTheKeys(t *testing.T) {
 			if statistics == "fresh" {
 				exec(t, s, "ANALYZE")
 			}
-			for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-				s, plans := openExplained(t, url, planning)
-				long, err := s.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := long.Exec(t.Context(), "SELECT count(*) FROM workers"); err != nil {
-					t.Fatal(err)
-				}
-				for range 20 {
-					doOfEverything(t, s)
-				}
-				checkPlans(t, plans.Seen(), planning)
-				if err := long.Rollback(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+			long, err := s.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := long.Exec(t.Context(), "SELECT count(*) FROM workers"); err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				doOfEverything(t, s)
+			}
+			checkPlans(t, plans.Seen())
+			if err := long.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}
@@ -155,37 +152,35 @@ func TestCleanupWalksTheKey(t *testing.T) {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	url := pgtest.Database(t, migrations.Worker)
-	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-		s, plans := openExplained(t, url, planning)
-		exec(t, s, "ALTER TABLE execution_attempts SET (autovacuum_enabled = off)")
-		exec(t, s, `INSERT INTO execution_attempts
-				(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
-			SELECT uuidv7('-9 days'), 1, uuidv7(), 'default', 'w1', 1000, now(),
-				now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
-			FROM generate_series(1, 20000) AS i`)
-		if _, err := s.Cleanup(t.Context(), Retention{Attempts: 8 * 24 * time.Hour}, func(time.Duration) bool { return true }); err != nil {
-			t.Fatal(err)
-		}
-		steps := plans.Seen()["AttemptDeleteOld"]
-		if len(steps) < 20 {
-			t.Errorf("%s: %d steps", planning, len(steps))
-		}
-		for _, plan := range steps {
-			plan.Walk(func(n pgtest.Node) {
-				visited := n.Loops * (n.Rows + n.Removed)
-				if n.Relation == "execution_attempts" && (visited > 1000 || n.Type != "ModifyTable" && n.Index != "execution_attempts_pkey") {
-					t.Errorf("%s: a %s of %q visits %.0f attempts", planning, n.Type, n.Index, visited)
-				}
-			})
-			if plan.Hit > 20_000 {
-				t.Errorf("%s: %d blocks", planning, plan.Hit)
+	s, plans := openExplained(t, url)
+	exec(t, s, "ALTER TABLE execution_attempts SET (autovacuum_enabled = off)")
+	exec(t, s, `INSERT INTO execution_attempts
+			(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
+		SELECT uuidv7('-9 days'), 1, uuidv7(), 'default', 'w1', 1000, now(),
+			now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
+		FROM generate_series(1, 20000) AS i`)
+	if _, err := s.Cleanup(t.Context(), Retention{Attempts: 8 * 24 * time.Hour}, func(time.Duration) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	steps := plans.Seen()["AttemptDeleteOld"]
+	if len(steps) < 20 {
+		t.Errorf("%d steps", len(steps))
+	}
+	for _, plan := range steps {
+		plan.Walk(func(n pgtest.Node) {
+			visited := n.Loops * (n.Rows + n.Removed)
+			if n.Relation == "execution_attempts" && (visited > 1000 || n.Type != "ModifyTable" && n.Index != "execution_attempts_pkey") {
+				t.Errorf("a %s of %q visits %.0f attempts", n.Type, n.Index, visited)
 			}
+		})
+		if plan.Hit > 20_000 {
+			t.Errorf("%d blocks", plan.Hit)
 		}
 	}
 }
 
 // checkPlans checks how many rows of attempts each statement has visited for at most 300 keys.
-func checkPlans(t *testing.T, seen map[string][]pgtest.Node, planning string) {
+func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	if len(seen) < 18 {
 		t.Errorf("only %d statements were explained", len(seen))
@@ -194,11 +189,11 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node, planning string) {
 		for _, plan := range plans {
 			plan.Walk(func(n pgtest.Node) {
 				if visited := n.Loops * (n.Rows + n.Removed); n.Relation == "execution_attempts" && visited > 2500 {
-					t.Errorf("%s, %s: a %s visits %.0f attempts", name, planning, n.Type, visited)
+					t.Errorf("%s: a %s visits %.0f attempts", name, n.Type, visited)
 				}
 			})
 			if plan.Hit > 20_000 {
-				t.Errorf("%s, %s: %d blocks", name, planning, plan.Hit)
+				t.Errorf("%s: %d blocks", name, plan.Hit)
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func Watched(t testing.TB) (*Fixture, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}
 	url := pgtest.Database(t, migrations.API)
-	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch("force_generic_plan"))
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch())
 	if err != nil {
 		t.Fatal(err)
 	}

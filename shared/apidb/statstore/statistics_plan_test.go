@@ -46,7 +46,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 		from (select 'hour' as grain, generate_series(3, 48) m union all select 'day', generate_series(2, 30)) of_grain,
 			generate_series(0, 19) k, decode(repeat('06', 100), 'hex') h`)
 	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), h.URL, pgpool.IndexOnly(), plans.Watch("force_generic_plan"))
+	pool, err := pgpool.Open(t.Context(), h.URL, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch())
 	if err != nil {
 		t.Fatal(err)
 	}
