@@ -165,14 +165,6 @@ const (
 	onlyWithAfter = "goes only with after"
 )
 
-// silent is a request of which nothing has been read.
-func silent() Request {
-	return Request{
-		Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout,
-		Silent: Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true},
-	}
-}
-
 // parseGivenID reads the id of a job that the client has made.
 func parseGivenID(s string) (id uuid.UUID, wrong string) {
 	id, err := uuid.Parse(s)

@@ -11,9 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
@@ -45,70 +42,6 @@ const (
 	DefaultMaxRetryCount = 3
 	DefaultTimeout       = 10 * time.Minute
 )
-
-// Request is a job that was asked for, with its defaults filled in.
-type Request struct {
-	JobType        string
-	Payload        json.RawMessage // any JSON value, as sent; shares memory with the decoded body
-	MaxRetryCount  int
-	RetryPolicy    *retrypolicy.Policy // nil: retrypolicy.Default
-	Queue          string
-	Priority       int
-	RunAt          *time.Time // UTC, in microseconds; at most one of RunAt and Delay is set
-	Delay          time.Duration
-	Timeout        time.Duration
-	IdempotencyKey string               // empty: none
-	JobID          uuid.UUID            // that the client has made, whose text is the IdempotencyKey, too; zero: none
-	Tags           []string             // each once, in the order of the request
-	OwnerID        string               // empty: none
-	ExpiresAt      *time.Time           // as RunAt; not started by then: cancelled
-	OrderingKey    string               // of its owner's jobs with this key one runs after another; empty: none
-	FairnessKey    string               // shares its queue with other keys; empty: its owner is the key
-	KeepBuild      bool                 // its further attempts stay on the build that began it, while a worker has that
-	After          []uuid.UUID          // jobs of its owner that have to end first, each once
-	RunAnyway      bool                 // also when one of After does not complete
-	Conditions     []jobstate.Condition // how each of After has to end; nil: as RunAnyway has it
-	Inputs         []jobevent.Input     // the jobs to whose outputs the payload refers
-	CallbackURL    string               // where its end is delivered to; empty: nowhere
-	BatchID        uuid.UUID            // the batch that it joins; zero: none
-	RunAgainOf     uuid.UUID            // the job that this one does once more; zero: none. No member of a request
-	ForEach        *ForEach             // it becomes a job for each element of an array; nil: it is one job
-	Element        *Element             // it is the job of an element; nil: of none. No member of a request
-	Silent         Silent
-
-	Policies
-}
-
-// Silent lists the members that a request leaves to the server, beside those that are the same for all.
-type Silent struct {
-	MaxRetryCount, RetryPolicy, Timeout bool
-}
-
-// IsPlain reports whether a request is without those wishes that few have.
-func (r *Request) IsPlain() bool {
-	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" && !r.KeepBuild &&
-		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil && r.Policies == Policies{}
-}
-
-// OwnFairnessKey is the fairness key that the request names in place of the default, which is the owner; empty: the
-// default holds.
-func (r *Request) OwnFairnessKey() string {
-	if r.FairnessKey == r.OwnerID {
-		return ""
-	}
-	return r.FairnessKey
-}
-
-// DueAt is when a job that is accepted now may run: now, unless it asked for a later time.
-func (r *Request) DueAt(now time.Time) time.Time {
-	if r.RunAt != nil && r.RunAt.After(now) {
-		return *r.RunAt
-	}
-	if r.Debounce != nil {
-		return now.Add(r.Debounce.Delay())
-	}
-	return now.Add(r.Delay)
-}
 
 // Rules is what this installation allows.
 type Rules struct {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -310,110 +309,6 @@ func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
 		p.EventOwners = append(p.EventOwners, jobs[i].Whose.ID())
 	}
 	return p
-}
-
-func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertManyParams {
-	var p gen.JobInsertManyParams
-	for _, i := range open {
-		job, req := &jobs[i], &jobs[i].Request
-		place := &accepted[i]
-		p.JobIDs = append(p.JobIDs, job.JobID)
-		p.TraceIDs = append(p.TraceIDs, job.TraceID)
-		p.OwnerIDs = append(p.OwnerIDs, req.OwnerID)
-		p.JobTypes = append(p.JobTypes, req.JobType)
-		p.Queues = append(p.Queues, req.Queue)
-		p.Payloads = append(p.Payloads, req.Payload)
-		p.Priorities = append(p.Priorities, int32(req.Priority))
-		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
-		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
-		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
-		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero means none, as in all lines below
-		p.DelaysMs = append(p.DelaysMs, delayMs(req))
-		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
-		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
-		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
-		p.EventSources = append(p.EventSources, job.EventSource)
-		p.EventIDs = append(p.EventIDs, job.EventID)
-		p.EventOwners = append(p.EventOwners, job.Whose.ID())
-		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
-		p.OrderingKeys = append(p.OrderingKeys, req.LineKey())
-		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
-		p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
-		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
-		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
-		p.Afters = append(p.Afters, idsLiteral(req.After))
-		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
-		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
-		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
-		p.BatchIDs = append(p.BatchIDs, req.BatchID)
-		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
-		p.AfterConditions = append(p.AfterConditions, conditionsLiteral(req.Conditions))
-		p.Inputs = append(p.Inputs, inputsJSON(req.Inputs))
-		at := nullable.Value(req.Element)
-		p.ForEachs = append(p.ForEachs, forEachJSON(req.ForEach))
-		p.FanOutIDs, p.Elements = append(p.FanOutIDs, at.FanOut), append(p.Elements, int32(at.Index))
-	}
-	return p
-}
-
-// delayMs returns how long from now a job becomes due.
-func delayMs(req *jobspec.Request) int64 {
-	if req.Debounce != nil {
-		return req.Debounce.DelayMs
-	}
-	return req.Delay.Milliseconds()
-}
-
-func policyJSON(req *jobspec.Request) json.RawMessage {
-	if req.RetryPolicy == nil {
-		return nil
-	}
-	b, err := json.Marshal(req.RetryPolicy)
-	if err != nil {
-		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // cannot happen with numbers and strings
-	}
-	return b
-}
-
-func inputsJSON(inputs []jobevent.Input) json.RawMessage {
-	if len(inputs) == 0 {
-		return nil
-	}
-	b, err := json.Marshal(inputs)
-	if err != nil {
-		panic(fmt.Sprintf("write inputs: %v", err)) // cannot happen with names and ids
-	}
-	return b
-}
-
-func forEachJSON(each *jobspec.ForEach) json.RawMessage {
-	if each == nil {
-		return nil
-	}
-	b, err := json.Marshal(each)
-	if err != nil {
-		panic(fmt.Sprintf("write what a fan-out is for: %v", err)) // cannot fail: names and ids only
-	}
-	return b
-}
-
-func conditionsLiteral(conditions []jobstate.Condition) string {
-	texts := make([]string, len(conditions))
-	for i, c := range conditions {
-		texts[i] = string(c)
-	}
-	return arrayLiteral(texts)
-}
-
-var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// arrayLiteral is PostgreSQL's text form of an array.
-func arrayLiteral(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = `"` + quoteElement.Replace(text) + `"`
-	}
-	return "{" + strings.Join(quoted, ",") + "}"
 }
 
 // takeInsertTime reads the database's time from jobs that were just inserted.

@@ -141,22 +141,6 @@ func (t *dependents) replaceHeld(ctx context.Context) error {
 	return t.q.MergedKeep(ctx, kept)
 }
 
-func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
-	req := &job.Request
-	p.JobIDs, p.JobTypes, p.Queues = append(p.JobIDs, id), append(p.JobTypes, req.JobType), append(p.Queues, req.Queue)
-	p.Payloads, p.Priorities = append(p.Payloads, job.payloadFor(id)), append(p.Priorities, int32(req.Priority))
-	p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
-	p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
-	p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
-	p.DelaysMs, p.MaxDelaysMs = append(p.DelaysMs, req.Debounce.DelayMs), append(p.MaxDelaysMs, req.Debounce.MaxDelayMs)
-	p.Tags = append(p.Tags, arrayLiteral(req.Tags))
-	p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
-	p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
-	p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
-	p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
-	p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
-}
-
 // identity has the hashes by which a repeated request is recognised.
 type identity struct {
 	owner         string

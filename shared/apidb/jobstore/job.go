@@ -1,7 +1,6 @@
 package jobstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,56 +12,11 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
-
-// Job is a row: the request, and the latest status that the scheduler has published.
-type Job struct {
-	JobID             uuid.UUID
-	TraceID           uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Payload           json.RawMessage // nil in a list
-	Priority          int
-	MaxRetryCount     int
-	RunAt             *time.Time
-	Tags              []string
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            jobstate.Status
-	Version           int64 // 0: no status has arrived
-	Attempt           int
-	RetryCount        int
-	UpdatedAt         time.Time
-	Snapshot          jobevent.Status // zero at version 0
-	Progress          *jobevent.Progress
-	ExpiresAt         *time.Time
-	OrderingKey       string
-	SingletonKey      string // the key by which it has its turn; then it has no OrderingKey
-	FairnessKey       string // the key in its request, or else its owner; empty: it has neither
-	KeepBuild         bool   // false in a list
-	IdempotencyKey    string
-	HasAfter          bool                 // it has dependencies
-	After             []uuid.UUID          // nil in a list; see Changed
-	RunAnyway         bool                 // false in a list
-	Conditions        []jobstate.Condition // how each of After has to end; nil: in a list, and if none names one
-	BlockedBy         []jobevent.Block
-	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
-	CallbackURL       string           // empty in a list, and if its end is not delivered
-	BatchID           *uuid.UUID       // nil: it is in no batch
-	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
-	Policies          jobspec.Policies // none in a list
-	Held              bool             // further debounced requests may still change it; false in a list
-	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
-	Element           *jobspec.Element // nil in a list, and if it belongs to no fan-out
-	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
-	Sealed            []string         // members that Open could not open, as the API names them
-}
 
 // Job returns one of the owner's jobs, or ErrNoJob.
 func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, error) {
@@ -70,28 +24,8 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	if err != nil {
 		return Job{}, apidb.Classify("get job", err)
 	}
-	row := found.Job
-	job, err := newJob(gen.JobsListedRow{
-		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
-		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
-		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
-		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
-		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
-		FairnessKey: row.FairnessKey, IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
-		BatchID: row.BatchID,
-	})
+	job, err := jobOf(found.Job)
 	if err != nil {
-		return Job{}, err
-	}
-	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
-	job.KeepBuild = nullable.Value(row.KeepBuild)
-	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
-	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
-	job.Held = nullable.Value(row.Held)
-	if job.Policies, err = policiesOf(row); err != nil {
-		return Job{}, err
-	}
-	if job.ForEach, job.Element, err = fanOutOf(row); err != nil {
 		return Job{}, err
 	}
 	if found.RunAgainAs != uuid.Nil {
@@ -100,6 +34,20 @@ func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, 
 	page := []Job{job}
 	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
 	return page[0], apidb.Classify("find what a job waits for", err)
+}
+
+// Request returns the request of one of the owner's jobs, with the defaults at its acceptance, and the number of its
+// last command. The payload is returned as stored: sealed, if payloads are sealed. The error is ErrNoJob if there is
+// no such job.
+func (s *Store) Request(
+	ctx context.Context, owner apidb.Owner, id uuid.UUID,
+) (req jobspec.Request, command int, err error) {
+	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
+	if err != nil {
+		return req, 0, apidb.Classify("get what a job asked for", err)
+	}
+	req, err = RequestOf(row.Job)
+	return req, int(row.Job.CommandSeq), err
 }
 
 // Filter selects jobs. An empty field excludes none.
@@ -188,32 +136,6 @@ func newJob(row gen.JobsListedRow) (Job, error) {
 		err = readSnapshot(row.JobID, row.Snapshot, &job.Snapshot)
 	}
 	return job, err
-}
-
-// newListed converts a row without its status.
-func newListed(row gen.JobsListedRow) (Job, error) {
-	job := Job{
-		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
-		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
-		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
-		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
-		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
-		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
-		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter, BatchID: row.BatchID,
-	}
-	if key, is := jobspec.SingletonOf(job.OrderingKey); is {
-		job.OrderingKey, job.SingletonKey = "", key
-	}
-	if row.Progress != nil {
-		var progress rowjson.Progress
-		if err := json.Unmarshal(row.Progress, &progress); err != nil {
-			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
-		}
-		if progress.Attempt == job.Attempt { // otherwise it belongs to an attempt of which no status has arrived
-			job.Progress = &progress.Progress
-		}
-	}
-	return job, nil
 }
 
 // EndedJob reads a job as JobsApplyStatus stored it in a delivery.

@@ -11,40 +11,6 @@ where jobs.held and jobs.version = 0
 order by jobs.job_id
 for update of jobs;
 
--- Gives held jobs the content of later requests. The numbers of their commands rise, so that a change that was checked
--- against the old content is checked again. The delay of each request counts from its own time and not from that of the
--- transaction, which may have waited for the lock of the key.
--- name: HeldReplace :many
-with input as (
-    select
-        unnest(@job_ids::uuid[])                                   as job_id,
-        unnest(@job_types::text[])                                 as job_type,
-        unnest(@queues::text[])                                    as queue,
-        unnest(@payloads::json[])                                  as payload,
-        unnest(@priorities::int[])                                 as priority,
-        unnest(@max_retry_counts::int[])                           as max_retry_count,
-        unnest(@retry_policies::json[])                            as retry_policy,
-        unnest(@timeouts_ms::int[])                                as timeout_ms,
-        unnest(@delays_ms::bigint[])                               as delay_ms,
-        unnest(@max_delays_ms::bigint[])                           as max_delay_ms,
-        unnest(@tags::text[])::text[]                              as tags,
-        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z') as expires_at,
-        nullif(unnest(@fairness_keys::text[]), '')                 as fairness_key,
-        nullif(unnest(@callback_urls::text[]), '')                 as callback_url,
-        unnest(@policies::json[])                                  as policies,
-        nullif(unnest(@keep_builds::boolean[]), false)             as keep_build
-)
-update jobs set
-    job_type = input.job_type, queue = input.queue, payload = input.payload, priority = input.priority,
-    max_retry_count = input.max_retry_count, retry_policy = input.retry_policy, timeout_ms = input.timeout_ms,
-    tags = input.tags, expires_at = input.expires_at, fairness_key = input.fairness_key,
-    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build,
-    run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
-    status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
-from input
-where jobs.job_id = input.job_id and jobs.held
-returning jobs.job_id, jobs.run_at;
-
 -- The requests that have changed a job before.
 -- name: MergedFind :many
 with wanted as (

@@ -61,6 +61,102 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 	return err
 }
 
+const HeldReplace = `-- name: HeldReplace :many
+with input as (
+    select
+        unnest($1::uuid[])                                   as job_id,
+        unnest($2::text[])                                 as job_type,
+        unnest($3::text[])                                    as queue,
+        unnest($4::json[])                                  as payload,
+        unnest($5::int[])                                 as priority,
+        unnest($6::int[])                           as max_retry_count,
+        unnest($7::json[])                            as retry_policy,
+        unnest($8::int[])                                as timeout_ms,
+        unnest($9::bigint[])                               as delay_ms,
+        unnest($10::bigint[])                           as max_delay_ms,
+        unnest($11::text[])::text[]                              as tags,
+        nullif(unnest($12::timestamptz[]), '0001-01-01Z') as expires_at,
+        nullif(unnest($13::text[]), '')                 as fairness_key,
+        nullif(unnest($14::text[]), '')                 as callback_url,
+        unnest($15::json[])                                  as policies,
+        nullif(unnest($16::boolean[]), false)             as keep_build
+)
+update jobs set
+    job_type = input.job_type, queue = input.queue, payload = input.payload, priority = input.priority,
+    max_retry_count = input.max_retry_count, retry_policy = input.retry_policy, timeout_ms = input.timeout_ms,
+    tags = input.tags, expires_at = input.expires_at, fairness_key = input.fairness_key,
+    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build,
+    run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
+    status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
+from input
+where jobs.job_id = input.job_id and jobs.held
+returning jobs.job_id, jobs.run_at
+`
+
+type HeldReplaceParams struct {
+	JobIDs         []uuid.UUID
+	JobTypes       []string
+	Queues         []string
+	Payloads       []json.RawMessage
+	Priorities     []int32
+	MaxRetryCounts []int32
+	RetryPolicies  []json.RawMessage
+	TimeoutsMs     []int32
+	DelaysMs       []int64
+	MaxDelaysMs    []int64
+	Tags           []string
+	ExpiresAts     []time.Time
+	FairnessKeys   []string
+	CallbackURLs   []string
+	Policies       []json.RawMessage
+	KeepBuilds     []bool
+}
+
+type HeldReplaceRow struct {
+	JobID uuid.UUID
+	RunAt *time.Time
+}
+
+// Gives held jobs the content of later requests. The numbers of their commands rise, so that a change that was checked
+// against the old content is checked again. The delay of each request counts from its own time and not from that of the
+// transaction, which may have waited for the lock of the key.
+func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]HeldReplaceRow, error) {
+	rows, err := q.db.Query(ctx, HeldReplace,
+		arg.JobIDs,
+		arg.JobTypes,
+		arg.Queues,
+		arg.Payloads,
+		arg.Priorities,
+		arg.MaxRetryCounts,
+		arg.RetryPolicies,
+		arg.TimeoutsMs,
+		arg.DelaysMs,
+		arg.MaxDelaysMs,
+		arg.Tags,
+		arg.ExpiresAts,
+		arg.FairnessKeys,
+		arg.CallbackURLs,
+		arg.Policies,
+		arg.KeepBuilds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []HeldReplaceRow
+	for rows.Next() {
+		var i HeldReplaceRow
+		if err := rows.Scan(&i.JobID, &i.RunAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const JobByID = `-- name: JobByID :one
 select
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element,

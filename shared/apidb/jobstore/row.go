@@ -1,0 +1,307 @@
+package jobstore
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Job is a row: the request, and the latest status that the scheduler has published.
+type Job struct {
+	JobID             uuid.UUID
+	TraceID           uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Payload           json.RawMessage // nil in a list
+	Priority          int
+	MaxRetryCount     int
+	RunAt             *time.Time
+	Tags              []string
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            jobstate.Status
+	Version           int64 // 0: no status has arrived
+	Attempt           int
+	RetryCount        int
+	UpdatedAt         time.Time
+	Snapshot          jobevent.Status // zero at version 0
+	Progress          *jobevent.Progress
+	ExpiresAt         *time.Time
+	OrderingKey       string
+	SingletonKey      string // the key by which it has its turn; then it has no OrderingKey
+	FairnessKey       string // the key in its request, or else its owner; empty: it has neither
+	KeepBuild         bool   // false in a list
+	IdempotencyKey    string
+	HasAfter          bool                 // it has dependencies
+	After             []uuid.UUID          // nil in a list; see Changed
+	RunAnyway         bool                 // false in a list
+	Conditions        []jobstate.Condition // how each of After has to end; nil: in a list, and if none names one
+	BlockedBy         []jobevent.Block
+	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
+	CallbackURL       string           // empty in a list, and if its end is not delivered
+	BatchID           *uuid.UUID       // nil: it is in no batch
+	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
+	Policies          jobspec.Policies // none in a list
+	Held              bool             // further debounced requests may still change it; false in a list
+	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
+	Element           *jobspec.Element // nil in a list, and if it belongs to no fan-out
+	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
+	Sealed            []string         // members that Open could not open, as the API names them
+}
+
+// jobOf converts a row with all that a list lacks, except what other rows tell.
+func jobOf(row gen.Job) (Job, error) {
+	job, err := newJob(gen.JobsListedRow{
+		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
+		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
+		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
+		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
+		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
+		FairnessKey: row.FairnessKey, IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
+		BatchID: row.BatchID,
+	})
+	if err != nil {
+		return Job{}, err
+	}
+	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
+	job.KeepBuild = nullable.Value(row.KeepBuild)
+	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
+	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
+	job.Held = nullable.Value(row.Held)
+	if job.Policies, err = policiesOf(row); err != nil {
+		return Job{}, err
+	}
+	job.ForEach, job.Element, err = fanOutOf(row)
+	return job, err
+}
+
+// newListed converts a row without its status.
+func newListed(row gen.JobsListedRow) (Job, error) {
+	job := Job{
+		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
+		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
+		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
+		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
+		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
+		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter, BatchID: row.BatchID,
+	}
+	if key, is := jobspec.SingletonOf(job.OrderingKey); is {
+		job.OrderingKey, job.SingletonKey = "", key
+	}
+	if row.Progress != nil {
+		var progress rowjson.Progress
+		if err := json.Unmarshal(row.Progress, &progress); err != nil {
+			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
+		}
+		if progress.Attempt == job.Attempt { // otherwise it belongs to an attempt of which no status has arrived
+			job.Progress = &progress.Progress
+		}
+	}
+	return job, nil
+}
+
+func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertManyParams {
+	var p gen.JobInsertManyParams
+	for _, i := range open {
+		job, req := &jobs[i], &jobs[i].Request
+		place := &accepted[i]
+		p.JobIDs = append(p.JobIDs, job.JobID)
+		p.TraceIDs = append(p.TraceIDs, job.TraceID)
+		p.OwnerIDs = append(p.OwnerIDs, req.OwnerID)
+		p.JobTypes = append(p.JobTypes, req.JobType)
+		p.Queues = append(p.Queues, req.Queue)
+		p.Payloads = append(p.Payloads, req.Payload)
+		p.Priorities = append(p.Priorities, int32(req.Priority))
+		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
+		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
+		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
+		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero means none, as in all lines below
+		p.DelaysMs = append(p.DelaysMs, delayMs(req))
+		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
+		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
+		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
+		p.EventSources = append(p.EventSources, job.EventSource)
+		p.EventIDs = append(p.EventIDs, job.EventID)
+		p.EventOwners = append(p.EventOwners, job.Whose.ID())
+		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
+		p.OrderingKeys = append(p.OrderingKeys, req.LineKey())
+		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
+		p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
+		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
+		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
+		p.Afters = append(p.Afters, idsLiteral(req.After))
+		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
+		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
+		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
+		p.BatchIDs = append(p.BatchIDs, req.BatchID)
+		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
+		p.AfterConditions = append(p.AfterConditions, conditionsLiteral(req.Conditions))
+		p.Inputs = append(p.Inputs, inputsJSON(req.Inputs))
+		at := nullable.Value(req.Element)
+		p.ForEachs = append(p.ForEachs, forEachJSON(req.ForEach))
+		p.FanOutIDs, p.Elements = append(p.FanOutIDs, at.FanOut), append(p.Elements, int32(at.Index))
+	}
+	return p
+}
+
+func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
+	req := &job.Request
+	p.JobIDs, p.JobTypes, p.Queues = append(p.JobIDs, id), append(p.JobTypes, req.JobType), append(p.Queues, req.Queue)
+	p.Payloads, p.Priorities = append(p.Payloads, job.payloadFor(id)), append(p.Priorities, int32(req.Priority))
+	p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
+	p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
+	p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
+	p.DelaysMs, p.MaxDelaysMs = append(p.DelaysMs, req.Debounce.DelayMs), append(p.MaxDelaysMs, req.Debounce.MaxDelayMs)
+	p.Tags = append(p.Tags, arrayLiteral(req.Tags))
+	p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
+	p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
+	p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
+	p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
+	p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
+}
+
+// RequestOf returns the request of a row.
+func RequestOf(row gen.Job) (jobspec.Request, error) {
+	req := jobspec.Request{
+		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
+		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
+		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
+		KeepBuild: nullable.Value(row.KeepBuild), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
+		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
+		BatchID: nullable.Value(row.BatchID),
+	}
+	var err error
+	if req.Policies, err = policiesOf(row); err != nil {
+		return req, err
+	}
+	if req.Singleton != nil {
+		req.OrderingKey = ""
+	}
+	req.Conditions = conditionsOf(row)
+	if row.Inputs != nil {
+		if err := json.Unmarshal(row.Inputs, &req.Inputs); err != nil {
+			return req, fmt.Errorf("read inputs of job %s: %w", row.JobID, err)
+		}
+	}
+	if req.ForEach, req.Element, err = fanOutOf(row); err != nil {
+		return req, err
+	}
+	if row.RetryPolicy == nil {
+		return req, nil
+	}
+	req.RetryPolicy = new(retrypolicy.Policy)
+	if err := json.Unmarshal(row.RetryPolicy, req.RetryPolicy); err != nil {
+		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
+	}
+	return req, nil
+}
+
+// delayMs returns how long from now a job becomes due.
+func delayMs(req *jobspec.Request) int64 {
+	if req.Debounce != nil {
+		return req.Debounce.DelayMs
+	}
+	return req.Delay.Milliseconds()
+}
+
+func policyJSON(req *jobspec.Request) json.RawMessage {
+	if req.RetryPolicy == nil {
+		return nil
+	}
+	b, err := json.Marshal(req.RetryPolicy)
+	if err != nil {
+		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // cannot happen with numbers and strings
+	}
+	return b
+}
+
+func inputsJSON(inputs []jobevent.Input) json.RawMessage {
+	if len(inputs) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(inputs)
+	if err != nil {
+		panic(fmt.Sprintf("write inputs: %v", err)) // cannot happen with names and ids
+	}
+	return b
+}
+
+func forEachJSON(each *jobspec.ForEach) json.RawMessage {
+	if each == nil {
+		return nil
+	}
+	b, err := json.Marshal(each)
+	if err != nil {
+		panic(fmt.Sprintf("write what a fan-out is for: %v", err)) // cannot fail: names and ids only
+	}
+	return b
+}
+
+func conditionsLiteral(conditions []jobstate.Condition) string {
+	texts := make([]string, len(conditions))
+	for i, c := range conditions {
+		texts[i] = string(c)
+	}
+	return arrayLiteral(texts)
+}
+
+var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// arrayLiteral is PostgreSQL's text form of an array.
+func arrayLiteral(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = `"` + quoteElement.Replace(text) + `"`
+	}
+	return "{" + strings.Join(quoted, ",") + "}"
+}
+
+// fanOutOf returns the array of a job that is a fan-out, or the place of a job that belongs to a fan-out.
+func fanOutOf(row gen.Job) (each *jobspec.ForEach, of *jobspec.Element, err error) {
+	if row.FanOutID != nil {
+		of = &jobspec.Element{FanOut: *row.FanOutID, Index: int(nullable.Value(row.Element))}
+	}
+	if row.ForEach == nil {
+		return nil, of, nil
+	}
+	if err := json.Unmarshal(row.ForEach, &each); err != nil {
+		return nil, nil, fmt.Errorf("read what the fan-out %s is for: %w", row.JobID, err)
+	}
+	return each, of, nil
+}
+
+func conditionsOf(row gen.Job) (conditions []jobstate.Condition) {
+	for _, condition := range row.AfterConditions {
+		conditions = append(conditions, jobstate.Condition(condition))
+	}
+	return conditions
+}
+
+// policiesOf reads the submit policies of a job. A job that was restored from the scheduler's row has only its turn.
+func policiesOf(row gen.Job) (p jobspec.Policies, err error) {
+	if key, is := jobspec.SingletonOf(nullable.Value(row.OrderingKey)); is {
+		p.Singleton = &jobspec.Singleton{Key: key, Else: jobspec.SingletonQueue}
+	}
+	if row.Policies == nil {
+		return p, nil
+	}
+	if err := json.Unmarshal(row.Policies, &p); err != nil {
+		return p, fmt.Errorf("read the submit policies of job %s: %w", row.JobID, err)
+	}
+	return p, nil
+}
