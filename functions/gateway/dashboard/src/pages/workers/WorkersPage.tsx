@@ -17,6 +17,7 @@ import { useNow } from '../../ui/now';
 import { RelativeTime } from '../../ui/RelativeTime';
 import { Skeleton } from '../../ui/Skeleton';
 import { Table } from '../../ui/Table';
+import { QueuesCard } from './QueuesCard';
 import { summary } from './summary';
 
 type Worker = Schemas['Worker'];
@@ -42,6 +43,7 @@ export default function WorkersPage() {
       {workers.map((worker) => (
         <WorkerCard key={worker.workerId} worker={worker} />
       ))}
+      <QueuesCard />
     </div>
   );
 }
