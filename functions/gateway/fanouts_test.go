@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -231,4 +232,13 @@ func TestABadFanOutIsRefused(t *testing.T) {
 	h.post("/api/jobs", `{"jobType": "MAIL", "payload": 1, "forEach": {"$output": "list"}}`).wantError(apierror.InvalidJobRequest, "forEach")
 	// Without forEach it is a payload like any other.
 	h.post("/api/jobs", `{"jobType": "MAIL", "payload": {"$item": "key"}}`).want(http.StatusAccepted)
+}
+
+func TestTheQueueOfFanOutsIsReserved(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.post("/api/jobs", `{"jobType": "MAIL", "payload": 1, "queue": "-fan-out"}`).wantError(apierror.InvalidJobRequest, "queue")
+	if err := jobspec.CheckQueues([]string{"-fan-out"}); err == nil {
+		t.Error("QUEUES may have it")
+	}
 }

@@ -148,6 +148,7 @@ func TestAFlowEndsWithItsJobs(t *testing.T) {
 		t.Errorf("it has ended as %+v", f)
 	}
 	h.post("/api/flows/"+made.FlowID.String()+"/cancel", "").wantError(apierror.InvalidStateTransition)
+	h.post("/api/flows/"+made.FlowID.String()+"/retry", "").wantError(apierror.InvalidStateTransition)
 	h.post("/api/batches/"+made.FlowID.String()+"/retry", "").wantError(apierror.InvalidStateTransition)
 }
 
@@ -166,6 +167,35 @@ func TestAFlowIsCancelledAsAWhole(t *testing.T) {
 		if h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job); job.CancelRequestedAt == nil {
 			t.Errorf("job %s is not cancelled", name)
 		}
+	}
+}
+
+func TestAFlowIsRetriedAsAWhole(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	made := h.flow(`{"onFailure": {"jobType": "MAIL", "payload": 1}, ` + diamond[1:])
+	for name, end := range map[string]jobstate.Status{"a": jobstate.Failed, "b": jobstate.Cancelled, "c": jobstate.Completed, "d": jobstate.Completed} {
+		h.scheduler(made.Jobs[name], 1, end, nil)
+	}
+	h.sweep()
+	if f := h.readFlow(made.FlowID, ""); f.Status != "FAILED" || f.FollowUpJobID == nil {
+		t.Fatalf("it has ended as %+v", f)
+	}
+	at := "/api/flows/" + made.FlowID.String() + "/retry"
+	var kept struct{ Jobs int }
+	if h.post(at, "").want(http.StatusAccepted).into(&kept); kept.Jobs != 2 {
+		t.Errorf("%d jobs run again", kept.Jobs)
+	}
+	h.post(at, "").wantError(apierror.InvalidStateTransition)
+	if f := h.readFlow(made.FlowID, ""); f.Status != "RUNNING" || f.FollowUpJobID != nil {
+		t.Errorf("it goes on as %+v", f)
+	}
+	h.post("/api/flows/"+made.FlowID.String()+"/cancel", "").want(http.StatusAccepted)
+	h.sweep() // begins no retry after the cancel
+	h.operateAll(t)
+	h.sweep()
+	if f := h.readFlow(made.FlowID, ""); f.Status != "FAILED" || f.FollowUpJobID == nil {
+		t.Errorf("it has ended again as %+v", f)
 	}
 }
 
@@ -230,6 +260,7 @@ func TestABadFlowIsRefusedAsAWhole(t *testing.T) {
 	for _, path := range []string{"x", uuid.NewString(), h.batch(`{}`).BatchID.String()} {
 		h.get("/api/flows/" + path).wantError(apierror.FlowNotFound)
 		h.post("/api/flows/"+path+"/cancel", "").wantError(apierror.FlowNotFound)
+		h.post("/api/flows/"+path+"/retry", "").wantError(apierror.FlowNotFound)
 	}
 }
 

@@ -110,7 +110,7 @@ var bodies = map[string]func(things) []string{
 	"listJobs": nil, "listDeadJobs": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
 	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
 	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
-	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,
+	"listFlows": nil, "getFlow": nil, "cancelFlow": nil, "retryFlow": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "listShares": nil, "listQueues": nil, "getQueue": nil, "removeQueue": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,

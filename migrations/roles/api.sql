@@ -25,7 +25,8 @@ GRANT SELECT, INSERT ON operations TO jobweaver_gateway;
 GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;
 GRANT SELECT, INSERT ON batches TO jobweaver_gateway;
 GRANT UPDATE (
-    status, closed_at, expires_at, expired_at, finished_at, round, operation_id, counts, follow_up_id, follow_up_error
+    status, closed_at, expires_at, expired_at, finished_at, round, operation_id, counts, follow_up_id, follow_up_error,
+    retry
 ) ON batches TO jobweaver_gateway;
 GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
@@ -104,7 +105,7 @@ GRANT SELECT, INSERT, DELETE ON schedule_cancels TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
 GRANT SELECT ON batches, batch_deletions, queues TO jobweaver_cron;
 GRANT UPDATE (
-    status, closed_at, expired_at, finished_at, operation_id, counts, follow_up_id, follow_up_error
+    status, closed_at, expired_at, finished_at, operation_id, counts, follow_up_id, follow_up_error, retry
 ) ON batches TO jobweaver_cron;
 GRANT INSERT ON operations TO jobweaver_cron;
 GRANT SELECT (operation_id, finished_at, owner_id, idempotency_key) ON operations TO jobweaver_cron;

@@ -28,7 +28,7 @@ type Store struct {
 }
 
 // NewestOfSchema is a column of the newest migration that the store needs. Open refuses a database without it.
-const NewestOfSchema = "jobs.element"
+const NewestOfSchema = "batches.retry"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

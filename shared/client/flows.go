@@ -118,3 +118,11 @@ func (c *Client) Flow(ctx context.Context, id string, wait time.Duration) (*Flow
 func (c *Client) CancelFlow(ctx context.Context, id string) (operation string, err error) {
 	return c.operateBatch(ctx, flowPath(id, "/cancel"))
 }
+
+// RetryFlow has the failed and cancelled jobs of a flow run again, in the order of its graph, and returns how many they
+// may be.
+func (c *Client) RetryFlow(ctx context.Context, id string) (jobs int, err error) {
+	var answer struct{ Jobs int }
+	_, err = c.do(ctx, request{method: http.MethodPost, path: flowPath(id, "/retry")}, &answer)
+	return answer.Jobs, err
+}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
@@ -42,8 +43,11 @@ func WrongQueue(s string) string {
 		c := s[i]
 		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-'
 	}
-	if !ok {
+	switch {
+	case !ok:
 		return fmt.Sprintf("must be 1 to %d small letters, digits or '-'", MaxQueue)
+	case s == jobevent.FanOutQueue:
+		return "is the queue of fan-outs, whose jobs no worker runs"
 	}
 	return ""
 }

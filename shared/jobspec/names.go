@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // Check looks at what an operator set: names that no request could use are a mistake. An error begins with the setting.
@@ -34,9 +32,6 @@ func CheckQueues(queues []string) error {
 	for i, queue := range queues {
 		if wrong := WrongQueue(queue); wrong != "" {
 			return fmt.Errorf("QUEUES: %q %s", queue, wrong)
-		}
-		if queue == jobevent.FanOutQueue {
-			return fmt.Errorf("QUEUES: %q is the queue of jobs that no worker runs", queue)
 		}
 		if slices.Contains(queues[:i], queue) {
 			return fmt.Errorf("QUEUES: %q is there twice", queue)

@@ -721,6 +721,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/flows/{flowId}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run the failed and cancelled jobs of a flow again
+         * @description Those jobs of the flow that have failed or were cancelled run again in the order of the graph: each when what it comes after has ended as it has to. Completed jobs keep their outputs. If the flow has ended, it goes on and ends once more, with another onComplete or onFailure. A completed flow, and one that is being retried, is a 409.
+         */
+        post: operations["retryFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules": {
         parameters: {
             query?: never;
@@ -2311,6 +2331,11 @@ export interface components {
             jobs: {
                 [key: string]: components["schemas"]["Id"];
             };
+        };
+        FlowRetry: {
+            flowId: components["schemas"]["Id"];
+            /** @description How many jobs have failed or were cancelled. One whose conditions are not met stays as it is. */
+            jobs: number;
         };
         FlowOperation: {
             flowId: components["schemas"]["Id"];
@@ -5965,6 +5990,51 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["FlowOperation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NoFlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryFlow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description An id that is not a UUID is a 404. */
+                flowId: components["parameters"]["FlowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The flow goes on. */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "flowId": "01936f3e-5f3e-7cc0-8000-0123456789ab",
+                     *       "jobs": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FlowRetry"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -24,6 +24,7 @@ var actions = map[string]string{
 	"POST /api/batches/:batchId/retry":                "batch.retry",
 	"POST /api/flows":                                 "flow.create",
 	"POST /api/flows/:flowId/cancel":                  "flow.cancel",
+	"POST /api/flows/:flowId/retry":                   "flow.retry",
 	"POST /api/schedules":                             "schedule.create",
 	"PUT /api/schedules/:name":                        "schedule.put",
 	"DELETE /api/schedules/:name":                     "schedule.delete",

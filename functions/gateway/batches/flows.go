@@ -166,6 +166,31 @@ func (a *API) CancelFlow(c *gin.Context) error {
 	return nil
 }
 
+// RetryFlow is POST /api/flows/{flowId}/retry.
+func (a *API) RetryFlow(c *gin.Context) error {
+	id, err := edge.PathID(c, "flowId", errNoFlow)
+	if err != nil {
+		return err
+	}
+	if err := a.Limits.AllowJobs(c, 1); err != nil { // as for an operation with a filter
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	jobs, err := a.Store.RetryFlow(ctx, audit.Entry(c), edge.OwnerOf(c), id)
+	if err != nil {
+		return ofFlow(err)
+	}
+	c.JSON(http.StatusAccepted, flowRetry{FlowID: id, Jobs: jobs})
+	return nil
+}
+
+// flowRetry is the response to a retry.
+type flowRetry struct {
+	FlowID uuid.UUID `json:"flowId"`
+	Jobs   int       `json:"jobs"` // that have failed or were cancelled
+}
+
 // madeFlow is the response to the creation of a flow.
 type madeFlow struct {
 	FlowID uuid.UUID            `json:"flowId"`

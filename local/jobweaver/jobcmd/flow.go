@@ -19,6 +19,14 @@ import (
 func NewFlow() *cobra.Command {
 	return cli.Group("flow", "Submit, show and cancel flows: jobs that name each other",
 		newFlowCreate(), newFlowList(), newFlowGet(),
+		cli.Verb("retry ID", "Run the failed and cancelled jobs of a flow again, in the order of its graph", 1,
+			func(cmd *cobra.Command, args []string) error {
+				return cli.Call(cmd, http.MethodPost, cli.Path("flows", args[0], "retry"), nil,
+					func(w io.Writer, kept struct{ Jobs int }) error {
+						_, err := fmt.Fprintf(w, "up to %d jobs run again\n", kept.Jobs)
+						return err
+					})
+			}),
 		cli.Verb("cancel ID", "Cancel the jobs of a flow", 1, func(cmd *cobra.Command, args []string) error {
 			return cli.Call(cmd, http.MethodPost, cli.Path("flows", args[0], "cancel"), nil,
 				func(w io.Writer, kept struct{ OperationID string }) error {

@@ -162,9 +162,12 @@ func (s *Store) Cancel(
 		return uuid.Nil, err
 	}
 	return s.operate(ctx, entry, owner, id, s.newOperation(owner, id, by, jobevent.CommandCancel),
-		func(_ *gen.Queries, batch *gen.Batch, _ uuid.UUID) error {
-			if batch.FinishedAt != nil {
+		func(q *gen.Queries, batch *gen.Batch, _ uuid.UUID) error {
+			switch {
+			case batch.FinishedAt != nil:
 				return ended(batch)
+			case batch.Retry != nil:
+				return q.FlowRetryLeft(ctx, gen.FlowRetryLeftParams{BatchID: id})
 			}
 			return nil
 		})
@@ -179,7 +182,7 @@ func (s *Store) Retry(
 		func(q *gen.Queries, batch *gen.Batch, operation uuid.UUID) error {
 			if batch.Graph != nil {
 				return apierror.New(apierror.InvalidStateTransition,
-					"the batch is a flow: its jobs would run again before the jobs that they come after")
+					"the batch is a flow: retry it as a flow, so that its jobs run again in their order")
 			}
 			if Status(batch.Status) == Completed {
 				return ended(batch)

@@ -83,7 +83,7 @@ func (s *Store) settle(ctx context.Context, rules schedulestore.Rules, id uuid.U
 	notify, done := s.db.BeginChange()
 	defer done()
 	err := s.db.RawTx(ctx, func(tx pgx.Tx) error {
-		end = ending{tx: tx, q: gen.New(tx), db: s.db, rules: rules}
+		end = ending{tx: tx, q: gen.New(tx), db: s.db, store: s, rules: rules}
 		if err := end.run(ctx, id); err != nil || !notify || end.job == nil {
 			return err
 		}
@@ -117,6 +117,7 @@ type ending struct {
 	tx    pgx.Tx
 	q     *gen.Queries
 	db    *apidb.Store
+	store *Store
 	rules schedulestore.Rules
 
 	owner    string
@@ -144,6 +145,11 @@ func (e *ending) run(ctx context.Context, id uuid.UUID) error {
 	switch {
 	case err != nil || live.Delayed:
 		return err
+	case row.Retry != nil:
+		if expired, err := e.q.BatchExpire(ctx, id); err != nil || expired > 0 {
+			return err
+		}
+		return e.store.retryNext(ctx, e.q, row, live.Live)
 	case !live.Live:
 		return e.end(ctx, row)
 	case row.ExpiredAt == nil:

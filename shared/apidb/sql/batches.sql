@@ -34,7 +34,7 @@ where batch_id = @batch_id and status = 'OPEN' and (sqlc.narg('owner')::text is 
 
 -- Closes the batch, and marks it as expired.
 -- name: BatchExpire :execrows
-update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), expired_at = now()
+update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), expired_at = now(), retry = null
 where batch_id = @batch_id and finished_at is null and expired_at is null and expires_at <= now();
 
 -- Continues a batch after its end. It does not end again before the operation has ended.
@@ -44,6 +44,26 @@ update batches set
     expires_at = case when expires_at > now() then expires_at end, expired_at = null, round = round + 1,
     operation_id = @operation_id::uuid
 where batch_id = @batch_id and finished_at is not null;
+
+-- A flow goes on, or goes on after its end, with some of its jobs to run again.
+-- name: FlowRetry :exec
+update batches set
+    status = 'RUNNING', finished_at = null, counts = null, follow_up_id = null, follow_up_error = null,
+    expires_at = case when expires_at > now() then expires_at end, expired_at = null,
+    round = case when finished_at is null then round else round + 1 end, retry = @retry::json
+where batch_id = @batch_id;
+
+-- Notes which jobs of a flow are still to run again; null: none.
+-- name: FlowRetryLeft :exec
+update batches set retry = sqlc.narg('retry')::json where batch_id = @batch_id;
+
+-- The jobs of a flow, those of elements included.
+-- name: FlowJobs :many
+select job_id, status, fan_out_id from jobs where batch_id = @batch_id::uuid;
+
+-- The states of jobs outside a flow that its jobs come after.
+-- name: FlowOthers :many
+select job_id, status from jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: BatchDelay :exec
 update batches set operation_id = @operation_id::uuid where batch_id = @batch_id;
@@ -95,7 +115,7 @@ select batch_id from batches where batch_id = any (@ids::uuid[]) and finished_at
 -- it is closed and all of its jobs have ended; a single entry of jobs_of_batch shows that one has not.
 -- name: BatchesDue :one
 with page as materialized (
-    select batch_id, closed_at, expires_at, expired_at, operation_id from batches
+    select batch_id, closed_at, expires_at, expired_at, operation_id, retry is not null as retries from batches
     where finished_at is null and (closed_at is not null or expires_at is not null) and batch_id > @after_id::uuid
     order by batch_id
     limit @max_batches::int
@@ -105,7 +125,7 @@ with page as materialized (
         page.closed_at is not null and not exists (
             select from operations where operations.operation_id = page.operation_id and operations.finished_at is null
         ) and (
-            page.expired_at is not null and exists (
+            page.retries or page.expired_at is not null and exists (
                 select from jobs where jobs.batch_id = page.batch_id
                     and jobs.status in ('SCHEDULED', 'PENDING', 'QUEUED', 'WAITING', 'RETRYING')
             ) or not exists (

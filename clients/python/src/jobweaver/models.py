@@ -607,6 +607,18 @@ class MadeFlow(BaseModel):
     jobs: Annotated[dict[str, UUID], Field(description="The ids of the jobs by their names.")]
 
 
+class FlowRetry(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    flow_id: Annotated[UUID, Field(alias="flowId")]
+    jobs: Annotated[
+        int,
+        Field(description="How many jobs have failed or were cancelled. One whose conditions are not met stays as it is.", ge=1),
+    ]
+
+
 class FlowOperation(BaseModel):
     model_config = ConfigDict(
         extra="ignore",

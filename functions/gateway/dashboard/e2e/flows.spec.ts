@@ -39,6 +39,10 @@ test('a flow shows its graph, with conditions and a fan-out, and is cancelled', 
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the jobs' }).click();
   await expect(node('charge')).toContainText('CANCELLED');
   await expect(page.getByText('cancelled', { exact: true })).toBeVisible({ timeout: 20_000 });
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await expect(node('charge')).toContainText('RUNNING', { timeout: 20_000 });
+  await expect(page.getByRole('button', { name: 'Retry' })).toHaveCount(0);
+  await call(site.url, 'POST', `/api/flows/${flowId}/cancel`, undefined, key);
   await node('charge').getByRole('link').click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${jobs['charge']}$`));
   await page.goBack();

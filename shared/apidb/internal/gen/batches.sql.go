@@ -14,7 +14,7 @@ import (
 )
 
 const BatchByID = `-- name: BatchByID :one
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph from batches
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry from batches
 where batch_id = $1 and ($2::text is null or owner_id = $2)
 `
 
@@ -50,6 +50,7 @@ func (q *Queries) BatchByID(ctx context.Context, arg BatchByIDParams) (BatchByID
 		&i.Batch.FollowUpID,
 		&i.Batch.FollowUpError,
 		&i.Batch.Graph,
+		&i.Batch.Retry,
 	)
 	return i, err
 }
@@ -148,7 +149,7 @@ func (q *Queries) BatchEnd(ctx context.Context, arg BatchEndParams) error {
 }
 
 const BatchExpire = `-- name: BatchExpire :execrows
-update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), expired_at = now()
+update batches set status = 'RUNNING', closed_at = coalesce(closed_at, now()), expired_at = now(), retry = null
 where batch_id = $1 and finished_at is null and expired_at is null and expires_at <= now()
 `
 
@@ -162,7 +163,7 @@ func (q *Queries) BatchExpire(ctx context.Context, batchID uuid.UUID) (int64, er
 }
 
 const BatchHeld = `-- name: BatchHeld :one
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph from batches
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry from batches
 where batch_id = $1 and ($2::text is null or owner_id = $2)
 for no key update
 `
@@ -199,6 +200,7 @@ func (q *Queries) BatchHeld(ctx context.Context, arg BatchHeldParams) (BatchHeld
 		&i.Batch.FollowUpID,
 		&i.Batch.FollowUpError,
 		&i.Batch.Graph,
+		&i.Batch.Retry,
 	)
 	return i, err
 }
@@ -300,7 +302,7 @@ func (q *Queries) BatchLive(ctx context.Context, arg BatchLiveParams) (BatchLive
 }
 
 const BatchLock = `-- name: BatchLock :many
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph from batches where batch_id = $1 and status = 'RUNNING'
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry from batches where batch_id = $1 and status = 'RUNNING'
 for no key update skip locked
 `
 
@@ -338,6 +340,7 @@ func (q *Queries) BatchLock(ctx context.Context, batchID uuid.UUID) ([]BatchLock
 			&i.Batch.FollowUpID,
 			&i.Batch.FollowUpError,
 			&i.Batch.Graph,
+			&i.Batch.Retry,
 		); err != nil {
 			return nil, err
 		}
@@ -408,7 +411,7 @@ func (q *Queries) BatchesChanged(ctx context.Context) error {
 
 const BatchesDue = `-- name: BatchesDue :one
 with page as materialized (
-    select batch_id, closed_at, expires_at, expired_at, operation_id from batches
+    select batch_id, closed_at, expires_at, expired_at, operation_id, retry is not null as retries from batches
     where finished_at is null and (closed_at is not null or expires_at is not null) and batch_id > $1::uuid
     order by batch_id
     limit $2::int
@@ -418,7 +421,7 @@ with page as materialized (
         page.closed_at is not null and not exists (
             select from operations where operations.operation_id = page.operation_id and operations.finished_at is null
         ) and (
-            page.expired_at is not null and exists (
+            page.retries or page.expired_at is not null and exists (
                 select from jobs where jobs.batch_id = page.batch_id
                     and jobs.status in ('SCHEDULED', 'PENDING', 'QUEUED', 'WAITING', 'RETRYING')
             ) or not exists (
@@ -734,6 +737,101 @@ select pg_advisory_xact_lock_shared(lock) from (select unnest($1::bigint[]) as l
 // exclusively.
 func (q *Queries) BatchesShare(ctx context.Context, locks []int64) error {
 	_, err := q.db.Exec(ctx, BatchesShare, locks)
+	return err
+}
+
+const FlowJobs = `-- name: FlowJobs :many
+select job_id, status, fan_out_id from jobs where batch_id = $1::uuid
+`
+
+type FlowJobsRow struct {
+	JobID    uuid.UUID
+	Status   string
+	FanOutID *uuid.UUID
+}
+
+// The jobs of a flow, those of elements included.
+func (q *Queries) FlowJobs(ctx context.Context, batchID uuid.UUID) ([]FlowJobsRow, error) {
+	rows, err := q.db.Query(ctx, FlowJobs, batchID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FlowJobsRow
+	for rows.Next() {
+		var i FlowJobsRow
+		if err := rows.Scan(&i.JobID, &i.Status, &i.FanOutID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const FlowOthers = `-- name: FlowOthers :many
+select job_id, status from jobs where job_id = any ($1::uuid[])
+`
+
+type FlowOthersRow struct {
+	JobID  uuid.UUID
+	Status string
+}
+
+// The states of jobs outside a flow that its jobs come after.
+func (q *Queries) FlowOthers(ctx context.Context, jobIds []uuid.UUID) ([]FlowOthersRow, error) {
+	rows, err := q.db.Query(ctx, FlowOthers, jobIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FlowOthersRow
+	for rows.Next() {
+		var i FlowOthersRow
+		if err := rows.Scan(&i.JobID, &i.Status); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const FlowRetry = `-- name: FlowRetry :exec
+update batches set
+    status = 'RUNNING', finished_at = null, counts = null, follow_up_id = null, follow_up_error = null,
+    expires_at = case when expires_at > now() then expires_at end, expired_at = null,
+    round = case when finished_at is null then round else round + 1 end, retry = $1::json
+where batch_id = $2
+`
+
+type FlowRetryParams struct {
+	Retry   json.RawMessage
+	BatchID uuid.UUID
+}
+
+// A flow goes on, or goes on after its end, with some of its jobs to run again.
+func (q *Queries) FlowRetry(ctx context.Context, arg FlowRetryParams) error {
+	_, err := q.db.Exec(ctx, FlowRetry, arg.Retry, arg.BatchID)
+	return err
+}
+
+const FlowRetryLeft = `-- name: FlowRetryLeft :exec
+update batches set retry = $1::json where batch_id = $2
+`
+
+type FlowRetryLeftParams struct {
+	Retry   json.RawMessage
+	BatchID uuid.UUID
+}
+
+// Notes which jobs of a flow are still to run again; null: none.
+func (q *Queries) FlowRetryLeft(ctx context.Context, arg FlowRetryLeftParams) error {
+	_, err := q.db.Exec(ctx, FlowRetryLeft, arg.Retry, arg.BatchID)
 	return err
 }
 

@@ -60,6 +60,7 @@ type Batch struct {
 	FollowUpID     *uuid.UUID
 	FollowUpError  *string
 	Graph          json.RawMessage
+	Retry          json.RawMessage
 }
 
 type Control struct {

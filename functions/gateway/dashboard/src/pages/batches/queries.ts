@@ -55,3 +55,11 @@ export function useCancelFlow(done: () => void) {
     changes: CHANGES,
   });
 }
+
+export function useRetryFlow() {
+  return useAction({
+    run: (flow: FlowSummary) => answer(api.POST('/api/flows/{flowId}/retry', ofFlow(flow))),
+    done: () => 'The jobs of the flow that failed or were cancelled run again, in the order of the graph.',
+    changes: CHANGES,
+  });
+}

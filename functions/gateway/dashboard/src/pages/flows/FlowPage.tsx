@@ -12,7 +12,7 @@ import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Skeleton } from '../../ui/Skeleton';
 import { About, FollowUps, Jobs } from '../batches/parts';
-import { type Flow, hasEnded, useCancelFlow } from '../batches/queries';
+import { type Flow, hasEnded, useCancelFlow, useRetryFlow } from '../batches/queries';
 import { Graph } from './Graph';
 
 export default function FlowPage() {
@@ -47,8 +47,14 @@ function Actions({ flow }: { flow: Flow }) {
   const may = useMay();
   const [asking, setAsking] = useState(false);
   const cancel = useCancelFlow(() => setAsking(false));
+  const retry = useRetryFlow();
   return (
     <>
+      {may('operate') && hasEnded(flow) && flow.status !== 'COMPLETED' && (
+        <Button icon="retry" busy={retry.isPending} onClick={() => retry.mutate(flow)}>
+          Retry
+        </Button>
+      )}
       {may('operate') && !hasEnded(flow) && (
         <Button icon="cancel" variant="danger" onClick={() => setAsking(true)}>
           Cancel

@@ -1,0 +1,160 @@
+package batchstore_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// graphOf makes a flow in which each job comes after some of the earlier ones.
+func (f fixture) graphOf(t testing.TB, rnd *rand.Rand) (flow uuid.UUID, graph []apibody.FlowJob) {
+	t.Helper()
+	asked := batchstore.NewBatch{ID: f.NewID(), Request: apibody.Batch{Closed: true}}
+	for range 2 + rnd.IntN(8) {
+		job := f.jobOf(asked.ID, "")
+		node := apibody.FlowJob{JobID: job.JobID, After: []apibody.FlowEdge{}}
+		for _, before := range graph {
+			if rnd.IntN(3) == 0 {
+				edge := apibody.FlowEdge{Name: "x", JobID: before.JobID, On: jobstate.Conditions()[rnd.IntN(3)]}
+				node.After = append(node.After, edge)
+				job.Request.After, job.Request.Conditions = append(job.Request.After, edge.JobID), append(job.Request.Conditions, edge.On)
+			}
+		}
+		asked.Jobs, graph = append(asked.Jobs, job), append(graph, node)
+	}
+	asked.Graph = graph
+	if _, err := f.Batches.Create(t.Context(), nil, asked); err != nil {
+		t.Fatal(err)
+	}
+	return asked.ID, graph
+}
+
+// run returns how the jobs of a graph end. Those in kept have completed before; a job that cannot run stays as it was,
+// at first CANCELLED.
+func run(graph []apibody.FlowJob, before map[uuid.UUID]jobstate.Status, ends []jobstate.Status) map[uuid.UUID]jobstate.Status {
+	after := map[uuid.UUID]jobstate.Status{}
+	for i, job := range graph {
+		end := ends[i]
+		for _, edge := range job.After {
+			if !edge.On.Met(after[edge.JobID]) {
+				end = jobstate.Cancelled
+				if before != nil {
+					end = before[job.JobID]
+				}
+				break
+			}
+		}
+		if before[job.JobID] == jobstate.Completed {
+			end = jobstate.Completed
+		}
+		after[job.JobID] = end
+	}
+	return after
+}
+
+func randomEnds(rnd *rand.Rand, n int) []jobstate.Status {
+	ends := make([]jobstate.Status, n)
+	for i := range ends {
+		ends[i] = []jobstate.Status{jobstate.Completed, jobstate.Completed, jobstate.Failed, jobstate.Cancelled}[rnd.IntN(4)]
+	}
+	return ends
+}
+
+// Whatever the graph and the ends, a retry runs those jobs again that had not completed and whose conditions are met
+// now, each after the ones before it, and the flow ends once more.
+func TestAFlowIsRetriedInTheOrderOfItsGraph(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	seed := uint64(time.Now().UnixNano())
+	for round := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, round))
+		flow, graph := f.graphOf(t, rnd)
+		first := run(graph, nil, randomEnds(rnd, len(graph)))
+		for _, job := range graph {
+			f.become(t, job.JobID, first[job.JobID])
+		}
+		f.sweep(t)
+		ended := f.batch(t, flow)
+		if !ended.Finished() {
+			t.Fatalf("seed %d, round %d: it has not ended", seed, round)
+		}
+		_, err := f.Batches.RetryFlow(t.Context(), nil, apidb.Everyone, flow)
+		if ended.Status == batchstore.Completed {
+			if err == nil {
+				t.Errorf("seed %d, round %d: a completed flow is retried", seed, round)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := randomEnds(rnd, len(graph))
+		want, now := run(graph, first, ends), map[uuid.UUID]jobstate.Status{}
+		for range 3 * len(graph) {
+			f.sweep(t)
+			f.operate(t)
+			for i, job := range graph {
+				state := f.ReadJob(t, job.JobID).Status
+				if state == jobstate.Pending {
+					for _, edge := range job.After {
+						if end := f.ReadJob(t, edge.JobID).Status; !end.Terminal() || !edge.On.Met(end) {
+							t.Errorf("seed %d, round %d: job %d runs before another one has ended, which is %s", seed, round, i, end)
+						}
+					}
+					if rnd.IntN(2) == 0 {
+						state = ends[i]
+						f.become(t, job.JobID, state)
+					}
+				}
+				now[job.JobID] = state
+			}
+			if got := f.batch(t, flow); got.Finished() {
+				break
+			}
+		}
+		if got := f.batch(t, flow); !got.Finished() {
+			t.Fatalf("seed %d, round %d: it does not end again: %v", seed, round, got.Counts)
+		}
+		for i, job := range graph {
+			if now[job.JobID] != want[job.JobID] {
+				t.Errorf("seed %d, round %d: job %d of %d is %s, was %s, want %s", seed, round, i, len(graph), now[job.JobID], first[job.JobID], want[job.JobID])
+			}
+		}
+	}
+}
+
+// The failed jobs of elements run again before their fan-out waits for them again.
+func TestAFanOutIsRetriedAfterItsElements(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	flow, id := f.fanOut(t, "[1, 2]")
+	jobs, err := f.Batches.Expand(t.Context(), elementRules, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.become(t, jobs[0].JobID, jobstate.Completed)
+	f.become(t, jobs[1].JobID, jobstate.Failed)
+	f.become(t, id, jobstate.Failed)
+	f.sweep(t)
+	if n, err := f.Batches.RetryFlow(t.Context(), nil, apidb.Everyone, flow); err != nil || n != 2 {
+		t.Fatalf("%d jobs run again, %v", n, err)
+	}
+	for step, want := range [][2]jobstate.Status{{jobstate.Failed, jobstate.Pending}, {jobstate.Failed, jobstate.Completed}, {jobstate.Pending, jobstate.Completed}} {
+		if step == 1 {
+			f.become(t, jobs[1].JobID, jobstate.Completed)
+		} else {
+			f.sweep(t)
+			f.operate(t)
+		}
+		if got := [2]jobstate.Status{f.ReadJob(t, id).Status, f.ReadJob(t, jobs[1].JobID).Status}; got != want {
+			t.Errorf("step %d: the fan-out and its job are %v, want %v", step, got, want)
+		}
+	}
+}
