@@ -62,7 +62,7 @@ type Job struct {
 	Sealed            []string         // members that Open could not open, as the API names them
 }
 
-// jobOf converts a row with all that a list lacks, except what other rows tell.
+// jobOf converts a row with all that a list lacks, except what other rows have.
 func jobOf(row gen.Job) (Job, error) {
 	job, err := newJob(gen.JobsListedRow{
 		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
