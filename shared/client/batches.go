@@ -22,7 +22,7 @@ type BatchRequest struct {
 	IdempotencyKey string       `json:"idempotencyKey,omitempty"`
 }
 
-// BatchSummary, in the payload of OnComplete or OnFailure, is replaced by the summary of the batch.
+// BatchSummary stands for the summary of the batch in the payload of OnComplete or OnFailure.
 var BatchSummary = map[string]string{"$batch": "summary"}
 
 // The states of a batch, in addition to COMPLETED, FAILED and CANCELLED, which jobs have too.

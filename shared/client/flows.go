@@ -20,7 +20,7 @@ type FlowRequest struct {
 	IdempotencyKey string                `json:"idempotencyKey,omitempty"`
 }
 
-// Output, in a payload, is replaced by the output of a job of the flow. That job must be in After.
+// Output stands for the output of a job of the flow in the payload of another. That job must be in After.
 type Output struct {
 	Of      string `json:"$output"`           // its name
 	Path    string `json:"path,omitempty"`    // as $.items[0]; empty: the whole output

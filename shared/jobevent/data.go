@@ -32,7 +32,7 @@ type Created struct {
 	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`   // cancelled if it has not started by then
 	OrderingKey   string              `json:"orderingKey,omitempty"` // an owner's jobs with it run in turn
 	OrderNumber   int64               `json:"orderNumber,omitempty"` // rises in the order of acceptance
-	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // must be known first; absent: earlier jobs have ended
+	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // must be known first; absent: earlier jobs ended
 	After         []uuid.UUID         `json:"after,omitempty"`       // the jobs that have to end first
 	RunAnyway     bool                `json:"runAnyway,omitempty"`   // run even if one of After did not complete
 

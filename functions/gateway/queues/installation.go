@@ -31,7 +31,8 @@ func (i *Installation) Created(name string) (active []string, removing bool, err
 	return known.Created(name)
 }
 
-// CreatedOrRemoving is Created for jobs that follow from a job in their queue: a queue that is being removed takes them.
+// CreatedOrRemoving is Created for jobs that follow from a job in their queue. A queue that is being removed takes
+// them.
 func (i *Installation) CreatedOrRemoving(name string) (active []string, removing bool, err error) {
 	active, removing, err = i.Created(name)
 	if removing {

@@ -220,7 +220,7 @@ type Streams struct {
 // Outbox compares jobs from an outbox in a user's database with the same jobs by POST.
 type Outbox struct {
 	Rate      int          `json:"rate"`       // of the two latencies, jobs a second
-	Post      Distribution `json:"post_start"` // from the instant at which the job was due to be submitted to its start
+	Post      Distribution `json:"post_start"` // from when the job was due to be submitted to its start
 	Commit    Distribution `json:"commit_start"`
 	Jobs      int          `json:"jobs"`        // of one commit
 	TakenPerS float64      `json:"taken_per_s"` // until the outbox was empty
