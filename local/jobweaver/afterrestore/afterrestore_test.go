@@ -165,6 +165,9 @@ func (p *past) begin(ctx context.Context, c *client.Client) error {
 			return err
 		}
 	}
+	if _, err := c.Do(ctx, http.MethodPut, "/api/queues/early", "", nil, nil); err != nil {
+		return err
+	}
 	return control(ctx, c, http.MethodPut, "type/OTHER", `{"maxRunning": 5}`)
 }
 
@@ -222,6 +225,9 @@ func (p *past) goOn(ctx context.Context, c *client.Client) error {
 		}
 	}
 	if err := control(ctx, c, http.MethodDelete, "type/OTHER", ""); err != nil {
+		return err
+	}
+	if _, err := c.Do(ctx, http.MethodPut, "/api/queues/late", "", nil, nil); err != nil {
 		return err
 	}
 	return control(ctx, c, http.MethodPut, "type/MORE", `{"maxRunning": 7}`)
@@ -332,10 +338,16 @@ func (p *past) commands(ctx context.Context, c *client.Client, before map[string
 func (h *fixture) controlsAgree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	const all = `select coalesce(string_agg(kind || name || max_running, ' ' order by name), '') from controls where max_running is not null`
+	const all = `select coalesce(string_agg(kind || name || coalesce(max_running::text, workers), ' ' order by name), '')
+		from controls where max_running is not null or workers is not null`
+	const created = `select coalesce(string_agg(name, ' ' order by name), '') from `
 	for {
 		ours, theirs := h.ask(h.urls.API, all), h.ask(h.urls.Scheduler, all)
 		if ours == theirs {
+			queues, served := h.ask(h.urls.API, created+"queues"), h.ask(h.urls.API, created+"controls where workers is not null")
+			if queues != served {
+				return fmt.Errorf("the created queues are %q, and %q are served", queues, served)
+			}
 			return nil
 		}
 		if ctx.Err() != nil {
