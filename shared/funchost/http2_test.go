@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/certtest"
 	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // secured returns a function that serves HTTP/2, and a client for it.
@@ -28,7 +29,7 @@ func secured(t *testing.T, handler http.HandlerFunc, serving httpserver.Timeouts
 
 func (s *site) overTLS(t *testing.T, method, path string, body io.Reader) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(within(t, patient), method, "https://"+s.address()+path, body)
+	req, err := http.NewRequestWithContext(testwait.Within(t, patient), method, "https://"+s.address()+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // packedOf returns one event of version 2 with items of these ids, followed by unreadable items.
@@ -48,7 +49,7 @@ func (p *place) sendEvents(events ...event.Event) {
 		p.t.Fatal(err)
 	}
 	defer producer.Close()
-	if err := producer.Publish(within(p.t, time.Minute), events); err != nil {
+	if err := producer.Publish(testwait.Within(p.t, time.Minute), events); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -382,7 +383,7 @@ func TestItemsPublishedTogetherAreOneSignedRequest(t *testing.T) {
 	for i, id := range numbers(0, 3) {
 		events = append(events, ofJob(t, jobevent.TypeStatus, "status "+id, uuid.MustParse(events[i].Subject())))
 	}
-	if err := p.publish(within(t, time.Minute), events); err != nil {
+	if err := p.publish(testwait.Within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{jobevent.TypesCreated, jobevent.TypeStatus, jobevent.TypeStatus, jobevent.TypeStatus}
@@ -433,7 +434,7 @@ func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 		events = append(events, ofJob(t, jobevent.TypeStatus, "status "+e.ID(), uuid.MustParse(e.Subject())))
 	}
 	events = append(events, ofJob(t, jobevent.TypeStatus, "status of another", uuid.New()))
-	if err := p.publish(within(t, time.Minute), events); err != nil {
+	if err := p.publish(testwait.Within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
 	if order := got.wait(t, 1); !slices.Equal(order, []string{"status of another"}) {

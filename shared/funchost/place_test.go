@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +48,7 @@ func newPlace(t *testing.T) *place {
 func (p *place) createTopics() {
 	p.t.Helper()
 	topics := jobevent.Topics([]string{p.in, p.out})
-	if err := kafkaevent.CreateTopics(within(p.t, time.Minute), p.cfg.Kafka, topics); err != nil {
+	if err := kafkaevent.CreateTopics(testwait.Within(p.t, time.Minute), p.cfg.Kafka, topics); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -127,7 +128,7 @@ func (p *place) send(from, to int) {
 		p.t.Fatal(err)
 	}
 	defer closing()
-	if err := publish(within(p.t, time.Minute), events); err != nil {
+	if err := publish(testwait.Within(p.t, time.Minute), events); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -198,7 +199,7 @@ func (p *place) tail(topic string, ours func(jobevent.Item) bool) *seen {
 	p.t.Cleanup(func() { cancel(); running.Wait() })
 	select {
 	case <-tailer.Started():
-	case <-within(p.t, time.Minute).Done():
+	case <-testwait.Within(p.t, time.Minute).Done():
 		p.t.Fatal("the topic cannot be read")
 	}
 	return got
@@ -212,13 +213,6 @@ func (p *place) rejected() *seen {
 		data, err := jobevent.Decode[jobevent.Rejected](e)
 		return err == nil && data.Topic == jobevent.RunTopic(p.in)
 	})
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 func numbers(from, to int) []string {
@@ -235,7 +229,7 @@ func await[T any](t *testing.T, what string, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-within(t, time.Minute).Done():
+	case <-testwait.Within(t, time.Minute).Done():
 		t.Fatalf("never: %s", what)
 		panic("unreachable")
 	}

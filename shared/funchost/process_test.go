@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // processEnv makes the test binary a function's process; its value selects the function.
@@ -38,7 +40,7 @@ func newProcess(t *testing.T, kind string, env ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(within(t, time.Minute), self)
+	cmd := exec.CommandContext(testwait.Within(t, time.Minute), self)
 	cmd.Env = append([]string{
 		processEnv + "=" + kind, "KAFKA_BROKERS=127.0.0.1:1", "DATABASE_URL=postgres://db", "HOST=127.0.0.1", "PORT=0",
 	}, env...)

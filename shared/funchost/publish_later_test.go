@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // newReceiver returns a host that receives events over HTTP in a bubble with its own time; send receives what it
@@ -264,14 +265,14 @@ func TestAStatusIsHeldBackBehindARefusedDeadLetter(t *testing.T) {
 					taken = append(taken, id)
 				}
 			})
-			if err := p.insist(within(t, time.Minute), events); err != nil {
+			if err := p.insist(testwait.Within(t, time.Minute), events); err != nil {
 				t.Fatal(err)
 			}
 			if len(taken) != 2 || taken[1] != fine.String()+".v2" {
 				t.Errorf("the sink took %v", taken)
 			}
 			allowed, taken = true, nil
-			if err := p.insist(within(t, time.Minute), events[:2]); err != nil { // as the answer to the API's report
+			if err := p.insist(testwait.Within(t, time.Minute), events[:2]); err != nil { // as the answer to the API's report
 				t.Fatal(err)
 			}
 			if len(taken) != 2 || taken[1] != refused.String()+".v2" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // A topic that an operator created may keep records for longer than the rows by which they are recognized.
@@ -75,7 +76,7 @@ func TestTheFunctionRunsWhateverRetentionTheBrokersReport(t *testing.T) {
 		Run: func(ctx context.Context, _ Publish) error { close(runs); <-ctx.Done(); return nil },
 	}
 	go func() { ended <- Run(telemetry.WithLogger(ctx, slog.New(slog.NewTextHandler(log, nil))), p.cfg, f) }()
-	warned := within(t, time.Minute)
+	warned := testwait.Within(t, time.Minute)
 	for line := ""; !strings.Contains(line, "setting=AN_AGE"); {
 		select {
 		case line = <-log:

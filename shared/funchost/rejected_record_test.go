@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // records collects the raw records of a topic from now on.
@@ -74,7 +75,7 @@ func TestARedriveRepublishesARecordUnchanged(t *testing.T) {
 		if !data.Whole() {
 			t.Fatalf("the report is %+v", data)
 		}
-		if err := redrive(within(t, time.Minute), data); err != nil {
+		if err := redrive(testwait.Within(t, time.Minute), data); err != nil {
 			t.Fatal(err)
 		}
 		is := await(t, "the record is there again", there)
@@ -109,7 +110,7 @@ func TestARedrivenRecordIsHandled(t *testing.T) {
 	p.send(0, 1)
 	e, _ := rejected.get(rejected.wait(t, 1)[0])
 	mended.Store(true)
-	if err := redriveOf(t, p.cfg)(within(t, time.Minute), dataOf(t, e)); err != nil {
+	if err := redriveOf(t, p.cfg)(testwait.Within(t, time.Minute), dataOf(t, e)); err != nil {
 		t.Fatal(err)
 	}
 	if ids := answered.wait(t, 1); !slices.Equal(ids, []string{"0"}) {
@@ -131,11 +132,11 @@ func TestARedrivenRecordIsNotSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closing()
-	if err := publish(within(t, time.Minute), []jobevent.Item{p.event(p.in, "forged")}); err != nil {
+	if err := publish(testwait.Within(t, time.Minute), []jobevent.Item{p.event(p.in, "forged")}); err != nil {
 		t.Fatal(err)
 	}
 	e, _ := rejected.get(rejected.wait(t, 1)[0])
-	if err := redriveOf(t, p.cfg)(within(t, time.Minute), dataOf(t, e)); err != nil {
+	if err := redriveOf(t, p.cfg)(testwait.Within(t, time.Minute), dataOf(t, e)); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := rejected.get(rejected.wait(t, 2)[1])
@@ -188,7 +189,7 @@ func TestARecordOfTheDeadLetterTopicIsNotReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := publish(within(t, time.Minute), []jobevent.Item{dead, e}); err != nil {
+		if err := publish(testwait.Within(t, time.Minute), []jobevent.Item{dead, e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +223,7 @@ func TestAnEventOverHTTPThatCanNeverBeHandledIsReported(t *testing.T) {
 			sink.add(e)
 		}
 	})})
-	if err := redrive(within(t, time.Minute), data); err != nil {
+	if err := redrive(testwait.Within(t, time.Minute), data); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := sink.get("1")
@@ -230,7 +231,7 @@ func TestAnEventOverHTTPThatCanNeverBeHandledIsReported(t *testing.T) {
 		t.Errorf("sent is %v", again)
 	}
 	data.Value, data.RecordHeaders = []byte("garbage"), []jobevent.RecordHeader{}
-	if err := redrive(within(t, time.Minute), data); !errors.Is(err, jobevent.ErrInvalid) || !strings.Contains(err.Error(), "CloudEvent") {
+	if err := redrive(testwait.Within(t, time.Minute), data); !errors.Is(err, jobevent.ErrInvalid) || !strings.Contains(err.Error(), "CloudEvent") {
 		t.Errorf("garbage is redriven: %v", err)
 	}
 	// A report, and an event without a topic, are not reported.
@@ -256,7 +257,7 @@ func TestARedriveThatTheSinkRefusesFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := redrive(within(t, time.Minute), rejectedData(kafkaevent.Consumed(m), "")); !errors.Is(err, jobevent.ErrInvalid) {
+	if err := redrive(testwait.Within(t, time.Minute), rejectedData(kafkaevent.Consumed(m), "")); !errors.Is(err, jobevent.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // seen collects events by id, in the order of their first arrival.
@@ -53,7 +54,7 @@ func (s *seen) get(id string) (event.Event, int) {
 // wait waits for n distinct events, and returns their ids in order.
 func (s *seen) wait(t *testing.T, n int) []string {
 	t.Helper()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	for {
 		s.mu.Lock()
 		order := append([]string(nil), s.order...)

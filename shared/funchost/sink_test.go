@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // newSinkPublisher publishes events to a server with the given handler.
@@ -68,7 +69,7 @@ func TestTheSinkReceivesEachEventOnceInBinaryMode(t *testing.T) {
 		e.SetExtension("note", `50 % "ü"`)
 		events = append(events, jobevent.ItemOf(e))
 	}
-	if err := p.publish(within(t, time.Minute), events); err != nil {
+	if err := p.publish(testwait.Within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 200 {
@@ -103,7 +104,7 @@ func TestADeletedJobIsPublishedWithoutABody(t *testing.T) {
 			t.Errorf("%d bytes arrived as %s, %v", r.ContentLength, got, err)
 		}
 	})
-	if err := p.publish(within(t, time.Minute), []jobevent.Item{e}); err != nil || !came {
+	if err := p.publish(testwait.Within(t, time.Minute), []jobevent.Item{e}); err != nil || !came {
 		t.Error("did not arrive: ", err)
 	}
 }
@@ -122,7 +123,7 @@ func TestTemporaryFailuresOfTheSinkAreRetried(t *testing.T) {
 			events := []jobevent.Item{
 				ofJob(t, jobevent.TypeCreated, "0", uuid.New()), ofJob(t, jobevent.TypeCreated, "1", uuid.New()),
 			}
-			if err := p.insist(within(t, time.Minute), events); err != nil {
+			if err := p.insist(testwait.Within(t, time.Minute), events); err != nil {
 				t.Fatal(err)
 			}
 			if n := tries.Load(); n != 3 {
@@ -142,7 +143,7 @@ func TestOnePublicationOutlastsAShortOutageOfTheSink(t *testing.T) {
 		}
 	})
 	created := []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}
-	if err := p.publish(within(t, time.Minute), created); err != nil {
+	if err := p.publish(testwait.Within(t, time.Minute), created); err != nil {
 		t.Errorf("published nothing after %d requests: %v", requests.Load(), err)
 	}
 	requests.Store(0)
@@ -167,7 +168,7 @@ func TestTheSinkSetsThePause(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
-	if err := p.insist(within(t, time.Minute), []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+	if err := p.insist(testwait.Within(t, time.Minute), []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
 		t.Fatal(err)
 	}
 	if waited := time.Since(first); waited < time.Second {
@@ -207,7 +208,7 @@ func TestAnUnavailableSinkIsNotTriedForEachEvent(t *testing.T) {
 	for _, id := range numbers(0, 1000) {
 		events = append(events, ofJob(t, jobevent.TypeCreated, id, uuid.New()))
 	}
-	err := p.publish(within(t, time.Minute), events)
+	err := p.publish(testwait.Within(t, time.Minute), events)
 	left := (*unsent)(nil)
 	if !errors.As(err, &left) || len(left.items) != 1000 {
 		t.Fatalf("publish returned %v", err)
@@ -241,7 +242,7 @@ func TestAJobsStatusIsPublishedAfterItsOtherEvents(t *testing.T) {
 		}
 		acknowledged = append(acknowledged, id)
 	})
-	if err := p.insist(within(t, time.Minute), events); err != nil {
+	if err := p.insist(testwait.Within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
 	if len(acknowledged) != len(events) {

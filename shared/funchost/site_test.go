@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // site is a function on HTTP that publishes to a sink of the test.
@@ -55,7 +56,7 @@ type answered struct {
 
 func (s *site) do(method, path, body string, headers ...string) answered {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(within(s.t, time.Minute), method, s.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(testwait.Within(s.t, time.Minute), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func sayOne(t *testing.T, cfg Config) {
 		t.Fatal(err)
 	}
 	defer closing()
-	if err := publish(within(t, time.Minute), []jobevent.Item{(&place{t: t}).event("q", "1")}); err != nil {
+	if err := publish(testwait.Within(t, time.Minute), []jobevent.Item{(&place{t: t}).event("q", "1")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -226,7 +226,7 @@ func (s *site) secure(by *certtest.CA, shown *certtest.Pair, path string) (*http
 	}
 	transport := &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(within(s.t, time.Minute), http.MethodGet, "https://"+s.address()+path, nil)
+	req, err := http.NewRequestWithContext(testwait.Within(s.t, time.Minute), http.MethodGet, "https://"+s.address()+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

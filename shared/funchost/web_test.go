@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestReadinessFollowsTheStore(t *testing.T) {
@@ -42,7 +43,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 // untilReadiness waits until the probe has the status.
 func (s *site) untilReadiness(status int) answered {
 	s.t.Helper()
-	for ctx := within(s.t, time.Minute); ; {
+	for ctx := testwait.Within(s.t, time.Minute); ; {
 		if got := s.do("GET", "/health/readiness", ""); got.status == status {
 			return got
 		}

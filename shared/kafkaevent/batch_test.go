@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestBatchConsumerReadsFromTheBeginningAndCommitsWhatItRead(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	producer := p.producer()
 	publish(t, producer, p.events(0, 5000, 7))
@@ -37,7 +39,7 @@ func TestBatchConsumerReadsFromTheBeginningAndCommitsWhatItRead(t *testing.T) {
 
 func TestBatchConsumerCommitsWhileItRuns(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 100, 7))
 	got := newSeen()
@@ -53,7 +55,7 @@ func TestBatchConsumerCommitsWhileItRuns(t *testing.T) {
 
 func TestMembersComeAndGoWithoutLoss(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	p := newPlace(t)
 	other := *p
 	other.queue, other.topic = p.queue+"2", p.topic+"2"
@@ -105,7 +107,7 @@ func TestMembersComeAndGoWithoutLoss(t *testing.T) {
 
 func TestAFailedBatchComesAgain(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 100, 7))
 	got := newSeen()
@@ -124,7 +126,7 @@ func TestAFailedBatchComesAgain(t *testing.T) {
 
 func TestStopWaitsForTheBatchInFlightAndCommitsIt(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 100, 1))
 	entered, finish := make(chan struct{}), make(chan struct{})
@@ -158,7 +160,7 @@ func TestTheHandlersContextEndsAfterTheGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Grace = time.Millisecond
-	ctx, cancel := context.WithCancel(within(t, time.Minute))
+	ctx, cancel := context.WithCancel(testwait.Within(t, time.Minute))
 	err = c.Run(ctx, whole(func(ctx context.Context, _ []*sarama.ConsumerMessage) error {
 		cancel()
 		<-ctx.Done()
@@ -174,7 +176,7 @@ func TestTheHandlersContextEndsAfterTheGrace(t *testing.T) {
 
 func TestAStuckHandlerKeepsItsMembershipAndMemoryBounded(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	p := newPlace(t)
 	producer := p.producer()
 	publish(t, producer, p.events(0, 1, 1))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // records publishes records of one partition, and returns their places.
@@ -18,7 +20,7 @@ func (p *place) records(n int) {
 
 func TestTheNextBatchIsHandledWhileOneIsFinished(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	p.records(30)
 	var calls, finished atomic.Int64
@@ -51,7 +53,7 @@ func TestTheNextBatchIsHandledWhileOneIsFinished(t *testing.T) {
 
 func TestStopWaitsForWhatIsBeingFinished(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	p.records(10)
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
@@ -77,7 +79,7 @@ func TestStopWaitsForWhatIsBeingFinished(t *testing.T) {
 
 func TestARebalanceWaitsForWhatIsBeingFinished(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 100, 50)) // of all partitions
 	got := newSeen()
@@ -112,7 +114,7 @@ func TestAfterAFinishThatFailsNothingIsCommitted(t *testing.T) {
 	broken := errors.New("broken")
 	second := make(chan struct{})
 	var calls atomic.Int64
-	err = c.Run(within(t, time.Minute), func(context.Context, []*sarama.ConsumerMessage) (func() error, error) {
+	err = c.Run(testwait.Within(t, time.Minute), func(context.Context, []*sarama.ConsumerMessage) (func() error, error) {
 		switch calls.Add(1) {
 		case 1:
 			return func() error { <-second; return broken }, nil

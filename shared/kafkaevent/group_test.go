@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // worker uses a GroupConsumer as functions/runjob does: it takes what it has room for and marks when
@@ -57,7 +59,7 @@ func (w *worker) takeAll(ctx context.Context, t *testing.T, n int) (got []Record
 
 func TestTakeGivesNoMoreThanThereIsRoomFor(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 200, 30))
 	w := p.worker(Hooks{})
@@ -91,7 +93,7 @@ func TestTakeGivesNoMoreThanThereIsRoomFor(t *testing.T) {
 
 func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 120, 60))
 
@@ -146,7 +148,7 @@ func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
 
 func TestAMarkOfALostPartitionDoesNothing(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 60, 60))
 	first := p.worker(Hooks{})
@@ -174,7 +176,7 @@ func TestAMarkOfALostPartitionDoesNothing(t *testing.T) {
 
 func TestStopWaitsNeitherForAStalledRebalanceNorForADeadBroker(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	b := newBroker(t)
 	b.createTopic()
 	release := make(chan struct{})

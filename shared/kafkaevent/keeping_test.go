@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // The retention of a topic is read from its broker; a constant in the code could differ from it.
@@ -27,9 +28,9 @@ func TestTheRetentionOfATopicIsReadFromItsBroker(t *testing.T) {
 			a.CreateTopic(compacted, detailOf("compact", "1000"), false))
 	})
 	var keepings []Keeping
-	until(within(t, time.Minute), t, "the brokers know the topics", func() (known bool) {
+	until(testwait.Within(t, time.Minute), t, "the brokers know the topics", func() (known bool) {
 		var err error
-		keepings, err = Keepings(within(t, time.Minute), p.cfg, []string{p.topic, long, endless, compacted})
+		keepings, err = Keepings(testwait.Within(t, time.Minute), p.cfg, []string{p.topic, long, endless, compacted})
 		if err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) { // a broker may not know a new topic yet
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestTheRetentionOfATopicIsReadFromItsBroker(t *testing.T) {
 			t.Errorf("%+v: records are gone after %s, want %s", keepings[i], got, gone)
 		}
 	}
-	if _, err := Keepings(within(t, time.Minute), p.cfg, []string{p.topic + "-missing"}); !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+	if _, err := Keepings(testwait.Within(t, time.Minute), p.cfg, []string{p.topic + "-missing"}); !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 		t.Errorf("of a topic that is missing: %v", err)
 	}
 }
@@ -78,7 +79,7 @@ func TestDescribeConfigsIsTheRightToKnowHowLongRecordsAreKept(t *testing.T) {
 	t.Cleanup(cluster.Close)
 	ask := func(who string) error {
 		cfg := Config{Brokers: cluster.ListenAddrs(), SASLMechanism: "PLAIN", SASLUsername: who, SASLPassword: secret.Of(password)}
-		_, err := Keepings(within(t, time.Minute), cfg, []string{topic})
+		_, err := Keepings(testwait.Within(t, time.Minute), cfg, []string{topic})
 		return err
 	}
 	if err := ask("may"); err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // memberEnv makes the test binary a member that the test will kill. Its value has the brokers, the group and the topic.
@@ -32,7 +34,7 @@ func beKilled(place string) {
 
 func TestAKilledMembersPartitionsMoveAndItsRecordsComeAgain(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	p := newPlace(t)
 	publish(t, p.producer(), p.events(0, 100, 20))
 	victim := exec.Command(os.Args[0])

@@ -6,11 +6,12 @@ import (
 
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestLagIsWhatAGroupHasNotCommitted(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	p.group = groupsOf + p.group
 	lags := NewLags(p.cfg)
@@ -61,17 +62,17 @@ func TestLagIsReadAgainWhenTheBrokerIsBack(t *testing.T) {
 	p.createTopic()
 	lags := NewLags(p.cfg)
 	defer lags.Close()
-	if _, err := lags.Read(within(t, time.Minute)); err != nil {
+	if _, err := lags.Read(testwait.Within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if err := broker.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if read, err := lags.Read(within(t, time.Minute)); err == nil {
+	if read, err := lags.Read(testwait.Within(t, time.Minute)); err == nil {
 		t.Fatalf("read %+v without a broker", read)
 	}
 	lags.cfg.Brokers = kafkatest.Brokers(t) // the broker elsewhere
-	if _, err := lags.Read(within(t, time.Minute)); err != nil {
+	if _, err := lags.Read(testwait.Within(t, time.Minute)); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestMain(m *testing.M) {
@@ -75,7 +76,7 @@ func (p *place) producer() *Producer {
 
 func publish(t testing.TB, p *Producer, events []event.Event) {
 	t.Helper()
-	if err := p.Publish(within(t, time.Minute), events); err != nil {
+	if err := p.Publish(testwait.Within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -99,7 +100,7 @@ func (p *place) admin(do func(sarama.ClusterAdmin) error) {
 
 func (p *place) createTopic() {
 	p.t.Helper()
-	if err := CreateTopics(within(p.t, time.Minute), p.cfg, ourTopics([]string{p.topic})); err != nil {
+	if err := CreateTopics(testwait.Within(p.t, time.Minute), p.cfg, ourTopics([]string{p.topic})); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -110,7 +111,7 @@ func (p *place) deleteTopic() {
 	p.t.Helper()
 	before := p.describe().Uuid
 	p.admin(func(a sarama.ClusterAdmin) error { return a.DeleteTopic(p.topic) })
-	until(within(p.t, time.Minute), p.t, "the topic is gone", func() bool { return p.describe().Uuid != before })
+	until(testwait.Within(p.t, time.Minute), p.t, "the topic is gone", func() bool { return p.describe().Uuid != before })
 }
 
 // committed returns the sum of the group's committed offsets.
@@ -215,13 +216,6 @@ func (b *broker) wipe() {
 }
 
 // within returns a context that ends before the test would hang.
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // until polls for a condition that nothing signals.
 func until(ctx context.Context, t testing.TB, what string, is func() bool) {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestPublishCreatesAMissingTopic(t *testing.T) {
@@ -47,7 +48,7 @@ func TestPublishFromManyGoroutinesAtOnce(t *testing.T) {
 	group.Wait()
 	got := newSeen()
 	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, 10_000)
+	got.wait(testwait.Within(t, time.Minute), t, 10_000)
 }
 
 func TestARoutingKeyChoosesThePartition(t *testing.T) {
@@ -59,7 +60,7 @@ func TestARoutingKeyChoosesThePartition(t *testing.T) {
 	}
 	publish(t, p.producer(), events)
 	m := p.member(1, newSeen().handle)
-	until(within(t, time.Minute), t, "one record in each partition", func() bool {
+	until(testwait.Within(t, time.Minute), t, "one record in each partition", func() bool {
 		n := 0
 		for _, part := range m.Group().Partitions() {
 			if part.claim.HighWaterMarkOffset() == 1 {
@@ -82,7 +83,7 @@ func TestThePublishedSizeIsLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		events[0].DataEncoded = body
-		return producer.Publish(within(t, time.Minute), events)
+		return producer.Publish(testwait.Within(t, time.Minute), events)
 	}
 	if err := sized(MessageLimit - 2); err != nil {
 		t.Errorf("a record at the limit: %v", err)
@@ -92,7 +93,7 @@ func TestThePublishedSizeIsLimited(t *testing.T) {
 	}
 	got := newSeen()
 	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, 1)
+	got.wait(testwait.Within(t, time.Minute), t, 1)
 }
 
 func TestPublishIsBoundedWhileTheBrokerIsAway(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPublishIsBoundedWhileTheBrokerIsAway(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 * maxPublishing {
 		group.Go(func() {
-			ctx := within(t, 100*time.Millisecond)
+			ctx := testwait.Within(t, 100*time.Millisecond)
 			err := producer.Publish(ctx, b.events(1, 2, 1))
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), b.topic) {
 				t.Errorf("published to a dead broker: %v", err)
@@ -116,7 +117,7 @@ func TestPublishIsBoundedWhileTheBrokerIsAway(t *testing.T) {
 		t.Error("published to a dead broker")
 	}
 	b.start()
-	until(within(t, time.Minute), t, "published again", func() bool {
+	until(testwait.Within(t, time.Minute), t, "published again", func() bool {
 		return producer.Publish(context.Background(), b.events(1, 2, 1)) == nil
 	})
 }
@@ -132,7 +133,7 @@ func TestCloseDoesNotWaitForAFrozenBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = frozen.Close() }()
-	if err := producer.Publish(within(t, 100*time.Millisecond), b.events(1, 2, 1)); err == nil {
+	if err := producer.Publish(testwait.Within(t, 100*time.Millisecond), b.events(1, 2, 1)); err == nil {
 		t.Error("published to a frozen broker")
 	}
 	began := time.Now()
@@ -154,7 +155,7 @@ func TestAProducerOutlivesAWipedBroker(t *testing.T) {
 	publish(t, producer, b.events(20, 30, 3))
 	got := newSeen()
 	b.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, 20)
+	got.wait(testwait.Within(t, time.Minute), t, 20)
 }
 
 func TestAClosedProducerPublishesNothing(t *testing.T) {

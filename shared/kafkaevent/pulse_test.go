@@ -12,6 +12,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // gate forwards what clients send to a broker, until it is frozen.
@@ -155,7 +156,7 @@ func TestNothingConnectsAfterClose(t *testing.T) {
 	}
 	l := NewLags(cfg)
 	l.Close()
-	if _, err := l.Read(within(t, time.Minute)); !errors.Is(err, sarama.ErrClosedClient) || l.admin != nil {
+	if _, err := l.Read(testwait.Within(t, time.Minute)); !errors.Is(err, sarama.ErrClosedClient) || l.admin != nil {
 		t.Errorf("lags are read: %v, with a connection: %t", err, l.admin != nil)
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestConsumerOutlivesABrokerRestart(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	b := newBroker(t)
 	producer := b.producer()
 	publish(t, producer, b.events(0, 100, 7))
@@ -28,7 +30,7 @@ func TestConsumerOutlivesABrokerRestart(t *testing.T) {
 
 func TestABrokerRestartWhileTheHandlerIsBlockedLosesNothing(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	b := newBroker(t)
 	producer := b.producer()
 	publish(t, producer, b.events(0, 1000, 7))
@@ -56,7 +58,7 @@ func TestABrokerRestartWhileTheHandlerIsBlockedLosesNothing(t *testing.T) {
 
 func TestConsumerWaitsForABrokerThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	b := newBroker(t)
 	b.stop()
 	got := newSeen()
@@ -77,7 +79,7 @@ func TestAWipedTopicIsReadFromItsBeginning(t *testing.T) {
 	for name, after := range map[string]int{"shorter than before": 50, "longer than before": 3000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx := within(t, 2*time.Minute)
+			ctx := testwait.Within(t, 2*time.Minute)
 			p := newPlace(t)
 			producer := p.producer()
 			publish(t, producer, p.events(0, 500, 7))
@@ -95,7 +97,7 @@ func TestAWipedTopicIsReadFromItsBeginning(t *testing.T) {
 
 func TestAVanishedTopicIsCreatedAgain(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	p := newPlace(t)
 	producer := p.producer()
 	publish(t, producer, p.events(0, 100, 7))
@@ -110,7 +112,7 @@ func TestAVanishedTopicIsCreatedAgain(t *testing.T) {
 
 func TestABrokerThatComesBackEmptyIsReadFromTheBeginning(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	b := newBroker(t)
 	producer := b.producer()
 	publish(t, producer, b.events(0, 500, 7))

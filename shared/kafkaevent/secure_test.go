@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/certtest"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 const (
@@ -140,8 +141,8 @@ func TestEventsTravelOverTLSWithEachMechanism(t *testing.T) {
 			publish(t, s.producer(), s.events(0, 10, 3))
 			got := newSeen()
 			s.member(500, got.handle)
-			got.wait(within(t, time.Minute), t, 10)
-			tailed.wait(within(t, time.Minute), t, 10)
+			got.wait(testwait.Within(t, time.Minute), t, 10)
+			tailed.wait(testwait.Within(t, time.Minute), t, 10)
 		})
 	}
 }
@@ -161,7 +162,7 @@ func (s *secure) tail(got *seen) {
 	s.t.Cleanup(func() { stop(); running.Wait() })
 	select {
 	case <-tailer.Started():
-	case <-within(s.t, time.Minute).Done():
+	case <-testwait.Within(s.t, time.Minute).Done():
 		s.t.Fatal("the tailer has no place")
 	}
 }
@@ -202,7 +203,7 @@ func TestTheErrorNamesWhatIsWrongOnTheWayToABroker(t *testing.T) {
 			"a tailer":   func(ctx context.Context) error { return tailer.connect(ctx, func(*sarama.ConsumerMessage) {}) },
 		} {
 			trying.Go(func() {
-				err := try(within(t, time.Minute))
+				err := try(testwait.Within(t, time.Minute))
 				if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), s.cfg.SASLPassword.Reveal()) {
 					t.Errorf("%s, %s: %v", tt.name, who, err)
 				}
@@ -217,13 +218,13 @@ func TestRenewedFilesAreUsedByTheNextConnectionToABroker(t *testing.T) {
 	s, other := newSecure(t, "SCRAM-SHA-512"), certtest.New(t)
 	s.files.Put(t, other, other.Issue(t, "client")) // the files from before a renewal
 	producer, got := s.producer(), newSeen()
-	if err := producer.Publish(within(t, time.Minute), s.events(0, 1, 1)); err == nil {
+	if err := producer.Publish(testwait.Within(t, time.Minute), s.events(0, 1, 1)); err == nil {
 		t.Fatal("published with the files of the day before")
 	}
 	s.member(500, got.handle) // it goes on trying
 	s.files.Put(t, s.ca, s.ca.Issue(t, "client"))
-	until(within(t, time.Minute), t, "the new files are used", func() bool {
-		return producer.Publish(within(t, time.Minute), s.events(0, 1, 1)) == nil
+	until(testwait.Within(t, time.Minute), t, "the new files are used", func() bool {
+		return producer.Publish(testwait.Within(t, time.Minute), s.events(0, 1, 1)) == nil
 	})
-	got.wait(within(t, time.Minute), t, 1)
+	got.wait(testwait.Within(t, time.Minute), t, 1)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestALargeBatchGoesInPartsAndInOrder(t *testing.T) {
@@ -32,7 +33,7 @@ func TestALargeBatchGoesInPartsAndInOrder(t *testing.T) {
 	publish(t, p.producer(), events)
 	got := newSeen()
 	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, n)
+	got.wait(testwait.Within(t, time.Minute), t, n)
 	if err := got.inOrder(); err != nil {
 		t.Error(err)
 	}
@@ -103,7 +104,7 @@ func TestNothingIsSentOnAConnectionThatHasFailed(t *testing.T) {
 	publish(t, producer, p.events(1, 3, 1))
 	got := newSeen()
 	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, 3)
+	got.wait(testwait.Within(t, time.Minute), t, 3)
 	if n := got.duplicates(); n != 0 {
 		t.Errorf("%d twice", n)
 	}
@@ -132,12 +133,12 @@ func TestATopicThatTakesLess(t *testing.T) {
 	publish(t, producer, events)
 	large := p.events(20, 21, 1)
 	large[0].DataEncoded = slices.Concat([]byte(`"`), bytes.Repeat([]byte("x"), 70<<10), []byte(`"`))
-	if err := producer.Publish(within(t, time.Minute), large); !errors.Is(err, jobevent.ErrInvalid) {
+	if err := producer.Publish(testwait.Within(t, time.Minute), large); !errors.Is(err, jobevent.ErrInvalid) {
 		t.Errorf("too large: %v", err)
 	}
 	got := newSeen()
 	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, 20)
+	got.wait(testwait.Within(t, time.Minute), t, 20)
 	if err := got.inOrder(); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func (p *place) tailer(got *seen) *Tailer {
@@ -39,7 +40,7 @@ func (p *place) tailer(got *seen) *Tailer {
 
 func TestEachTailerReadsAllFromTheEndOn(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	p := newPlace(t)
 	producer := p.producer()
 	publish(t, producer, p.events(0, 100, 20))
@@ -58,7 +59,7 @@ func TestEachTailerReadsAllFromTheEndOn(t *testing.T) {
 
 func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, time.Minute)
+	ctx := testwait.Within(t, time.Minute)
 	b := newBroker(t)
 	b.topic = jobevent.TopicStatus
 	received := make(chan *sarama.ConsumerMessage, 1)
@@ -95,7 +96,7 @@ func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
 
 func TestATailerOutlivesARestartAndAWipe(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 2*time.Minute)
+	ctx := testwait.Within(t, 2*time.Minute)
 	b := newBroker(t)
 	b.stop()
 	got := newSeen()

@@ -10,6 +10,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 func TestCreateTopicsAtOnceAndAgain(t *testing.T) {
@@ -22,19 +23,19 @@ func TestCreateTopicsAtOnceAndAgain(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			if err := CreateTopics(within(t, time.Minute), p.cfg, topics); err != nil {
+			if err := CreateTopics(testwait.Within(t, time.Minute), p.cfg, topics); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
 	publish(t, p.producer(), p.events(0, 10, 3))
-	if err := CreateTopics(within(t, time.Minute), p.cfg, topics); err != nil {
+	if err := CreateTopics(testwait.Within(t, time.Minute), p.cfg, topics); err != nil {
 		t.Fatal(err)
 	}
 	got := newSeen()
 	p.member(500, got.handle) // the topic was left as it was
-	got.wait(within(t, time.Minute), t, 10)
+	got.wait(testwait.Within(t, time.Minute), t, 10)
 
 	settings := p.settings(p.topic)
 	if settings["cleanup.policy"] != "delete" || settings["retention.ms"] != "3600000" ||
@@ -50,7 +51,7 @@ func TestAllOurTopicsCanBeCreated(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	topics := jobevent.Topics([]string{p.queue})
-	if err := CreateTopics(within(t, time.Minute), p.cfg, topics); err != nil {
+	if err := CreateTopics(testwait.Within(t, time.Minute), p.cfg, topics); err != nil {
 		t.Fatal(err)
 	}
 	p.admin(func(a sarama.ClusterAdmin) error {
@@ -73,7 +74,7 @@ func TestCreateTopicsEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
 	b.stop()
-	ctx := within(t, 100*time.Millisecond)
+	ctx := testwait.Within(t, 100*time.Millisecond)
 	if err := CreateTopics(ctx, b.cfg, ourTopics([]string{b.topic})); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("created topics without a broker: %v", err)
 	}

@@ -2,6 +2,7 @@
 package testwait
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -31,4 +32,12 @@ func Retry(t testing.TB, try func() error) {
 		}
 		<-time.After(pause)
 	}
+}
+
+// Within returns a context that ends after a while, before the test would hang.
+func Within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
