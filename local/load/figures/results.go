@@ -233,7 +233,7 @@ type Outbox struct {
 // Pull compares jobs that pull workers run with the same jobs run by the function runjob.
 type Pull struct {
 	Rate     int                `json:"rate"`         // of the two latencies, jobs a second
-	Worker   Distribution       `json:"worker_start"` // from the instant at which the job was due to be submitted to its start
+	Worker   Distribution       `json:"worker_start"` // from when the job was due to be submitted to its start
 	Puller   Distribution       `json:"puller_start"`
 	Jobs     int                `json:"jobs"`
 	Pullers  int                `json:"pullers"`
