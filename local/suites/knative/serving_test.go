@@ -233,3 +233,10 @@ func (s *service) starts() int {
 	defer s.mu.Unlock()
 	return s.started
 }
+
+// running reports whether a process runs or is starting.
+func (s *service) running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.replicas) > 0 || s.coming != nil
+}
