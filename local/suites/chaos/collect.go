@@ -72,14 +72,13 @@ func openJobs(ctx context.Context, l *load) (open []string, err error) {
 	for id := range batches { // before the jobs, since their ends submit some
 		open = append(open, "batch "+id)
 	}
-	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
-		ids, err := listJobs(ctx, l, client.Filter{Status: []string{status}})
+	// One list has all statuses: a job whose attempt is lost goes back, and a list of each status could miss it.
+	filter := client.Filter{Status: []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"}}
+	for job, err := range l.gateways[0].Jobs(ctx, filter) {
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range ids {
-			open = append(open, id+" is "+status)
-		}
+		open = append(open, job.JobID+" is "+job.Status)
 	}
 	return open, nil
 }

@@ -80,7 +80,7 @@ func (s *shown) attempt(number int) *shownAttempt {
 
 // jobs reads every job: first the pages of the list, then each job whole.
 func (h *fixture) jobs(ctx context.Context) (map[string]*shown, error) {
-	ids, err := h.list(ctx, "", time.Time{})
+	ids, err := h.list(ctx, nil, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +102,9 @@ func (h *fixture) jobs(ctx context.Context) (map[string]*shown, error) {
 	return all, errors.Join(errs...)
 }
 
-// list returns the ids of all jobs in a status, or in any, that were accepted until an instant, or at any time.
-func (h *fixture) list(ctx context.Context, status string, until time.Time) (ids []string, err error) {
-	filter := client.Filter{Until: until}
-	if status != "" {
-		filter.Status = []string{status}
-	}
-	for job, err := range h.api.Jobs(ctx, filter) {
+// list returns the ids of all jobs in some statuses, or in any, that were accepted until an instant, or at any time.
+func (h *fixture) list(ctx context.Context, statuses []string, until time.Time) (ids []string, err error) {
+	for job, err := range h.api.Jobs(ctx, client.Filter{Status: statuses, Until: until}) {
 		if err != nil {
 			return nil, err
 		}
@@ -143,15 +139,10 @@ func (h *fixture) drain(ctx context.Context, until time.Time, within time.Durati
 	}
 }
 
-func (h *fixture) open(ctx context.Context, until time.Time) (open []string, err error) {
-	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
-		ids, err := h.list(ctx, status, until)
-		if err != nil {
-			return nil, err
-		}
-		open = append(open, ids...)
-	}
-	return open, nil
+// open returns the jobs that have not ended. One list has all their statuses: a job whose attempt is lost goes back from
+// RUNNING to SCHEDULED, and a list of each status could miss it.
+func (h *fixture) open(ctx context.Context, until time.Time) ([]string, error) {
+	return h.list(ctx, []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"}, until)
 }
 
 func first(list []string, n int) []string { return list[:min(n, len(list))] }
