@@ -82,6 +82,8 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 				}
 			}
 			want = append(want, "topic "+jobevent.TopicAttemptCancel+" Describe", "group jobweaver-* Describe")
+			created := jobevent.RunTopic("*") // PUT and DELETE /api/queues/{queue}
+			want = append(want, "topic "+created+" Create", "topic "+created+" Delete", "group "+jobevent.RunGroup("*")+" Delete")
 		}
 		if len(consumes) > 0 {
 			want = append(want, "group "+group+" Describe", "group "+group+" Read")
