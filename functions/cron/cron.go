@@ -178,9 +178,7 @@ func eventsOf(ctx context.Context, fired schedulestore.Fired, following []jobeve
 		if err != nil {
 			return err
 		}
-		traced, root := telemetry.TracingOf(ctx).Root(ctx, job.TraceID, span)
-		telemetry.SetHere(traced, &e, jobevent.JobSpanID(job.JobID))
-		root.Done(nil)
+		telemetry.SetRoot(ctx, &e, span)
 		events = append(events, e)
 		return nil
 	}

@@ -70,6 +70,14 @@ func (t *Tracing) Root(ctx context.Context, traceID uuid.UUID, name string) (con
 	return ctx, &Span{span}
 }
 
+// SetRoot sets as the parent of an event about a new job the first span of the job's trace, which begins and ends here:
+// no request caused the job.
+func SetRoot(ctx context.Context, e *jobevent.Item, name string) {
+	traced, root := TracingOf(ctx).Root(ctx, e.TraceID(), name)
+	SetHere(traced, e, jobevent.JobSpanID(e.JobID()))
+	root.Done(nil)
+}
+
 // OfJob begins a span below a job's first one, for later work on the job.
 func (t *Tracing) OfJob(ctx context.Context, traceID, jobID uuid.UUID, name string) (context.Context, *Span) {
 	if t == nil || traceID == uuid.Nil {

@@ -114,9 +114,7 @@ func (r *Runner) handle(ctx context.Context, fanOut batchstore.FanOut) error {
 		if err != nil {
 			return err
 		}
-		traced, root := telemetry.TracingOf(ctx).Root(ctx, job.TraceID, "expand fan-out")
-		telemetry.SetHere(traced, &e, jobevent.JobSpanID(job.JobID))
-		root.Done(nil)
+		telemetry.SetRoot(ctx, &e, "expand fan-out")
 		events = append(events, e)
 	}
 	r.Outgoing.Add(events)

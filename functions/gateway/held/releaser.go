@@ -75,9 +75,7 @@ func (r *Releaser) pass(ctx context.Context) (next time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		traced, root := telemetry.TracingOf(ctx).Root(ctx, job.TraceID, "release job")
-		telemetry.SetHere(traced, &e, jobevent.JobSpanID(job.JobID))
-		root.Done(nil)
+		telemetry.SetRoot(ctx, &e, "release job")
 		events = append(events, e)
 	}
 	for _, command := range released.Commands {
