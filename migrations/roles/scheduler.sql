@@ -3,6 +3,8 @@
 
 GRANT SELECT, UPDATE ON jobs
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON ended, all_jobs
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT, UPDATE ON dispatch_state
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 GRANT SELECT, DELETE ON dependencies
@@ -15,6 +17,14 @@ GRANT SELECT (job_id) ON order_gaps
 -- Stores jobs and their dependencies.
 GRANT INSERT ON jobs, dependencies TO jobweaver_ingest;
 GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
+
+-- Moves jobs that complete to ended.
+GRANT DELETE ON jobs TO jobweaver_outcome;
+GRANT INSERT ON ended TO jobweaver_outcome;
+
+-- Moves completed jobs back, to apply commands to them.
+GRANT INSERT ON jobs TO jobweaver_command;
+GRANT UPDATE (job_id), DELETE ON ended TO jobweaver_command;
 
 -- Applies pauses and limits.
 GRANT INSERT, DELETE ON controls TO jobweaver_command;
@@ -29,7 +39,10 @@ GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, history, u
     TO jobweaver_retention;
 GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, output, updated_at, deleted_at) ON jobs
     TO jobweaver_retention;
-GRANT DELETE ON jobs TO jobweaver_retention;
+GRANT SELECT (job_id, trace_id, version, attempt, history, updated_at, finished_at, deleted_at) ON ended TO jobweaver_retention;
+GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, output, updated_at, deleted_at) ON ended
+    TO jobweaver_retention;
+GRANT DELETE ON jobs, ended TO jobweaver_retention;
 
 -- The function that a CHECK calls at each write, the one that reads outputs for run orders, and the one that shortens a
 -- history.

@@ -34,7 +34,7 @@ type request struct {
 func (h fixture) request(job jobevent.Created) (a request) {
 	h.Helper()
 	if err := h.pool.QueryRow(h.Context(), `SELECT queue, payload::text, priority, max_retry_count, timeout_ms, retry_policy::text, rank, expires_at
-		FROM jobs WHERE job_id = $1`, job.JobID).Scan(
+		FROM all_jobs WHERE job_id = $1`, job.JobID).Scan(
 		&a.queue, &a.payload, &a.priority, &a.maxRetryCount, &a.timeout, &a.policy, &a.rank, &a.expiresAt); err != nil {
 		h.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (s *Store) command(
 			ids = append(ids, c.JobID)
 		}
 	}
-	jobs, err := lockJobs(ctx, q, ids)
+	jobs, err := lockAnyJobs(ctx, q, ids)
 	if err != nil {
 		return err
 	}

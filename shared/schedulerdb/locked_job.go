@@ -66,6 +66,25 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	return jobs, nil
 }
 
+// lockAnyJobs is lockJobs also for completed jobs, which it moves back to jobs. It looks for them only once the other
+// rows are locked: a transaction that had a job locked may have completed or moved it meanwhile.
+func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
+	jobs, err := lockJobs(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return jobs[id] != nil })
+	if len(missing) == 0 {
+		return jobs, nil
+	}
+	if err := q.JobsRevive(ctx, missing); err != nil {
+		return nil, fmt.Errorf("move completed jobs back: %w", err)
+	}
+	revived, err := lockJobs(ctx, q, missing)
+	maps.Copy(jobs, revived)
+	return jobs, err
+}
+
 // outcome applies one outcome. If a cancel is pending, the outcome answers it.
 func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	next, ok := j.Apply(jobstate.Outcome{

@@ -45,7 +45,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 	}
 	// JobsLock locks rows in this order. The outcomes of one job keep the order in which they came.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
-	done, others := split(outcomes)
+	done, others := s.split(outcomes)
 	if len(others) == 0 {
 		return s.settleCompleted(ctx, done)
 	}
@@ -110,7 +110,10 @@ func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.E
 
 // split separates completed attempts, which one statement writes, from the other outcomes, to which the rules of
 // jobstate apply under row locks.
-func split(outcomes []Outcome) (done, others []Outcome) {
+func (s *Store) split(outcomes []Outcome) (done, others []Outcome) {
+	if s.cfg.KeepCompleted {
+		return nil, outcomes
+	}
 	for i, o := range outcomes {
 		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
 		if o.Kind == jobstate.KindCompleted && isOnly {

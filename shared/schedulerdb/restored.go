@@ -59,7 +59,11 @@ func (r Restored) Adopt(
 		}
 		p.Requests = append(p.Requests, text)
 	}
+	ids := createdIDs(requests)
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
+		if err := q.JobsRevive(ctx, ids); err != nil {
+			return err
+		}
 		adopted, err = q.RestoredAdopt(ctx, p)
 		return err
 	})

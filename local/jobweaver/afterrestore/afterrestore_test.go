@@ -401,10 +401,10 @@ func (h *fixture) look() map[string]seen {
 	}
 	each(h.urls.API, "select job_id, status, version from jobs",
 		func(s *seen, text string, n int64) { s.api, s.apiVersion = text, n })
-	each(h.urls.Scheduler, "select job_id, status, version from jobs where deleted_at is null",
+	each(h.urls.Scheduler, "select job_id, status, version from all_jobs where deleted_at is null",
 		func(s *seen, text string, n int64) { s.scheduler, s.schedulerVersion = text, n })
 	gone := map[string]bool{}
-	each(h.urls.Scheduler, "select job_id, job_id::text, 0 from jobs where deleted_at is not null",
+	each(h.urls.Scheduler, "select job_id, job_id::text, 0 from all_jobs where deleted_at is not null",
 		func(_ *seen, text string, _ int64) { gone[text] = true })
 	each(h.urls.Worker, "select job_id, '', attempt from execution_attempts", func(s *seen, _ string, n int64) {
 		if s.attempts == nil {

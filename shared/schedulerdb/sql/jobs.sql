@@ -2,7 +2,7 @@
 -- Of new jobs, those whose event was delivered before. Jobs are inserted only under the lock of the ledger, so the
 -- answer stays true. ON CONFLICT DO NOTHING would be no substitute: it waits for a transaction that is updating the
 -- row, and that transaction may be waiting for the lock of the ledger.
-select job_id from jobs where job_id = any (@job_ids::uuid[]);
+select job_id from all_jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: JobsInsert :exec
 -- Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
@@ -46,40 +46,66 @@ select unnest(@job_ids::uuid[]),
        sqlc.narg('callback_deadline_at')::timestamptz;
 
 -- name: JobsComplete :many
--- The common case: an attempt completed. The job is written once, whatever its state was. A lease shows that the
--- attempt was out: an attempt that waited for a callback has none.
+-- The common case: an attempt completed. The job moves to ended, whatever its state was. A lease shows that the attempt
+-- was out: an attempt that waited for a callback has none. A row of a job that ended before is only deleted: functions
+-- of a release that does not know ended may have stored the job again.
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
            unnest(@entries::text[])            as entry,       -- the end of a Move, after at and from
            unnest(@outputs::json[])            as output,
            unnest(@started_ats::timestamptz[]) as started_at
+), completed as (
+    delete from jobs
+    using input
+    where jobs.job_id = input.job_id
+      and jobs.attempt = input.attempt
+      and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+    returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count,
+        jobs.retry_policy, jobs.timeout_ms, jobs.version + 1 as version, jobs.attempt, jobs.retry_count, jobs.command_seq,
+        case when jobs.cancel_requested_at is null then jobs.last_command
+             else json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
+                                    'reason', 'the attempt had completed') end as last_command,
+        case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+            || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry as history,
+        least(jobs.moves + 1, 100) as moves, input.output::json as output, -- sqlc needs the cast
+        coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at) as started_at, jobs.created_at,
+        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs,
+        jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
+), moved as (
+    insert into ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+                       version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
+                       finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at,
+                       fairness_key, build, inputs)
+    select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+           version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
+           now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
+           fairness_key, build, inputs
+    from completed
+    where not exists (select from ended known where known.job_id = completed.job_id)
 )
-update jobs
-set status              = 'COMPLETED',
-    version             = jobs.version + 1,
-    due_at              = null,
-    callback_deadline_at = null,
-    last_command        = case when jobs.cancel_requested_at is null then jobs.last_command
-                               else json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
-                                                      'reason', 'the attempt had completed') end,
-    cancel_requested_at = null,
-    output              = input.output,
-    error_code          = null,
-    error_message       = null,
-    started_at          = coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at),
-    finished_at         = now(),
-    updated_at          = now(),
-    moves               = least(jobs.moves + 1, 100),
-    history             = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-                          || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry
-from input
-where jobs.job_id = input.job_id
-  and jobs.attempt = input.attempt
-  and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
-returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
-    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id, jobs.job_type,
-    jobs.fairness_key, (jobs.lease_expires_at is not null)::boolean as was_out;
+select job_id, trace_id, version::bigint as version, attempt, retry_count, last_command::json as last_command,
+       history::text as history, started_at, now()::timestamptz as updated_at, queue, partition, worker_id, ordering_key,
+       owner_id, job_type, fairness_key, was_out::boolean as was_out
+from completed;
+
+-- name: JobsRevive :exec
+-- Moves completed jobs back, so that a command can be applied to them. Their new rows can be locked by a later
+-- statement. The rows are locked in the order of their ids, as in JobsLock.
+with found as (
+    select job_id from ended where job_id = any (@job_ids::uuid[]) order by job_id for update
+), revived as (
+    delete from ended using found where ended.job_id = found.job_id returning ended.*
+)
+insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
+                  version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
+                  finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
+                  fairness_key, build, inputs)
+select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED',
+       version, attempt, retry_count, finished_at, command_seq, last_command, history, moves, output, started_at,
+       finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
+       fairness_key, build, inputs
+from revived;
 
 -- name: JobsLock :many
 -- The columns that decide a job's next state. Rows are locked in the order of their ids, so that batches do not
@@ -212,7 +238,7 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
        error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane, fairness_key
-from jobs
+from all_jobs
 where job_id = any (@job_ids::uuid[]);
 
 -- name: JobsNewer :many
@@ -220,7 +246,7 @@ where job_id = any (@job_ids::uuid[]);
 -- not know.
 select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
 from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as known (job_id, version)
-left join jobs on jobs.job_id = known.job_id
+left join all_jobs as jobs on jobs.job_id = known.job_id
 where jobs.version > known.version or jobs.job_id is null and known.version > 0;
 
 -- name: JobsOverdue :many

@@ -7,8 +7,17 @@ select job_id,
            when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
        end, false)::boolean as is_over,
        coalesce(deleted_at < @deleted_before::timestamptz, false)::boolean as is_forgotten
-from jobs
-where job_id > @after_id::uuid and job_id < @before_id::uuid
+from (
+    (select job_id, status, finished_at, deleted_at from jobs
+     where job_id > @after_id::uuid and job_id < @before_id::uuid
+     order by job_id
+     limit @max_jobs::int)
+    union all
+    (select job_id, 'COMPLETED', finished_at, deleted_at from ended
+     where job_id > @after_id::uuid and job_id < @before_id::uuid
+     order by job_id
+     limit @max_jobs::int)
+) old
 order by job_id
 limit @max_jobs::int;
 
@@ -25,29 +34,67 @@ with over as (
           when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
       end
     for update skip locked
-)
-update jobs
-set version      = jobs.version + 1,
-    deleted_at   = now(),
-    payload      = 'null',
-    retry_policy = null,
-    output       = null,
-    last_command = null,
-    moves        = 1,
-    history      = last_moves(jobs.history, 1),
-    updated_at   = now()
-from over
-where jobs.job_id = over.job_id
-  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
-    jobs.deleted_at;
-
--- name: JobsForget :execrows
--- Removes tombstones: no record can bring these jobs back any more.
-delete from jobs
-where job_id in (
-    select job_id from jobs
+), over_ended as (
+    select job_id from ended
     where job_id = any (@job_ids::uuid[])
-      and deleted_at < @deleted_before::timestamptz
+      and deleted_at is null
+      and finished_at < sqlc.narg('completed_before')::timestamptz
     for update skip locked
-);
+), retired as (
+    update jobs
+    set version      = jobs.version + 1,
+        deleted_at   = now(),
+        payload      = 'null',
+        retry_policy = null,
+        output       = null,
+        last_command = null,
+        moves        = 1,
+        history      = last_moves(jobs.history, 1),
+        updated_at   = now()
+    from over
+    where jobs.job_id = over.job_id
+      and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
+        jobs.updated_at, jobs.deleted_at
+), retired_ended as (
+    update ended
+    set version      = ended.version + 1,
+        deleted_at   = now(),
+        payload      = 'null',
+        retry_policy = null,
+        output       = null,
+        last_command = null,
+        moves        = 1,
+        history      = last_moves(ended.history, 1),
+        updated_at   = now()
+    from over_ended
+    where ended.job_id = over_ended.job_id
+    returning ended.job_id, ended.trace_id, ended.version, ended.attempt, ended.finished_at, ended.updated_at,
+        ended.deleted_at
+)
+select job_id, trace_id, status, version, attempt, error_code, finished_at, updated_at, deleted_at from retired
+union all
+select job_id, trace_id, 'COMPLETED', version, attempt, null, finished_at, updated_at, deleted_at from retired_ended;
+
+-- name: JobsForget :one
+-- Removes tombstones: no record can bring these jobs back any more. It returns how many it has removed.
+with forgotten as (
+    delete from jobs
+    where job_id in (
+        select job_id from jobs
+        where job_id = any (@job_ids::uuid[])
+          and deleted_at < @deleted_before::timestamptz
+        for update skip locked
+    )
+    returning job_id
+), forgotten_ended as (
+    delete from ended
+    where job_id in (
+        select job_id from ended
+        where job_id = any (@job_ids::uuid[])
+          and deleted_at < @deleted_before::timestamptz
+        for update skip locked
+    )
+    returning job_id
+)
+select ((select count(*) from forgotten) + (select count(*) from forgotten_ended))::bigint as forgotten;

@@ -1,6 +1,6 @@
 -- name: JobsEnds :many
 -- The states of jobs on which others depend. A job that has not arrived yet is missing.
-select job_id, status from jobs where job_id = any (@job_ids::uuid[]);
+select job_id, status from all_jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: DependenciesInsert :execrows
 insert into dependencies (after_id, job_id, condition)
@@ -13,7 +13,7 @@ on conflict do nothing;
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
        j.queue, j.rank, j.lane, j.fairness_key
 from dependencies d
-join jobs a on a.job_id = d.after_id
+join all_jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
 where d.after_id = any (@after_ids::uuid[])
   and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -31,7 +31,7 @@ where d.after_id = met.after_id and d.job_id = met.job_id;
 select distinct d.after_id
 from unnest(@after_ids::uuid[]) as given
 cross join lateral (
-    select a.job_id from jobs a
+    select a.job_id from all_jobs a
     where a.job_id = given and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
     limit 1
 ) ended
@@ -51,7 +51,7 @@ delete from dependencies where job_id = any (@job_ids::uuid[]);
 -- the dependencies on ended jobs, so any that are left are overdue.
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
-left join jobs a on a.job_id = d.after_id
+left join all_jobs a on a.job_id = d.after_id
 where (d.after_id, d.job_id) > (@after_id::uuid, @job_id::uuid)
 order by d.after_id, d.job_id
 limit @max_rows::int;
@@ -84,9 +84,9 @@ from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k
 -- Of the predecessors of new jobs, those that have arrived together with all jobs accepted before them. The gap of each
 -- is looked up by itself: order_gaps is nearly always empty, so the statistics show a small table, and a join would
 -- scan it.
-select job_id from jobs
+select job_id from all_jobs
 where job_id = any (@job_ids::uuid[])
-  and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id offset 0);
+  and not exists (select 1 from order_gaps g where g.job_id = all_jobs.job_id offset 0);
 
 -- name: OrderGapsInsert :exec
 insert into order_gaps (order_after, job_id, ordering_key, owner_id)

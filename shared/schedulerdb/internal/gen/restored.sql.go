@@ -22,7 +22,7 @@ select coalesce(json_agg(json_build_object(
     'ordering_key', ordering_key, 'order_number', order_number, 'command_seq', command_seq,
     'fairness_key', fairness_key, 'keep_build', case when build is not null then true end,
     'inputs', inputs)), '[]')::json as jobs
-from jobs
+from all_jobs
 where job_id = any ($1::uuid[]) and deleted_at is null
 `
 
@@ -163,7 +163,7 @@ const RestoredJobs = `-- name: RestoredJobs :many
 
 select job_id, version, command_seq, created_at, coalesce(order_number, 0)::bigint as order_number,
        (deleted_at is not null)::boolean as is_deleted
-from jobs
+from all_jobs
 where job_id > $1::uuid
 order by job_id
 limit $2::int

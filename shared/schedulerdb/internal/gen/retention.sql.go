@@ -12,14 +12,27 @@ import (
 	"github.com/google/uuid"
 )
 
-const JobsForget = `-- name: JobsForget :execrows
-delete from jobs
-where job_id in (
-    select job_id from jobs
-    where job_id = any ($1::uuid[])
-      and deleted_at < $2::timestamptz
-    for update skip locked
+const JobsForget = `-- name: JobsForget :one
+with forgotten as (
+    delete from jobs
+    where job_id in (
+        select job_id from jobs
+        where job_id = any ($1::uuid[])
+          and deleted_at < $2::timestamptz
+        for update skip locked
+    )
+    returning job_id
+), forgotten_ended as (
+    delete from ended
+    where job_id in (
+        select job_id from ended
+        where job_id = any ($1::uuid[])
+          and deleted_at < $2::timestamptz
+        for update skip locked
+    )
+    returning job_id
 )
+select ((select count(*) from forgotten) + (select count(*) from forgotten_ended))::bigint as forgotten
 `
 
 type JobsForgetParams struct {
@@ -27,13 +40,12 @@ type JobsForgetParams struct {
 	DeletedBefore time.Time
 }
 
-// Removes tombstones: no record can bring these jobs back any more.
+// Removes tombstones: no record can bring these jobs back any more. It returns how many it has removed.
 func (q *Queries) JobsForget(ctx context.Context, arg JobsForgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, JobsForget, arg.JobIDs, arg.DeletedBefore)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	row := q.db.QueryRow(ctx, JobsForget, arg.JobIDs, arg.DeletedBefore)
+	var forgotten int64
+	err := row.Scan(&forgotten)
+	return forgotten, err
 }
 
 const JobsOld = `-- name: JobsOld :many
@@ -44,8 +56,17 @@ select job_id,
            when 'CANCELLED' then $3::timestamptz
        end, false)::boolean as is_over,
        coalesce(deleted_at < $4::timestamptz, false)::boolean as is_forgotten
-from jobs
-where job_id > $5::uuid and job_id < $6::uuid
+from (
+    (select job_id, status, finished_at, deleted_at from jobs
+     where job_id > $5::uuid and job_id < $6::uuid
+     order by job_id
+     limit $7::int)
+    union all
+    (select job_id, 'COMPLETED', finished_at, deleted_at from ended
+     where job_id > $5::uuid and job_id < $6::uuid
+     order by job_id
+     limit $7::int)
+) old
 order by job_id
 limit $7::int
 `
@@ -106,22 +127,47 @@ with over as (
           when 'CANCELLED' then $4::timestamptz
       end
     for update skip locked
+), over_ended as (
+    select job_id from ended
+    where job_id = any ($1::uuid[])
+      and deleted_at is null
+      and finished_at < $2::timestamptz
+    for update skip locked
+), retired as (
+    update jobs
+    set version      = jobs.version + 1,
+        deleted_at   = now(),
+        payload      = 'null',
+        retry_policy = null,
+        output       = null,
+        last_command = null,
+        moves        = 1,
+        history      = last_moves(jobs.history, 1),
+        updated_at   = now()
+    from over
+    where jobs.job_id = over.job_id
+      and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
+        jobs.updated_at, jobs.deleted_at
+), retired_ended as (
+    update ended
+    set version      = ended.version + 1,
+        deleted_at   = now(),
+        payload      = 'null',
+        retry_policy = null,
+        output       = null,
+        last_command = null,
+        moves        = 1,
+        history      = last_moves(ended.history, 1),
+        updated_at   = now()
+    from over_ended
+    where ended.job_id = over_ended.job_id
+    returning ended.job_id, ended.trace_id, ended.version, ended.attempt, ended.finished_at, ended.updated_at,
+        ended.deleted_at
 )
-update jobs
-set version      = jobs.version + 1,
-    deleted_at   = now(),
-    payload      = 'null',
-    retry_policy = null,
-    output       = null,
-    last_command = null,
-    moves        = 1,
-    history      = last_moves(jobs.history, 1),
-    updated_at   = now()
-from over
-where jobs.job_id = over.job_id
-  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
-    jobs.deleted_at
+select job_id, trace_id, status, version, attempt, error_code, finished_at, updated_at, deleted_at from retired
+union all
+select job_id, trace_id, 'COMPLETED', version, attempt, null, finished_at, updated_at, deleted_at from retired_ended
 `
 
 type JobsRetireParams struct {

@@ -68,7 +68,7 @@ const DependenciesLeft = `-- name: DependenciesLeft :many
 select distinct d.after_id
 from unnest($1::uuid[]) as given
 cross join lateral (
-    select a.job_id from jobs a
+    select a.job_id from all_jobs a
     where a.job_id = given and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
     limit 1
 ) ended
@@ -106,7 +106,7 @@ const DependenciesOf = `-- name: DependenciesOf :many
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
        j.queue, j.rank, j.lane, j.fairness_key
 from dependencies d
-join jobs a on a.job_id = d.after_id
+join all_jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
 where d.after_id = any ($1::uuid[])
   and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -172,7 +172,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 const DependenciesOverdue = `-- name: DependenciesOverdue :many
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
-left join jobs a on a.job_id = d.after_id
+left join all_jobs a on a.job_id = d.after_id
 where (d.after_id, d.job_id) > ($1::uuid, $2::uuid)
 order by d.after_id, d.job_id
 limit $3::int
@@ -213,7 +213,7 @@ func (q *Queries) DependenciesOverdue(ctx context.Context, arg DependenciesOverd
 }
 
 const JobsEnds = `-- name: JobsEnds :many
-select job_id, status from jobs where job_id = any ($1::uuid[])
+select job_id, status from all_jobs where job_id = any ($1::uuid[])
 `
 
 type JobsEndsRow struct {
@@ -325,9 +325,9 @@ func (q *Queries) OrderGapsInsert(ctx context.Context, arg OrderGapsInsertParams
 }
 
 const OrderKnown = `-- name: OrderKnown :many
-select job_id from jobs
+select job_id from all_jobs
 where job_id = any ($1::uuid[])
-  and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id offset 0)
+  and not exists (select 1 from order_gaps g where g.job_id = all_jobs.job_id offset 0)
 `
 
 // Of the predecessors of new jobs, those that have arrived together with all jobs accepted before them. The gap of each
