@@ -108,6 +108,11 @@ func (s *Server) Kill() error {
 		return nil
 	}
 	pid := s.cmd.Process.Pid
+	// A stopped postmaster starts no backend that the list would lack. Such a backend can wait for ever for a lock that a
+	// killed one held, and the server does not start again as long as it lives.
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stop PostgreSQL: %w", err)
+	}
 	workers := children(pid)
 	// The postmaster is killed first, otherwise it would restart the others.
 	if err := s.cmd.Process.Kill(); err != nil {
