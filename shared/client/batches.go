@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"time"
@@ -82,6 +83,35 @@ func (c *Client) Batch(ctx context.Context, id string, wait time.Duration) (*Bat
 	var batch Batch
 	_, err := c.do(ctx, request{method: http.MethodGet, path: path}, &batch)
 	return &batch, err
+}
+
+// BatchFilter selects batches or flows: they must match all fields that are set.
+type BatchFilter struct {
+	Status  string
+	OwnerID string
+}
+
+func (f BatchFilter) path(of, cursor string) string {
+	values := url.Values{"limit": {"200"}}
+	for name, value := range map[string]string{"status": f.Status, "ownerId": f.OwnerID, "cursor": cursor} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return of + query(values)
+}
+
+// Batches reads all batches that match a filter, newest first, page by page. Those that have not ended have no counts.
+// It ends after an error.
+func (c *Client) Batches(ctx context.Context, filter BatchFilter) iter.Seq2[*Batch, error] {
+	return each(func(cursor string) ([]Batch, string, error) {
+		var page struct {
+			Batches    []Batch `json:"batches"`
+			NextCursor string  `json:"nextCursor"`
+		}
+		_, err := c.do(ctx, request{method: http.MethodGet, path: filter.path("/api/batches", cursor)}, &page)
+		return page.Batches, page.NextCursor, err
+	})
 }
 
 // CancelBatch closes a batch and starts an operation that cancels all of its jobs. It returns the operation's id.

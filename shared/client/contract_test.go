@@ -75,6 +75,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"Unique": client.Unique{}, "Throttle": client.Throttle{}, "Singleton": client.Singleton{}, "Debounce": client.Debounce{},
 		"StreamProgress": client.JobProgress{}, "WorkBeat": client.WorkBeat{}, "WorkBeaten": client.WorkBeaten{},
 		"WorkAttempt": client.WorkAttempt{}, "Batch": client.Batch{}, "BatchRequest": client.BatchRequest{},
+		"QueueInfo": client.Queue{},
 	} {
 		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(name string) bool {
 			return slices.Contains(problem, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"time"
@@ -112,6 +113,19 @@ func (c *Client) Flow(ctx context.Context, id string, wait time.Duration) (*Flow
 	var flow Flow
 	_, err := c.do(ctx, request{method: http.MethodGet, path: path}, &flow)
 	return &flow, err
+}
+
+// Flows reads all flows that match a filter, newest first, page by page, without their graphs. Those that have not
+// ended have no counts. It ends after an error.
+func (c *Client) Flows(ctx context.Context, filter BatchFilter) iter.Seq2[*Flow, error] {
+	return each(func(cursor string) ([]Flow, string, error) {
+		var page struct {
+			Flows      []Flow `json:"flows"`
+			NextCursor string `json:"nextCursor"`
+		}
+		_, err := c.do(ctx, request{method: http.MethodGet, path: filter.path("/api/flows", cursor)}, &page)
+		return page.Flows, page.NextCursor, err
+	})
 }
 
 // CancelFlow starts an operation that cancels all jobs of a flow. It returns the operation's id.

@@ -181,19 +181,27 @@ func (c *Client) List(ctx context.Context, filter Filter, limit int, cursor stri
 
 // Jobs reads all jobs that match a filter, newest first, page by page. It ends after an error.
 func (c *Client) Jobs(ctx context.Context, filter Filter) iter.Seq2[*Job, error] {
-	return func(yield func(*Job, error) bool) {
+	return each(func(cursor string) ([]Job, string, error) {
+		page, err := c.List(ctx, filter, 200, cursor)
+		return page.Jobs, page.NextCursor, err
+	})
+}
+
+// each reads all pages of a list, the first one with an empty cursor.
+func each[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
 		for cursor := ""; ; {
-			page, err := c.List(ctx, filter, 200, cursor)
+			page, next, err := read(cursor)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for i := range page.Jobs {
-				if !yield(&page.Jobs[i], nil) {
+			for i := range page {
+				if !yield(&page[i], nil) {
 					return
 				}
 			}
-			if cursor = page.NextCursor; cursor == "" {
+			if cursor = next; cursor == "" {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package steercmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,24 +15,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-type queue struct {
-	Queue       string  `json:"queue"`
-	Origin      string  `json:"origin"`
-	State       string  `json:"state"`
-	Workers     *string `json:"workers"` // nil: a queue of QUEUES
-	LiveWorkers int     `json:"liveWorkers"`
-	Waiting     int64   `json:"waiting"`
-	Running     int64   `json:"running"`
-	Paused      bool    `json:"paused"`
-	CreatedBy   *string `json:"createdBy"`
-}
-
 // NewQueue makes the command queue.
 func NewQueue() *cobra.Command {
 	cmd := &cobra.Command{Use: "queue", Short: "List, create and remove queues"}
 	cmd.AddCommand(
 		cli.Verb("list", "List the queues", 0, func(cmd *cobra.Command, _ []string) error {
-			return cli.Show(cmd, cli.Path("queues"), func(w io.Writer, page struct{ Queues []queue }) error {
+			return cli.Show(cmd, cli.Path("queues"), func(w io.Writer, page struct{ Queues []client.Queue }) error {
 				return showQueues(w, page.Queues)
 			})
 		}),
@@ -87,14 +76,13 @@ func awaitRemoved(cmd *cobra.Command, name string, timeout time.Duration) error 
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	for {
-		var now queue
-		_, err := cli.API(cmd).Do(ctx, http.MethodGet, cli.Path("queues", name), "", nil, &now)
+		now, err := cli.API(cmd).Queue(ctx, name)
 		switch {
 		case errors.Is(err, client.ErrNotFound):
 			return report(cmd, name, "is gone")
 		case err != nil && ctx.Err() == nil:
 			return err
-		case err == nil && now.State == "ACTIVE":
+		case err == nil && now.State == client.QueueActive:
 			fmt.Fprintf(cmd.ErrOrStderr(), "the removal of %s was taken back\n", cli.Line(name))
 			return cli.ExitCode(cli.ExitFailed)
 		}
@@ -110,13 +98,13 @@ func awaitRemoved(cmd *cobra.Command, name string, timeout time.Duration) error 
 	}
 }
 
-func showQueue(w io.Writer, q queue) error { return showQueues(w, []queue{q}) }
+func showQueue(w io.Writer, q client.Queue) error { return showQueues(w, []client.Queue{q}) }
 
-func showQueues(w io.Writer, queues []queue) error {
+func showQueues(w io.Writer, queues []client.Queue) error {
 	head := "QUEUE\tORIGIN\tSTATE\tSERVED BY\tLIVE WORKERS\tWAITING\tRUNNING\tPAUSED\tCREATED BY"
 	return cli.Table(w, head, "there is no queue", len(queues), func(i int) []any {
 		q := queues[i]
-		return []any{q.Queue, q.Origin, q.State, cli.OrDash(q.Workers), q.LiveWorkers, q.Waiting, q.Running, q.Paused,
-			cli.OrDash(q.CreatedBy)}
+		return []any{q.Queue, q.Origin, q.State, cmp.Or(q.Workers, "-"), q.LiveWorkers, q.Waiting, q.Running, q.Paused,
+			cmp.Or(q.CreatedBy, "-")}
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
@@ -58,25 +56,13 @@ func (l *load) makeBatch(rnd *rand.Rand) {
 // listBatches returns the batches by id, those in a status or all.
 func listBatches(ctx context.Context, l *load, status string) (map[string]client.Batch, error) {
 	all := map[string]client.Batch{}
-	for path := "/api/batches?limit=200"; ; {
-		if status != "" {
-			path += "&status=" + status
-		}
-		var page struct {
-			Batches    []client.Batch
-			NextCursor string
-		}
-		if _, err := l.gateways[0].Do(ctx, http.MethodGet, path, "", nil, &page); err != nil {
+	for batch, err := range l.gateways[0].Batches(ctx, client.BatchFilter{Status: status}) {
+		if err != nil {
 			return nil, fmt.Errorf("list batches: %w", err)
 		}
-		for _, b := range page.Batches {
-			all[b.BatchID] = b
-		}
-		if page.NextCursor == "" {
-			return all, nil
-		}
-		path = "/api/batches?limit=200&cursor=" + url.QueryEscape(page.NextCursor)
+		all[batch.BatchID] = *batch
 	}
+	return all, nil
 }
 
 // checkBatches: each batch has ended with all of its jobs, and then exactly one job has followed it.
