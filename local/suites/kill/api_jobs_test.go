@@ -69,6 +69,16 @@ func (s *shown) lost() (n int) {
 	return n
 }
 
+// redriven counts the retries after its ends.
+func (s *shown) redriven() (n int) {
+	for _, m := range s.History {
+		if (m.From == failed || m.From == canceled) && m.To == "PENDING" {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *shown) attempt(number int) *shownAttempt {
 	for i := range s.Attempts {
 		if s.Attempts[i].Attempt == number {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
@@ -70,13 +69,12 @@ func (h *fixture) endBatches(limit time.Duration) {
 
 // batchesOf returns all batches by name.
 func batchesOf(ctx context.Context, api *client.Client) (map[string]client.Batch, error) {
-	var page struct{ Batches []client.Batch }
-	if _, err := api.Do(ctx, http.MethodGet, "/api/batches?limit=200", "", nil, &page); err != nil {
-		return nil, fmt.Errorf("list batches: %w", err)
-	}
 	batches := map[string]client.Batch{}
-	for _, b := range page.Batches {
-		batches[b.Name] = b
+	for b, err := range api.Batches(ctx, client.BatchFilter{}) {
+		if err != nil {
+			return nil, fmt.Errorf("list batches: %w", err)
+		}
+		batches[b.Name] = *b
 	}
 	return batches, nil
 }

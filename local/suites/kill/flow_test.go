@@ -20,7 +20,7 @@ const (
 
 // flow submits a flow: work that may fail, a job that gets its output, one that undoes it, and one that ends all. Beside
 // them a list becomes a job for each of its elements. The payload of a job names the output that it gets, so that a job
-// without it fails.
+// without it fails. Work that fails once is retried with its flow.
 func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 	step := func(steps ...any) map[string]any {
 		return map[string]any{"jobType": "SIMULATION", "tags": []string{flowKey}, "maxRetryCount": 0, "payload": map[string]any{"steps": steps}}
@@ -29,11 +29,9 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 		job["after"] = after
 		return job
 	}
-	log, fails := map[string]any{"type": "LOG", "message": "hi"}, rnd.IntN(2) == 0
-	work := []any{log, log}
-	if fails {
-		work = append(work, map[string]any{"type": "FAIL", "message": "no", "retryable": false})
-	}
+	log, fails := map[string]any{"type": "LOG", "message": "hi"}, []int{0, 1, 1000}[rnd.IntN(3)]
+	work := step()
+	work["jobType"], work["payload"] = "WITNESS", map[string]any{"key": flowKey, "failAttempts": fails}
 	list := map[string]any{"jobType": "ECHO", "tags": []string{flowKey}, "payload": make([]int, elements)}
 	each := after(step(map[string]any{"type": "SLEEP", "durationMs": map[string]string{"$item": "value"}}), "list")
 	each["forEach"] = map[string]string{"$output": "list"}
@@ -42,9 +40,9 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 	key := fmt.Sprintf("flow %d", l.number)
 	l.mu.Unlock()
 	body, err := json.Marshal(map[string]any{"name": key, "idempotencyKey": key, "jobs": map[string]any{
-		"work": step(work...),
+		"work": work,
 		"use": after(step(map[string]any{
-			"type": "SLEEP", "durationMs": map[string]string{"$output": "work", "path": "$.steps"},
+			"type": "SLEEP", "durationMs": map[string]string{"$output": "work", "path": "$.attempt"},
 		}), "work"),
 		"undo": after(step(log), map[string]string{"name": "work", "on": "failed"}),
 		"end":  after(step(log), map[string]string{"name": "use", "on": "ended"}, map[string]string{"name": "undo", "on": "ended"}),
@@ -57,27 +55,54 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 	if err != nil {
 		panic(err) // it is JSON
 	}
-	if l.ask(ctx, true, "/api/flows", "application/json", body, nil) {
+	var answer client.MadeFlow
+	if l.ask(ctx, true, "/api/flows", "application/json", body, &answer) {
+		made := &flowMade{name: key, fails: fails}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.flows = append(l.flows, flowMade{key, fails})
+		l.flows = append(l.flows, made)
+		if fails == 1 {
+			l.following.Go(func() { l.retryFlow(made, answer.FlowID) })
+		}
+	}
+}
+
+// retryFlow retries a flow once it has failed. Its work has not failed if its first attempt was lost.
+func (l *load) retryFlow(made *flowMade, id string) {
+	for {
+		switch flow, err := l.fixture.api.Flow(l.follow, id, 30*time.Second); {
+		case wrong(err):
+			l.fixture.complain("GET flow %s: %v", id, err)
+			return
+		case err == nil && flow.Status == completed:
+			return
+		case err == nil && flow.FinishedAt != nil:
+			if l.insist(http.MethodPost, "/api/flows/"+id+"/retry", http.StatusConflict) {
+				made.retried = true
+				l.count("flow retried")
+			}
+			return
+		}
+		if !pause(l.follow, 200*time.Millisecond) {
+			return
+		}
 	}
 }
 
 // flowMade is a flow that got its 201.
 type flowMade struct {
-	name  string
-	fails bool
+	name    string
+	fails   int // that many attempts of its work
+	retried bool
 }
 
 // flowsOf returns all flows with their graphs, by name.
 func flowsOf(ctx context.Context, api *client.Client) (map[string]*client.Flow, error) {
-	var page struct{ Flows []client.Flow }
-	if _, err := api.Do(ctx, http.MethodGet, "/api/flows?limit=200", "", nil, &page); err != nil {
-		return nil, fmt.Errorf("list flows: %w", err)
-	}
 	flows := map[string]*client.Flow{}
-	for _, f := range page.Flows {
+	for f, err := range api.Flows(ctx, client.BatchFilter{}) {
+		if err != nil {
+			return nil, fmt.Errorf("list flows: %w", err)
+		}
 		whole, err := api.Flow(ctx, f.FlowID, 0)
 		if err != nil {
 			return nil, fmt.Errorf("read flow %s: %w", f.FlowID, err)
@@ -113,8 +138,11 @@ func (e *evidence) takeFlows(ctx context.Context, api *client.Client) {
 	}
 	for _, made := range e.load.flows {
 		want := map[string]string{"work": completed, "use": completed, "undo": client.Cancelled, "end": completed}
-		if made.fails {
-			want = map[string]string{"work": client.Failed, "use": client.Cancelled, "undo": completed, "end": completed}
+		if made.fails > 1 {
+			want["work"], want["use"] = client.Failed, client.Cancelled
+		}
+		if made.fails > 1 || made.retried {
+			want["undo"] = completed
 		}
 		want["list"], want["each"], want["sum"] = completed, completed, completed
 		f := flows[made.name]
@@ -127,6 +155,15 @@ func (e *evidence) takeFlows(ctx context.Context, api *client.Client) {
 				e.find(job.JobID, "job %s of %s is %s, want %s", name, made.name, job.Status, status)
 			}
 		}
+		for name, job := range f.Jobs {
+			want := 0
+			if made.retried && (name == "work" || name == "use") {
+				want = 1
+			}
+			if is := e.jobs[job.JobID]; is == nil || is.redriven() != want {
+				e.find(job.JobID, "job %s of %s is to be retried %d times, and is %+v", name, made.name, want, is)
+			}
+		}
 		of := f.Jobs["each"].Elements
 		if of == nil || of.Total != elements || of.Counts[completed] != elements || f.Total != int64(len(want)+elements) {
 			e.find(f.Jobs["each"].JobID, "the fan-out of %s has %+v, and the flow %d jobs", made.name, of, f.Total)
@@ -136,9 +173,11 @@ func (e *evidence) takeFlows(ctx context.Context, api *client.Client) {
 		if job.key() != flowKey {
 			continue
 		}
+		e.checkHistory(job)
+		e.checkStarts(id, e.ran[id])
 		letters := len(e.dead)
 		maps.DeleteFunc(e.dead, func(letter string, _ int) bool { return strings.HasPrefix(letter, id+".") })
-		if letters -= len(e.dead); job.Status == failed && letters != 1 && !e.wiped || job.Status != failed && letters > 0 {
+		if letters -= len(e.dead); job.Status == failed && letters != 1 && !e.wiped || job.Status != failed && letters > job.redriven() {
 			e.find(id, "%s in a flow, with %d dead letters", job.Status, letters)
 		}
 		delete(e.jobs, id)

@@ -34,6 +34,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
 	l.submitting.Go(func() { l.every(submitting, 3*time.Second, l.batch) })
 	l.submitting.Go(func() { l.every(submitting, 2*time.Second, l.flow) })
+	l.submitting.Go(func() { l.every(submitting, 6*time.Second, l.queue) })
 	for n := range 4 {
 		l.submitting.Go(func() { l.every(submitting, time.Millisecond, l.debounce(fmt.Sprint(n/2))) }) // two for each key
 	}
@@ -55,6 +56,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	h.settleDown(drainWithin)
 	h.endBatches(drainWithin)
 	h.endFlows(drainWithin)
+	h.endQueues(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
 	e.takeScheduled(t.Context(), h.api)
@@ -155,7 +157,7 @@ func (h *fixture) checkHappened(e *evidence, d time.Duration) {
 // happened counts the events that a run must contain to prove anything.
 func (e *evidence) happened() map[string]int {
 	n := map[string]int{}
-	for _, what := range []string{"answered 503", "gateway away", "cancel kept", "retry kept"} {
+	for _, what := range []string{"answered 503", "gateway away", "cancel kept", "retry kept", "flow retried", "queue removed"} {
 		n[what] = e.load.seen[what]
 	}
 	for _, what := range []string{
@@ -172,6 +174,7 @@ func (e *evidence) happened() map[string]int {
 				n[a.Outcome]++
 			}
 		}
+		n["redriven"] += job.redriven()
 		if job.Status == completed && job.lost() > 0 {
 			n["COMPLETED after a loss"]++
 		}
@@ -179,8 +182,6 @@ func (e *evidence) happened() map[string]int {
 			switch {
 			case m.To == "RETRYING":
 				n["RETRYING"]++
-			case m.By == "client" && strings.HasPrefix(m.Reason, "retry") && m.To == "PENDING":
-				n["redriven"]++
 			case m.From == "SCHEDULED" && m.To == canceled:
 				n["cancelled before it was due"]++
 			}

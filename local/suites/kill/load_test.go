@@ -55,7 +55,7 @@ type load struct {
 
 	operations []operation
 	batches    []batchMade
-	flows      []flowMade
+	flows      []*flowMade
 	merging    []*merging
 	drained    []drained
 	paused     time.Time // when the schedule was paused

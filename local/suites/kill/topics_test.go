@@ -13,6 +13,15 @@ import (
 // outcomeTopics are the topics with the outcomes of attempts: events of version 2 all use the first.
 var outcomeTopics = []string{jobevent.TopicCompleted, jobevent.TopicFailed}
 
+func (h *fixture) admin() (sarama.ClusterAdmin, error) {
+	cfg, err := h.kafka().Sarama()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Metadata.Full = true // finding the controller needs no topic
+	return sarama.NewClusterAdmin(h.brokers, cfg)
+}
+
 // published counts, by id, the events of single jobs on topics, alone or packed with others.
 func (h *fixture) published(topics ...string) (map[string]int, error) {
 	cfg, err := h.kafka().Sarama()

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -147,12 +145,7 @@ func (h *fixture) unread(t *testing.T) map[string]int64 {
 
 // deleteTopics deletes all topics.
 func (h *fixture) deleteTopics() error {
-	cfg, err := h.kafka().Sarama()
-	if err != nil {
-		return err
-	}
-	cfg.Metadata.Full = true // finding the controller needs no topic
-	admin, err := sarama.NewClusterAdmin(h.brokers, cfg)
+	admin, err := h.admin()
 	if err != nil {
 		return fmt.Errorf("delete topics: %w", err)
 	}
