@@ -36,6 +36,28 @@ func lastLooks(most int) int { return max(8*most, maxLooks) }
 // Otherwise rank alone orders the queue.
 func (l *Ledger) UsesShares(queue string) bool { return l.controls.byKey || len(l.keys[queue]) > 1 }
 
+// LastTurn returns the key with the last start of a queue. some is false if nothing has started since the queue was
+// empty, or if a control or a lane makes keys or jobs differ: only a SharePicker respects these.
+func (l *Ledger) LastTurn(queue string) (key string, some bool) {
+	last := l.rounds[queue]
+	return last.Key, last.Used > 0 && !l.controls.byKey && len(l.controls.weights) == 0 && !l.UsesLanes(queue)
+}
+
+// NoteTurns notes that n jobs of a queue have started, each key one in its turn, and the key of the last one.
+func (l *Ledger) NoteTurns(queue string, n int, last string) {
+	l.rounds[queue] = round{last, 1}
+	l.NoteStarts(queue, n)
+	l.changed = true
+}
+
+// NoteOnlyKey notes that jobs of only one key wait in a queue, none of them below a rank.
+func (l *Ledger) NoteOnlyKey(queue, key string, rank time.Time) {
+	l.keys[queue] = []string{key}
+	if rank.After(l.floors[queue]) {
+		l.floors[queue] = rank
+	}
+}
+
 // tidyKeys forgets the keys and the round of queues in which nothing waits.
 func (l *Ledger) tidyKeys() {
 	for queue := range l.keys {

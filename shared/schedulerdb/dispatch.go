@@ -131,6 +131,13 @@ func (s *Store) sendShares(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
 	r *result,
 ) ([]dispatch.Target, error) {
+	inTurn, err := s.sendInTurn(ctx, q, by, l, queue, targets[:min(most, len(targets))], r)
+	if err != nil {
+		return nil, err
+	}
+	if most, targets = most-inTurn, targets[inTurn:]; most == 0 || len(targets) == 0 {
+		return targets, nil
+	}
 	p := dispatch.NewSharePicker(l, queue, most, targets)
 	for reach, more := p.Next(); more; reach, more = p.Next() {
 		rows, err := q.KeysBest(ctx, gen.KeysBestParams{
@@ -153,6 +160,40 @@ func (s *Store) sendShares(
 	}
 	p.Finish(sent)
 	return append(p.Left(), chosen.Without(sent)...), nil
+}
+
+// sendInTurn does the same in one statement if no control makes keys or jobs differ. It returns how many jobs it
+// dispatched. If these are fewer than the targets, further jobs may wait all the same.
+func (s *Store) sendInTurn(
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
+) (int, error) {
+	after, some := l.LastTurn(queue)
+	if !some {
+		return 0, nil
+	}
+	rows, err := q.KeysDispatch(ctx, gen.KeysDispatchParams{
+		QueueName: queue, AfterKey: after, Partitions: dispatch.Partitions(targets), Lease: s.cfg.Lease, ByFunction: by,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("dispatch queue %s in turns: %w", queue, err)
+	}
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	last, isOnly := rows[0], len(rows) > 1 && len(rows) == len(targets)
+	for _, row := range rows {
+		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
+		r.sentOut = append(r.sentOut, row.JobID)
+		isOnly = isOnly && row.Key == last.Key
+		if row.Place > last.Place {
+			last = row
+		}
+	}
+	l.NoteTurns(queue, len(rows), last.Key)
+	if isOnly {
+		l.NoteOnlyKey(queue, last.Key, last.Rank)
+	}
+	return len(rows), nil
 }
 
 // sendChosen moves jobs to other lanes, and dispatches the chosen ones to their targets. It returns those that it

@@ -1,8 +1,14 @@
 package schedulerdb
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -126,6 +132,146 @@ func TestACountFindsTheFairnessKeysThatALedgerLacks(t *testing.T) {
 	}
 }
 
+// waitingByKey returns the waiting jobs of each fairness key, the best first.
+func (h fixture) waitingByKey() map[string][]uuid.UUID {
+	h.Helper()
+	rows, err := h.pool.Query(h.Context(), "SELECT job_id, fairness_key FROM jobs WHERE status = 'PENDING' ORDER BY rank, job_id")
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer rows.Close()
+	waiting := map[string][]uuid.UUID{}
+	for rows.Next() {
+		var id uuid.UUID
+		var key string
+		if err := rows.Scan(&id, &key); err != nil {
+			h.Fatal(err)
+		}
+		waiting[key] = append(waiting[key], id)
+	}
+	return waiting
+}
+
+// settleFirst completes the first n attempts, and returns those that go out then.
+func (h fixture) settleFirst(out []emit.RunOrder, n int) []emit.RunOrder {
+	h.Helper()
+	outcomes := make([]Outcome, n)
+	for i, order := range out[:n] {
+		outcomes[i] = completed(jobevent.Created{JobID: order.JobID}, int(order.Attempt))
+	}
+	return h.settle(outcomes...).Runs
+}
+
+// inTurn returns the next n jobs, one of each key in turn after the key with the last start.
+func inTurn(waiting map[string][]uuid.UUID, last string, n int) (next []uuid.UUID) {
+	for len(next) < n && len(waiting) > 0 {
+		turns := slices.Sorted(maps.Keys(waiting))
+		at, isThere := slices.BinarySearch(turns, last)
+		if isThere {
+			at++
+		}
+		last = turns[at%len(turns)]
+		next = append(next, waiting[last][0])
+		if waiting[last] = waiting[last][1:]; len(waiting[last]) == 0 {
+			delete(waiting, last)
+		}
+	}
+	return next
+}
+
+// Keys of all numbers of jobs come, run out and come again, while steps of all sizes dispatch. Each step dispatches
+// the jobs that a plain walk round the keys would.
+func TestEachStepDispatchesTheJobsWhoseTurnItIs(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			h := newFixture(t)
+			h.staff(20)
+			compared := 0
+			for step := range 40 {
+				var jobs []jobevent.Created
+				for range random.IntN(10) {
+					jobs = append(jobs, jobsOf(fmt.Sprint("k", random.IntN(1+20*random.IntN(2))), random.IntN(12))...)
+				}
+				for i := range jobs {
+					jobs[i].Priority = random.IntN(3)
+				}
+				if step%10 < 7 {
+					h.ingest(jobs...)
+				}
+				out := h.inFlight()
+				n := min(len(out), 1+random.IntN(20))
+				before := h.ledger()
+				last, hasTurn := before.LastTurn("default")
+				want := inTurn(h.waitingByKey(), last, n)
+				var got []uuid.UUID
+				for _, order := range h.settleFirst(out, n) {
+					got = append(got, order.JobID)
+				}
+				if hasTurn && before.UsesShares("default") {
+					slices.SortFunc(want, compareIDs)
+					slices.SortFunc(got, compareIDs)
+					if compared++; !slices.Equal(got, want) {
+						t.Fatalf("step %d dispatched %d jobs, want %d others", step, len(got), len(want))
+					}
+				}
+			}
+			if compared < 10 {
+				t.Errorf("only %d steps took turns", compared)
+			}
+			h.completeAll(h.inFlight())
+			h.wantEmpty()
+		})
+	}
+}
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// Once the jobs of all other keys are gone, rank alone orders the queue again.
+func TestTheLastKeyLeftTakesNoTurns(t *testing.T) {
+	h := newFixture(t)
+	h.staff(10)
+	out := h.ingest(jobsOf("a", 10)...).Runs
+	h.ingest(append(jobsOf("a", 10), jobsOf("b", 60)...)...)
+	for step, usesShares := range []bool{true, true, false, false} {
+		out = h.settleFirst(out, len(out))
+		if len(out) != 10 || h.ledger().UsesShares("default") != usesShares {
+			t.Fatalf("step %d dispatched %d jobs, uses shares: %v", step, len(out), !usesShares)
+		}
+	}
+	h.completeAll(out)
+	h.wantEmpty()
+}
+
+// A step passes over the jobs that another transaction has locked. Other ones use the room.
+func TestOtherJobsUseTheRoomOfLockedOnes(t *testing.T) {
+	h := newFixture(t)
+	h.staff(10)
+	out := h.ingest(jobsOf("a", 10)...).Runs
+	h.ingest(append(jobsOf("a", 20), jobsOf("b", 20)...)...)
+	out = h.settleFirst(out, 10) // the ledger knows whose turn was the last
+	tx := h.begin()
+	locked := h.waitingByKey()["b"][:3]
+	if _, err := tx.Exec(t.Context(), "SELECT FROM jobs WHERE job_id = any ($1) FOR UPDATE", locked); err != nil {
+		t.Fatal(err)
+	}
+	if out = h.settleFirst(out, 10); len(out) < 8 { // five of each key without the locks, and then more of a
+		t.Errorf("%d jobs went out", len(out))
+	}
+	for _, order := range out {
+		if slices.Contains(locked, order.JobID) {
+			t.Error("a locked job went out")
+		}
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.completeAll(out)
+	h.askAgain(0) // the holder has rolled back, so only a count finds a job that was passed over
+	h.completeAll(h.inFlight())
+	h.wantEmpty()
+}
+
 // A job that another transaction has locked is passed over, and goes out later.
 func TestALockedJobKeepsNoFairnessKeyFromItsTurn(t *testing.T) {
 	h := newFixture(t)
@@ -177,4 +323,28 @@ func TestThePlanOfSharesReadsTheNextKeysOnly(t *testing.T) {
 		}
 	}
 	checkVisits(t, seen)
+}
+
+// The same holds for turns in one statement, in a queue with 10,000 keys and in one with three.
+func TestThePlanOfTurnsReadsTheNextKeysOnly(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
+	h, plans := newExplainedFixture(t, pgtest.Database(t, migrations.Scheduler))
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
+	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL",
+		"fairness_key", "'key-' || CASE WHEN n % 2 = 0 THEN floor(random() * 10000) ELSE n / 2 % 3 END")
+	h.heartbeat("w", 200, []int32{0})
+	h.askAgain(0)
+	h.exec("UPDATE workers SET partitions = '{\"mail\": [1], \"default\": [0]}', slots = 400")
+	h.askAgain(0)
+	plans.Forget()
+	for range 2 {
+		h.settleFirst(h.inFlight(), 200)
+	}
+	if seen := plans.Seen(); len(seen["KeysDispatch"]) < 2 || len(seen["KeysBest"]) > 0 {
+		t.Errorf("KeysDispatch ran %d times, KeysBest %d times", len(seen["KeysDispatch"]), len(seen["KeysBest"]))
+	}
+	checkVisits(t, plans.Seen())
 }

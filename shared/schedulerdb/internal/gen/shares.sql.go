@@ -142,6 +142,143 @@ func (q *Queries) KeysBest(ctx context.Context, arg KeysBestParams) ([]KeysBestR
 	return items, nil
 }
 
+const KeysDispatch = `-- name: KeysDispatch :many
+with recursive turns as (
+    (select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen, 1 as place from jobs j
+     where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
+       and j.blocked_by is null and j.fairness_key > $5::text
+     order by j.fairness_key, j.rank, j.job_id limit 1)
+    union all
+    select next.key, next.rank, next.job_id, next.seen, turns.place + 1
+    from turns
+    cross join lateral (
+        select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen from jobs j
+        where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
+          and j.blocked_by is null and j.fairness_key > turns.key
+        order by j.fairness_key, j.rank, j.job_id limit 1
+    ) next
+    where turns.place < cardinality($2::smallint[])
+), wrapped as (
+    (select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen, (select count(*) from turns)::int + 1 as place
+     from jobs j
+     where (select count(*) from turns) < cardinality($2::smallint[])
+       and j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
+       and j.blocked_by is null and j.fairness_key <= $5::text
+     order by j.fairness_key, j.rank, j.job_id limit 1)
+    union all
+    select next.key, next.rank, next.job_id, next.seen, wrapped.place + 1
+    from wrapped
+    cross join lateral (
+        select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen from jobs j
+        where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
+          and j.blocked_by is null and j.fairness_key > wrapped.key and j.fairness_key <= $5::text
+        order by j.fairness_key, j.rank, j.job_id limit 1
+    ) next
+    where wrapped.place < cardinality($2::smallint[])
+), keys as (
+    select key, rank, job_id, seen, place from turns union all select key, rank, job_id, seen, place from wrapped
+), bound as (
+    select (cardinality($2::smallint[]) - 1) / greatest(count(*), 1)::int as more from keys
+), shown as (
+    select 0 as round, keys.place, keys.seen from keys
+    union all
+    select later.round, keys.place, later.seen
+    from bound
+    cross join keys
+    cross join lateral (
+        select j.ctid as seen, (row_number() over (order by j.rank, j.job_id))::int as round from jobs j
+        where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
+          and j.blocked_by is null and j.fairness_key = keys.key and (j.rank, j.job_id) > (keys.rank, keys.job_id)
+        order by j.rank, j.job_id
+        limit bound.more
+    ) later
+    where bound.more > 0
+), best as (
+    select shown.seen, shown.round, shown.place from shown
+    order by shown.round, shown.place
+    limit cardinality($2::smallint[])
+), locked as (
+    select best.seen, best.round, best.place
+    from best
+    join jobs j on j.ctid = best.seen
+    where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
+    for update of j skip locked
+), placed as (
+    select locked.seen, row_number() over (order by locked.round, locked.place) as place from locked
+)
+update jobs
+set status           = 'QUEUED',
+    version          = jobs.version + 1,
+    attempt          = jobs.attempt + 1,
+    lease_expires_at = statement_timestamp() + $1::interval,
+    asked            = null,
+    partition        = ($2::smallint[])[placed.place],
+    worker_id        = null,
+    updated_at       = statement_timestamp(),
+    moves            = least(jobs.moves + 1, 100),
+    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
+                       || $3::text || '","attempt":' || jobs.attempt + 1 || '}'
+from placed
+where jobs.ctid = placed.seen
+  and jobs.status = 'PENDING'
+returning jobs.job_id, jobs.rank, jobs.partition, jobs.fairness_key as key, placed.place
+`
+
+type KeysDispatchParams struct {
+	Lease      time.Duration
+	Partitions []int16
+	ByFunction string
+	QueueName  string
+	AfterKey   string
+}
+
+type KeysDispatchRow struct {
+	JobID     uuid.UUID
+	Rank      time.Time
+	Partition *int16
+	Key       string
+	Place     int64
+}
+
+// Dispatches jobs of a queue in turns, each fairness key one job in each round, beginning after the key that had the
+// last turn. No job of the queue is in a lane, and no control holds back a key or gives it a weight. turns and wrapped
+// are loose scans with one step of the index jobs_by_key for each key, which also finds the key's best job. If there
+// are fewer keys than partitions, further jobs of each are read, as many of one key as of another: if a key has fewer
+// of them, the statement returns fewer rows than there are partitions although other jobs wait. A row is found again by
+// its ctid, without an index: within one snapshot it does not change.
+func (q *Queries) KeysDispatch(ctx context.Context, arg KeysDispatchParams) ([]KeysDispatchRow, error) {
+	rows, err := q.db.Query(ctx, KeysDispatch,
+		arg.Lease,
+		arg.Partitions,
+		arg.ByFunction,
+		arg.QueueName,
+		arg.AfterKey,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []KeysDispatchRow
+	for rows.Next() {
+		var i KeysDispatchRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Rank,
+			&i.Partition,
+			&i.Key,
+			&i.Place,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const KeysPending = `-- name: KeysPending :many
 with recursive waiting as (
     (select first.queue, coalesce(first.lane, '') as lane from jobs first
