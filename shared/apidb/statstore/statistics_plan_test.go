@@ -24,17 +24,17 @@ func (h *fixture) fill(t *testing.T, n int, status jobstate.Status) {
 		from generate_series(1, $2::int) n`, string(status), n)
 }
 
-// With a million jobs, reading statistics visits none of them, and counting the waiting ones uses their index, page
+// With many jobs, reading statistics visits none of them, and counting the waiting ones uses their index, page
 // by page, whatever the server's statistics of the table.
-func TestStatisticsOfAMillionJobs(t *testing.T) {
+func TestStatisticsOfManyJobs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	h := open(t)
 	h.Exec(t, "alter table jobs set (autovacuum_enabled = off)")
-	h.fill(t, 850_000, jobstate.Completed)
-	h.fill(t, 50_000, jobstate.Failed)
+	h.fill(t, 85_000, jobstate.Completed)
+	h.fill(t, 5_000, jobstate.Failed)
 	h.fill(t, 100_000, jobstate.Pending)
 	h.Exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took) -- two hours of 20 types
 		select true, '', 'minute', date_trunc('minute', now()) - m * interval '1 minute', 'default', 'T' || k % 20,
@@ -89,7 +89,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 	if n := len(got.Failures.Month.Codes); n != 2 {
 		t.Errorf("%d error codes failed", n)
 	}
-	t.Logf("statistics over 8,700 tallies and a million jobs took %s", time.Since(began))
+	t.Logf("statistics over 8,700 tallies and 190,000 jobs took %s", time.Since(began))
 	began = time.Now()
 	if _, err := h.Stats.Get(t.Context(), apidb.Everyone, "", ""); err != nil {
 		t.Error(err)
