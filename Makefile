@@ -226,9 +226,14 @@ test-dashboard: $(DASHBOARD_READY) bin/jobweaver ## the dashboard: types, unit t
 	($(DASHBOARD_MADE)) | diff "$$before" - || { echo 'stale: commit what npm run types and npm run build wrote'; exit 1; }
 	cd $(DASHBOARD) && npm run e2e
 
+.PHONY: packages
+packages: $(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY) $(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) \
+	$(DASHBOARD_READY) $(CLIENT_TS_READY) $(JAVA_READY) ## fetch what the other targets need of PyPI, npm and Maven
+
+# The lists are complete (--no-deps), and a module is compiled when it is first imported, which most never are.
 $(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY): %/.venv/ready: %/requirements.txt
 	python3 -m venv --clear $(@D)
-	$(@D)/bin/pip install --quiet --require-hashes -r $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r $<
 	@touch $@
 
 $(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) $(DASHBOARD_READY) $(CLIENT_TS_READY): %/node_modules/ready: %/package-lock.json
