@@ -75,7 +75,7 @@ FUZZ_FOR  ?= 2s
 VULNDB    ?= https://vuln.go.dev
 
 # What reads a job, an event, a callback, a cron expression or a cursor.
-FUZZ_LONG_FOR ?= 20s
+FUZZ_LONG_FOR ?= 10s
 FUZZ_LONG     := shared/jobspec.FuzzDecode shared/apibody.FuzzDecodeCallback shared/httpevent.FuzzEvent \
 	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext shared/eventkeys.FuzzCheck functions/gateway/edge.FuzzQuery
 
@@ -267,7 +267,7 @@ bench-quick: ## the guard for every change, 2 minutes: throughput against River,
 	@go run ./local/load bench --quick
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers send for FUZZ_LONG_FOR (20s); two at once
+fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers send for FUZZ_LONG_FOR (10s); two at once
 	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions local | \
 		sed -E 's,/[^/]+:func , ,' | sort | \
 		awk -v long='$(FUZZ_LONG)' -v much=$(FUZZ_LONG_FOR) -v few=$(FUZZ_FOR) '\
