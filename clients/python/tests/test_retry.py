@@ -8,10 +8,13 @@ from conftest import ACCEPTED, ID, Both, Gateway, breaks, job, json
 
 from jobweaver import (
     AsyncClient,
+    BatchRequest,
     Client,
     ClientClosed,
     Conflict,
     Filter,
+    FlowJobRequest,
+    FlowRequest,
     GatewayUnreachable,
     JobChange,
     JobEnded,
@@ -42,6 +45,14 @@ def batch(client):
     return client.submit_batch([REQUEST])
 
 
+def create_flow(client):
+    return client.create_flow(FlowRequest(jobs={"only": FlowJobRequest(job_type="A", payload=1)}))
+
+
+def create_batch(client):
+    return client.create_batch(BatchRequest(jobs=[REQUEST]))
+
+
 def run_again(client):
     return client.run_again(ID)
 
@@ -52,6 +63,9 @@ def run_again(client):
         ("a submit whose answer is lost", submit, breaks(), 2),
         ("a batch whose answer is lost", batch, breaks(), 2),
         ("running again, when the answer is lost", run_again, breaks(), 2),
+        ("a flow whose answer is lost", create_flow, breaks(), 2),
+        ("a batch that others join, when the answer is lost", create_batch, breaks(), 2),
+        ("the retry of a flow whose answer is lost", lambda c: c.retry_flow(ID), breaks(), 1),
         ("a submit to a gateway without its database", submit, AWAY, 2),
         ("a submit that is wrong", submit, json(400, {}), 1),
         ("a submit that came too often", submit, json(429, {}, Retry_After="0"), 2),
@@ -68,7 +82,11 @@ def run_again(client):
     ],
 )
 def test_a_request_is_repeated_only_where_that_does_nothing_twice(both: Both, name, call, first, times) -> None:
-    then = job("PENDING") | ACCEPTED | {"results": [{"status": 202, "jobId": ID}]}
+    then = (
+        job("PENDING")
+        | ACCEPTED
+        | {"results": [{"status": 202, "jobId": ID}], "flowId": ID, "jobs": {}, "batchId": ID, "status": "COMPLETED"}
+    )
     gateway = Gateway(first, json(200, then))
     if times == 1:
         with pytest.raises((Exception,)):
@@ -77,6 +95,7 @@ def test_a_request_is_repeated_only_where_that_does_nothing_twice(both: Both, na
         both.calls(gateway, call)
     assert len(gateway.asked) == times, name
     assert gateway.asked[0].headers["Authorization"] == "Bearer the key"
+    assert gateway.asked[0].content == gateway.asked[-1].content, name
 
 
 def test_a_repeated_submit_keeps_its_key(both: Both) -> None:
@@ -213,3 +232,7 @@ def test_changes_are_patches_and_run_again_has_a_key(both: Both) -> None:
 def test_a_misspelt_member_is_an_error() -> None:
     with pytest.raises(ValueError, match="quue"):
         JobRequest(job_type="A", payload=1, quue="mail")
+    with pytest.raises(ValueError, match="quue"):
+        FlowRequest(jobs={"only": {"job_type": "A", "payload": 1, "quue": "mail"}})
+    with pytest.raises(ValueError, match="quue"):
+        BatchRequest(on_complete={"job_type": "A", "payload": 1, "quue": "mail"})

@@ -57,6 +57,35 @@ test("the quickstart runs", () => {
   assert.equal(printed, "COMPLETED\n202 API.INVALID_JOB_REQUEST\nCANCELLED true\n");
 });
 
+test("the example of flows, batches and queues runs", () => {
+  const printed = execFileSync(process.execPath, ["build/examples/flow.js"], { encoding: "utf8" });
+  assert.match(printed, /^FAILED CANCELLED COMPLETED\n2\nCOMPLETED\nCOMPLETED 2\nREMOVING\n$/);
+});
+
+test("flows, batches and queues are listed, and cancelled", async () => {
+  const later = { ...log, delayMs: 3_600_000 };
+  const { flowId } = await jobs.createFlow({ jobs: { only: later } });
+  assert.equal((await jobs.getFlow(flowId)).jobs.only?.jobType, "SIMULATION");
+  assert.match(await jobs.cancelFlow(flowId), /^[0-9a-f-]{36}$/);
+  assert.equal((await jobs.waitForFlow(flowId)).status, "CANCELLED");
+  const batchId = await jobs.createBatch({ jobs: [later], idempotencyKey: `typescript-batch-${Date.now()}` });
+  assert.equal((await jobs.getBatch(batchId)).status, "OPEN");
+  await jobs.cancelBatch(batchId);
+  assert.equal((await jobs.waitForBatch(batchId)).status, "CANCELLED");
+  await jobs.retryBatch(batchId);
+  const [flows, batches]: string[][] = [[], []];
+  for await (const flow of jobs.listFlows({ status: "CANCELLED" })) {
+    flows!.push(flow.flowId);
+  }
+  for await (const batch of jobs.listBatches()) {
+    batches!.push(batch.batchId);
+  }
+  assert.ok(flows!.includes(flowId) && batches!.includes(batchId));
+  assert.ok((await jobs.listQueues()).some((queue) => queue.queue === "default" && queue.origin === "setting"));
+  await assert.rejects(jobs.removeQueue("default"), ConflictError);
+  await assert.rejects(jobs.getQueue("no-such-queue"), NotFoundError);
+});
+
 test("types are made of a gateway's job types", () => {
   const made = execFileSync(process.execPath, ["dist/types.js"], { encoding: "utf8" });
   assert.match(made, /"SIMULATION": SimulationPayload;/);

@@ -35,6 +35,34 @@ export type RunAgainRequest = Schemas["RunAgainRequest"];
 /** Selects jobs: a job must match all members. */
 export type Filter = Omit<NonNullable<operations["listJobs"]["parameters"]["query"]>, "limit" | "cursor">;
 
+/** A request for a batch, with its first jobs. */
+export type BatchRequest<Types extends object = AnyJobTypes> = Omit<Schemas["BatchRequest"], "jobs" | "closed" | FollowUps> &
+  Partial<Record<FollowUps, JobRequest<Types>>> & { jobs?: readonly JobRequest<Types>[]; closed?: boolean };
+type FollowUps = "onComplete" | "onFailure";
+/** A batch in a list. */
+export type BatchSummary = Schemas["BatchFields"];
+export type Batch = Schemas["Batch"];
+
+/** A request for a job of a flow. Its payload may refer to the output of another job: `{ $output: "name" }`. */
+export type FlowJobRequest = Optional<Schemas["FlowJobRequest"], "keepBuild">;
+/** A request for a flow: jobs that name each other in `after`. */
+export type FlowRequest<Types extends object = AnyJobTypes> = Omit<Schemas["FlowRequest"], "jobs" | FollowUps> &
+  Partial<Record<FollowUps, JobRequest<Types>>> & { jobs: Record<string, FlowJobRequest> };
+/** The ids of a flow and of its jobs, by their names. */
+export type MadeFlow = Schemas["MadeFlow"];
+/** A flow in a list. */
+export type FlowSummary = Schemas["FlowFields"];
+/** A flow with its graph. */
+export type Flow = Schemas["JobFlow"];
+
+/** Selects batches or flows: they must match all members. */
+export interface BatchFilter {
+  status?: Schemas["BatchStatus"];
+  ownerId?: string;
+}
+
+export type Queue = Schemas["QueueInfo"];
+
 export interface Options extends TransportOptions {
   /** The address of the gateway, such as http://localhost:8080. */
   url: string;
@@ -53,7 +81,7 @@ export function hasEnded(job: { status: Status }): boolean {
   return terminal.has(job.status);
 }
 
-const holdSeconds = 30; // the wait of one request; the API allows 60 s
+const query = { wait: "30s" }; // of a request that waits; the API allows 60 s
 const awayAtMost = 120_000; // ms that a call waits for a gateway that restarts
 
 /** A client of one gateway. */
@@ -130,14 +158,19 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   }
 
   /** Returns a job once it has ended, in any terminal state. It survives a restart of the gateway. */
-  async wait(jobId: string, options: CallOptions = {}): Promise<Job> {
-    const signal = this.#transport.signal(options.signal);
+  async wait(jobId: string, { signal }: CallOptions = {}): Promise<Job> {
+    const params = { path: { jobId }, query };
+    return this.#wait(async (signal) => unwrap(await this.api.GET("/api/jobs/{jobId}", { params, signal })), hasEnded, signal);
+  }
+
+  /** Reads until something has ended. Each request is held until then, or for a while. */
+  async #wait<T>(read: (signal: AbortSignal) => Promise<T>, ended: (now: T) => boolean, own?: AbortSignal): Promise<T> {
+    const signal = this.#transport.signal(own);
     for (let failed = 0, alive = Date.now(); ; ) {
       try {
-        const params = { path: { jobId }, query: { wait: `${holdSeconds}s` } };
-        const job = unwrap(await this.api.GET("/api/jobs/{jobId}", { params, signal }));
-        if (hasEnded(job)) {
-          return job;
+        const now = await read(signal);
+        if (ended(now)) {
+          return now;
         }
         [failed, alive] = [0, Date.now()];
       } catch (error) {
@@ -153,14 +186,10 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
 
   /** Yields the jobs that match a filter, newest first, page by page. */
   async *list(filter: Filter = {}, { signal }: CallOptions = {}): AsyncGenerator<JobSummary, void, undefined> {
-    for (let cursor: string | undefined; ; ) {
-      const page = unwrap(await this.api.GET("/api/jobs", { params: { query: { ...filter, limit: 200, cursor } }, signal }));
-      yield* page.jobs;
-      if (page.nextCursor === null) {
-        return;
-      }
-      cursor = page.nextCursor;
-    }
+    yield* pages(async (page) => {
+      const { jobs, nextCursor } = unwrap(await this.api.GET("/api/jobs", { params: { query: { ...filter, ...page } }, signal }));
+      return [jobs, nextCursor];
+    });
   }
 
   /** Cancels a job. If it ends before the command reaches it, it keeps that state. */
@@ -206,6 +235,119 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   }
 
   /**
+   * Creates a batch with all of its jobs, or no batch, and returns its id. Other jobs can join it by their batchId until it is
+   * closed. If it has no idempotencyKey it gets one, so that a repeated request makes no second batch.
+   */
+  async createBatch(batch: BatchRequest<Types>, { signal }: CallOptions = {}): Promise<string> {
+    const body = withKey(batch) as Schemas["BatchRequest"];
+    return unwrap(await this.api.POST("/api/batches", { body, signal, fetch: this.#repeat })).batchId;
+  }
+
+  async getBatch(batchId: string, { signal }: CallOptions = {}): Promise<Batch> {
+    return unwrap(await this.api.GET("/api/batches/{batchId}", { params: { path: { batchId } }, signal }));
+  }
+
+  /** Returns a batch once it has ended, in any state. It survives a restart of the gateway. */
+  async waitForBatch(batchId: string, { signal }: CallOptions = {}): Promise<Batch> {
+    const params = { path: { batchId }, query };
+    return this.#wait(
+      async (signal) => unwrap(await this.api.GET("/api/batches/{batchId}", { params, signal })),
+      (batch) => batch.finishedAt !== null,
+      signal,
+    );
+  }
+
+  /** Yields the batches that match a filter, newest first, page by page. Those that have not ended have no counts. */
+  async *listBatches(filter: BatchFilter = {}, { signal }: CallOptions = {}): AsyncGenerator<BatchSummary, void, undefined> {
+    yield* pages(async (page) => {
+      const params = { query: { ...filter, ...page } };
+      const { batches, nextCursor } = unwrap(await this.api.GET("/api/batches", { params, signal }));
+      return [batches, nextCursor];
+    });
+  }
+
+  /** Closes a batch, so that no more jobs can join it. */
+  async closeBatch(batchId: string, { signal }: CallOptions = {}): Promise<void> {
+    const params = { path: { batchId } };
+    unwrap(await this.api.POST("/api/batches/{batchId}/close", { params, signal, fetch: this.#repeat }));
+  }
+
+  /** Closes a batch and cancels its jobs by an operation, whose id it returns. */
+  async cancelBatch(batchId: string, { signal }: CallOptions = {}): Promise<string> {
+    return unwrap(await this.api.POST("/api/batches/{batchId}/cancel", { params: { path: { batchId } }, signal })).operationId;
+  }
+
+  /** Runs the FAILED and CANCELLED jobs of a batch again by an operation, whose id it returns. */
+  async retryBatch(batchId: string, { signal }: CallOptions = {}): Promise<string> {
+    return unwrap(await this.api.POST("/api/batches/{batchId}/retry", { params: { path: { batchId } }, signal })).operationId;
+  }
+
+  /** Submits a flow. If it has no idempotencyKey it gets one, so that a repeated request makes no second flow. */
+  async createFlow(flow: FlowRequest<Types>, { signal }: CallOptions = {}): Promise<MadeFlow> {
+    const body = withKey(flow) as Schemas["FlowRequest"];
+    return unwrap(await this.api.POST("/api/flows", { body, signal, fetch: this.#repeat }));
+  }
+
+  /** Returns a flow with its graph and the states of its jobs. */
+  async getFlow(flowId: string, { signal }: CallOptions = {}): Promise<Flow> {
+    return unwrap(await this.api.GET("/api/flows/{flowId}", { params: { path: { flowId } }, signal }));
+  }
+
+  /** Returns a flow once it has ended, in any state. It survives a restart of the gateway. */
+  async waitForFlow(flowId: string, { signal }: CallOptions = {}): Promise<Flow> {
+    const params = { path: { flowId }, query };
+    return this.#wait(
+      async (signal) => unwrap(await this.api.GET("/api/flows/{flowId}", { params, signal })),
+      (flow) => flow.finishedAt !== null,
+      signal,
+    );
+  }
+
+  /** Yields the flows that match a filter, newest first, page by page. Those that have not ended have no counts. */
+  async *listFlows(filter: BatchFilter = {}, { signal }: CallOptions = {}): AsyncGenerator<FlowSummary, void, undefined> {
+    yield* pages(async (page) => {
+      const { flows, nextCursor } = unwrap(await this.api.GET("/api/flows", { params: { query: { ...filter, ...page } }, signal }));
+      return [flows, nextCursor];
+    });
+  }
+
+  /** Cancels the jobs of a flow by an operation, whose id it returns. */
+  async cancelFlow(flowId: string, { signal }: CallOptions = {}): Promise<string> {
+    return unwrap(await this.api.POST("/api/flows/{flowId}/cancel", { params: { path: { flowId } }, signal })).operationId;
+  }
+
+  /** Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be. */
+  async retryFlow(flowId: string, { signal }: CallOptions = {}): Promise<number> {
+    return unwrap(await this.api.POST("/api/flows/{flowId}/retry", { params: { path: { flowId } }, signal })).jobs;
+  }
+
+  /** Creates a queue. One that is there is left as it is, and a removal is taken back. */
+  async createQueue(
+    queue: string,
+    { signal, workers = "runjob" }: CallOptions & { workers?: Schemas["QueueWorkers"] } = {},
+  ): Promise<Queue> {
+    return unwrap(await this.api.PUT("/api/queues/{queue}", { params: { path: { queue } }, body: { workers }, signal }));
+  }
+
+  /** Returns a queue. Once it is removed, this throws a NotFoundError. */
+  async getQueue(queue: string, { signal }: CallOptions = {}): Promise<Queue> {
+    return unwrap(await this.api.GET("/api/queues/{queue}", { params: { path: { queue } }, signal }));
+  }
+
+  /** Returns all queues. */
+  async listQueues({ signal }: CallOptions = {}): Promise<Queue[]> {
+    return unwrap(await this.api.GET("/api/queues", { signal })).queues;
+  }
+
+  /**
+   * Begins the removal of a created queue. While jobs in it have not ended, that is a ConflictError, unless drain is true: then
+   * the queue is removed when they have ended.
+   */
+  async removeQueue(queue: string, { signal, drain = false }: CallOptions & { drain?: boolean } = {}): Promise<void> {
+    unwrap(await this.api.DELETE("/api/queues/{queue}", { params: { path: { queue }, query: { drain } }, signal }));
+  }
+
+  /**
    * Follows one job with its progress and log, or the jobs of a filter, as they change. A broken stream is resumed
    * after its last event. It ends when the loop ends, the signal is aborted or the gateway refuses it.
    */
@@ -219,6 +361,18 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
       }
     }
     return streamEvents(this.#transport, `${this.#url}/api/stream?${query}`, this.#headers, signal);
+  }
+}
+
+/** Yields all entries of a list, page by page. */
+async function* pages<T>(read: (page: { limit: number; cursor?: string }) => Promise<[T[], string | null]>) {
+  for (let cursor: string | undefined; ; ) {
+    const [entries, next] = await read({ limit: 200, cursor });
+    yield* entries;
+    if (next === null) {
+      return;
+    }
+    cursor = next;
   }
 }
 

@@ -104,7 +104,7 @@ export class Transport {
 
   /** Waits until the rate limits of earlier responses allow the request. If that would take too long, it is sent at once. */
   async #pace(request: Request, end: number, signal: AbortSignal): Promise<void> {
-    const submits = request.method === "POST" && /\/api\/jobs(\/batch|\/[^/]+\/run-again)?$/.test(new URL(request.url).pathname);
+    const submits = request.method === "POST" && /\/api\/(jobs(\/batch|\/[^/]+\/run-again)?|batches|flows)$/.test(new URL(request.url).pathname);
     let at = 0;
     for (const [policy, next] of this.#next) {
       if (policy !== "jobs" || submits) {

@@ -54,6 +54,16 @@ test("a repeated submit keeps its key, and each job has one", async () => {
   assert.equal(bodies[5]!.idempotencyKey, undefined);
 });
 
+test("a repeated flow or batch keeps its key", async () => {
+  const { options, asked } = gateway(breaks(), json(201, { flowId: "f1", jobs: {} }), breaks(), json(201, { batchId: "b1" }));
+  const client = new JobWeaver(options);
+  await client.createFlow({ jobs: { only: job } });
+  await client.createBatch({ jobs: [job] });
+  const keys = asked.map((r) => (JSON.parse(r.body) as { idempotencyKey: string }).idempotencyKey);
+  assert.equal(keys.length, 4);
+  assert.ok(keys[0] && keys[2] && keys[0] === keys[1] && keys[2] === keys[3] && keys[0] !== keys[2]);
+});
+
 test("a batch is sent by the thousand, with its keys", async () => {
   const results = (n: number) => json(200, { results: Array.from({ length: n }, () => ({ status: 202, jobId: "j" })) });
   const { options, asked } = gateway(results(1000), results(1));

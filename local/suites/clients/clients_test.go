@@ -39,6 +39,7 @@ func TestTheClientsWorkOnAnInstallation(t *testing.T) {
 	}
 	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		t.Run("Go", func(t *testing.T) { goClient(ctx, t, client.New(url, "")) })
+		t.Run("Go groups", func(t *testing.T) { goGroups(ctx, t, client.New(url, "")) })
 		for name, command := range map[string][]string{
 			"Go quickstart": {".", "go", "run", "./clients/go"},
 			"TypeScript":    {"clients/typescript", "npm", "run", "--silent", "live"},
@@ -127,10 +128,62 @@ func goClient(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 }
 
+func goGroups(ctx context.Context, t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	queue, err := c.CreateQueue(ctx, "go-queue", client.QueueOfRunjob)
+	must(err)
+	if queue.Origin != client.QueueCreated || queue.State != client.QueueActive || queue.Workers != client.QueueOfRunjob {
+		t.Errorf("created: %+v", queue)
+	}
+	steps := map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "hi"}}}
+	job := client.JobRequest{JobType: "SIMULATION", Payload: steps, Queue: queue.Queue}
+	batch, err := c.CreateBatch(ctx, client.BatchRequest{Jobs: []client.JobRequest{job}, Closed: true})
+	must(err)
+	flow, err := c.CreateFlow(ctx, client.FlowRequest{Jobs: map[string]client.JobRequest{"only": job}})
+	must(err)
+	must(c.RemoveQueue(ctx, queue.Queue, true))
+	for ended := false; !ended; {
+		is, err := c.Flow(ctx, flow.FlowID, time.Minute)
+		must(err)
+		ended = is.FinishedAt != nil
+	}
+	seen := map[string]bool{}
+	for is, err := range c.Batches(ctx, client.BatchFilter{}) {
+		must(err)
+		seen[is.BatchID] = true
+	}
+	for is, err := range c.Flows(ctx, client.BatchFilter{Status: client.Completed}) {
+		must(err)
+		seen[is.FlowID] = true
+	}
+	if !seen[batch] || !seen[flow.FlowID] {
+		t.Errorf("listed: %v, without batch %s or flow %s", seen, batch, flow.FlowID)
+	}
+	queues, err := c.Queues(ctx)
+	must(err)
+	if len(queues) == 0 || queues[0].Queue != "default" || queues[0].Origin != client.QueueSetting {
+		t.Errorf("queues: %+v", queues)
+	}
+	for err == nil { // a removal takes ten seconds at least
+		queue, err = c.Queue(ctx, queue.Queue)
+	}
+	if !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a queue that is removed: %+v, %v", queue, err)
+	}
+}
+
 // The pages show whole files, each below a comment with its name. The tests above run them.
 func TestThePagesShowTheExamples(t *testing.T) {
 	t.Parallel()
-	for name, examples := range map[string]int{"clients.md": 6, "pull-workers.md": 2, "long-jobs.md": 2} {
+	for name, examples := range map[string]int{"clients.md": 8, "pull-workers.md": 2, "long-jobs.md": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			showsExamples(t, name, examples)

@@ -2,7 +2,17 @@
 
 from . import models
 from ._steps import VERSION as __version__
-from ._steps import Filter, JobChange, JobRequest, RunAgainRequest, has_ended, is_unreached
+from ._steps import (
+    BatchRequest,
+    Filter,
+    FlowJobRequest,
+    FlowRequest,
+    JobChange,
+    JobRequest,
+    RunAgainRequest,
+    has_ended,
+    is_unreached,
+)
 from .attempt import AbortReason, Attempt, AttemptFailed, NotRetryable, Outcome, RetryAfter, Snooze, WaitForCallback
 from .client import AsyncClient, Client
 from .errors import (
@@ -32,11 +42,14 @@ __all__ = [
     "AsyncClient",
     "Attempt",
     "AttemptFailed",
+    "BatchRequest",
     "Client",
     "ClientClosed",
     "Conflict",
     "Ending",
     "Filter",
+    "FlowJobRequest",
+    "FlowRequest",
     "Forbidden",
     "GatewayUnreachable",
     "InvalidRequest",

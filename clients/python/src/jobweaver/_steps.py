@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from . import models
 from .errors import (
@@ -66,6 +66,32 @@ class RunAgainRequest(models.RunAgainRequest):
     model_config = ConfigDict(extra="forbid")
 
 
+class BatchRequest(models.BatchRequest):
+    """A request for a batch, with its first jobs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    jobs: list[JobRequest] | None = None  # type: ignore[assignment]
+    on_complete: Annotated[JobRequest | None, Field(alias="onComplete")] = None  # type: ignore[assignment]
+    on_failure: Annotated[JobRequest | None, Field(alias="onFailure")] = None  # type: ignore[assignment]
+
+
+class FlowJobRequest(models.FlowJobRequest):
+    """A request for a job of a flow. Its payload may refer to the output of another job: `{"$output": "name"}`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FlowRequest(models.FlowRequest):
+    """A request for a flow: jobs that name each other in `after`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    jobs: dict[str, FlowJobRequest]  # type: ignore[assignment]
+    on_complete: Annotated[JobRequest | None, Field(alias="onComplete")] = None  # type: ignore[assignment]
+    on_failure: Annotated[JobRequest | None, Field(alias="onFailure")] = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class Send:
     """A request to send. The caller sends back an httpx.Response that has been read, or throws an httpx.TransportError."""
@@ -100,15 +126,19 @@ def is_unreached(error: BaseException) -> bool:
     return isinstance(error, GatewayUnreachable | Unavailable)
 
 
+def path(of: str, name: uuid.UUID | str, *more: str) -> str:
+    return "/".join(["/api", of, quote(str(name), safe=""), *more])
+
+
 def job_path(job_id: uuid.UUID | str, *more: str) -> str:
-    return "/".join(["/api/jobs", quote(str(job_id), safe=""), *more])
+    return path("jobs", job_id, *more)
 
 
 def dump(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def with_key(request: models.JobRequest | models.RunAgainRequest) -> dict[str, Any]:
+def with_key(request: BaseModel) -> dict[str, Any]:
     """Returns a request with its idempotency key, or with a new one. A job id of the client is also the key."""
     body = dump(request)
     if not body.get("idempotencyKey") and not body.get("jobId"):
@@ -134,6 +164,7 @@ class Filter(BaseModel):
     type: str | None = None
     queue: str | None = None
     tag: str | None = None
+    batch_id: uuid.UUID | str | None = None
     ordering_key: str | None = None
     error_code: str | None = None
     trace_id: str | None = None
@@ -145,6 +176,7 @@ class Filter(BaseModel):
 
     def query(self) -> tuple[tuple[str, str], ...]:
         names = {
+            "batch_id": "batchId",
             "ordering_key": "orderingKey",
             "error_code": "errorCode",
             "trace_id": "traceId",
@@ -219,26 +251,30 @@ class Plan:
             results += (yield from self.model(models.BatchResults, send)).results
         return results
 
-    def get(self, job_id: uuid.UUID | str, wait: str | None = None) -> Steps[models.Job]:
-        return (yield from self.model(models.Job, Send("GET", job_path(job_id), query({"wait": wait}))))
+    def get(self, job_id: uuid.UUID | str) -> Steps[models.Job]:
+        return (yield from self.model(models.Job, Send("GET", job_path(job_id))))
 
     def wait(self, job_id: uuid.UUID | str, timeout: float | None) -> Steps[models.Job]:
+        return (yield from self._wait(models.Job, job_path(job_id), has_ended, timeout))
+
+    def _wait(self, kind: type[M], path: str, ended: Callable[[M], bool], timeout: float | None) -> Steps[M]:
+        """Reads until something has ended. Each request is held until then, or for a while."""
         end = None if timeout is None else time.monotonic() + timeout
         alive, failed = time.monotonic(), 0
         while True:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
-                raise TimeoutError(f"job {job_id} has not ended in {timeout} s")
+                raise TimeoutError(f"{path} has not ended in {timeout} s")
             try:
                 hold = HOLD if left is None or left > 30 else f"{max(int(left * 1000), 1)}ms"
-                job = yield from self.get(job_id, hold)
+                now = yield from self.model(kind, Send("GET", path, query({"wait": hold})))
             except JobWeaverError as error:
                 if not is_unreached(error) or time.monotonic() - alive > AWAY_AT_MOST:
                     raise
                 failed += 1
             else:
-                if has_ended(job):
-                    return job
+                if ended(now):
+                    return now
                 alive, failed = time.monotonic(), 0
             yield Sleep(min(backoff(failed), left or LONGEST_PAUSE))  # a busy gateway answers without waiting
 
@@ -272,6 +308,62 @@ class Plan:
     def logs(self, job_id: uuid.UUID | str, attempt: int | None, cursor: str | None) -> Steps[models.LogPage]:
         send = Send("GET", job_path(job_id, "logs"), query({"attempt": attempt, "cursor": cursor}))
         return (yield from self.model(models.LogPage, send))
+
+    def create_batch(self, batch: BatchRequest) -> Steps[uuid.UUID]:
+        send = Send("POST", "/api/batches", json=with_key(batch), repeatable=True, submits=True)
+        return (yield from self.model(models.BatchState, send)).batch_id
+
+    def get_batch(self, batch_id: uuid.UUID | str) -> Steps[models.Batch]:
+        return (yield from self.model(models.Batch, Send("GET", path("batches", batch_id))))
+
+    def wait_for_batch(self, batch_id: uuid.UUID | str, timeout: float | None) -> Steps[models.Batch]:
+        return (yield from self._wait(models.Batch, path("batches", batch_id), is_finished, timeout))
+
+    def batch_page(self, status: str | None, owner_id: str | None, cursor: str | None) -> Steps[models.BatchPage]:
+        params = query({"status": status, "ownerId": owner_id, "limit": 200, "cursor": cursor})
+        return (yield from self.model(models.BatchPage, Send("GET", "/api/batches", params)))
+
+    def close_batch(self, batch_id: uuid.UUID | str) -> Steps[None]:
+        yield from self.call(Send("POST", path("batches", batch_id, "close"), repeatable=True))
+
+    def operate_batch(self, batch_id: uuid.UUID | str, command: str) -> Steps[uuid.UUID]:
+        return (yield from self.model(models.BatchOperation, Send("POST", path("batches", batch_id, command)))).operation_id
+
+    def create_flow(self, flow: FlowRequest) -> Steps[models.MadeFlow]:
+        send = Send("POST", "/api/flows", json=with_key(flow), repeatable=True, submits=True)
+        return (yield from self.model(models.MadeFlow, send))
+
+    def get_flow(self, flow_id: uuid.UUID | str) -> Steps[models.JobFlow]:
+        return (yield from self.model(models.JobFlow, Send("GET", path("flows", flow_id))))
+
+    def wait_for_flow(self, flow_id: uuid.UUID | str, timeout: float | None) -> Steps[models.JobFlow]:
+        return (yield from self._wait(models.JobFlow, path("flows", flow_id), is_finished, timeout))
+
+    def flow_page(self, status: str | None, owner_id: str | None, cursor: str | None) -> Steps[models.FlowPage]:
+        params = query({"status": status, "ownerId": owner_id, "limit": 200, "cursor": cursor})
+        return (yield from self.model(models.FlowPage, Send("GET", "/api/flows", params)))
+
+    def cancel_flow(self, flow_id: uuid.UUID | str) -> Steps[uuid.UUID]:
+        return (yield from self.model(models.FlowOperation, Send("POST", path("flows", flow_id, "cancel")))).operation_id
+
+    def retry_flow(self, flow_id: uuid.UUID | str) -> Steps[int]:
+        return (yield from self.model(models.FlowRetry, Send("POST", path("flows", flow_id, "retry")))).jobs
+
+    def create_queue(self, queue: str, workers: str) -> Steps[models.QueueInfo]:
+        return (yield from self.model(models.QueueInfo, Send("PUT", path("queues", queue), json={"workers": workers})))
+
+    def get_queue(self, queue: str) -> Steps[models.QueueInfo]:
+        return (yield from self.model(models.QueueInfo, Send("GET", path("queues", queue))))
+
+    def list_queues(self) -> Steps[list[models.QueueInfo]]:
+        return (yield from self.model(models.QueueList, Send("GET", "/api/queues"))).queues
+
+    def remove_queue(self, queue: str, drain: bool) -> Steps[None]:
+        yield from self.call(Send("DELETE", path("queues", queue), query({"drain": "true" if drain else None})))
+
+
+def is_finished(group: models.BatchFields | models.FlowFields) -> bool:
+    return group.finished_at is not None
 
 
 def has_ended(job: models.JobFields) -> bool:

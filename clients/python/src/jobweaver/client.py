@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import httpx
 from httpx_sse import EventSource
@@ -16,7 +16,9 @@ from httpx_sse import EventSource
 from . import models
 from ._steps import (
     VERSION,
+    BatchRequest,
     Filter,
+    FlowRequest,
     JobChange,
     JobRequest,
     Plan,
@@ -31,7 +33,7 @@ from .errors import ClientClosed, JobWeaverError
 from .stream import SILENCE, StreamEvent, is_stream, refusal, typed
 
 T = TypeVar("T")
-JobId = uuid.UUID | str
+Id = uuid.UUID | str
 
 
 def _headers(api_key: str | None) -> dict[str, str]:
@@ -47,7 +49,7 @@ def _request(http: httpx.Client | httpx.AsyncClient, send: Send) -> httpx.Reques
     return http.build_request(send.method, send.path, params=send.params or None, json=send.json, headers=headers)
 
 
-def _stream_params(job_id: JobId | None, which: Filter | None) -> tuple[tuple[str, str], ...]:
+def _stream_params(job_id: Id | None, which: Filter | None) -> tuple[tuple[str, str], ...]:
     if job_id is not None and which is not None:
         raise ValueError("a stream is of one job, or of a filter")
     return query({"jobId": job_id}) if job_id is not None else (which or Filter()).query()
@@ -140,10 +142,10 @@ class Client:
         """
         return self._run(self._plan.submit_batch(jobs))
 
-    def get(self, job_id: JobId) -> models.Job:
+    def get(self, job_id: Id) -> models.Job:
         return self._run(self._plan.get(job_id))
 
-    def wait(self, job_id: JobId, *, timeout: float | None = None) -> models.Job:
+    def wait(self, job_id: Id, *, timeout: float | None = None) -> models.Job:
         """Returns a job once it has ended, in any terminal state. Raises TimeoutError if it takes longer.
 
         It survives a restart of the gateway.
@@ -160,35 +162,125 @@ class Client:
             if cursor is None:
                 return
 
-    def cancel(self, job_id: JobId) -> None:
+    def cancel(self, job_id: Id) -> None:
         """Cancels a job. If it ends before the command reaches it, it keeps that state."""
         self._run(self._plan.command(job_id, "cancel"))
 
-    def retry(self, job_id: JobId) -> None:
+    def retry(self, job_id: Id) -> None:
         """Runs a FAILED or CANCELLED job again."""
         self._run(self._plan.command(job_id, "retry"))
 
-    def reschedule(self, job_id: JobId, at: datetime) -> None:
+    def reschedule(self, job_id: Id, at: datetime) -> None:
         """Moves a waiting job to another instant, which must have a time zone."""
         self._run(self._plan.command(job_id, "reschedule", {"runAt": at.isoformat()}))
 
-    def change(self, job_id: JobId, change: JobChange) -> None:
+    def change(self, job_id: Id, change: JobChange) -> None:
         """Changes a job that has not started."""
         self._run(self._plan.change(job_id, change))
 
-    def run_again(self, job_id: JobId, changes: RunAgainRequest | None = None) -> models.Accepted:
+    def run_again(self, job_id: Id, changes: RunAgainRequest | None = None) -> models.Accepted:
         """Submits a new job with the request of this one, and changes."""
         return self._run(self._plan.run_again(job_id, changes))
 
-    def delete(self, job_id: JobId) -> None:
+    def delete(self, job_id: Id) -> None:
         """Deletes a job that has ended."""
         self._run(self._plan.delete(job_id))
 
-    def logs(self, job_id: JobId, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
+    def logs(self, job_id: Id, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
         """Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines."""
         return self._run(self._plan.logs(job_id, attempt, cursor))
 
-    def stream(self, job_id: JobId | None = None, which: Filter | None = None) -> Iterator[StreamEvent]:
+    def create_batch(self, batch: BatchRequest) -> uuid.UUID:
+        """Creates a batch with all of its jobs, or no batch, and returns its id.
+
+        Other jobs can join it by their batch_id until it is closed. If it has no idempotency_key it gets one, so that a repeated
+        request makes no second batch.
+        """
+        return self._run(self._plan.create_batch(batch))
+
+    def get_batch(self, batch_id: Id) -> models.Batch:
+        return self._run(self._plan.get_batch(batch_id))
+
+    def wait_for_batch(self, batch_id: Id, *, timeout: float | None = None) -> models.Batch:
+        """Returns a batch once it has ended, in any state. Raises TimeoutError if it takes longer."""
+        return self._run(self._plan.wait_for_batch(batch_id, timeout))
+
+    def list_batches(self, *, status: str | None = None, owner_id: str | None = None) -> Iterator[models.BatchFields]:
+        """Yields the batches that match, newest first, page by page. Those that have not ended have no counts."""
+        cursor = None
+        while True:
+            page = self._run(self._plan.batch_page(status, owner_id, cursor))
+            yield from page.batches
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def close_batch(self, batch_id: Id) -> None:
+        """Closes a batch, so that no more jobs can join it."""
+        self._run(self._plan.close_batch(batch_id))
+
+    def cancel_batch(self, batch_id: Id) -> uuid.UUID:
+        """Closes a batch and cancels its jobs by an operation, whose id it returns."""
+        return self._run(self._plan.operate_batch(batch_id, "cancel"))
+
+    def retry_batch(self, batch_id: Id) -> uuid.UUID:
+        """Runs the FAILED and CANCELLED jobs of a batch again by an operation, whose id it returns."""
+        return self._run(self._plan.operate_batch(batch_id, "retry"))
+
+    def create_flow(self, flow: FlowRequest) -> models.MadeFlow:
+        """Submits a flow, and returns the ids of its jobs by their names.
+
+        If it has no idempotency_key it gets one, so that a repeated request makes no second flow.
+        """
+        return self._run(self._plan.create_flow(flow))
+
+    def get_flow(self, flow_id: Id) -> models.JobFlow:
+        """Returns a flow with its graph and the states of its jobs."""
+        return self._run(self._plan.get_flow(flow_id))
+
+    def wait_for_flow(self, flow_id: Id, *, timeout: float | None = None) -> models.JobFlow:
+        """Returns a flow once it has ended, in any state. Raises TimeoutError if it takes longer."""
+        return self._run(self._plan.wait_for_flow(flow_id, timeout))
+
+    def list_flows(self, *, status: str | None = None, owner_id: str | None = None) -> Iterator[models.FlowFields]:
+        """Yields the flows that match, newest first, page by page. Those that have not ended have no counts."""
+        cursor = None
+        while True:
+            page = self._run(self._plan.flow_page(status, owner_id, cursor))
+            yield from page.flows
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def cancel_flow(self, flow_id: Id) -> uuid.UUID:
+        """Cancels the jobs of a flow by an operation, whose id it returns."""
+        return self._run(self._plan.cancel_flow(flow_id))
+
+    def retry_flow(self, flow_id: Id) -> int:
+        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be."""
+        return self._run(self._plan.retry_flow(flow_id))
+
+    def create_queue(self, queue: str, *, workers: Literal["runjob", "pull"] = "runjob") -> models.QueueInfo:
+        """Creates a queue. One that is there is left as it is, and a removal is taken back."""
+        return self._run(self._plan.create_queue(queue, workers))
+
+    def get_queue(self, queue: str) -> models.QueueInfo:
+        """Returns a queue. Raises NotFound once it is removed."""
+        return self._run(self._plan.get_queue(queue))
+
+    def list_queues(self) -> Sequence[models.QueueInfo]:
+        """Returns all queues."""
+        return self._run(self._plan.list_queues())
+
+    def remove_queue(self, queue: str, *, drain: bool = False) -> None:
+        """Begins the removal of a created queue.
+
+        While jobs in it have not ended, that raises Conflict, unless drain is true: then the queue is removed when they have
+        ended.
+        """
+        self._run(self._plan.remove_queue(queue, drain))
+
+    def stream(self, job_id: Id | None = None, which: Filter | None = None) -> Iterator[StreamEvent]:
         """Follows one job with its progress and log, or the jobs of a filter, as they change.
 
         A broken stream is resumed after its last event. It ends when the loop ends, the client is closed or the gateway refuses
@@ -302,10 +394,10 @@ class AsyncClient:
         """
         return await self._run(self._plan.submit_batch(jobs))
 
-    async def get(self, job_id: JobId) -> models.Job:
+    async def get(self, job_id: Id) -> models.Job:
         return await self._run(self._plan.get(job_id))
 
-    async def wait(self, job_id: JobId, *, timeout: float | None = None) -> models.Job:
+    async def wait(self, job_id: Id, *, timeout: float | None = None) -> models.Job:
         """Returns a job once it has ended, in any terminal state. Raises TimeoutError if it takes longer.
 
         It survives a restart of the gateway.
@@ -323,35 +415,127 @@ class AsyncClient:
             if cursor is None:
                 return
 
-    async def cancel(self, job_id: JobId) -> None:
+    async def cancel(self, job_id: Id) -> None:
         """Cancels a job. If it ends before the command reaches it, it keeps that state."""
         await self._run(self._plan.command(job_id, "cancel"))
 
-    async def retry(self, job_id: JobId) -> None:
+    async def retry(self, job_id: Id) -> None:
         """Runs a FAILED or CANCELLED job again."""
         await self._run(self._plan.command(job_id, "retry"))
 
-    async def reschedule(self, job_id: JobId, at: datetime) -> None:
+    async def reschedule(self, job_id: Id, at: datetime) -> None:
         """Moves a waiting job to another instant, which must have a time zone."""
         await self._run(self._plan.command(job_id, "reschedule", {"runAt": at.isoformat()}))
 
-    async def change(self, job_id: JobId, change: JobChange) -> None:
+    async def change(self, job_id: Id, change: JobChange) -> None:
         """Changes a job that has not started."""
         await self._run(self._plan.change(job_id, change))
 
-    async def run_again(self, job_id: JobId, changes: RunAgainRequest | None = None) -> models.Accepted:
+    async def run_again(self, job_id: Id, changes: RunAgainRequest | None = None) -> models.Accepted:
         """Submits a new job with the request of this one, and changes."""
         return await self._run(self._plan.run_again(job_id, changes))
 
-    async def delete(self, job_id: JobId) -> None:
+    async def delete(self, job_id: Id) -> None:
         """Deletes a job that has ended."""
         await self._run(self._plan.delete(job_id))
 
-    async def logs(self, job_id: JobId, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
+    async def logs(self, job_id: Id, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
         """Returns the last lines of a job's log, oldest first; with the cursor of a page, older lines."""
         return await self._run(self._plan.logs(job_id, attempt, cursor))
 
-    async def stream(self, job_id: JobId | None = None, which: Filter | None = None) -> AsyncIterator[StreamEvent]:
+    async def create_batch(self, batch: BatchRequest) -> uuid.UUID:
+        """Creates a batch with all of its jobs, or no batch, and returns its id.
+
+        Other jobs can join it by their batch_id until it is closed. If it has no idempotency_key it gets one, so that a repeated
+        request makes no second batch.
+        """
+        return await self._run(self._plan.create_batch(batch))
+
+    async def get_batch(self, batch_id: Id) -> models.Batch:
+        return await self._run(self._plan.get_batch(batch_id))
+
+    async def wait_for_batch(self, batch_id: Id, *, timeout: float | None = None) -> models.Batch:
+        """Returns a batch once it has ended, in any state. Raises TimeoutError if it takes longer."""
+        return await self._run(self._plan.wait_for_batch(batch_id, timeout))
+
+    async def list_batches(self, *, status: str | None = None, owner_id: str | None = None) -> AsyncIterator[models.BatchFields]:
+        """Yields the batches that match, newest first, page by page. Those that have not ended have no counts."""
+        cursor = None
+        while True:
+            page = await self._run(self._plan.batch_page(status, owner_id, cursor))
+            for batch in page.batches:
+                yield batch
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def close_batch(self, batch_id: Id) -> None:
+        """Closes a batch, so that no more jobs can join it."""
+        await self._run(self._plan.close_batch(batch_id))
+
+    async def cancel_batch(self, batch_id: Id) -> uuid.UUID:
+        """Closes a batch and cancels its jobs by an operation, whose id it returns."""
+        return await self._run(self._plan.operate_batch(batch_id, "cancel"))
+
+    async def retry_batch(self, batch_id: Id) -> uuid.UUID:
+        """Runs the FAILED and CANCELLED jobs of a batch again by an operation, whose id it returns."""
+        return await self._run(self._plan.operate_batch(batch_id, "retry"))
+
+    async def create_flow(self, flow: FlowRequest) -> models.MadeFlow:
+        """Submits a flow, and returns the ids of its jobs by their names.
+
+        If it has no idempotency_key it gets one, so that a repeated request makes no second flow.
+        """
+        return await self._run(self._plan.create_flow(flow))
+
+    async def get_flow(self, flow_id: Id) -> models.JobFlow:
+        """Returns a flow with its graph and the states of its jobs."""
+        return await self._run(self._plan.get_flow(flow_id))
+
+    async def wait_for_flow(self, flow_id: Id, *, timeout: float | None = None) -> models.JobFlow:
+        """Returns a flow once it has ended, in any state. Raises TimeoutError if it takes longer."""
+        return await self._run(self._plan.wait_for_flow(flow_id, timeout))
+
+    async def list_flows(self, *, status: str | None = None, owner_id: str | None = None) -> AsyncIterator[models.FlowFields]:
+        """Yields the flows that match, newest first, page by page. Those that have not ended have no counts."""
+        cursor = None
+        while True:
+            page = await self._run(self._plan.flow_page(status, owner_id, cursor))
+            for flow in page.flows:
+                yield flow
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def cancel_flow(self, flow_id: Id) -> uuid.UUID:
+        """Cancels the jobs of a flow by an operation, whose id it returns."""
+        return await self._run(self._plan.cancel_flow(flow_id))
+
+    async def retry_flow(self, flow_id: Id) -> int:
+        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be."""
+        return await self._run(self._plan.retry_flow(flow_id))
+
+    async def create_queue(self, queue: str, *, workers: Literal["runjob", "pull"] = "runjob") -> models.QueueInfo:
+        """Creates a queue. One that is there is left as it is, and a removal is taken back."""
+        return await self._run(self._plan.create_queue(queue, workers))
+
+    async def get_queue(self, queue: str) -> models.QueueInfo:
+        """Returns a queue. Raises NotFound once it is removed."""
+        return await self._run(self._plan.get_queue(queue))
+
+    async def list_queues(self) -> Sequence[models.QueueInfo]:
+        """Returns all queues."""
+        return await self._run(self._plan.list_queues())
+
+    async def remove_queue(self, queue: str, *, drain: bool = False) -> None:
+        """Begins the removal of a created queue.
+
+        While jobs in it have not ended, that raises Conflict, unless drain is true: then the queue is removed when they have
+        ended.
+        """
+        await self._run(self._plan.remove_queue(queue, drain))
+
+    async def stream(self, job_id: Id | None = None, which: Filter | None = None) -> AsyncIterator[StreamEvent]:
         """Follows one job with its progress and log, or the jobs of a filter, as they change.
 
         A broken stream is resumed after its last event. It ends when the loop ends, the client is closed or the gateway refuses

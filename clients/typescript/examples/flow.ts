@@ -1,0 +1,35 @@
+import { JobWeaver } from "@jobweaver/client";
+
+const jobs = new JobWeaver({ url: process.env.JOBWEAVER_URL!, apiKey: process.env.JOBWEAVER_API_KEY });
+const log = (message: string) => ({ jobType: "SIMULATION", payload: { steps: [{ type: "LOG", message }] } });
+const charge = { type: "FAIL", message: "the card is declined", failAttempts: 1, retryable: false };
+
+// A flow: charge runs when reserve has completed, and release only if charge fails.
+const { flowId } = await jobs.createFlow({
+  name: "order 17",
+  jobs: {
+    reserve: log("reserved"),
+    charge: { jobType: "SIMULATION", payload: { steps: [charge] }, after: ["reserve"], tags: ["payments"] },
+    ship: { ...log("shipped"), after: ["charge"] },
+    release: { ...log("released"), after: [{ name: "charge", on: "failed" }] },
+  },
+});
+const failed = await jobs.waitForFlow(flowId);
+console.log(failed.status, failed.jobs.ship?.status, failed.jobs.release?.status);
+
+// The jobs that failed or were cancelled run again, in their order.
+console.log(await jobs.retryFlow(flowId));
+console.log((await jobs.waitForFlow(flowId)).status);
+
+// A batch: jobs join it until it is closed, and another job follows its end.
+const batchId = await jobs.createBatch({ jobs: [log("one")], onComplete: log("all done") });
+await jobs.submit({ ...log("two"), batchId });
+await jobs.closeBatch(batchId);
+const batch = await jobs.waitForBatch(batchId);
+console.log(batch.status, batch.total);
+
+// A queue of its own, which is removed once its jobs have ended.
+await jobs.createQueue("reports");
+await jobs.submit({ ...log("in the queue"), queue: "reports" });
+await jobs.removeQueue("reports", { drain: true });
+console.log((await jobs.getQueue("reports")).state);
