@@ -38,8 +38,7 @@ NOT_RACED := functions migrations infra/laptop/localpostgres infra/kubernetes lo
 	local/suites/shuffle local/load/figures local/load/proctree local/model/locking local/model/protocol \
 	shared/apibody shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
 	shared/jobstate shared/payloadschema shared/retrypolicy
-$(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))
-RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
+RACED = $(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))$(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
 # The packages whose tests use a broker; of the gateway's, which has one publish buffer for all events, only those few.
 KAFKA_SUITES = $(filter-out ./functions/gateway,$(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,'))
