@@ -66,23 +66,16 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	return jobs, nil
 }
 
-// lockAnyJobs is lockJobs also for completed jobs, which it moves back to jobs. It looks for them only once the other
-// rows are locked: a transaction that had a job locked may have completed or moved it meanwhile.
+// lockAnyJobs is lockJobs also for completed jobs, which it moves back to jobs first: a transaction that looked for them
+// once it had other jobs locked could deadlock with another one that does so. A job that completes between the two
+// statements is missing; its command is sent again.
 func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
-	jobs, err := lockJobs(ctx, q, ids)
-	if err != nil {
-		return nil, err
+	if len(ids) > 0 {
+		if err := q.JobsRevive(ctx, ids); err != nil {
+			return nil, fmt.Errorf("move completed jobs back: %w", err)
+		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return jobs[id] != nil })
-	if len(missing) == 0 {
-		return jobs, nil
-	}
-	if err := q.JobsRevive(ctx, missing); err != nil {
-		return nil, fmt.Errorf("move completed jobs back: %w", err)
-	}
-	revived, err := lockJobs(ctx, q, missing)
-	maps.Copy(jobs, revived)
-	return jobs, err
+	return lockJobs(ctx, q, ids)
 }
 
 // outcome applies one outcome. If a cancel is pending, the outcome answers it.
