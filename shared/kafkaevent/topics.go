@@ -103,7 +103,7 @@ func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error 
 			if len(has) >= int(topic.Partitions) {
 				continue
 			}
-			// A broker may not have heard yet that the topic has grown: then the controller refuses what it has done before.
+			// A broker may not know yet that the topic has grown: then the controller refuses what it has done before.
 			err = admin.CreatePartitions(topic.Name, topic.Partitions, nil, false)
 			if err != nil && !errors.Is(err, sarama.ErrInvalidPartitions) {
 				return fmt.Errorf("grow topic %s to %d partitions: %w", topic.Name, topic.Partitions, err)
