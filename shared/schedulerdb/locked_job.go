@@ -66,8 +66,8 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	return jobs, nil
 }
 
-// lockAnyJobs is lockJobs also for completed jobs, which it moves back to jobs first: a transaction that looked for them
-// once it had other jobs locked could deadlock with another one that does so. A job that completes between the two
+// lockAnyJobs is lockJobs also for completed jobs, which it moves back to jobs first: if a transaction looked for them
+// while it has other jobs locked, it could deadlock with another one that does so. A job that completes between the two
 // statements is missing; its command is sent again.
 func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
 	if len(ids) > 0 {
