@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -33,6 +33,7 @@ from .errors import ClientClosed, JobWeaverError
 from .stream import SILENCE, StreamEvent, is_stream, refusal, typed
 
 T = TypeVar("T")
+Page = TypeVar("Page", models.JobPage, models.BatchPage, models.FlowPage)
 Id = uuid.UUID | str
 
 
@@ -121,6 +122,15 @@ class Client:
             raise ClientClosed("the client was closed")
         return self._http.send(_request(self._http, step))
 
+    def _pages(self, read: Callable[[str | None], Steps[Page]]) -> Iterator[Page]:
+        cursor = None
+        while True:
+            page = self._run(read(cursor))
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
     def request(self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False) -> httpx.Response:
         """Sends a request for which there is no method. A POST, PATCH or DELETE is repeated only if it is
         repeatable, or if it had no effect."""
@@ -154,13 +164,8 @@ class Client:
 
     def list(self, which: Filter | None = None) -> Iterator[models.JobSummary]:
         """Yields the jobs that match a filter, newest first, page by page."""
-        cursor = None
-        while True:
-            page = self._run(self._plan.page(which or Filter(), cursor))
+        for page in self._pages(lambda cursor: self._plan.page(which or Filter(), cursor)):
             yield from page.jobs
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     def cancel(self, job_id: Id) -> None:
         """Cancels a job. If it ends before the command reaches it, it keeps that state."""
@@ -207,13 +212,8 @@ class Client:
 
     def list_batches(self, *, status: str | None = None, owner_id: str | None = None) -> Iterator[models.BatchFields]:
         """Yields the batches that match, newest first, page by page. Those that have not ended have no counts."""
-        cursor = None
-        while True:
-            page = self._run(self._plan.batch_page(status, owner_id, cursor))
+        for page in self._pages(lambda cursor: self._plan.batch_page(status, owner_id, cursor)):
             yield from page.batches
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     def close_batch(self, batch_id: Id) -> None:
         """Closes a batch, so that no more jobs can join it."""
@@ -244,13 +244,8 @@ class Client:
 
     def list_flows(self, *, status: str | None = None, owner_id: str | None = None) -> Iterator[models.FlowFields]:
         """Yields the flows that match, newest first, page by page. Those that have not ended have no counts."""
-        cursor = None
-        while True:
-            page = self._run(self._plan.flow_page(status, owner_id, cursor))
+        for page in self._pages(lambda cursor: self._plan.flow_page(status, owner_id, cursor)):
             yield from page.flows
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     def cancel_flow(self, flow_id: Id) -> uuid.UUID:
         """Cancels the jobs of a flow by an operation, whose id it returns."""
@@ -371,6 +366,15 @@ class AsyncClient:
             raise ClientClosed("the client was closed")
         return await self._http.send(_request(self._http, step))
 
+    async def _pages(self, read: Callable[[str | None], Steps[Page]]) -> AsyncIterator[Page]:
+        cursor = None
+        while True:
+            page = await self._run(read(cursor))
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
     async def request(
         self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False
     ) -> httpx.Response:
@@ -406,14 +410,9 @@ class AsyncClient:
 
     async def list(self, which: Filter | None = None) -> AsyncIterator[models.JobSummary]:
         """Yields the jobs that match a filter, newest first, page by page."""
-        cursor = None
-        while True:
-            page = await self._run(self._plan.page(which or Filter(), cursor))
+        async for page in self._pages(lambda cursor: self._plan.page(which or Filter(), cursor)):
             for job in page.jobs:
                 yield job
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     async def cancel(self, job_id: Id) -> None:
         """Cancels a job. If it ends before the command reaches it, it keeps that state."""
@@ -460,14 +459,9 @@ class AsyncClient:
 
     async def list_batches(self, *, status: str | None = None, owner_id: str | None = None) -> AsyncIterator[models.BatchFields]:
         """Yields the batches that match, newest first, page by page. Those that have not ended have no counts."""
-        cursor = None
-        while True:
-            page = await self._run(self._plan.batch_page(status, owner_id, cursor))
+        async for page in self._pages(lambda cursor: self._plan.batch_page(status, owner_id, cursor)):
             for batch in page.batches:
                 yield batch
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     async def close_batch(self, batch_id: Id) -> None:
         """Closes a batch, so that no more jobs can join it."""
@@ -498,14 +492,9 @@ class AsyncClient:
 
     async def list_flows(self, *, status: str | None = None, owner_id: str | None = None) -> AsyncIterator[models.FlowFields]:
         """Yields the flows that match, newest first, page by page. Those that have not ended have no counts."""
-        cursor = None
-        while True:
-            page = await self._run(self._plan.flow_page(status, owner_id, cursor))
+        async for page in self._pages(lambda cursor: self._plan.flow_page(status, owner_id, cursor)):
             for flow in page.flows:
                 yield flow
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     async def cancel_flow(self, flow_id: Id) -> uuid.UUID:
         """Cancels the jobs of a flow by an operation, whose id it returns."""
