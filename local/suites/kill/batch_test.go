@@ -24,10 +24,7 @@ func (l *load) batch(ctx context.Context, rnd *rand.Rand) {
 	for i := range jobs {
 		jobs[i] = witness(batchKey)
 	}
-	l.mu.Lock()
-	l.number++
-	key := fmt.Sprintf("batch %d", l.number)
-	l.mu.Unlock()
+	key := l.name("batch ")
 	body, err := json.Marshal(map[string]any{
 		"jobs": jobs, "closed": true, "idempotencyKey": key, "name": key, "onComplete": witness(followKey), "onFailure": witness(followKey),
 	})

@@ -35,10 +35,7 @@ func (l *load) flow(ctx context.Context, rnd *rand.Rand) {
 	list := map[string]any{"jobType": "ECHO", "tags": []string{flowKey}, "payload": make([]int, elements)}
 	each := after(step(map[string]any{"type": "SLEEP", "durationMs": map[string]string{"$item": "value"}}), "list")
 	each["forEach"] = map[string]string{"$output": "list"}
-	l.mu.Lock()
-	l.number++
-	key := fmt.Sprintf("flow %d", l.number)
-	l.mu.Unlock()
+	key := l.name("flow ")
 	body, err := json.Marshal(map[string]any{"name": key, "idempotencyKey": key, "jobs": map[string]any{
 		"work": work,
 		"use": after(step(map[string]any{

@@ -92,6 +92,14 @@ func (l *load) every(ctx context.Context, pace time.Duration, submit func(contex
 	}
 }
 
+// name returns a new name of a batch, flow or queue.
+func (l *load) name(begin string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number++
+	return fmt.Sprint(begin, l.number)
+}
+
 func (l *load) newOrder(rnd *rand.Rand, s *shape, how string, keyed bool) *order {
 	l.mu.Lock()
 	defer l.mu.Unlock()

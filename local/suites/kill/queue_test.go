@@ -17,10 +17,7 @@ const createdQueue = "created-" // begins the names of created queues
 
 // queue creates a queue, submits a few jobs to it and begins its removal while they wait and run.
 func (l *load) queue(ctx context.Context, rnd *rand.Rand) {
-	l.mu.Lock()
-	l.number++
-	name := fmt.Sprint(createdQueue, l.number)
-	l.mu.Unlock()
+	name := l.name(createdQueue)
 	path := "/api/queues/" + name
 	if !l.insist(http.MethodPut, path, 0) {
 		return
