@@ -43,12 +43,19 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 // untilReadiness waits until the probe has the status.
 func (s *site) untilReadiness(status int) answered {
 	s.t.Helper()
+	return s.untilReadinessWith(status, "")
+}
+
+// untilReadinessWith waits until the probe has the status and text in its body.
+func (s *site) untilReadinessWith(status int, text string) answered {
+	s.t.Helper()
 	for ctx := testwait.Within(s.t, time.Minute); ; {
-		if got := s.do("GET", "/health/readiness", ""); got.status == status {
+		got := s.do("GET", "/health/readiness", "")
+		if got.status == status && strings.Contains(got.body, text) {
 			return got
 		}
 		if ctx.Err() != nil {
-			s.t.Fatalf("readiness was never %d", status)
+			s.t.Fatalf("readiness was never %d with %q; the last answer: %+v", status, text, got)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func TestReadinessFollowsTheWork(t *testing.T) {
 			s.untilReadiness(200)
 			fails.Store(true)
 			p.send(0, 1)
-			if got := s.untilReadiness(503); !strings.Contains(got.body, c.reason) || strings.Contains(got.body, "relation") {
+			// With a grace this short, a broker that answers late on a busy machine can be the first reason for a moment.
+			if got := s.untilReadinessWith(503, c.reason); strings.Contains(got.body, "relation") {
 				t.Errorf("answered %+v", got)
 			}
 			if got := s.do("GET", "/health/liveness", ""); got.status != 200 {
