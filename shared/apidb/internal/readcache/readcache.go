@@ -40,7 +40,7 @@ func (c *Cache[T]) Forget() {
 func (c *Cache[T]) Get(
 	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
-	return c.get(ctx, func(time.Duration) time.Duration { return age }, read)
+	return c.get(ctx, func(*cached[T]) time.Duration { return age }, read)
 }
 
 const (
@@ -49,23 +49,24 @@ const (
 )
 
 // GetRarely returns a result that was read at most age ago, or reads it, as Get does. But if the read was costly, its
-// result may be twenty times as old as the read took, so that at most a twentieth of the time is spent on reads.
+// result may be twenty times as old as the read took, so that at most a twentieth of the time is spent on reads. A read
+// whose result is not large is never costly: what it waited for is another one's load.
 func (c *Cache[T]) GetRarely(
-	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
+	ctx context.Context, age time.Duration, large func(T) bool, read func(context.Context) (T, error),
 ) (value T, err error) {
-	return c.get(ctx, func(took time.Duration) time.Duration {
-		if took < costly {
+	return c.get(ctx, func(held *cached[T]) time.Duration {
+		if held.took < costly || !large(held.value) {
 			return age
 		}
-		return max(age, rareShare*took)
+		return max(age, rareShare*held.took)
 	}, read)
 }
 
-// get returns a result that is younger than its age, by how long its read took, or reads it.
+// get returns a result that is younger than the age that it may have, or reads it.
 func (c *Cache[T]) get(
-	ctx context.Context, age func(took time.Duration) time.Duration, read func(context.Context) (T, error),
+	ctx context.Context, age func(*cached[T]) time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
-	if held := c.held.Load(); held != nil && held.era == c.era.Load() && time.Since(held.at) < age(held.took) {
+	if held := c.held.Load(); held != nil && held.era == c.era.Load() && time.Since(held.at) < age(held) {
 		return held.value, nil
 	}
 	coming := c.flight.DoChan("", func() (any, error) {

@@ -88,10 +88,12 @@ func TestACacheThatIsForgottenReadsAnew(t *testing.T) {
 func TestACostlyResultIsUsedForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const small = 4
 		var c Cache[int]
 		took, reads := time.Duration(0), 0
 		get := func() int {
-			value, err := c.GetRarely(t.Context(), time.Second, func(context.Context) (int, error) {
+			large := func(value int) bool { return value != small }
+			value, err := c.GetRarely(t.Context(), time.Second, large, func(context.Context) (int, error) {
 				<-time.After(took)
 				reads++
 				return reads, nil
@@ -111,7 +113,9 @@ func TestACostlyResultIsUsedForLonger(t *testing.T) {
 			{20*time.Minute - 1, 0, 2},
 			{1, costly, 3},
 			{time.Second - 1, 0, 3},
-			{1, 0, 4},
+			{1, time.Minute, small},
+			{time.Second - 1, 0, small},
+			{1, 0, 5},
 		} {
 			<-time.After(step.after)
 			took = step.took
