@@ -213,14 +213,17 @@ func TestUnknownAndIncompleteEventsAreInvalid(t *testing.T) {
 	h := open(t)
 	broken := status(t, h.accept().Subject(), 1, jobstate.Running).Event()
 	broken.DataEncoded = []byte(`{"jobId": 7}`)
+	before := event(t, jobevent.TypeStatus, "outcome", "1", uuid.New(),
+		jobevent.Status{JobID: h.accept().JobID(), Version: 1, Status: "QUEUED", Attempt: -1, History: []jobevent.Move{}})
 	for name, e := range map[string]jobevent.Item{
-		"another type":  event(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
-		"broken data":   jobevent.ItemOf(broken),
-		"no job":        event(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
-		"no version":    status(t, h.accept().Subject(), 0, jobstate.Pending),
-		"no worker":     event(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
-		"a log of none": event(t, jobevent.TypeAttemptLog, "runjob", "1", uuid.New(), jobevent.AttemptLog{Attempt: 1}),
-		"a wrong state": status(t, h.accept().Subject(), 1, "HAPPY"),
+		"another type":             event(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
+		"broken data":              jobevent.ItemOf(broken),
+		"no job":                   event(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
+		"no version":               status(t, h.accept().Subject(), 0, jobstate.Pending),
+		"no worker":                event(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
+		"a log of none":            event(t, jobevent.TypeAttemptLog, "runjob", "1", uuid.New(), jobevent.AttemptLog{Attempt: 1}),
+		"before the first attempt": before,
+		"a wrong state":            status(t, h.accept().Subject(), 1, "HAPPY"),
 	} {
 		if _, err := h.Handle(t.Context(), []jobevent.Item{e}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)

@@ -27,8 +27,8 @@ type Store struct {
 	watch  watch
 }
 
-// NewestOfSchema is a column of the newest migration that the store needs. Open refuses a database without it.
-const NewestOfSchema = "batches.retry"
+// NewestOfSchema is a constraint of the newest migration. Open refuses a database without it.
+const NewestOfSchema = "jobs.jobs_pairs"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -84,13 +84,15 @@ func checkDatabase(ctx context.Context, pool *pgxpool.Pool, wanted string) error
 	return nil
 }
 
-// HasSchema reports whether the database has a relation, a table.column, or a function().
+// HasSchema reports whether the database has a relation, a table.column, a table.constraint, or a function().
 func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there bool, err error) {
 	relation, column, _ := strings.Cut(thing, ".")
 	err = pool.QueryRow(ctx, `
 		SELECT EXISTS (
 			SELECT FROM pg_attribute
 			WHERE attrelid = to_regclass('public.' || quote_ident($1)) AND $2::text IN ('', attname::text) AND NOT attisdropped
+			UNION ALL
+			SELECT FROM pg_constraint WHERE conrelid = to_regclass('public.' || quote_ident($1)) AND conname = $2
 			UNION ALL
 			SELECT FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname || '()' = $3
 		)`, relation, column, thing).Scan(&there)

@@ -21,6 +21,7 @@ func TestAFunctionMayAskForThingsOfItsSchemaWithoutAnyRightToThem(t *testing.T) 
 	pool := open(t, pgtest.As(pgtest.Database(t, migrations.API), "notify"))
 	for thing, want := range map[string]bool{
 		"audit_log": true, "audit_forget()": true, "jobs": true, "jobs.event_owner": true, "jobs_owned": true,
+		"jobs.jobs_pairs": true,
 		"none": false, "none()": false, "audit_forget": false, "jobs.none": false, "none.job_id": false, "pg_class": false,
 	} {
 		if there, err := pgpool.HasSchema(t.Context(), pool, thing); err != nil || there != want {
