@@ -204,6 +204,58 @@ func TestTheJobsOfACancelledFanOutAreCancelled(t *testing.T) {
 	}
 }
 
+func TestTheJobsOfAFanOutAreListedAndCancelled(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	made := h.flow(fanOut(`1`, ""))
+	h.nextCreated(3)
+	each := made.Jobs["each"]
+	h.scheduler(made.Jobs["list"], 1, jobstate.Completed, completedWith(json.RawMessage(`{"items": [1, 2, 3]}`)))
+	h.nextCreated(3)
+	ids := h.elements(each)
+	h.scheduler(ids[1], 1, jobstate.Failed, func(s *jobevent.Status) { s.Attempt = 1 })
+	list := func(query string) (found []uuid.UUID, next *string) {
+		t.Helper()
+		var page struct {
+			Jobs       []struct{ JobID uuid.UUID }
+			NextCursor *string
+		}
+		h.get("/api/jobs?fanOutId=" + query).want(http.StatusOK).into(&page)
+		for _, job := range page.Jobs {
+			found = append(found, job.JobID)
+		}
+		return found, page.NextCursor
+	}
+	newest := slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return strings.Compare(b.String(), a.String()) })
+	if found, next := list(each.String()); !slices.Equal(found, newest) || next != nil {
+		t.Errorf("it lists %v, %v, want %v", found, next, newest)
+	}
+	first, next := list(each.String() + "&limit=2")
+	if rest, end := list(each.String() + "&limit=2&cursor=" + *next); !slices.Equal(slices.Concat(first, rest), newest) || end != nil {
+		t.Errorf("it lists %v, then %v", first, rest)
+	}
+	for query, want := range map[string]int{
+		each.String() + "&status=FAILED": 1, each.String() + "&batchId=" + made.FlowID.String(): 3,
+		each.String() + "&tag=none": 0, each.String() + "&q=" + ids[0].String(): 1, made.Jobs["list"].String(): 0, uuid.NewString(): 0,
+	} {
+		if found, _ := list(query); len(found) != want {
+			t.Errorf("%s lists %v", query, found)
+		}
+	}
+	h.get("/api/jobs?fanOutId=x").wantError(apierror.InvalidJobRequest, "fanOutId")
+	h.post("/api/operations", `{"command": "cancel", "filter": {"fanOutId": "x"}}`).wantError(apierror.InvalidJobRequest, "filter.fanOutId")
+
+	op := h.operate(fmt.Sprintf(`{"command": "cancel", "filter": {"fanOutId": %q}}`, each))
+	h.operateAll(t)
+	if op = h.operation(op.OperationID); op.Progress.Matched != 2 {
+		t.Errorf("the operation is %+v", op)
+	}
+	var stored string // a bulk that does not know the filter cannot read it as a wider one
+	if h.sql("select left(narrow_filter::text, 4) from operations", &stored); stored != "[[[{" {
+		t.Errorf("the filter begins with %s", stored)
+	}
+}
+
 func TestABadFanOutIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -37,6 +37,7 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	h.end(t, dead, jobstate.Failed, canary)
 	h.end(t, done, jobstate.Completed, canary)
 	h.run(t, running, canary)
+	h.sql("update jobs set fan_out_id = $1, element = 0 where job_id = $2", nil, done, pending)
 	c.post("/api/jobs/"+dead.String()+"/retry", "").want(http.StatusAccepted)
 	var op struct{ OperationID string }
 	c.post("/api/operations", fmt.Sprintf(`{"command": "delete", "jobIds": [%q, %q], "idempotencyKey": %q}`, done, running, x.key)).
@@ -149,7 +150,7 @@ func (h *fixture) wantSeen(t *testing.T, c *client, x things) {
 	canary := "canary-of-" + x.owner
 	for path, want := range map[string]string{
 		"/api/jobs": x.job, "/api/jobs?status=COMPLETED": x.job, "/api/jobs?tag=" + x.tag: x.job,
-		"/api/jobs?orderingKey=" + x.orderingKey: `"blockedBy":[{`, "/api/jobs/dead": x.dead, "/api/jobs/" + x.job: canary,
+		"/api/jobs?orderingKey=" + x.orderingKey: `"blockedBy":[{`, "/api/jobs?fanOutId=" + x.job: x.orderingKey, "/api/jobs/dead": x.dead, "/api/jobs/" + x.job: canary,
 		"/api/jobs/" + x.job + "/logs": canary, "/api/jobs/" + x.job + "/deliveries": canary, "/api/deliveries": canary,
 		"/api/operations": x.op, "/api/operations/" + x.op: x.op, "/api/schedules": canary, "/api/schedules/" + x.schedule: canary,
 		"/api/schedules/" + x.schedule + "/ticks": "manual", "/api/controls": x.owner,

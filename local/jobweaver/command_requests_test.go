@@ -116,6 +116,8 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"retry --error-code DEMO --trace-id T --key k":              {"POST /api/operations", `{"command":"retry","filter":{"errorCode":"DEMO","idempotencyKey":"k","traceId":"T"}}`, "o1"},
 		"retry --search refused --yes":                              {"POST /api/operations", `{"command":"retry","filter":{"q":"refused"}}`, "o1"},
 		"delete --no-error-code --after j1 --yes":                   {"POST /api/operations", `{"command":"delete","filter":{"after":"j1","noErrorCode":true}}`, "o1"},
+		"list --fan-out j1 --status failed":                         {"GET /api/jobs?fanOutId=j1&status=FAILED", "", "j1"},
+		"retry --fan-out j1 --yes":                                  {"POST /api/operations", `{"command":"retry","filter":{"fanOutId":"j1"}}`, "o1"},
 		"list --no-error-code --after j1":                           {"GET /api/jobs?after=j1&noErrorCode=true", "", "j1"},
 		"cancel --status pending,queued":                            {"POST /api/operations", `{"command":"cancel","filter":{"status":["PENDING","QUEUED"]}}`, "o1"},
 		`submit --type A --owner acme --retry-policy {"type":"fixed","delayMs":5}`: {

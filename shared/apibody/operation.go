@@ -44,6 +44,7 @@ type Filter struct {
 	After          *uuid.UUID        `json:"after,omitempty"` // jobs that depend on this job
 	Search         string            `json:"q,omitempty"`
 	BatchID        *uuid.UUID        `json:"batchId,omitempty"`
+	FanOutID       *uuid.UUID        `json:"fanOutId,omitempty"` // jobs of its elements
 }
 
 // Narrow reports whether the filter has a field that bulk did not know before migration 15 of the api schema.
@@ -176,6 +177,9 @@ func (r reader) filter() *Filter {
 		case "batchId":
 			id := r.UUID()
 			f.BatchID = &id
+		case "fanOutId":
+			id := r.UUID()
+			f.FanOutID = &id
 		default:
 			r.Unknown()
 		}

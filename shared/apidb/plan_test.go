@@ -89,6 +89,7 @@ func (s *fixture) walkAll(t *testing.T) {
 	for _, request := range []apibody.Operation{
 		{Command: jobevent.CommandRetry, Filter: &apibody.Filter{All: true}},
 		{Command: jobevent.CommandDelete, Filter: &apibody.Filter{Tag: "none"}},
+		{Command: jobevent.CommandCancel, Filter: &apibody.Filter{FanOutID: new(uuid.New())}},
 		{Command: jobevent.CommandCancel, JobIDs: s.some(t, "true")},
 	} {
 		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})
@@ -110,6 +111,8 @@ func (s *fixture) walkAll(t *testing.T) {
 	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 50})
 	must(err)
 	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{OrderingKey: "none", Limit: 50})
+	must(err)
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{FanOutID: new(uuid.New()), Limit: 50})
 	must(err)
 	_, err = s.Jobs.Ended(t.Context(), s.some(t, "true"))
 	must(err)
@@ -152,7 +155,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": operationstore.MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksInTheWay": operationPage,
-		"JobsDelete":        700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
+		"JobsDelete":        700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 4,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

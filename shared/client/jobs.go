@@ -132,6 +132,7 @@ type Filter struct {
 	TraceID        string
 	IdempotencyKey string
 	BatchID        string
+	FanOutID       string // jobs of its elements
 	Search         string // q
 	OwnerID        string
 	Since, Until   time.Time // created at Since or later, and before Until
@@ -141,7 +142,8 @@ func (f Filter) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
 		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
-		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "q": f.Search, "ownerId": f.OwnerID,
+		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "fanOutId": f.FanOutID,
+		"q": f.Search, "ownerId": f.OwnerID,
 	} {
 		if value != "" {
 			values.Set(name, value)

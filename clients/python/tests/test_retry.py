@@ -207,9 +207,9 @@ def test_a_list_goes_from_page_to_page(both: Both) -> None:
     gateway = Gateway(
         json(200, {"jobs": [job("FAILED")], "nextCursor": ID}), json(200, {"jobs": [job("FAILED")], "nextCursor": None})
     )
-    which = Filter(status=["FAILED", "CANCELLED"], search="a b")
+    which = Filter(status=["FAILED", "CANCELLED"], search="a b", fan_out_id=ID)
     assert len(both.all(gateway, lambda c: c.list(which))) == 2
-    assert gateway.asked[1].url.query == f"status=FAILED&status=CANCELLED&q=a+b&limit=200&cursor={ID}".encode()
+    assert gateway.asked[1].url.query == f"status=FAILED&status=CANCELLED&fanOutId={ID}&q=a+b&limit=200&cursor={ID}".encode()
 
 
 def test_changes_are_patches_and_run_again_has_a_key(both: Both) -> None:

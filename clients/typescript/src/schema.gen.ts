@@ -2135,6 +2135,8 @@ export interface components {
             after?: string;
             /** @description Jobs of this batch. */
             batchId?: string;
+            /** @description Jobs of the elements of this fan-out. */
+            fanOutId?: string;
             /** @description The same as q of a list, which shows beforehand what it finds. Whether the text is searched as a name or in tags and messages is decided once, when the operation is accepted. The operation goes through all jobs, however long that takes. */
             q?: components["schemas"]["Key"];
         };
@@ -3813,6 +3815,8 @@ export interface components {
         AfterQuery: components["schemas"]["Id"];
         /** @description Jobs of this batch. */
         BatchIdQuery: components["schemas"]["Id"];
+        /** @description Jobs of the elements of this fan-out. */
+        FanOutIdQuery: components["schemas"]["Id"];
         /** @description An id that is not a UUID is a 404. */
         BatchId: string;
         /** @description An id that is not a UUID is a 404. */
@@ -3912,6 +3916,8 @@ export interface operations {
                 after?: components["parameters"]["AfterQuery"];
                 /** @description Jobs of this batch. */
                 batchId?: components["parameters"]["BatchIdQuery"];
+                /** @description Jobs of the elements of this fan-out. */
+                fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
@@ -4128,6 +4134,8 @@ export interface operations {
                 after?: components["parameters"]["AfterQuery"];
                 /** @description Jobs of this batch. */
                 batchId?: components["parameters"]["BatchIdQuery"];
+                /** @description Jobs of the elements of this fan-out. */
+                fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused
@@ -7214,6 +7222,8 @@ export interface operations {
                 after?: components["parameters"]["AfterQuery"];
                 /** @description Jobs of this batch. */
                 batchId?: components["parameters"]["BatchIdQuery"];
+                /** @description Jobs of the elements of this fan-out. */
+                fanOutId?: components["parameters"]["FanOutIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused

@@ -23,6 +23,7 @@ var filterNames = []struct{ flag, name, usage string }{
 	{"error-code", "errorCode", "jobs whose last failure has this error code"},
 	{"trace-id", "traceId", "jobs of this trace"}, {"key", "idempotencyKey", "the job with this idempotency key"},
 	{"after", "after", "jobs that come after this job"}, {"batch", "batchId", "jobs of this batch"},
+	{"fan-out", "fanOutId", "jobs of the elements of this fan-out"},
 	{"search", "q", "jobs with this id, trace id, idempotency key, error code or tag, or this text in their last error"},
 	{"since", "since", "jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d"},
 	{"until", "until", "jobs created before this instant"},

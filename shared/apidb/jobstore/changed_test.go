@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -18,7 +19,7 @@ var filtered = jobstore.Changed{
 	Job: jobstore.Job{
 		JobID: uuid.New(), TraceID: uuid.New(), OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"},
 		CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed, OrderingKey: "k", IdempotencyKey: "i",
-		After: []uuid.UUID{uuid.New()}, BatchID: new(uuid.New()),
+		After: []uuid.UUID{uuid.New()}, BatchID: new(uuid.New()), Element: &jobspec.Element{FanOut: uuid.New()},
 		Snapshot: jobevent.Status{LastError: &jobevent.Error{ErrorCode: "DEMO", Message: "no such thing"}},
 	},
 }
@@ -41,6 +42,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"IdempotencyKey": {jobstore.Filter{IdempotencyKey: "i"}, jobstore.Filter{IdempotencyKey: "j"}},
 		"After":          {jobstore.Filter{After: &first}, jobstore.Filter{After: &trace}},
 		"BatchID":        {jobstore.Filter{BatchID: filtered.BatchID}, jobstore.Filter{BatchID: &trace}},
+		"FanOutID":       {jobstore.Filter{FanOutID: &filtered.Element.FanOut}, jobstore.Filter{FanOutID: &trace}},
 		"Search":         {jobstore.Filter{Search: "no SUCH"}, jobstore.Filter{Search: "other"}},
 		"OwnerID":        {jobstore.Filter{OwnerID: "acme"}, jobstore.Filter{OwnerID: "other"}},
 		"Since":          {jobstore.Filter{Since: &created}, jobstore.Filter{Since: &after}},

@@ -63,6 +63,7 @@ type Filter struct {
 	IdempotencyKey string
 	After          *uuid.UUID // depend on this job; nil: any
 	BatchID        *uuid.UUID // nil: any
+	FanOutID       *uuid.UUID // of one of its elements; nil: any
 	Search         string     // see decideSearch
 	OwnerID        string
 	Since          *time.Time // createdAt from here on

@@ -92,7 +92,8 @@ func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 // have a shelf of their own.
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
-		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.BatchID != nil || f.Search != ""
+		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.BatchID != nil ||
+		f.FanOutID != nil || f.Search != ""
 }
 
 func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
@@ -128,6 +129,8 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 	unowned := shelves.Of(f.Status...)
 	switch {
+	case f.FanOutID != nil: // no other source has its jobs only, and none of the conditions names it
+		p.ByFanOutID = f.FanOutID
 	case p.IdempotencyKey != nil && owner.IsEveryone():
 		p.ByIdempotencyKey = p.IdempotencyKey
 	case p.IdempotencyKey != nil:

@@ -23,6 +23,15 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 	t.Parallel()
 	s, plans := watched(t)
 	fillOwned(t, s, 20_000, 300)
+	fanOut := uuid.New()
+	for owner, id := range map[string]uuid.UUID{"acme": fanOut, "umbrella": uuid.New()} {
+		const elements = `update jobs set fan_out_id = $2, element = row_number from (
+				select job_id as id, row_number() over () from jobs where owner_id = $1 limit 200
+			) as numbered where job_id = id`
+		if _, err := s.Pool.Exec(t.Context(), elements, owner, id); err != nil {
+			t.Fatal(err)
+		}
+	}
 	plans.Forget()
 	acme := apidb.OwnerOf("acme")
 	must := func(what string, n, want int, err error) {
@@ -45,9 +54,15 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 		jobs, _, err := s.Jobs.ListJobs(t.Context(), acme, c.filter)
 		must(what, len(jobs), c.want, err)
 	}
+	for _, whose := range []apidb.Owner{acme, apidb.Everyone} {
+		jobs, _, err := s.Jobs.ListJobs(t.Context(), whose, jobstore.Filter{FanOutID: &fanOut, Limit: 50})
+		must("a fan-out", len(jobs), 50, err)
+	}
+	foreign, _, err := s.Jobs.ListJobs(t.Context(), apidb.OwnerOf("umbrella"), jobstore.Filter{FanOutID: &fanOut, Limit: 50})
+	must("another owner's fan-out", len(foreign), 0, err)
 	dead, _, err := s.Jobs.CountDead(t.Context(), acme, jobstore.Filter{})
 	must("dead ones", int(dead), 76, err)
-	for _, f := range []apibody.Filter{{All: true}, {Tag: "rare"}} {
+	for _, f := range []apibody.Filter{{All: true}, {Tag: "rare"}, {FanOutID: &fanOut}} {
 		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 			ID: uuid.Must(uuid.NewV7()), By: "me", Whose: acme, Request: apibody.Operation{Command: jobevent.CommandDelete, Filter: &f},
 		})
@@ -57,10 +72,10 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 		must("operation", 0, 0, err)
 	}
 	operations, _, err := s.Operations.ListOperations(t.Context(), acme, uuid.Nil, 50)
-	must("operations", len(operations), 2, err)
+	must("operations", len(operations), 3, err)
 	for name, most := range map[string]float64{
 		"JobsSeen": 300, "JobsListed": 51, "OperationMatches": 300,
-		"OperationsListOwned": 2, "OperationCommandsKeep": 300, "OperationJobsLock": 300,
+		"OperationsListOwned": 3, "OperationCommandsKeep": 300, "OperationJobsLock": 300,
 	} {
 		if len(plans.Seen()[name]) == 0 {
 			t.Errorf("%s was not run", name)

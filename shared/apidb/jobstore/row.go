@@ -57,7 +57,7 @@ type Job struct {
 	Policies          jobspec.Policies // none in a list
 	Held              bool             // further debounced requests may still change it; false in a list
 	ForEach           *jobspec.ForEach // nil in a list, and if it is no fan-out
-	Element           *jobspec.Element // nil in a list, and if it belongs to no fan-out
+	Element           *jobspec.Element // nil if it belongs to no fan-out
 	RunAgainAs        *uuid.UUID       // the newest job that repeats this one; nil in a list, and if there is none
 	Sealed            []string         // members that Open could not open, as the API names them
 }
@@ -98,6 +98,7 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
 		FairnessKey:    cmp.Or(nullable.Value(row.FairnessKey), row.OwnerID),
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter, BatchID: row.BatchID,
+		Element: elementOf(row.FanOutID, row.Element),
 	}
 	if key, is := jobspec.SingletonOf(job.OrderingKey); is {
 		job.OrderingKey, job.SingletonKey = "", key
@@ -271,11 +272,17 @@ func arrayLiteral(texts []string) string {
 	return "{" + strings.Join(quoted, ",") + "}"
 }
 
+// elementOf returns the place of a job that belongs to a fan-out.
+func elementOf(fanOut *uuid.UUID, index *int32) *jobspec.Element {
+	if fanOut == nil {
+		return nil
+	}
+	return &jobspec.Element{FanOut: *fanOut, Index: int(nullable.Value(index))}
+}
+
 // fanOutOf returns the array of a job that is a fan-out, or the place of a job that belongs to a fan-out.
 func fanOutOf(row gen.Job) (each *jobspec.ForEach, of *jobspec.Element, err error) {
-	if row.FanOutID != nil {
-		of = &jobspec.Element{FanOut: *row.FanOutID, Index: int(nullable.Value(row.Element))}
-	}
+	of = elementOf(row.FanOutID, row.Element)
 	if row.ForEach == nil {
 		return nil, of, nil
 	}

@@ -19,10 +19,12 @@ type operationFilter struct {
 
 // storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to
 // other jobs. A version that does not know narrow_filter finds a text in filter, and a version that does not know
-// some of its fields finds a list in narrow_filter, or a list in that list. Each fails on it and leaves the operation
+// some of its fields finds a list in narrow_filter, or lists in that list. Each fails on it and leaves the operation
 // to this version.
 func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
 	switch {
+	case f.FanOutID != nil:
+		narrow, err = json.Marshal([][][]operationFilter{{{{*f, by}}}})
 	case f.Narrowest():
 		narrow, err = json.Marshal([][]operationFilter{{{*f, by}}})
 	case f.Narrower():
@@ -49,6 +51,10 @@ func readFilter(stored json.RawMessage) (*operationFilter, error) {
 	list := make([]operationFilter, 1)
 	var err error
 	switch {
+	case bytes.HasPrefix(stored, []byte("[[[")):
+		lists := [1][1][]operationFilter{}
+		err = json.Unmarshal(stored, &lists)
+		list = lists[0][0]
 	case bytes.HasPrefix(stored, []byte("[[")):
 		lists := [1][]operationFilter{}
 		err = json.Unmarshal(stored, &lists)

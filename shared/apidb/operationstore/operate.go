@@ -309,6 +309,8 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	}
 	p.Search, p.SearchID, p.SearchMessage = f.By.Terms(f.Search)
 	switch {
+	case f.FanOutID != nil:
+		p.ByFanOutID = f.FanOutID
 	case f.BatchID != nil:
 		p.BatchStates = shelves.States(statuses)
 	case nullable.Value(w.op.OwnerID) != "":

@@ -147,6 +147,17 @@ with seen as materialized (
             order by job_id desc limit @most_seen
         )
         union all
+        ( -- the jobs of a fan-out, of which there are at most 10,000; their index is in the order of the elements
+            select elements.* from (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                from jobs
+                where sqlc.narg('by_fan_out_id')::uuid is not null and fan_out_id = sqlc.narg('by_fan_out_id')
+                offset 0 -- as above
+            ) as elements
+            where elements.job_id > @after_id and elements.job_id < @before_id
+            order by elements.job_id desc limit @most_seen
+        )
+        union all
         ( -- the states in a batch, read one by one like the shelves
             select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
@@ -173,6 +184,7 @@ select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
     expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after, batch_id,
+    fan_out_id, element,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
         then snapshot end, '')::text as snapshot
 from jobs

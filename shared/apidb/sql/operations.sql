@@ -155,6 +155,17 @@ from (
         order by shelved.job_id limit @max_jobs
     )
     union all
+    ( -- the jobs of a fan-out, as in JobsSeen
+        select elements.* from (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            from jobs
+            where sqlc.narg('by_fan_out_id')::uuid is not null and fan_out_id = sqlc.narg('by_fan_out_id')
+            offset 0
+        ) as elements
+        where elements.job_id > @after_id
+        order by elements.job_id limit @max_jobs
+    )
+    union all
     ( -- the states of a batch
         select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id

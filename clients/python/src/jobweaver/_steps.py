@@ -165,6 +165,7 @@ class Filter(BaseModel):
     queue: str | None = None
     tag: str | None = None
     batch_id: uuid.UUID | str | None = None
+    fan_out_id: uuid.UUID | str | None = None
     ordering_key: str | None = None
     error_code: str | None = None
     trace_id: str | None = None
@@ -177,6 +178,7 @@ class Filter(BaseModel):
     def query(self) -> tuple[tuple[str, str], ...]:
         names = {
             "batch_id": "batchId",
+            "fan_out_id": "fanOutId",
             "ordering_key": "orderingKey",
             "error_code": "errorCode",
             "trace_id": "traceId",

@@ -508,6 +508,14 @@ class OperationFilter(BaseModel):
         str | None,
         Field(alias="batchId", description="Jobs of this batch.", pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"),
     ] = None
+    fan_out_id: Annotated[
+        str | None,
+        Field(
+            alias="fanOutId",
+            description="Jobs of the elements of this fan-out.",
+            pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+        ),
+    ] = None
     q: Annotated[
         str | None,
         Field(

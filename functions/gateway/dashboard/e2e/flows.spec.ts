@@ -50,6 +50,30 @@ test('a flow shows its graph, with conditions and a fan-out, and is cancelled', 
   await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('cancelled');
 });
 
+test('the jobs of a fan-out are listed from its flow and from its own page', async ({ page, site, open, unique }) => {
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin', 'work'] }, site.admin);
+  const { flowId, jobs } = await call<{ flowId: string; jobs: Record<string, string> }>(site.url, 'POST', '/api/flows', {
+    name: unique,
+    jobs: {
+      list: { jobType: 'INVOICE', queue: 'pull', payload: {} },
+      each: { ...simulation({ type: 'LOG', message: 'x' }), after: ['list'], forEach: { $output: 'list' } },
+    },
+  }, key);
+  const { attempts } = await call<{ attempts: { token: string }[] }>(site.url, 'POST', '/api/workers/claim', { worker: unique, types: ['INVOICE'], wait: '30s' }, key);
+  await call(site.url, 'POST', '/api/workers/settle', { worker: unique, results: [{ token: attempts[0]?.token, status: 'COMPLETED', output: [1, 2] }] }, key);
+
+  await open(`/flows/${flowId}`, key);
+  await page.getByRole('link', { name: '2 of 2 elements' }).click({ timeout: 20_000 });
+  await expect(page).toHaveURL(new RegExp(`/jobs\\?fanOutId=${jobs['each']}$`));
+  const rows = page.getByRole('row').filter({ hasText: 'SIMULATION' });
+  await expect(rows).toHaveCount(2);
+  await rows.first().getByRole('link').first().click();
+  await expect(page.getByText(', element 1')).toBeVisible();
+  await page.getByRole('link', { name: jobs['each'] }).click();
+  await page.getByRole('link', { name: 'Jobs of the elements' }).click();
+  await expect(rows).toHaveCount(2);
+});
+
 test('a flow of ten thousand jobs is drawn as groups', async ({ page, site, open, unique }) => {
   const jobs: Record<string, object> = { first: { ...simulation({ type: 'LOG', message: 'x' }), delayMs: 3_600_000 } };
   for (let i = 0; i < 9_999; i++) {

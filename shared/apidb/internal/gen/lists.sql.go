@@ -18,6 +18,7 @@ select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
     expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after, batch_id,
+    fan_out_id, element,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
         then snapshot end, '')::text as snapshot
 from jobs
@@ -56,6 +57,8 @@ type JobsListedRow struct {
 	IdempotencyKey    *string
 	HasAfter          bool
 	BatchID           *uuid.UUID
+	FanOutID          *uuid.UUID
+	Element           *int32
 	Snapshot          string
 }
 
@@ -94,6 +97,8 @@ func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsL
 			&i.IdempotencyKey,
 			&i.HasAfter,
 			&i.BatchID,
+			&i.FanOutID,
+			&i.Element,
 			&i.Snapshot,
 		); err != nil {
 			return nil, err
@@ -251,8 +256,19 @@ with seen as materialized (
             order by job_id desc limit $23
         )
         union all
+        ( -- the jobs of a fan-out, of which there are at most 10,000; their index is in the order of the elements
+            select elements.job_id, elements.status, elements.job_type, elements.queue, elements.tags, elements.created_at, elements.ordering_key, elements.error_code, elements.trace_id, elements.idempotency_key, elements.owner_id, elements.after_ids, elements.batch_id from (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                from jobs
+                where $36::uuid is not null and fan_out_id = $36
+                offset 0 -- as above
+            ) as elements
+            where elements.job_id > $3 and elements.job_id < $22
+            order by elements.job_id desc limit $23
+        )
+        union all
         ( -- the states in a batch, read one by one like the shelves
-            select batched.job_id, batched.status, batched.job_type, batched.queue, batched.tags, batched.created_at, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($36::text[]) as state cross join lateral (
+            select batched.job_id, batched.status, batched.job_type, batched.queue, batched.tags, batched.created_at, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($37::text[]) as state cross join lateral (
                 select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
                 from jobs
                 where batch_id = $16 and status = state and job_id > $3 and job_id < $22
@@ -307,6 +323,7 @@ type JobsSeenParams struct {
 	ByIdempotencyKey      *string
 	ByOwnedIdempotencyKey *string
 	ByAfter               *uuid.UUID
+	ByFanOutID            *uuid.UUID
 	BatchStates           []string
 }
 
@@ -358,6 +375,7 @@ func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow
 		arg.ByIdempotencyKey,
 		arg.ByOwnedIdempotencyKey,
 		arg.ByAfter,
+		arg.ByFanOutID,
 		arg.BatchStates,
 	)
 	var i JobsSeenRow

@@ -512,8 +512,19 @@ from (
         order by shelved.job_id limit $22
     )
     union all
+    ( -- the jobs of a fan-out, as in JobsSeen
+        select elements.job_id, elements.status, elements.created_at, elements.job_type, elements.queue, elements.tags, elements.ordering_key, elements.error_code, elements.trace_id, elements.idempotency_key, elements.owner_id, elements.after_ids, elements.batch_id from (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            from jobs
+            where $25::uuid is not null and fan_out_id = $25
+            offset 0
+        ) as elements
+        where elements.job_id > $21
+        order by elements.job_id limit $22
+    )
+    union all
     ( -- the states of a batch
-        select batched.job_id, batched.status, batched.created_at, batched.job_type, batched.queue, batched.tags, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($25::text[]) as state cross join lateral (
+        select batched.job_id, batched.status, batched.created_at, batched.job_type, batched.queue, batched.tags, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($26::text[]) as state cross join lateral (
             select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
             from jobs
             where batch_id = $15 and status = state and job_id > $21
@@ -551,6 +562,7 @@ type OperationMatchesParams struct {
 	MaxJobs        int32
 	ByShelves      []int32
 	ByOwnedShelves []int32
+	ByFanOutID     *uuid.UUID
 	BatchStates    []string
 }
 
@@ -587,6 +599,7 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.MaxJobs,
 		arg.ByShelves,
 		arg.ByOwnedShelves,
+		arg.ByFanOutID,
 		arg.BatchStates,
 	)
 	if err != nil {

@@ -78,9 +78,10 @@ function Content({ node, flowId }: { node: GraphNode; flowId: string }) {
       <span className="graph-state">
         {job.status ? <StatusBadge status={job.status} /> : <Badge>deleted</Badge>}
         {job.elements && (
-          <span className="small tabular" title={countsText(job.elements.counts ?? {})}>
+          <Link href={paths.jobs({ fanOutId: job.jobId })} className="small tabular" title={countsText(job.elements.counts ?? {})}>
             {count(ended(job.elements.counts))} of {count(job.elements.total)}
-          </span>
+            <span className="visually-hidden"> elements</span>
+          </Link>
         )}
       </span>
     </>

@@ -51,6 +51,19 @@ export function About({ job }: { job: Job }) {
           </Link>
         )}
       </Fact>
+      <Fact name="Fan-out">
+        {job.element && (
+          <>
+            <Link href={paths.job(job.element.fanOutId)} className="mono">
+              {job.element.fanOutId}
+            </Link>
+            , element {job.element.index}
+          </>
+        )}
+      </Fact>
+      <Fact name="Elements">
+        {job.forEach && <Link href={paths.jobs({ fanOutId: job.jobId })}>Jobs of the elements</Link>}
+      </Fact>
       <Fact name="Unique key">{job.unique?.key}</Fact>
       <Fact name="Throttle key">{job.throttle && `${job.throttle.key}, every ${job.throttle.perMs / 1000} s`}</Fact>
       <Fact name="Singleton key">{job.singleton?.key}</Fact>

@@ -2,7 +2,7 @@ import type { Schemas } from '../../api/client';
 import { STATUSES, type Status } from '../../ui/StatusBadge';
 
 /** TEXTS are the filters whose value is any text, in the order in which the page offers them. */
-export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'traceId', 'idempotencyKey', 'orderingKey', 'after', 'batchId', 'ownerId'] as const;
+export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'traceId', 'idempotencyKey', 'orderingKey', 'after', 'batchId', 'fanOutId', 'ownerId'] as const;
 
 export type TextFilter = (typeof TEXTS)[number];
 
@@ -28,6 +28,7 @@ export const LABELS: Record<TextFilter, string> = {
   orderingKey: 'Ordering key',
   after: 'After the job',
   batchId: 'Batch',
+  fanOutId: 'Fan-out',
   ownerId: 'Owner',
 };
 
