@@ -18,7 +18,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -166,10 +165,6 @@ func (h *contents) take(e jobevent.Item) error {
 		if status.Status.Status == jobevent.StatusUnknown {
 			h.unknown = append(h.unknown, jobevent.ReportJob{JobID: status.JobID, Version: status.Version})
 			break
-		}
-		if err == nil && (!jobstate.Status(status.Status.Status).Valid() || status.Attempt < 0 || status.RetryCount < 0) {
-			err = fmt.Errorf("read %s: status %.40q, attempt %d, retry %d: %w",
-				e.ID(), status.Status.Status, status.Attempt, status.RetryCount, jobevent.ErrInvalid)
 		}
 		h.statuses = append(h.statuses, statusstore.PublishedStatus{Status: status.WithoutHistory(), JSON: e.Data()})
 	case jobevent.TypeDeleted:

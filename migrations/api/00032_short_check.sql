@@ -1,8 +1,8 @@
 -- +goose Up
 -- PostgreSQL parses the text of a table's check anew in each statement that writes a row, and the long check took 117 of
--- the 392 µs of a statement that accepts one job, or stores one status. What is left guards what a transaction could
--- tear apart, and costs nothing measurable. Go checks names, sizes and states: the gateway in requests, projection in
--- events. NOT VALID, because each row satisfies the long check, which has these conditions as well.
+-- the 392 µs of a statement that accepts one job, or stores one status. What is left guards what a statement could tear
+-- apart, and costs nothing measurable. Go checks names and sizes in requests, and states in events. NOT VALID, because
+-- each row satisfies the long check, which has these conditions as well.
 ALTER TABLE jobs
     DROP CONSTRAINT jobs_possible,
     ADD CONSTRAINT jobs_pairs CHECK (

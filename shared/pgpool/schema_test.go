@@ -22,7 +22,7 @@ func TestAFunctionMayAskForThingsOfItsSchemaWithoutAnyRightToThem(t *testing.T) 
 	for thing, want := range map[string]bool{
 		"audit_log": true, "audit_forget()": true, "jobs": true, "jobs.event_owner": true, "jobs_owned": true,
 		"jobs.jobs_pairs": true,
-		"none": false, "none()": false, "audit_forget": false, "jobs.none": false, "none.job_id": false, "pg_class": false,
+		"none":            false, "none()": false, "audit_forget": false, "jobs.none": false, "none.job_id": false, "pg_class": false,
 	} {
 		if there, err := pgpool.HasSchema(t.Context(), pool, thing); err != nil || there != want {
 			t.Errorf("%s is there: %t, %v", thing, there, err)

@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
@@ -122,7 +124,7 @@ func (w *world) allEnded() bool {
 
 // publish publishes the effects of a store's method. Now and then the function dies meanwhile.
 func (w *world) publish(ctx context.Context, effects emit.Effects, err error) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || isLockTimeout(err) {
 		return
 	}
 	events, buildErr := effects.Events("test")
@@ -138,6 +140,13 @@ func (w *world) publish(ctx context.Context, effects emit.Effects, err error) {
 	for _, e := range events {
 		w.receive(e)
 	}
+}
+
+// isLockTimeout reports whether a transaction waited too long for a lock: on a busy machine that is no defect, and the
+// function would try again. PostgreSQL ends a deadlock earlier.
+func isLockTimeout(err error) bool {
+	pgErr := new(pgconn.PgError)
+	return errors.As(err, &pgErr) && pgErr.Code == "55P03"
 }
 
 func (w *world) receive(e jobevent.Item) {

@@ -26,8 +26,13 @@ type PublishedStatus struct {
 }
 
 // ApplyStatuses stores the highest version of each job if it is newer than the stored one, and deletes the commands
-// that it answers. It returns how many rows changed.
+// that it answers. It returns how many rows changed, or jobevent.ErrInvalid for a status that no job can have.
 func (s *Store) ApplyStatuses(ctx context.Context, statuses []PublishedStatus) (changed int64, err error) {
+	for i := range statuses {
+		if err := check(&statuses[i]); err != nil {
+			return 0, err
+		}
+	}
 	latest := latestStatuses(statuses)
 	params, answers := statusParams(latest), answerParams(latest)
 	notify, done := s.db.BeginChange()
@@ -47,6 +52,15 @@ func (s *Store) ApplyStatuses(ctx context.Context, statuses []PublishedStatus) (
 		})
 	}
 	return row.Changed, apidb.Classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
+}
+
+// check refuses what the table would take, since its check is short.
+func check(s *PublishedStatus) error {
+	if !jobstate.Status(s.Status.Status).Valid() || s.Version < 1 || s.Attempt < 0 || s.RetryCount < 0 {
+		return fmt.Errorf("apply the status of job %s: status %.40q, version %d, attempt %d, retry %d: %w",
+			s.JobID, s.Status.Status, s.Version, s.Attempt, s.RetryCount, jobevent.ErrInvalid)
+	}
+	return nil
 }
 
 // latestStatuses returns one status for each job, in the order of ids: batches that share rows must lock them in the

@@ -56,6 +56,8 @@ func TestAnImpossibleStatusIsInvalid(t *testing.T) {
 	for name, w := range map[string]statusstore.PublishedStatus{
 		"a state that is none": apidbtest.Status(job.JobID, 1, "HAPPY"),
 		"an attempt below 0":   apidbtest.Status(job.JobID, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = -1 }),
+		"a retry below 0":      apidbtest.Status(job.JobID, 1, jobstate.Running, func(s *jobevent.Status) { s.RetryCount = -1 }),
+		"a version below 0":    apidbtest.Status(job.JobID, -1, jobstate.Pending),
 	} {
 		if _, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{w}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
