@@ -87,13 +87,14 @@ func TestASlowSinkReceivesEachEventOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := slowSink{got: map[string]int{}}
 		var handled atomic.Int32
-		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-			handled.Add(1)
-			job := uuid.NewSHA1(uuid.Nil, []byte(batch[0].ID()))
-			return []jobevent.Item{
-				ofJob(t, jobevent.TypeRun, job.String()+".1.run", job),
-				ofJob(t, jobevent.TypeStatus, job.String()+".v1", job),
-			}, nil
+		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
+			handled.Add(int32(len(batch)))
+			for _, item := range batch {
+				job := uuid.NewSHA1(uuid.Nil, []byte(item.ID()))
+				say = append(say, ofJob(t, jobevent.TypeRun, job.String()+".1.run", job),
+					ofJob(t, jobevent.TypeStatus, job.String()+".v1", job))
+			}
+			return say, nil
 		}, sink.send)
 		const jobs = 200
 		var all sync.WaitGroup

@@ -77,15 +77,11 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Head
 	if jobevent.IsPacked(e) {
 		return h.receivePacked(ctx, items)
 	}
-	say, err := h.settle(ctx, items, func() bool { return true })
+	err = h.handleShared(ctx, items)
 	if neverBetter(err) {
 		h.reportRejected(ctx, e, err)
 	}
-	if err != nil {
-		return err
-	}
-	h.publishSoon(ctx, say)
-	return nil
+	return err
 }
 
 // reportRejected publishes that an event can never be handled. Knative also passes it to its dead-letter sink because
@@ -116,7 +112,7 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 		}
 		good = append(good, it)
 	}
-	say, more, err := h.settleApart(ctx, good)
+	say, more, err := h.settleApart(ctx, good, h.handleShared(ctx, good))
 	h.publishSoon(ctx, say)
 	if err != nil {
 		return err
@@ -129,23 +125,22 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 	return h.publisher.insist(ctx, rejected)
 }
 
-// settleApart handles items in one batch, or in halves if an error is due to one of them. It returns the items that
-// follow from the handled ones, even beside an error, and those that report items that can never be handled.
-func (h *host) settleApart(ctx context.Context, items []jobevent.Item) (say, rejected []jobevent.Item, err error) {
+// settleApart handles items in halves if the error of a call for all of them is due to one of them. It returns the items
+// that follow from the handled ones, even beside an error, and those that report items that can never be handled.
+func (h *host) settleApart(
+	ctx context.Context, items []jobevent.Item, err error,
+) (say, rejected []jobevent.Item, _ error) {
 	n := len(items)
-	if n == 0 {
-		return nil, nil, nil
-	}
-	say, err = h.settle(ctx, items, func() bool { return true })
 	switch {
-	case err == nil || !neverBetter(err) && !tooMuch(err, n):
-		return say, nil, err
+	case !neverBetter(err) && !tooMuch(err, n):
+		return nil, nil, err
 	case n == 1:
 		return nil, h.rejectItem(ctx, items[0], rejectedLabel(err), err), nil
 	}
 	for _, half := range [][]jobevent.Item{items[:n/2], items[n/2:]} {
-		more, bad, err := h.settleApart(ctx, half)
-		say, rejected = append(say, more...), append(rejected, bad...)
+		follow, err := h.settle(ctx, half, func() bool { return true })
+		more, bad, err := h.settleApart(ctx, half, err)
+		say, rejected = append(append(say, follow...), more...), append(rejected, bad...)
 		if err != nil {
 			return say, rejected, err
 		}

@@ -40,6 +40,7 @@ type host struct {
 	clock     chan struct{}             // has one value while a tick is under way
 	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
 	slots     chan struct{}             // has one value for each request that is being handled
+	shared    sharedCalls               // of requests
 	backlog   *backlog
 
 	calls    probe.Calls
