@@ -125,8 +125,8 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 	return h.publisher.insist(ctx, rejected)
 }
 
-// settleApart handles items in halves if the error of a call for all of them is due to one of them. It returns the items
-// that follow from the handled ones, even beside an error, and those that report items that can never be handled.
+// settleApart handles items in halves if the error of a call for all of them is due to one of them. It returns the
+// items that follow from the handled ones, even beside an error, and those that report items that can never be handled.
 func (h *host) settleApart(
 	ctx context.Context, items []jobevent.Item, err error,
 ) (say, rejected []jobevent.Item, _ error) {

@@ -87,7 +87,7 @@ func (h *host) handleShared(ctx context.Context, items []jobevent.Item) error {
 	return err
 }
 
-// callFor makes one call of Handle for requests, of which the first one is the caller's, and gives the others the result.
+// callFor makes one call of Handle for requests, and gives all but the first one, the caller's, the result.
 func (h *host) callFor(ctx context.Context, requests []*sharer) error {
 	items := requests[0].items
 	if len(requests) > 1 {
