@@ -292,6 +292,12 @@ func TestManyCreateAQueueAtOnce(t *testing.T) {
 	if slices.Contains(topicsOn(t, kafka), jobevent.RunTopic(name)) {
 		t.Error("the topic is still there")
 	}
+	if err := topics.Create(t.Context(), name); err != nil { // as a worker does that stood still meanwhile
+		t.Fatal(err)
+	}
+	eventually(t, "the topic has gone again", func() bool {
+		return !slices.Contains(topicsOn(t, kafka), jobevent.RunTopic(name))
+	})
 }
 
 func topicsOn(t *testing.T, kafka kafkaevent.Config) []string {

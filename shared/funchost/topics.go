@@ -54,3 +54,11 @@ func (t QueueTopics) Delete(ctx context.Context, queue string) error {
 	}
 	return kafkaevent.DeleteTopic(ctx, *t.kafka, jobevent.RunTopic(queue), jobevent.RunGroup(queue))
 }
+
+// Queues returns the queues that have a topic.
+func (t QueueTopics) Queues(ctx context.Context) ([]string, error) {
+	if t.kafka == nil {
+		return nil, nil
+	}
+	return kafkaevent.Queues(ctx, *t.kafka)
+}

@@ -82,6 +82,24 @@ func DeleteTopic(ctx context.Context, cfg Config, topic, group string) error {
 	})
 }
 
+// Queues returns the queues that have a topic.
+func Queues(ctx context.Context, cfg Config) (queues []string, err error) {
+	err = bounded(ctx, func() error {
+		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close() }()
+		names, err := client.Topics()
+		queues = queuesOf(names)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the topics of queues: %w", err)
+	}
+	return queues, nil
+}
+
 // GrowTopics gives topics the partitions that they lack. Consumers and producers notice within a minute. A topic cannot
 // lose partitions: one that has more keeps them.
 func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
@@ -150,15 +168,19 @@ func (c Config) topicDetail(t jobevent.Topic) *sarama.TopicDetail {
 
 // ourTopics returns those of the named topics that JobWeaver can create.
 func ourTopics(names []string) []jobevent.Topic {
-	var queues []string
+	return slices.DeleteFunc(jobevent.Topics(queuesOf(names)), func(t jobevent.Topic) bool {
+		return !slices.Contains(names, t.Name)
+	})
+}
+
+// queuesOf returns the queues whose topics are among the named ones.
+func queuesOf(names []string) (queues []string) {
 	for _, name := range names {
 		if queue, ok := strings.CutPrefix(name, jobevent.TopicRun+"."); ok {
 			queues = append(queues, queue)
 		}
 	}
-	return slices.DeleteFunc(jobevent.Topics(queues), func(t jobevent.Topic) bool {
-		return !slices.Contains(names, t.Name)
-	})
+	return queues
 }
 
 // bounded returns when do does or when ctx ends, whichever comes first: sarama's calls take no

@@ -3,14 +3,19 @@ package queues
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// endEvery is the time between looks at queues that are being removed.
-const endEvery = 2 * time.Second
+const (
+	// endEvery is the time between looks at queues that are being removed.
+	endEvery = 2 * time.Second
+	// topicsEvery is the time between looks for topics of queues that were removed lately.
+	topicsEvery = 10 * time.Second
+)
 
 // Run ends removals until ctx ends. All gateways do it, one at a time for each queue.
 func (a *API) Run(ctx context.Context) {
@@ -39,8 +44,11 @@ func (a *API) endAll(ctx context.Context) error {
 		return err
 	}
 	var errs []error
+	withTopics, err := a.lookForTopics(ctx)
+	errs = append(errs, err)
 	for _, name := range names {
-		controls, gone, err := a.Store.End(ctx, name, live[name] > 0, func(ctx context.Context) error {
+		hasTopic := slices.Contains(withTopics, name)
+		controls, gone, err := a.Store.End(ctx, name, live[name] > 0, hasTopic, func(ctx context.Context) error {
 			return a.onBroker(ctx, name, a.Topics.Delete)
 		})
 		errs = append(errs, err)
@@ -56,4 +64,18 @@ func (a *API) endAll(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// lookForTopics returns the queues that have a topic, now and then.
+func (a *API) lookForTopics(ctx context.Context) ([]string, error) {
+	if time.Since(a.lookedForTopics) < topicsEvery {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, topicPatience)
+	defer cancel()
+	queues, err := a.Topics.Queues(ctx)
+	if err == nil {
+		a.lookedForTopics = time.Now()
+	}
+	return queues, err
 }

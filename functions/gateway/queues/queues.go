@@ -68,7 +68,8 @@ type API struct {
 	Hub      *changes.Hub
 	Outgoing *publishbuffer.Buffer
 
-	ending telemetry.Trouble
+	ending          telemetry.Trouble
+	lookedForTopics time.Time
 }
 
 // List is GET /api/queues.

@@ -37,7 +37,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	var wake func() error
 	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) (err error) {
 		if wake, err = h.freezeFull(ctx, sleepy); err != nil {
-			l.submitMany(rnd, brief, 100) // a busy machine may look so rarely that all have ended meanwhile
+			l.submitMany(rnd, brief, 1000) // a busy machine may look so rarely that all have ended meanwhile
 		}
 		return err
 	}))

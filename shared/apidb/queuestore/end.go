@@ -16,8 +16,8 @@ import (
 const (
 	// settled is how long after the beginning of a removal no process accepts jobs by an older list (see KnownAge).
 	settled = 10 * time.Second
-	// late is how long a removed queue is looked at again: a process that stood still may accept a job after all, and a
-	// retry may have been stored before the removal and applied after it.
+	// late is how long a removed queue is looked at again: a process that stood still may accept a job or create the
+	// topic after all, and a retry may have been stored before the removal and applied after it.
 	late = time.Hour
 )
 
@@ -32,12 +32,13 @@ func (s *Store) Ending(ctx context.Context) ([]string, error) {
 
 // End takes the next step of a removal, if it can be taken. An empty queue first loses its workers, then its topic, its
 // pause and its limits, and is gone. isServed reports whether a live worker still serves it: it would create the topic
-// again. deleteTopic is called while the
-// rows are locked. End returns the controls that have to be published, and whether the queue has gone.
+// again. deleteTopic is called while the rows are locked. End returns the controls that have to be published, and
+// whether the queue has gone.
 //
-// A job may turn up in a removed queue. Then the removal begins again, and workers return for the job.
+// A job may turn up in a removed queue. Then the removal begins again, and workers return for the job. A worker that
+// stood still during the removal creates the topic again: hasTopic reports that there is one, and End deletes it.
 func (s *Store) End(
-	ctx context.Context, name string, isServed bool, deleteTopic func(context.Context) error,
+	ctx context.Context, name string, isServed, hasTopic bool, deleteTopic func(context.Context) error,
 ) (controls []controlstore.Control, gone bool, err error) {
 	err = s.change(ctx, nil, name, func(q *gen.Queries, now *gen.Queue) error {
 		controls, gone = nil, false
@@ -59,6 +60,8 @@ func (s *Store) End(
 				return err
 			}
 			return add(serve(ctx, q, name, now.Workers, remover))
+		case State(now.State) == removed && hasTopic && !isServed:
+			return deleteTopic(ctx)
 		case State(now.State) == removed || filled:
 			return nil
 		}
