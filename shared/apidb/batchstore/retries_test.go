@@ -97,7 +97,7 @@ func TestAFlowIsRetriedInTheOrderOfItsGraph(t *testing.T) {
 		}
 		ends := randomEnds(rnd, len(graph))
 		want, now := run(graph, first, ends), map[uuid.UUID]jobstate.Status{}
-		for range 3 * len(graph) {
+		for range 50 * len(graph) { // each time, a job that runs ends with a probability of one half
 			f.sweep(t)
 			f.operate(t)
 			for i, job := range graph {
