@@ -76,6 +76,11 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 	}
 }
 
+// settleOnce does not repeat the call, except after a panic: the client of a request sends its event again.
+func (h *host) settleOnce(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+	return h.settle(ctx, batch, func() bool { return true })
+}
+
 // call calls Handle once, and converts a panic to an error.
 func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
 	defer h.calls.Begin("handle")()

@@ -138,7 +138,7 @@ func (h *host) settleApart(
 		return nil, h.rejectItem(ctx, items[0], rejectedLabel(err), err), nil
 	}
 	for _, half := range [][]jobevent.Item{items[:n/2], items[n/2:]} {
-		follow, err := h.settle(ctx, half, func() bool { return true })
+		follow, err := h.settleOnce(ctx, half)
 		more, bad, err := h.settleApart(ctx, half, err)
 		say, rejected = append(append(say, follow...), more...), append(rejected, bad...)
 		if err != nil {

@@ -82,7 +82,7 @@ func (h *host) handleShared(ctx context.Context, items []jobevent.Item) error {
 	if !errors.Is(err, errShared) {
 		return err
 	}
-	say, err := h.settle(ctx, items, func() bool { return true })
+	say, err := h.settleOnce(ctx, items)
 	h.publishSoon(ctx, say)
 	return err
 }
@@ -97,7 +97,7 @@ func (h *host) callFor(ctx context.Context, requests []*sharer) error {
 			items = append(items, r.items...)
 		}
 	}
-	say, err := h.settle(ctx, items, func() bool { return true })
+	say, err := h.settleOnce(ctx, items)
 	h.shared.leave()
 	if len(requests) > 1 && (neverBetter(err) || tooMuch(err, len(items))) {
 		err = errShared

@@ -66,7 +66,7 @@ func (a *API) endAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lookForTopics returns the queues that have a topic, now and then.
+// lookForTopics returns the queues that have a topic; none if it has looked lately.
 func (a *API) lookForTopics(ctx context.Context) ([]string, error) {
 	if time.Since(a.lookedForTopics) < topicsEvery {
 		return nil, nil

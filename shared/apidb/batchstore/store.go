@@ -162,14 +162,11 @@ func (s *Store) Get(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Batch
 		return batch, err
 	}
 	// Readers share a count of many jobs, which is made at the expense of the batch's owner.
-	batch.Counts, err = s.live.Of(id).GetRarely(ctx, 0, Counts.large, func(ctx context.Context) (Counts, error) {
+	batch.Counts, err = s.live.Of(id).GetRarely(ctx, 0, Counts.Total, func(ctx context.Context) (Counts, error) {
 		return counts(apidb.WithCaller(ctx, batch.OwnerID), s.q, id)
 	})
 	return batch, apidb.Classify("count the jobs of a batch", err)
 }
-
-// large reports whether a count takes a part of the database's time that readers notice.
-func (c Counts) large() bool { return c.Total() >= 10_000 }
 
 func counts(ctx context.Context, q *gen.Queries, id uuid.UUID) (Counts, error) {
 	rows, err := q.BatchCounts(ctx, id)

@@ -37,12 +37,11 @@ const (
 
 // keyed has the counts of all queues.
 type keyed struct {
-	at       time.Time
-	jobs     int64
-	complete bool
-	counts   map[keyOf]*KeyCount    // over all owners together, and for each owner
-	queues   map[queueOf][]KeyCount // the same, sorted
-	lower    map[queueOf][]string   // their keys in lower case
+	at     time.Time
+	jobs   int64
+	counts map[keyOf]*KeyCount    // over all owners together, and for each owner
+	queues map[queueOf][]KeyCount // the same, sorted
+	lower  map[queueOf][]string   // their keys in lower case
 }
 
 type queueOf struct {
@@ -59,16 +58,13 @@ type keyOf struct {
 // are sorted by name. No counters are kept with the jobs, so Keys counts on request, but bounds how much of the time
 // that takes.
 func (s *Store) Keys(ctx context.Context, owner apidb.Owner, queue string) (KeyCounts, error) {
-	all, err := s.keys.GetRarely(ctx, keysAge, keyed.large, s.countKeys)
+	all, err := s.keys.GetRarely(ctx, keysAge, func(k keyed) int64 { return k.jobs }, s.countKeys)
 	if err != nil {
 		return KeyCounts{}, err
 	}
 	of := queueOf{owner, queue}
-	return KeyCounts{At: all.at, Complete: all.complete, Keys: all.queues[of], Lower: all.lower[of]}, nil
+	return KeyCounts{At: all.at, Complete: all.jobs < mostKeyed, Keys: all.queues[of], Lower: all.lower[of]}, nil
 }
-
-// large reports whether a count takes a part of the database's time that readers notice.
-func (k keyed) large() bool { return k.jobs >= 10_000 }
 
 // Compare orders the keys of a queue.
 func (k KeyCount) Compare(other KeyCount) int {
@@ -103,7 +99,7 @@ func (s *Store) countKeys(ctx context.Context) (keyed, error) {
 			}
 		}
 	}
-	all.jobs, all.complete = mostKeyed-left, left > 0
+	all.jobs = mostKeyed - left
 	for of, count := range all.counts {
 		all.queues[of.queueOf] = append(all.queues[of.queueOf], *count)
 	}

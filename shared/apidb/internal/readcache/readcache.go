@@ -46,16 +46,17 @@ func (c *Cache[T]) Get(
 const (
 	rareShare = 20                    // a costly result may be this many times as old as its read took
 	costly    = 10 * time.Millisecond // a read that takes less is not costly
+	fewJobs   = 10_000                // a read of fewer jobs is not costly: what it waited for is another one's load
 )
 
 // GetRarely returns a result that was read at most age ago, or reads it, as Get does. But if the read was costly, its
-// result may be twenty times as old as the read took, so that at most a twentieth of the time is spent on reads. A read
-// whose result is not large is never costly: what it waited for is another one's load.
+// result may be twenty times as old as the read took, so that at most a twentieth of the time is spent on reads. jobs
+// returns how many jobs were counted for a result.
 func (c *Cache[T]) GetRarely(
-	ctx context.Context, age time.Duration, large func(T) bool, read func(context.Context) (T, error),
+	ctx context.Context, age time.Duration, jobs func(T) int64, read func(context.Context) (T, error),
 ) (value T, err error) {
 	return c.get(ctx, func(held *cached[T]) time.Duration {
-		if held.took < costly || !large(held.value) {
+		if held.took < costly || jobs(held.value) < fewJobs {
 			return age
 		}
 		return max(age, rareShare*held.took)

@@ -92,8 +92,13 @@ func TestACostlyResultIsUsedForLonger(t *testing.T) {
 		var c Cache[int]
 		took, reads := time.Duration(0), 0
 		get := func() int {
-			large := func(value int) bool { return value != small }
-			value, err := c.GetRarely(t.Context(), time.Second, large, func(context.Context) (int, error) {
+			jobs := func(value int) int64 {
+				if value == small {
+					return fewJobs - 1
+				}
+				return fewJobs
+			}
+			value, err := c.GetRarely(t.Context(), time.Second, jobs, func(context.Context) (int, error) {
 				<-time.After(took)
 				reads++
 				return reads, nil
