@@ -3,10 +3,11 @@ package kill
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,21 +28,19 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	sleepy := h.workers()[0]
 
-	// A few long jobs, so that handlers are running, and many short ones: short jobs are dispatched ahead of the
-	// slots, so that some wait for one.
-	l.submitMany(rnd, &shape{name: "long", payload: works(5000, 5000), ends: one(completed)}, 8)
-	brief := &shape{name: "brief", payload: works(20, 20), ends: one(completed)}
-	for range 4 {
-		l.submitMany(rnd, brief, 1000)
-	}
-	var wake func() error
-	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) (err error) {
-		if wake, err = h.freezeFull(ctx, sleepy); err != nil {
-			l.submitMany(rnd, brief, 1000) // a busy machine may look so rarely that all have ended meanwhile
-		}
-		return err
+	// Attempts go to a worker ahead of its slots while its jobs are brief. So brief jobs come first, then jobs that
+	// last: some run, and the others wait for a slot until the worker freezes.
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error {
+		l.submitMany(rnd, &shape{name: "brief", payload: works(0, 0), ends: one(completed)}, 50)
+		return h.isQuick(ctx, sleepy)
 	}))
+	asleep := filepath.Join(h.dir, "asleep")
+	l.submitMany(rnd, &shape{name: "until it sleeps", payload: works(500, 500, "until", asleep), ends: one(completed)}, 100)
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.isFull(ctx, sleepy) }))
+	wake, err := sleepy.freeze()
+	must(t, err)
 	froze := time.Now()
+	must(t, os.WriteFile(asleep, nil, 0o600))
 	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
 	pause(t.Context(), frozenFor-time.Since(froze))
 	before := h.evidence(t.Context(), l, c)
@@ -107,18 +106,18 @@ func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) (orders []*order) {
 	return orders
 }
 
-// freezeFull freezes a worker while attempts wait for one of its slots, or returns an error.
-func (h *fixture) freezeFull(ctx context.Context, p *process) (wake func() error, err error) {
-	if err := h.isFull(ctx, p); err != nil {
-		return nil, err
+// isQuick returns an error until the scheduler knows that a worker ends many attempts a second.
+func (h *fixture) isQuick(ctx context.Context, p *process) error {
+	const many = 200
+	worker, _, err := h.begun(p)
+	if err != nil {
+		return err
 	}
-	if wake, err = p.freeze(); err != nil {
-		return nil, err
+	quick, err := texts(ctx, h.urls.Scheduler, "select worker_id from workers where worker_id = $1 and rate >= $2", worker, many)
+	if err == nil && len(quick) == 0 {
+		return fmt.Errorf("the scheduler does not know that %s ends %d attempts a second", p.name, many)
 	}
-	if err := h.isFull(ctx, p); err != nil { // the slots were free again before the freeze
-		return nil, errors.Join(err, wake())
-	}
-	return wake, nil
+	return err
 }
 
 // isFull returns an error unless a worker has several attempts that it has not begun.
