@@ -38,6 +38,7 @@ const (
 	TombstoneWithoutEnd            // a deletion deletes the API's row, whatever the row shows
 	DeletedIsForgotten             // ingest treats the job-created of a deleted job as that of a new one
 	OldOutcomeAsksAgain            // an outcome that changes nothing is answered by a run-job of its attempt
+	StatusesUnflushed              // projection's commits do not wait for the disk, and PostgreSQL loses the last ones
 
-	lastDefect = OldOutcomeAsksAgain
+	lastDefect = StatusesUnflushed
 )

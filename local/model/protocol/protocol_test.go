@@ -122,6 +122,7 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 		{"a deletion is applied without the end", TombstoneWithoutEnd, deletion, endsAreShown},
 		{"a deleted job is forgotten at once", DeletedIsForgotten, deletion, deletedForGood},
 		{"an old outcome is answered by a run-job", OldOutcomeAsksAgain, quiet, circlesEnd},
+		{"projection's commits do not wait for the disk", StatusesUnflushed, quiet, endsStay},
 	} {
 		found[c.defect] = true
 		t.Run(c.name, func(t *testing.T) {

@@ -24,6 +24,10 @@ func (m *model) steps(s state) {
 		s.kafka = kafka{}
 		m.out(step{act: wipes}, s)
 	}
+	if m.defect == StatusesUnflushed && s.api.version > 0 && !s.api.gone {
+		s.api.version, s.api.shown, s.api.attempt = 0, shownOpen, 0
+		m.out(step{act: crashes}, s)
+	}
 }
 
 // mayConsume reports whether a worker, or noWorker for the other functions, can consume a record now.

@@ -30,6 +30,7 @@ const (
 	wakes
 	dies
 	wipes
+	crashes
 	goesRound
 	stops
 	deletes
@@ -69,6 +70,7 @@ var sentences = [...]string{
 	wakes:             "worker {w} wakes",
 	dies:              "worker {w} is killed and restarted",
 	wipes:             "Kafka is wiped",
+	crashes:           "the API's database loses the statuses that it has not flushed",
 	goesRound:         "and so on for ever",
 	stops:             "and no step is left",
 	deletes:           "the client deletes, command {n}",
