@@ -65,7 +65,8 @@ func New(typ string, m Meta, data any) (Item, error) {
 
 const sourcePrefix = "/jobweaver/"
 
-// Type returns the event type of version 1, whatever version transports the item.
+// Type returns the event type of version 1, whatever version transports the item; only for an item of ForFunctions it
+// is TypesStatus.
 func (it Item) Type() string { return it.typ }
 
 // ID returns the id, which is the same for a repeated item.

@@ -19,7 +19,8 @@ import (
 )
 
 // The event types of version 2, whose events are about many jobs. The data is {"items": […]}. An item has the data of
-// an event of version 1, together with the values of its attributes.
+// an event of version 1, together with the values of its attributes. Only a status is nested: its JSON is stored, and
+// has to be that of TypeStatus.
 const (
 	TypesCreated        = "io.jobweaver.jobs.created.v2"
 	TypesRun            = "io.jobweaver.attempts.run.v2"
@@ -27,6 +28,7 @@ const (
 	TypesCommand        = "io.jobweaver.jobs.command.v2"
 	TypesAttemptCancels = "io.jobweaver.attempts.cancel.v2"
 	TypesAttemptLogs    = "io.jobweaver.attempts.log.v2"
+	TypesStatus         = "io.jobweaver.jobs.status.v2" // over HTTP, for functions; see ForFunctions
 )
 
 // The limits of an event that Pack makes. A single item that is larger than MaxItemBytes has an event for itself.
@@ -49,6 +51,14 @@ var packedAs = map[string]string{
 	TypeCommand:       TypesCommand,
 	TypeAttemptCancel: TypesAttemptCancels,
 	TypeAttemptLog:    TypesAttemptLogs,
+	TypesStatus:       TypesStatus,
+}
+
+// ForFunctions returns a status as functions receive it over HTTP. It is a further item, beside the one of TypeStatus
+// that anyone may receive: it is always in an event of version 2, and received as an item of TypeStatus.
+func (it Item) ForFunctions() Item {
+	it.typ = TypesStatus
+	return it
 }
 
 // IsPacked reports whether an event is of version 2.
@@ -64,17 +74,15 @@ type itemMeta struct {
 	Kind          Kind   `json:"kind"` // for the outcome of an attempt: completed, waiting or the Kind of its Failed
 }
 
-// Events makes an event of version 1 of each item. of[i] lists which items are in events[i].
+// Events makes an event of version 1 of each item, except for those of ForFunctions. of[i] lists which items are in
+// events[i].
 func Events(items []Item) (events []event.Event, of [][]int) {
-	for i, it := range items {
-		events, of = append(events, it.Event()), append(of, []int{i})
-	}
-	return events, of
+	return pack(items, nil, func(typ string) bool { return typ == TypesStatus })
 }
 
 // Pack puts items into as few events of version 2 as the limits allow, in the order of the first item of each. Each
 // item that cannot be in such an event gets an event of version 1. of[i] lists which items are in events[i].
-func Pack(items []Item) (events []event.Event, of [][]int) { return pack(items, nil) }
+func Pack(items []Item) (events []event.Event, of [][]int) { return pack(items, nil, allTypes) }
 
 // PackSpread packs like Pack, but gives up to MaxRunsAlone attempts to run for one partition an event each. A scaler
 // sees by the uncommitted records of run-job how much work there is. Long attempts go out a few at a time, as slots
@@ -87,17 +95,22 @@ func PackSpread(items []Item) (events []event.Event, of [][]int) {
 			runs[to]++
 		}
 	}
-	return pack(items, runs)
+	return pack(items, runs, allTypes)
 }
 
-// pack packs items. A partition's attempts get an event each if runs counts only few of them.
-func pack(items []Item, runs map[packing]int) (events []event.Event, of [][]int) {
+func allTypes(string) bool { return true }
+
+// pack packs items of the wanted types of version 2. A partition's attempts get an event each if runs counts only few
+// of them.
+func pack(
+	items []Item, runs map[packing]int, wanted func(typ string) bool,
+) (events []event.Event, of [][]int) {
 	open := map[packing]*envelope{}
 	var all []*envelope
 	var text []byte
 	for i := range items {
 		to, ok := items[i].packing()
-		if !ok {
+		if !ok || !wanted(to.typ) {
 			all = append(all, &envelope{of: []int{i}})
 			continue
 		}
@@ -142,6 +155,9 @@ func (it *Item) appendTo(b []byte) []byte {
 	}
 	b = appendField(b, `"causationId":`, it.cause)
 	switch it.typ {
+	case TypesStatus:
+		b = appendField(b, `"jobId":`, it.Subject())
+		return append(append(append(b, `"status":`...), it.data...), '}')
 	case TypeCompleted:
 		b = appendField(b, `"kind":`, string(jobstate.KindCompleted))
 	case TypeWaiting:
@@ -232,25 +248,38 @@ func Unpack(e event.Event) ([]Item, error) {
 
 // unpackers read the data of events of version 2, by type.
 var unpackers = map[string]func(event.Event) ([]Item, error){
-	TypesCreated: unpacker(func(d *Created, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
-	TypesRun:     unpacker(func(d *Run, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
-	TypesEnded:   unpacker(func(d *ended, kind Kind) (uuid.UUID, any) { return d.JobID, d.as(kind) }),
-	TypesCommand: unpacker(func(d *Command, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+	TypesCreated: unpacker(func(it *Item, d *Created, _ Kind) { it.jobID, it.read = d.JobID, d }),
+	TypesRun:     unpacker(func(it *Item, d *Run, _ Kind) { it.jobID, it.read = d.JobID, d }),
+	TypesEnded:   unpacker(func(it *Item, d *ended, kind Kind) { it.jobID, it.read = d.JobID, d.as(kind) }),
+	TypesCommand: unpacker(func(it *Item, d *Command, _ Kind) { it.jobID, it.read = d.JobID, d }),
 	TypesAttemptCancels: unpacker(
-		func(d *AttemptCancel, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
-	TypesAttemptLogs: unpacker(func(d *AttemptLog, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+		func(it *Item, d *AttemptCancel, _ Kind) { it.jobID, it.read = d.JobID, d }),
+	TypesAttemptLogs: unpacker(func(it *Item, d *AttemptLog, _ Kind) { it.jobID, it.read = d.JobID, d }),
+	TypesStatus:      unpacker(func(it *Item, d *nested, _ Kind) { d.into(it) }),
 }
 
-// unpacker returns a function that reads items whose data is a T. From the data, dataOf returns the job and the value
-// that Decode returns. As a rule the whole event is decoded at once. If one of its items is wrong, each item is decoded
-// by itself.
-func unpacker[T any](dataOf func(d *T, kind Kind) (uuid.UUID, any)) func(event.Event) ([]Item, error) {
+// nested is the data of an item with a status. Its JSON is kept unchanged, and decoded like that of a single event.
+type nested struct {
+	JobID  uuid.UUID      `json:"jobId"`
+	Status jsontext.Value `json:"status"`
+}
+
+func (d *nested) into(it *Item) {
+	if it.jobID, it.data = d.JobID, d.Status; d.Status.Kind() != '{' {
+		it.Err = errNoStatus
+	}
+}
+
+// unpacker returns a function that reads items whose data is a T. set sets the job of an item, and the value that
+// Decode returns. As a rule the whole event is decoded at once. If one of its items is wrong, each item is decoded by
+// itself.
+func unpacker[T any](set func(it *Item, d *T, kind Kind)) func(event.Event) ([]Item, error) {
 	return func(e event.Event) ([]Item, error) {
 		var data struct {
 			Items itemsOf[T] `json:"items"`
 		}
 		if err := jsonv2.Unmarshal(e.DataEncoded, &data, anyNames); err != nil {
-			return unpackApart(e, dataOf)
+			return unpackApart(e, set)
 		}
 		if len(data.Items) == 0 {
 			return nil, errNoItems
@@ -259,7 +288,7 @@ func unpacker[T any](dataOf func(d *T, kind Kind) (uuid.UUID, any)) func(event.E
 		for i := range data.Items {
 			read := &data.Items[i]
 			items[i] = read.item(e.Type())
-			items[i].jobID, items[i].read = dataOf(&read.Data, read.Kind)
+			set(&items[i], &read.Data, read.Kind)
 		}
 		return items, nil
 	}
@@ -267,7 +296,7 @@ func unpacker[T any](dataOf func(d *T, kind Kind) (uuid.UUID, any)) func(event.E
 
 // unpackApart reads each item by itself. An item with wrong data has no error here as long as its id and job can be
 // read: then its handler fails to decode the data, and knows the job.
-func unpackApart[T any](e event.Event, dataOf func(*T, Kind) (uuid.UUID, any)) ([]Item, error) {
+func unpackApart[T any](e event.Event, set func(*Item, *T, Kind)) ([]Item, error) {
 	raws, err := rawItems(e)
 	if err != nil {
 		return nil, err
@@ -277,7 +306,7 @@ func unpackApart[T any](e event.Event, dataOf func(*T, Kind) (uuid.UUID, any)) (
 		var read itemAs[T]
 		if jsonv2.Unmarshal(raw, &read, anyNames) == nil {
 			items[i] = read.item(e.Type())
-			items[i].jobID, items[i].read = dataOf(&read.Data, read.Kind)
+			set(&items[i], &read.Data, read.Kind)
 			continue
 		}
 		var named struct {
@@ -352,6 +381,8 @@ func unpackedAs(packed string, kind Kind) string {
 		return TypeAttemptCancel
 	case TypesAttemptLogs:
 		return TypeAttemptLog
+	case TypesStatus:
+		return TypeStatus
 	}
 	switch kind { //nolint:exhaustive // all others are of a Failed
 	case jobstate.KindCompleted:
@@ -365,6 +396,8 @@ func unpackedAs(packed string, kind Kind) string {
 var (
 	errNoItems = fmt.Errorf("it has not 1 to %d items", MaxItems)
 	errItemID  = errors.New("eventId is not that of an event")
+
+	errNoStatus = errors.New("it has no status")
 )
 
 // rawItems returns the items of an event unchanged.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
@@ -268,6 +270,52 @@ func TestFewAttemptsForAPartitionAreSpread(t *testing.T) {
 	}
 }
 
+// aStatus returns a status as the scheduler publishes it.
+func aStatus(t testing.TB, version int64, history, output string) Item {
+	t.Helper()
+	job, trace := uuid.New(), uuid.New()
+	return anItem(t, TypeStatus, Meta{ID: StatusID(job, version), JobID: job, TraceID: trace, Cause: RunID(job, 2)}, RawStatus{
+		History: json.RawMessage(history), LastCommand: &CommandResult{Number: 1, Command: CommandCancel},
+		Status: Status{JobID: job, Version: version, Status: "COMPLETED", Output: json.RawMessage(output)},
+	})
+}
+
+// The API stores the JSON, and its trigger looks for the answer to a command at its end.
+func TestAStatusForFunctionsHasTheJSONOfThePublicOne(t *testing.T) {
+	t.Parallel()
+	public := []Item{
+		aStatus(t, 1, `[]`, `"x"`), aStatus(t, 2, `[{"to": "PENDING" ,"kind":3}]`, `{"a":"<&> \u2028 é","a":1e400}`),
+		aStatus(t, 3, `[ ]`, `{"eventId":null,"status":{"jobId":7}}`),
+	}
+	var items []Item
+	for _, it := range public {
+		items = append(items, it.ForFunctions())
+	}
+	for version, packing := range []func([]Item) ([]event.Event, [][]int){Events, Pack, PackSpread} {
+		events, of := packing(items)
+		if len(events) != 1 || events[0].Type() != TypesStatus || !slices.Equal(of[0], []int{0, 1, 2}) {
+			t.Fatalf("%d: %v in %v", version, of, events)
+		}
+		if topic, err := TopicOf(events[0]); topic != TopicStatus || err != nil {
+			t.Errorf("it belongs to %q, %v", topic, err)
+		}
+		for i, got := range unpackAll(t, events) {
+			want := public[i]
+			if about(got) != about(want) || !bytes.Equal(got.Data(), want.Data()) {
+				t.Errorf("got %s %s, want %s %s", about(got), got.Data(), about(want), want.Data())
+			}
+			is, err := Decode[RawStatus](got)
+			was, before := Decode[RawStatus](want)
+			if err != nil || before != nil || !reflect.DeepEqual(is, was) {
+				t.Errorf("read %+v, %v, want %+v, %v", is, err, was, before)
+			}
+		}
+	}
+	if events, _ := Pack(append(items, public...)); len(events) != 1+len(public) || events[1].Type() != TypeStatus {
+		t.Errorf("the public statuses are not alone: %v", events)
+	}
+}
+
 func TestEventsThatOthersReadStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	job := uuid.New()
@@ -302,14 +350,26 @@ func TestWhatIsNoJSONMakesNoItem(t *testing.T) {
 
 func TestABadItemIsBadAlone(t *testing.T) {
 	t.Parallel()
-	good, _ := Pack(everySort(t)[:1])
-	item := rawItem(good[0], 0)
-	for _, bad := range []string{
+	bad := []string{
 		`1`, `null`, `"x"`, `[]`, `{}`, `{"eventId":""}`, `{"eventId":" 1"}`, `{"eventId":7}`, `{"eventId":"a\nb"}`,
 		`{"eventId":"1","kind":4}`, `{"eventId":"1","traceparent":[]}`, "{\"eventId\":\"\xff\"}",
 		`{"eventId":"` + strings.Repeat("x", maxEventID+1) + `"}`, `{"eventId":"1","jobId":{}}`,
-	} {
-		e := good[0].Clone()
+	}
+	created, _ := Pack(everySort(t)[:1])
+	checkBadAlone(t, created[0], bad)
+	status, _ := Pack([]Item{aStatus(t, 1, `[]`, `1`).ForFunctions()})
+	job := uuid.NewString()
+	checkBadAlone(t, status[0], append(bad, `{"eventId":"1"}`, `{"eventId":"1","jobId":"`+job+`","status":17}`,
+		`{"eventId":"1","jobId":"`+job+`","version":1,"history":[]}`, // not nested
+		"{\"eventId\":\"1\",\"status\":{\"a\":\"\xff\"}}"))
+}
+
+// checkBadAlone fails the test unless each of the bad items, among good ones in an event, is bad alone.
+func checkBadAlone(t *testing.T, good event.Event, items []string) {
+	t.Helper()
+	item := rawItem(good, 0)
+	for _, bad := range items {
+		e := good.Clone()
 		e.DataEncoded = []byte(`{"items":[` + string(item) + "," + bad + "," + string(item) + `]}`)
 		items, err := Unpack(e)
 		if err != nil || len(items) != 3 || items[0].Err != nil || items[2].Err != nil {
@@ -362,10 +422,11 @@ func TestATraceparentThatIsNoneIsLeftOut(t *testing.T) {
 // FuzzUnpack checks that each item of any event can be handled and published again, or has an error, and that Alone
 // returns the same item.
 func FuzzUnpack(f *testing.F) {
-	packed, _ := Pack(everySort(f))
+	packed, _ := Pack(append(everySort(f), aStatus(f, 1, `[]`, `1`).ForFunctions()))
 	for i, e := range packed {
 		f.Add(byte(i), e.DataEncoded)
 	}
+	f.Add(byte(6), []byte(`{"items":[{"eventId":"a","status": {} },{"eventId":"b","status":[]},{"eventId":"c","jobId":"d"}]}`))
 	f.Add(byte(0), []byte(`{"items":[{"eventId":"a","jobId":"00000000-0000-0000-0000-000000000000"},1,{"eventId":"b","eventId":"c"}]}`))
 	f.Add(byte(2), []byte(`{"items":[{"eventId":"a","kind":"completed","traceparent":"00-0-0-00"}],"items":[]}`))
 	f.Fuzz(func(t *testing.T, sort byte, data []byte) {
@@ -442,6 +503,32 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
+// FuzzPackStatus checks that a status for functions arrives unchanged.
+func FuzzPackStatus(f *testing.F) {
+	f.Add("job.v1", `{"a":"\ud83d\ude00 <","status":{}}`, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "cause")
+	f.Add("job.v2", `{ "history" : [ ] , "a":1e400,"a":2 }`, "x", "")
+	f.Fuzz(func(t *testing.T, id, data, parent, cause string) {
+		var object map[string]jsontext.Value
+		if jsonv2.Unmarshal([]byte(data), &object, anyNames) != nil || data[0] != '{' || !isItemID(id) {
+			return
+		}
+		public := Item{typ: TypeStatus, id: id, source: "/test", jobID: uuid.New(), data: []byte(data), cause: cause}
+		public.SetTraceParent(parent)
+		events, _ := Pack([]Item{aStatus(t, 1, `[]`, `1`).ForFunctions(), public.ForFunctions()})
+		for _, e := range events {
+			items, err := Unpack(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range items {
+				if it.Err != nil || it.Type() != TypeStatus || it.ID() == id && (it.JobID() != public.JobID() || string(it.Data()) != data) {
+					t.Errorf("%v %s is %s", it.Err, data, it.Data())
+				}
+			}
+		}
+	})
+}
+
 // benchItems are 64 orders to run an attempt, as dispatch makes them.
 func benchItems(b *testing.B) []Item {
 	items := make([]Item, MaxRunItems)
@@ -479,5 +566,29 @@ func BenchmarkUnpack(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// BenchmarkReadStatus reads statuses, each in an event of its own and together, and reports the time for one.
+func BenchmarkReadStatus(b *testing.B) {
+	history := `[{"at":"2026-11-26T10:00:00Z","to":"PENDING","attempt":0,"by":"gateway"},` +
+		`{"at":"2026-11-26T10:00:01Z","from":"PENDING","to":"COMPLETED","attempt":1,"by":"worker","workerId":"runjob-1"}]`
+	var public, together []Item
+	for range MaxItems {
+		it := aStatus(b, 2, history, `{"steps":1}`)
+		public, together = append(public, it), append(together, it.ForFunctions())
+	}
+	for name, items := range map[string][]Item{"alone": public, "together": together} {
+		b.Run(name, func(b *testing.B) {
+			events, _ := Pack(items)
+			b.ReportAllocs()
+			for range b.N / MaxItems {
+				for _, it := range unpackAll(b, events) {
+					if _, err := Decode[RawStatus](it); err != nil || len(it.Data()) == 0 {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }

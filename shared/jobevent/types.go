@@ -54,6 +54,7 @@ var topicOfType = map[string]string{
 	TypesCommand:        TopicCommand,
 	TypesAttemptCancels: TopicAttemptCancel,
 	TypesAttemptLogs:    TopicAttemptLog,
+	TypesStatus:         TopicStatus,
 }
 
 // Types returns the types of all events between functions, sorted.
