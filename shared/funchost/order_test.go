@@ -88,7 +88,7 @@ func TestTheEventsOfAPartArePublishedWhileTheNextIsHandled(t *testing.T) {
 					<-sent // the events of the part before
 				}
 				for _, it := range batch {
-					answers = append(answers, ofJob(t, jobevent.TypeStatus, "after "+it.ID(), it.JobID()))
+					answers = append(answers, ofJob(t, jobevent.TypeDeadLettered, "after "+it.ID(), it.JobID()))
 				}
 				return answers, nil
 			},

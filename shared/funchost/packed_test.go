@@ -386,7 +386,9 @@ func TestItemsPublishedTogetherAreOneSignedRequest(t *testing.T) {
 	if err := p.publish(testwait.Within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{jobevent.TypesCreated, jobevent.TypeStatus, jobevent.TypeStatus, jobevent.TypeStatus}
+	want := []string{
+		jobevent.TypesCreated, jobevent.TypeStatus, jobevent.TypeStatus, jobevent.TypeStatus, jobevent.TypesStatus,
+	}
 	if !slices.Equal(requests, want) {
 		t.Errorf("%v were sent", requests)
 	}
@@ -427,7 +429,7 @@ func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		got.add(e)
+		got.addItems(unpacked(t, e)...)
 	})
 	events := someJobs(t, 2)
 	for _, e := range slices.Clone(events) {

@@ -113,31 +113,47 @@ func Unpublished(items []jobevent.Item, err error) []jobevent.Item {
 // publish is a Publish. If the sink refuses an item of a job, the job's status is held back. Otherwise the API would
 // show FAILED, request no report, and the dead letter would be lost. Since the API requests reports until it has seen
 // that version, both items are published again until the sink accepts them.
+//
+// A Broker would deliver each public status to projection by itself. So functions behind a sink receive the statuses of
+// a call together, in events that are published once the public ones are. They do not wait for items that fail: the
+// sink may answer one item with 503 for ever.
 func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 	rest := phases(items)
+	var left unsent
 	for i := range rest {
 		phase, began := rest[i], time.Now()
+		if left.err != nil && i < sendTogether {
+			left.items = append(left.items, phase...)
+			continue
+		}
 		if len(phase) == 0 {
-			continue // all items were held back
+			continue // there were none, or all were held back
 		}
 		traced, done := p.tracing.Publish(ctx, p.over, phase)
-		sent, left, err := p.sendPacked(ctx, traced)
+		sent, again, err := p.sendPacked(ctx, traced)
 		published := pick(traced, sent)
 		done(published, err)
 		p.meter.Published(published, time.Since(began), err)
-		if i+1 < len(rest) {
-			rest[i+1] = withoutRefused(rest[i+1], phase, slices.Concat(sent, left))
+		if i == sendFirst {
+			rest[sendStatuses] = withoutRefused(rest[sendStatuses], phase, slices.Concat(sent, again))
+		}
+		if i < sendTogether && p.over == telemetry.OverHTTP {
+			rest[sendTogether] = append(rest[sendTogether], forFunctions(pick(phase, sent))...)
 		}
 		if err == nil {
 			continue
 		}
-		after := time.Duration(0)
+		if left.err == nil {
+			left.err = err
+		}
 		if partly := (*sink.Unsent)(nil); errors.As(err, &partly) {
-			after = partly.After
+			left.after = max(left.after, partly.After)
 		}
 		// Untraced: the span of each try stands beside that of the last one, not below it.
-		again := append([][]jobevent.Item{pick(phase, left)}, rest[i+1:]...)
-		return &unsent{items: slices.Concat(again...), after: after, err: err}
+		left.items = append(left.items, pick(phase, again)...)
+	}
+	if left.err != nil {
+		return &left
 	}
 	return nil
 }
@@ -177,27 +193,43 @@ func pick(items []jobevent.Item, places []int) []jobevent.Item {
 	return picked
 }
 
-// phases splits items into phases, each of which must be acknowledged before the next one is sent: a job's status comes
-// after all other events about the job. Otherwise the API could have the status and not request events that were lost.
-func phases(items []jobevent.Item) [][]jobevent.Item {
+// The phases of publishing. Each must be acknowledged before the next one is sent: a job's status comes after all other
+// events about the job. Otherwise the API could have the status and not request events that were lost.
+const (
+	sendFirst    = iota // also the statuses of jobs about which there is no other item
+	sendStatuses        // and deletions
+	sendTogether        // the statuses for functions
+)
+
+// phases splits items into phases.
+func phases(items []jobevent.Item) (all [sendTogether + 1][]jobevent.Item) {
 	others := map[uuid.UUID]bool{}
 	for i := range items {
 		if !isStatus(&items[i]) {
 			others[items[i].JobID()] = true
 		}
 	}
-	if n := len(others); len(items) > 0 && (n == 0 || n == len(items)) { // all are statuses, or none is
-		return [][]jobevent.Item{items}
-	}
-	var first, last []jobevent.Item
+	all[sendFirst] = make([]jobevent.Item, 0, len(items))
 	for i := range items {
-		if isStatus(&items[i]) && others[items[i].JobID()] {
-			last = append(last, items[i])
-		} else {
-			first = append(first, items[i])
+		phase := sendFirst
+		if it := &items[i]; it.Type() == jobevent.TypesStatus {
+			phase = sendTogether
+		} else if isStatus(it) && others[it.JobID()] {
+			phase = sendStatuses
+		}
+		all[phase] = append(all[phase], items[i])
+	}
+	return all
+}
+
+// forFunctions returns those of the published items that functions receive together.
+func forFunctions(published []jobevent.Item) (items []jobevent.Item) {
+	for i := range published {
+		if published[i].Type() == jobevent.TypeStatus {
+			items = append(items, published[i].ForFunctions())
 		}
 	}
-	return slices.DeleteFunc([][]jobevent.Item{first, last}, func(phase []jobevent.Item) bool { return len(phase) == 0 })
+	return items
 }
 
 // withoutRefused removes the statuses of jobs of which an item was refused. settled has the indexes of the phase's
@@ -264,5 +296,9 @@ func (p *publisher) insistOnValid(ctx context.Context, items []jobevent.Item, er
 
 // isStatus reports whether an item is a status: the deletion is the last status of a job.
 func isStatus(it *jobevent.Item) bool {
-	return it.Type() == jobevent.TypeStatus || it.Type() == jobevent.TypeDeleted
+	switch it.Type() {
+	case jobevent.TypeStatus, jobevent.TypesStatus, jobevent.TypeDeleted:
+		return true
+	}
+	return false
 }

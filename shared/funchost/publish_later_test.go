@@ -269,14 +269,14 @@ func TestAStatusIsHeldBackBehindARefusedDeadLetter(t *testing.T) {
 			if err := p.insist(testwait.Within(t, time.Minute), events); err != nil {
 				t.Fatal(err)
 			}
-			if len(taken) != 2 || taken[1] != fine.String()+".v2" {
+			if len(taken) != 3 || taken[1] != fine.String()+".v2" || !strings.HasPrefix(taken[2], taken[1]+"+") {
 				t.Errorf("the sink took %v", taken)
 			}
 			allowed, taken = true, nil
 			if err := p.insist(testwait.Within(t, time.Minute), events[:2]); err != nil { // as the answer to the API's report
 				t.Fatal(err)
 			}
-			if len(taken) != 2 || taken[1] != refused.String()+".v2" {
+			if len(taken) != 3 || taken[1] != refused.String()+".v2" || !strings.HasPrefix(taken[2], taken[1]+"+") {
 				t.Errorf("put right, the sink took %v", taken)
 			}
 		})

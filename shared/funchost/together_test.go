@@ -1,0 +1,135 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/funchost/sink"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// recordingSink takes all items but those whose names it fails or refuses, and records the others by name: the id for an
+// item in an event of version 1, and the id after a plus sign for one in an event of version 2.
+type recordingSink struct {
+	t               *testing.T
+	failed, refused []string
+	taken           []string
+}
+
+func (s *recordingSink) send(_ context.Context, events []event.Event) (sent []event.Event, err error) {
+	var left sink.Unsent
+	for _, e := range events {
+		var names []string
+		for _, it := range unpacked(s.t, e) {
+			name := it.ID()
+			if it.Shared() {
+				name = "+" + name
+			}
+			names = append(names, name)
+		}
+		is := func(name string) bool { return slices.Contains(names, name) }
+		switch {
+		case slices.ContainsFunc(s.refused, is):
+		case slices.ContainsFunc(s.failed, is):
+			left.Events, left.Err = append(left.Events, e), errors.New("away")
+		default:
+			sent, s.taken = append(sent, e), append(s.taken, names...)
+		}
+	}
+	if left.Err == nil {
+		return sent, nil
+	}
+	return sent, &left
+}
+
+// publisher returns a publisher of events of a version to the sink.
+func (s *recordingSink) publisher(over string, version int) *publisher {
+	return &publisher{
+		meter: telemetry.NewMeter("tested"), over: over, trouble: telemetry.Trouble{What: "publish"},
+		pack: Config{EventsVersion: version}.packer(), send: s.send,
+	}
+}
+
+// someStatuses returns a dead letter and a status of job a, and statuses of the jobs b and c.
+func someStatuses(t *testing.T) []jobevent.Item {
+	t.Helper()
+	a := uuid.New()
+	return []jobevent.Item{
+		ofJob(t, jobevent.TypeStatus, "a", a), ofJob(t, jobevent.TypeDeadLettered, "dead", a),
+		ofJob(t, jobevent.TypeStatus, "b", uuid.New()), ofJob(t, jobevent.TypeStatus, "c", uuid.New()),
+	}
+}
+
+func TestBehindASinkFunctionsReceiveStatusesTogetherAfterThePublicOnes(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int{1, 2} {
+		s := recordingSink{t: t}
+		if err := s.publisher(telemetry.OverHTTP, version).publish(t.Context(), someStatuses(t)); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"dead", "b", "c", "a", "+b", "+c", "+a"}; !slices.Equal(s.taken, want) {
+			t.Errorf("version %d: the sink took %v", version, s.taken)
+		}
+	}
+}
+
+func TestOnKafkaFunctionsReceiveThePublicStatuses(t *testing.T) {
+	t.Parallel()
+	s := recordingSink{t: t}
+	if err := s.publisher(telemetry.OverKafka, 2).publish(t.Context(), someStatuses(t)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"dead", "b", "c", "a"}; !slices.Equal(s.taken, want) {
+		t.Errorf("published %v", s.taken)
+	}
+}
+
+// Otherwise the API would not ask for the event that users miss.
+func TestAStatusWhosePublicEventIsRefusedIsHeldBack(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[string][]string{
+		"dead": {"b", "c", "+b", "+c"},
+		"a":    {"dead", "b", "c", "+b", "+c"},
+		"b":    {"dead", "c", "a", "+c", "+a"},
+		"+b":   {"dead", "b", "c", "a"}, // with the event that has it
+	} {
+		s := recordingSink{t: t, refused: []string{refused}}
+		if err := s.publisher(telemetry.OverHTTP, 2).publish(t.Context(), someStatuses(t)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.taken, want) {
+			t.Errorf("without %s the sink took %v", refused, s.taken)
+		}
+	}
+}
+
+// What is left has each status that functions lack. Other statuses do not wait for one that fails.
+func TestWhatASinkDoesNotAcceptIsPublishedAgain(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[string]struct{ first, then []string }{
+		"dead": {[]string{"b", "c", "+b", "+c"}, []string{"dead", "a", "+a"}},
+		"a":    {[]string{"dead", "b", "c", "+b", "+c"}, []string{"a", "+a"}},
+		"b":    {[]string{"dead", "c", "+c"}, []string{"b", "a", "+b", "+a"}},
+		"+b":   {[]string{"dead", "b", "c", "a"}, []string{"+b", "+c", "+a"}},
+	} {
+		s := recordingSink{t: t, failed: []string{failed}}
+		p, items := s.publisher(telemetry.OverHTTP, 2), someStatuses(t)
+		err := p.publish(t.Context(), items)
+		if err == nil || !slices.Equal(s.taken, want.first) {
+			t.Errorf("without %s the sink took %v, %v", failed, s.taken, err)
+		}
+		s.failed, s.taken = nil, nil
+		if err := p.publish(t.Context(), Unpublished(items, err)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.taken, want.then) {
+			t.Errorf("after %s the sink took %v", failed, s.taken)
+		}
+	}
+}
