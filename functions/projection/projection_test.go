@@ -218,6 +218,7 @@ func TestUnknownAndIncompleteEventsAreInvalid(t *testing.T) {
 	for name, e := range map[string]jobevent.Item{
 		"another type":             event(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
 		"broken data":              jobevent.ItemOf(broken),
+		"broken data, packed":      together(t, jobevent.ItemOf(broken))[0],
 		"no job":                   event(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
 		"no version":               status(t, h.accept().Subject(), 0, jobstate.Pending),
 		"no worker":                event(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
