@@ -81,6 +81,9 @@ func badDay(t *testing.T, version string) {
 	if n := h.broker.taken[jobevent.TypesEnded]; (n > len(poisons)) != (version == "2") {
 		t.Errorf("%d events of attempts that ended are of version 2", n)
 	}
+	if n := h.broker.taken[jobevent.TypesStatus]; n <= len(poisons) { // in both versions
+		t.Errorf("%d events have statuses for projection", n)
+	}
 }
 
 // cameAgain: a job that is submitted when ingest has gone starts it once more.

@@ -21,7 +21,7 @@ import (
 // sink; an event on a topic is rejected by the worker.
 var poisons = []string{
 	jobevent.TypeCreated, jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting, jobevent.TypeCommand,
-	jobevent.TypeStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeAttemptLog, jobevent.TypeRun,
+	jobevent.TypesStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeAttemptLog, jobevent.TypeRun,
 	jobevent.TypeControl, jobevent.TypeApplied,
 	jobevent.TypesCreated, jobevent.TypesRun, jobevent.TypesEnded, jobevent.TypesCommand, jobevent.TypesAttemptLogs,
 }
