@@ -94,9 +94,9 @@ func (c *chaos) run(ctx context.Context, targets []target) {
 }
 
 // kill takes a target down for a while. It ignores any context: a killed target must be restarted.
-func (c *chaos) kill(t target, down time.Duration) {
+func (c *chaos) kill(t target, down time.Duration) (f fault) {
 	ctx := context.Background()
-	f := fault{target: t.name, from: time.Now()}
+	f = fault{target: t.name, from: time.Now()}
 	if err := t.kill(); err != nil {
 		c.fixture.complain("kill %s: %v", t.name, err)
 	}
@@ -108,6 +108,7 @@ func (c *chaos) kill(t target, down time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = append(c.faults, f)
+	return f
 }
 
 // freezes freezes a worker for longer than its lease and the silence after which it is reaped, lets it run for a

@@ -40,10 +40,7 @@ func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 			[]target{h.frozen("ingest-2")}, h.targetsNamed("runjob-2"))),
 	} {
 		pause(t.Context(), 2*time.Second) // so that the load has reached everything
-		c.kill(fault, recoverWithin+time.Second)
-		if err := h.drain(t.Context(), time.Now(), recoverWithin); err != nil {
-			t.Errorf("after %s: %v", fault.name, err)
-		}
+		l.recoverFrom(t, c, fault, recoverWithin+time.Second, recoverWithin)
 	}
 	stopSubmitting()
 	l.submitting.Wait()
