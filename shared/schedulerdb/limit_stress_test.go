@@ -33,7 +33,7 @@ type limited struct {
 // overlap and other controls change. No limit is ever exceeded, every job ends, and afterwards there is as much room as
 // before.
 func TestConcurrentStoresKeepTheLimits(t *testing.T) {
-	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=6")
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=6")
 	w := &limited{
 		fixture: h, stores: []*Store{h.Store}, jobs: map[uuid.UUID]jobevent.Created{},
 		limits: map[subject]int{

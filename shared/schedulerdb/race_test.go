@@ -16,7 +16,7 @@ import (
 // The clock does not run here. Every transaction that brings a job or makes room dispatches, so that no job waits while
 // there is room, however the copies of the functions interleave.
 func TestNoReadyJobWithRoomIsLeftForTheClock(t *testing.T) {
-	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=9")
+	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3}, patient+"pool_max_conns=9")
 	h.heartbeat("w1", 3, []int32{0, 5})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	jobs := newJobs(300)

@@ -15,7 +15,7 @@ import (
 
 // A job waits for its dependencies and its turn whatever happens to them, and no job waits for ever.
 func TestConcurrentCopiesKeepJobsInOrder(t *testing.T) {
-	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
+	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, patient+"pool_max_conns=12")
 	w := &world{fixture: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 60}
 	last := map[string]*uuid.UUID{}
 	for i := range 200 {

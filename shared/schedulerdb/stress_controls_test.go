@@ -15,7 +15,7 @@ import (
 // Jobs end in their order and after their dependencies while controls pause, limit and release them, and while the
 // functions crash.
 func TestConcurrentCopiesEndEveryJobWhileControlsChange(t *testing.T) {
-	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
+	h := openFixture(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, patient+"pool_max_conns=12")
 	w := &world{fixture: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 30, controlled: []subject{
 		{"queue", "default"}, {"queue", "mail"}, {"type", "A"}, {"type", "B"}, {"owner", "x"},
 	}}
