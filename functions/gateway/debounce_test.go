@@ -31,7 +31,7 @@ func debouncedJob(payload, members string) string {
 func TestABurstOfDebouncedRequestsIsOneJobWithTheLastPayload(t *testing.T) {
 	t.Parallel()
 	h, sealer, _ := openSealed(t)
-	const policy = `"debounce": {"key": "k", "delayMs": 1500, "maxDelayMs": 60000}`
+	const policy = `"debounce": {"key": "k", "delayMs": 3600000, "maxDelayMs": 7200000}`
 	first := h.decide(debouncedJob(`"first"`, policy), http.StatusAccepted)
 	if first.Status != "SCHEDULED" || first.DecidedBy != "" {
 		t.Errorf("the first: %+v", first)
@@ -48,7 +48,7 @@ func TestABurstOfDebouncedRequestsIsOneJobWithTheLastPayload(t *testing.T) {
 			DecidedBy string
 		}
 	}
-	h.post("/api/jobs/batch", `{"jobs": [`+debouncedJob(`1`, policy)+`, `+debouncedJob(`"last"`, policy+`, "priority": 7`)+`]}`).want(http.StatusOK).into(&batch)
+	h.post("/api/jobs/batch", `{"jobs": [`+debouncedJob(`1`, policy)+`, `+debouncedJob(`2`, policy+`, "priority": 7`)+`]}`).want(http.StatusOK).into(&batch)
 	for _, result := range batch.Results {
 		if result.Status != http.StatusAccepted || result.JobID != first.JobID || result.DecidedBy != "debounce" {
 			t.Errorf("in a batch: %+v", result)
@@ -56,11 +56,15 @@ func TestABurstOfDebouncedRequestsIsOneJobWithTheLastPayload(t *testing.T) {
 	}
 	var job heldBody
 	h.get("/api/jobs/" + first.JobID.String()).want(http.StatusOK).into(&job)
-	if job.Status != "SCHEDULED" || !job.Held || job.RunAt == nil || job.Priority != 7 || job.Debounce.DelayMs != 1500 || job.Debounce.MaxDelayMs != 60000 {
+	if job.Status != "SCHEDULED" || !job.Held || job.RunAt == nil || job.Priority != 7 || job.Debounce.DelayMs != 3600000 || job.Debounce.MaxDelayMs != 7200000 {
 		t.Errorf("the job: %+v", job)
 	}
+	last := h.decide(debouncedJob(`"last"`, `"debounce": {"key": "k", "delayMs": 1}, "priority": 6`), http.StatusAccepted)
+	if last.JobID != first.JobID || last.DecidedBy != "debounce" {
+		t.Errorf("the last: %+v", last)
+	}
 	created, err := jobevent.Decode[jobevent.Created](h.broker.next(t))
-	if err != nil || created.JobID != first.JobID || created.Priority != 7 || created.RunAt == nil || time.Now().Before(*created.RunAt) {
+	if err != nil || created.JobID != first.JobID || created.Priority != 6 || created.RunAt == nil || time.Now().Before(*created.RunAt) {
 		t.Fatalf("published %+v, %v", created, err)
 	}
 	if payload, err := sealer.Open(sealing.OfJob(first.JobID, sealing.Payload), created.Payload); err != nil || string(payload) != `"last"` {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,13 +120,14 @@ func (h *fixture) key(stored keystore.Key) apikey.Key {
 	return key
 }
 
-func openWith(t *testing.T, change func(*gateway.Config)) *fixture {
+// openWith opens a fixture with changed settings, and additional parameters of its database's address.
+func openWith(t *testing.T, change func(*gateway.Config), parameters ...string) *fixture {
 	t.Helper()
 	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{published: make(chan jobevent.Item, 10_000)}}
 	var through string
 	through, h.cut = wire(t, h.dbURL)
 	h.store = apidbtest.Open(t, through)
-	own := apidbtest.Open(t, pgtest.As(through, gateway.Name))
+	own := apidbtest.Open(t, pgtest.As(through, gateway.Name)+"&"+strings.Join(parameters, "&"))
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret, formerSecret)},

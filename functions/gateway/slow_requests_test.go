@@ -107,7 +107,7 @@ func TestBodyThatStopsArrivingIs408(t *testing.T) {
 	h := open(t)
 	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, Broker: h.broker.ask}, h.store.Store)
 	server := httptest.NewUnstartedServer(f.Handler())
-	server.Config.ReadTimeout = 200 * time.Millisecond
+	server.Config.ReadHeaderTimeout, server.Config.ReadTimeout = time.Minute, 200*time.Millisecond
 	server.Start()
 	t.Cleanup(server.Close)
 	for path, contentType := range map[string]string{
