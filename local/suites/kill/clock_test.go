@@ -47,8 +47,8 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 		name: "lasts", payload: works(10_000, 10_000), request: map[string]any{"timeoutMs": 20_000}, ends: one(completed),
 	}
 	start := func() {
-		l.submitMany(rnd, lasts, 6)
-		pause(t.Context(), 2*time.Second) // so that heartbeats have stored their starts
+		orders := l.submitMany(rnd, lasts, 6)
+		must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.runs(ctx, orders) }))
 	}
 
 	start()
@@ -72,6 +72,20 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	h.report(e)
 	h.stopAll()
 	e.summarize(t)
+}
+
+// runs returns an error until the start of each of the jobs is in the worker's database.
+func (h *fixture) runs(ctx context.Context, orders []*order) error {
+	var ids []string
+	for _, o := range orders {
+		ids = append(ids, o.id)
+	}
+	running, err := texts(ctx, h.urls.Worker, "select job_id::text from execution_attempts "+
+		"where job_id = any ($1::uuid[]) and started_at is not null and outcome is null", ids)
+	if err == nil && len(running) < len(ids) {
+		err = fmt.Errorf("of %d jobs only %d run", len(ids), len(running))
+	}
+	return err
 }
 
 // clockOff steps PostgreSQL's clock, and leaves it so.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -49,6 +51,9 @@ func TestOrdersAndLimitsHold(t *testing.T) {
 	h.set(t.Context(), byOwner, atMost(5))
 	h.set(t.Context(), byRate, atMostASecond(rate))
 
+	l.fill(rnd, byType, "jobType", otherType)
+	l.fill(rnd, byQueue, "queue", narrow)
+	l.fill(rnd, byOwner, "ownerId", acme)
 	lines := l.submitLines(t.Context())
 	l.submitGroups(rnd, group{200, []any{"jobType", otherType}}, group{150, []any{"queue", narrow}}, group{200, []any{"ownerId", acme}},
 		group{50, []any{"jobType", otherType, "queue", narrow, "ownerId", acme}})
@@ -100,6 +105,24 @@ func TestOrdersAndLimitsHold(t *testing.T) {
 	h.stopAll()
 	e.summarize(t)
 	t.Logf("took %s", time.Since(began).Round(time.Second))
+}
+
+// fill submits one job more than a limit allows to run, and lets them end once all run that may.
+func (l *load) fill(rnd *rand.Rand, under *limited, request ...any) {
+	l.fixture.t.Helper()
+	file, most := filepath.Join(l.fixture.dir, l.name("filled")), under.phases[0].most
+	orders := l.submitMany(rnd, &shape{
+		name: "fills " + under.subject, payload: works(0, 0, "until", file), request: with(map[string]any{}, request...),
+		ends: one(completed),
+	}, most+1)
+	must(l.fixture.t, within(l.fixture.t.Context(), recoverWithin, func(context.Context) error {
+		begun, err := l.fixture.begunBy(orders)
+		if err == nil && len(begun) != most {
+			err = fmt.Errorf("%d jobs of %s have begun, not %d", len(begun), under.subject, most)
+		}
+		return err
+	}))
+	must(l.fixture.t, os.WriteFile(file, nil, 0o600))
 }
 
 // submitGroups submits the jobs of all groups mixed, in batches.

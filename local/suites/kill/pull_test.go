@@ -2,7 +2,11 @@ package kill
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +22,7 @@ type pullStep struct {
 	target string
 	lasts  time.Duration
 	frozen bool
+	frees  bool // once it is down, the jobs may end that were submitted first
 }
 
 // silentFor is longer than a pull worker continues without an answer to a heartbeat.
@@ -27,7 +32,7 @@ const silentFor = 6 * time.Second
 // struck while one waits in a join for the end of a killed one's session: see chaos.run.
 var pullSteps = []pullStep{
 	{at: 2 * time.Second, target: "poller-1", lasts: time.Second},
-	{at: 3 * time.Second, target: "poller-3", lasts: frozenFor, frozen: true},
+	{at: 3 * time.Second, target: "poller-3", lasts: frozenFor, frozen: true, frees: true},
 	{at: 5 * time.Second, target: "gateway", lasts: time.Second},
 	{at: 8 * time.Second, target: "pull-1", lasts: time.Second},
 	{at: 12 * time.Second, target: "poller-2", lasts: time.Second},
@@ -52,11 +57,14 @@ func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	l.shapes, l.slower = pullShapes(), 2
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
-	// Enough jobs for each pull worker to run some when the first fault strikes it.
-	long := &shape{name: "long", payload: works(4000, 5000), request: map[string]any{"queue": pullQueue}, ends: one(completed)}
-	l.submitMany(rnd, long, 40)
+	// More jobs than two pull workers have slots, so that each of them runs some when the first fault strikes it.
+	free := filepath.Join(h.dir, "free")
+	long := l.submitMany(rnd, &shape{
+		name: "long", payload: works(0, 0, "until", free), request: map[string]any{"queue": pullQueue}, ends: one(completed),
+	}, 40)
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.allBusy(long, 3) }))
 	l.run(submitting)
-	c.strike(t.Context(), pullSteps)
+	c.strike(t.Context(), pullSteps, func() error { return os.WriteFile(free, nil, 0o600) })
 	stopSubmitting()
 	l.submitting.Wait()
 	must(t, h.drain(t.Context(), time.Time{}, drainWithin))
@@ -71,6 +79,16 @@ func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	e.checkPulled(t, "poller-3")
 	h.stopAll()
 	e.summarize(t)
+}
+
+// allBusy returns an error until each of n pull workers has begun one of the jobs.
+func (h *fixture) allBusy(orders []*order, n int) error {
+	busy, err := h.begunBy(orders)
+	slices.Sort(busy)
+	if busy = slices.Compact(busy); err == nil && len(busy) < n {
+		err = fmt.Errorf("only %v have begun a job", busy)
+	}
+	return err
 }
 
 // pullShapes returns the shapes of jobs that any pull worker can run.
@@ -89,7 +107,7 @@ func pullShapes() (list []*shape) {
 }
 
 // strike returns when all steps are done and all processes run.
-func (c *chaos) strike(ctx context.Context, steps []pullStep) {
+func (c *chaos) strike(ctx context.Context, steps []pullStep, free func() error) {
 	began := time.Now()
 	var over sync.WaitGroup
 	defer over.Wait()
@@ -100,6 +118,9 @@ func (c *chaos) strike(ctx context.Context, steps []pullStep) {
 		target := c.fixture.targetsNamed(s.target)[0]
 		if s.frozen {
 			target = c.fixture.frozen(s.target)
+		}
+		if kill := target.kill; s.frees {
+			target.kill = func() error { return errors.Join(kill(), free()) }
 		}
 		over.Go(func() { c.kill(target, s.lasts) })
 	}

@@ -34,7 +34,13 @@ func (l *load) schedule(ctx context.Context) {
 	if err != nil {
 		panic(err) // it is JSON
 	}
-	l.ask(ctx, false, "/api/schedules", "application/json", body, nil)
+	err = within(ctx, drainWithin, func(ctx context.Context) error {
+		_, err := l.fixture.api.Do(ctx, http.MethodPut, "/api/schedules/"+scheduleName, "application/json", body, nil)
+		return err
+	})
+	if err != nil {
+		l.fixture.complain("make a schedule: %v", err)
+	}
 	<-ctx.Done()
 	l.paused = time.Now()
 	l.ask(context.WithoutCancel(ctx), true, "/api/schedules/"+scheduleName+"/pause", "application/json", nil, nil)
