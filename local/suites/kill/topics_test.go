@@ -151,7 +151,7 @@ func lagOf(reader sarama.Client, coordinator *sarama.Broker, group, topic string
 		if at := answer.GetBlock(topic, p); at != nil {
 			committed = max(at.Offset, 0) // -1: nothing committed
 		}
-		lag += end - committed
+		lag += max(end-committed, 0) // the topic may have been deleted since
 	}
 	return lag, nil
 }

@@ -36,22 +36,22 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	pause(submitting, 5*time.Second)
 	c.kill(target{name: "all topics", kill: h.deleteTopics, restart: h.createTopics}, 0)
 	pause(submitting, 5*time.Second)
-	failNow := l.holdFailures(submitting)
-	// Each function leaves records unread. Without outcomes the room for attempts is soon used up, so the workers
-	// stop soon after the function that reads outcomes.
+	// Each function leaves records unread.
 	gone := h.targetsNamed("projection", "command", "outcome", "runjob-1", "runjob-2", "ingest")
-	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 0, 0, time.Second, time.Second} {
-		must(t, gone[i].kill())
-		if gone[i].name == "outcome" {
-			failed, completed := h.ends(t)
-			failNow()
-			h.awaitEnds(submitting, t, failed, completed)
+	beyond := filepath.Join(h.dir, "beyond the wipe")
+	for _, g := range gone {
+		endNow := func() error { return nil }
+		if g.name == "outcome" { // without it the room for attempts is soon used up
+			endNow = l.holdEnds(submitting, beyond)
 		}
-		pause(submitting, stays)
+		must(t, g.kill())
+		must(t, endNow())
+		must(t, within(submitting, recoverWithin, func(context.Context) error { return h.isBehind(g.name) }))
 	}
 	t.Logf("unread when the broker's disk is wiped: %v", h.unread(t))
 	emptied := func(context.Context) error { return errors.Join(os.RemoveAll(h.brokerDir()), h.broker.start()) }
 	c.kill(target{name: "broker's disk", kill: h.broker.kill, restart: emptied}, 500*time.Millisecond)
+	must(t, os.WriteFile(beyond, nil, 0o600))
 	for _, g := range gone {
 		must(t, g.restart(submitting))
 	}
@@ -74,44 +74,44 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	e.summarize(t)
 }
 
-// holdFailures runs one or more attempts that fail once failNow is called.
-func (l *load) holdFailures(ctx context.Context) (failNow func()) {
+// holdEnds runs attempts that last until the file beyond exists, so that the workers do not commit their records yet.
+// Others fail or complete once endNow is called, which returns when one of each has ended.
+func (l *load) holdEnds(ctx context.Context, beyond string) (endNow func() error) {
 	l.fixture.t.Helper()
-	file := filepath.Join(l.fixture.dir, "fail-now")
-	s := &shape{
-		name: "fails on demand", payload: works(0, 0, "until", file, "failAttempts", 1),
-		request: retries(5, 100, 300), ends: one(completed),
-	}
-	orders := l.submitMany(l.rnd(), s, 4)
-	must(l.fixture.t, within(ctx, wipedWithin, func(ctx context.Context) error {
-		for _, o := range orders {
-			if job, err := l.fixture.api.Get(ctx, o.id, 0); err != nil || job.Status == "RUNNING" {
-				return err
+	file := filepath.Join(l.fixture.dir, "end now")
+	for _, s := range []*shape{
+		{name: "fails on demand", payload: works(0, 0, "until", file, "failAttempts", 1), request: retries(5, 100, 300)},
+		{name: "completes on demand", payload: works(0, 0, "until", file)},
+		{name: "lasts beyond the wipe", payload: works(0, 0, "until", beyond)},
+	} {
+		s.ends = one(completed)
+		orders := l.submitMany(l.rnd(), s, 2)
+		must(l.fixture.t, within(ctx, recoverWithin, func(context.Context) error {
+			begun, err := l.fixture.begunBy(orders)
+			if err == nil && len(begun) == 0 {
+				err = fmt.Errorf("no job begins that %s", s.name)
 			}
+			return err
+		}))
+	}
+	return func() error {
+		failed, completed, err := l.fixture.ends()
+		if err := errors.Join(err, os.WriteFile(file, nil, 0o600)); err != nil {
+			return err
 		}
-		return errors.New("no attempt that is to fail runs")
-	}))
-	return func() { must(l.fixture.t, os.WriteFile(file, nil, 0o600)) }
-}
-
-// awaitEnds waits until more attempts have failed and more have completed than before, without outcome, which is
-// stopped. A few seconds later no attempt is left to end.
-func (h *fixture) awaitEnds(ctx context.Context, t *testing.T, failed, completed int) {
-	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); pause(ctx, 50*time.Millisecond) {
-		if f, c := h.ends(t); f > failed && c > completed {
-			return
-		}
+		return within(ctx, recoverWithin, func(context.Context) error {
+			f, c, err := l.fixture.ends()
+			if err == nil && (f == failed || c == completed) {
+				err = fmt.Errorf("%d attempts have failed and %d have completed", f-failed, c-completed)
+			}
+			return err
+		})
 	}
 }
 
 // ends counts the failed and the completed attempts on the topics.
-func (h *fixture) ends(t *testing.T) (failed, completed int) {
-	t.Helper()
+func (h *fixture) ends() (failed, completed int, err error) {
 	published, err := h.published(outcomeTopics...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for id := range published {
 		switch {
 		case strings.HasSuffix(id, "."+string(jobevent.KindFailed)):
@@ -120,24 +120,41 @@ func (h *fixture) ends(t *testing.T) (failed, completed int) {
 			completed++
 		}
 	}
-	return failed, completed
+	return failed, completed, err
+}
+
+// reads are the consumer groups of functions that are stopped before a wipe, and their topics.
+var reads = map[string]struct {
+	group  string
+	topics []string
+}{
+	"ingest": {"jobweaver-ingest", []string{jobevent.TopicCreated}}, "outcome": {"jobweaver-outcome", outcomeTopics},
+	"runjob-1":   {"jobweaver-runjob-default", []string{jobevent.TopicRun}},
+	"runjob-2":   {"jobweaver-runjob-default", []string{jobevent.TopicRun}},
+	"command":    {"jobweaver-command", []string{jobevent.TopicCommand}},
+	"projection": {"jobweaver-projection", []string{jobevent.TopicStatus}},
+}
+
+// isBehind returns an error until a function has unread records.
+func (h *fixture) isBehind(function string) error {
+	lag, err := h.lag(reads[function].group, reads[function].topics...)
+	if err == nil && lag == 0 {
+		err = fmt.Errorf("%s has read all of %v", function, reads[function].topics)
+	}
+	return err
 }
 
 // unread counts the unread records by group: a wipe of nothing proves nothing.
 func (h *fixture) unread(t *testing.T) map[string]int64 {
 	t.Helper()
 	lags := map[string]int64{}
-	for group, topics := range map[string][]string{
-		"jobweaver-ingest": {jobevent.TopicCreated}, "jobweaver-runjob-default": {jobevent.TopicRun},
-		"jobweaver-outcome": outcomeTopics, "jobweaver-command": {jobevent.TopicCommand},
-		"jobweaver-projection": {jobevent.TopicStatus},
-	} {
-		lag, err := h.lag(group, topics...)
+	for _, r := range reads {
+		lag, err := h.lag(r.group, r.topics...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lags[group] = lag; lag == 0 {
-			t.Errorf("%s has read all of %v before the wipe", group, topics)
+		if lags[r.group] = lag; lag == 0 {
+			t.Errorf("%s has read all of %v before the wipe", r.group, r.topics)
 		}
 	}
 	return lags
