@@ -2,12 +2,14 @@ package examples
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -204,24 +206,30 @@ func TestBusyFunctionAnswersWithRetryAfter(t *testing.T) {
 func occupy(t *testing.T, p *program) (free func() reply) {
 	t.Helper()
 	probe := func() reply { return send(t, request(t, p.url, call(t, map[string]string{"text": "one"}), false)) }
-	for range 5 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		r := request(t, p.url, call(t, map[string]string{"text": "one two"}), false)
 		body, rest := r.Body, (*io.PipeWriter)(nil)
 		r.Body, rest = io.Pipe()
+		sent, end := context.WithCancel(t.Context())
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteHeaders: end}))
 		answered := make(chan reply, 1)
-		go func() { answered <- send(t, r) }()
+		go func() {
+			defer end()
+			answered <- send(t, r)
+		}()
 		free := func() reply {
 			_, _ = io.Copy(rest, body) // the function may have answered before it reads the body
 			_ = rest.Close()
 			return <-answered
 		}
+		<-sent.Done() // a probe that is sent before could take the place
 		for range 100 {
 			if probe().status == http.StatusServiceUnavailable {
 				return free
 			}
 			<-time.After(10 * time.Millisecond)
 		}
-		free() // a probe took the only place when the request arrived
+		free() // a probe has taken it all the same
 	}
 	t.Fatal("it is never busy")
 	return nil
