@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
@@ -17,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
 // listener receives changes.
@@ -173,7 +175,7 @@ func TestARolledBackChangeIsNotNotified(t *testing.T) {
 // so that a client that reads then sees its changes.
 func TestChangesBeginAfterTheLastBatchThatDoesNotNotify(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := &fixture{apidbtest.At(t, pgtest.Database(t, migrations.API)+"&lock_timeout=0")} // until release
 	h.followWatchers(t)
 	changes := h.listenTo(t)
 	job := h.Accept(t, apidbtest.NewJob())
