@@ -26,7 +26,7 @@ var withInstallation = flag.Bool("observability.run", false, "ask a real Prometh
 
 // patience bounds the wait for a query's first answer: counters must rise between two scrapes, and jobs are counted
 // every ten seconds.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // mayBeEmpty lists selectors that return nothing on a healthy fixture, with the reason.
 var mayBeEmpty = map[string]string{

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 )
 
 // prometheus is a real Prometheus server, on a port of its own.
@@ -30,7 +32,7 @@ func startPrometheus(t *testing.T, fixture string) prometheus {
 	if err != nil {
 		t.Fatalf("prometheus, of the package of that name, is needed: %v", err)
 	}
-	dir, at := t.TempDir(), freeAddress(t)
+	dir, at := t.TempDir(), net.JoinHostPort("127.0.0.1", freeport.For(t))
 	config := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(config, configFor(t, fixture), 0o600); err != nil {
 		t.Fatal(err)
@@ -54,16 +56,6 @@ func startPrometheus(t *testing.T, fixture string) prometheus {
 		_ = log.Close()
 	})
 	return prometheus{"http://" + at}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func configFor(t *testing.T, fixture string) []byte {
