@@ -84,16 +84,19 @@ test("tries end", async () => {
 });
 
 test("where nothing is left, the next request waits until there is again", async () => {
-  const { options, asked } = gateway(
-    json(202, { jobId: "j1" }, { RateLimit: '"requests";r=3;t=1, "jobs";r=0;t=1' }),
-    accepted,
-  );
+  const { options, asked } = gateway(json(202, { jobId: "j1" }, { RateLimit: '"requests";r=3;t=1, "jobs";r=0;t=1' }), accepted);
+  const client = new JobWeaver(options);
+  await client.submit(job);
+  await client.submit(job);
+  assert.ok(asked[1]!.at >= 990, `the next job was sent after ${asked[1]!.at} ms`);
+});
+
+test("a request that reads need not wait for the limit of jobs", { timeout: 30_000 }, async () => {
+  const { options, asked } = gateway(json(202, { jobId: "j1" }, { RateLimit: '"requests";r=3;t=60, "jobs";r=0;t=60' }), accepted);
   const client = new JobWeaver(options);
   await client.submit(job);
   await client.get("j1");
-  assert.ok(asked[1]!.at < 900, "a request that reads need not wait for the limit of jobs");
-  await client.submit(job);
-  assert.ok(asked[2]!.at >= 990, `the next job was sent after ${asked[2]!.at} ms`);
+  assert.equal(asked.length, 2);
 });
 
 test("an aborted signal and a closed client end everything at once", async () => {
