@@ -55,7 +55,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	pause(t.Context(), frozenFor-time.Since(froze))
 	before := h.evidence(t.Context(), l, c)
 	outcomes := h.outcomes()
-	held, waited := before.heldBy(sleepy.last().name)
+	held, waited := before.heldBy(sleepy.last().name, froze)
 	if t.Logf("%d attempts were held by the worker that froze, %d waited for a slot", len(held), waited); waited == 0 {
 		t.Error("no attempt waited for a slot: it could have begun none")
 	}
@@ -181,14 +181,18 @@ func (h *fixture) begunBy(orders []*order) (processes []string, err error) {
 	return processes, err
 }
 
-// heldBy returns the attempts that a process has lost, and how many of them it had not begun.
-func (e *evidence) heldBy(name string) (attempts []string, waited int) {
+// heldBy returns the outcomes of the attempts that a process held when it froze, and how many it had not begun. An
+// attempt that its last heartbeat listed as not started is interrupted instead of lost.
+func (e *evidence) heldBy(name string, froze time.Time) (attempts []string, waited int) {
 	for id, job := range e.jobs {
 		for _, a := range job.Attempts {
-			if a.Outcome != "lost" || e.processes[a.WorkerID] != name {
+			if a.Outcome != "lost" && a.Outcome != "interrupted" || e.processes[a.WorkerID] != name {
 				continue
 			}
-			attempts = append(attempts, fmt.Sprintf("%s.%d.lost", id, a.Attempt))
+			if a.FinishedAt == nil || a.FinishedAt.Before(froze) {
+				continue // given back by the process itself
+			}
+			attempts = append(attempts, fmt.Sprintf("%s.%d.%s", id, a.Attempt, a.Outcome))
 			if !slices.ContainsFunc(e.ran[id], func(r run) bool { return r.attempt == a.Attempt }) {
 				waited++
 			}

@@ -45,7 +45,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
 	pause(t.Context(), longerThanLease-time.Since(froze))
 	before, rows := h.evidence(t.Context(), l, c), h.rows()
-	held, _ := before.heldBy(sleepy.last().name)
+	held, _ := before.heldBy(sleepy.last().name, froze)
 
 	woke := time.Now() // before: a thousand handlers end at once
 	must(t, wake())
