@@ -55,12 +55,14 @@ func Main(m *testing.M, options ...goleak.Option) {
 	os.Exit(code)
 }
 
-// StopServer stops the server of this process, if a test has started one: for a TestMain that cannot use Main.
+// StopServer ends the connections that this process keeps, and stops its server if a test has started one: for a
+// TestMain that cannot use Main.
 func StopServer() error {
+	err := closeIdle()
 	if own.TempServer == nil {
-		return nil
+		return err
 	}
-	return own.Stop()
+	return errors.Join(err, own.Stop())
 }
 
 // TempServer is a PostgreSQL without any durability in a temporary folder.
