@@ -59,7 +59,7 @@ func (s *Server) initdb(ctx context.Context) error {
 		"--encoding=UTF8", "--no-locale", "--no-instructions",
 	}
 	if s.cfg.NoSync {
-		args = append(args, "--no-sync")
+		args = append(args, "--no-sync", "--no-data-checksums")
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), args...)
 	s.who.apply(cmd)
