@@ -343,7 +343,7 @@ func TestTheJobsOfSchedulesHavePolicies(t *testing.T) {
 		if _, err := h.store.Schedules.Create(t.Context(), nil, apidb.Everyone, asked); err != nil {
 			t.Fatal(err)
 		}
-		due := &apidbtest.Fixture{URL: h.url}
+		due := apidbtest.At(t, h.url)
 		due.Ago(t, name, 0)
 		due.Once(t)
 		if _, _, err := h.function().Tick(t.Context()); err != nil {

@@ -28,6 +28,7 @@ type Fixture struct {
 	*Stores
 	URL  string
 	Pool *pgxpool.Pool // set by Watched only
+	sql  *pgxpool.Pool
 }
 
 // New makes a migrated database and opens its stores.
@@ -39,7 +40,7 @@ func New(t testing.TB) *Fixture {
 // At opens the stores of the database at url.
 func At(t testing.TB, url string) *Fixture {
 	t.Helper()
-	return &Fixture{Stores: Open(t, url), URL: url}
+	return &Fixture{Stores: Open(t, url), URL: url, sql: pgtest.Pool(t, url)}
 }
 
 // Exec runs SQL past the stores, for changes that only time or another program makes.
@@ -60,16 +61,16 @@ func (f *Fixture) Try(t testing.TB, sql string, args ...any) (err error) {
 	return err
 }
 
-// Conn calls use with a connection of its own.
+// Conn calls use with a connection that nothing else uses meanwhile.
 func (f *Fixture) Conn(t testing.TB, use func(context.Context, *pgx.Conn) error) {
 	t.Helper()
 	ctx := t.Context()
-	c, err := pgx.Connect(ctx, f.URL)
+	c, err := f.sql.Acquire(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(ctx)
-	if err := use(ctx, c); err != nil {
+	defer c.Release()
+	if err := use(ctx, c.Conn()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -171,5 +172,5 @@ func Watched(t testing.TB) (*Fixture, *pgtest.Plans) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return &Fixture{Stores: Of(apidb.OverPool(pool)), URL: url, Pool: pool}, plans
+	return &Fixture{Stores: Of(apidb.OverPool(pool)), URL: url, Pool: pool, sql: pgtest.Pool(t, url)}, plans
 }
