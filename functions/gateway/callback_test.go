@@ -445,7 +445,7 @@ func TestNothingOfACallbackIsLogged(t *testing.T) {
 	was := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	defer slog.SetDefault(was)
-	h := open(t)
+	h := openCuttable(t, func(*gateway.Config) {})
 	id := h.waiting(1, time.Hour)
 	const canary = "canary-0xfeed"
 	secret := attemptSecret(t, id, 1)

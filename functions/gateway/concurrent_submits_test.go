@@ -246,12 +246,7 @@ func TestTwoHundredSubmitsWithOneOrderingKeyAreInOrderOfAcceptance(t *testing.T)
 // wantLine returns the jobs of a key in their order: each depends on the one before it.
 func (h *fixture) wantLine(key string, jobs int) (ids []uuid.UUID) {
 	h.t.Helper()
-	conn, err := pgx.Connect(h.t.Context(), h.dbURL)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer conn.Close(h.t.Context())
-	rows, err := conn.Query(h.t.Context(), "select job_id, order_after from jobs where ordering_key = $1 order by order_number", key)
+	rows, err := h.direct.Query(h.t.Context(), "select job_id, order_after from jobs where ordering_key = $1 order by order_number", key)
 	if err != nil {
 		h.t.Fatal(err)
 	}

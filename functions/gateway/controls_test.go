@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -167,7 +168,7 @@ func TestOwnerNameMayHaveAnyCharacter(t *testing.T) {
 
 func TestInvalidControlIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := openCuttable(t, func(*gateway.Config) {})
 	for path, wrong := range map[string]string{
 		"queue/other": "name", "queue/A": "name", "type/a%20b": "name", "job/x": "kind", "owner/%00": "name", "owner/%FF": "name",
 		"owner/" + strings.Repeat("a", 256): "name",

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
@@ -36,16 +36,18 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.IgnoreSarama()) }
 
-// fixture is a gateway on its own database, with a broker that a test can take away.
+// fixture is a gateway on its own database, with a broker that a test can take away; openCuttable's test can take the
+// database away, too.
 type fixture struct {
 	*client
 	t      *testing.T
 	ready  func(context.Context) error // of the function
 	store  *apidbtest.Stores           // the stores of the other functions
 	dbURL  string
+	direct *pgxpool.Pool // past the gateway
 	broker *broker
 	stop   func() // stops Run and waits for it
-	cut    func() // cuts the connection to the database
+	cut    func() // cuts the connection to the database; set by openCuttable only
 }
 
 // broker keeps the published events.
@@ -123,11 +125,26 @@ func (h *fixture) key(stored keystore.Key) apikey.Key {
 // openWith opens a fixture with changed settings, and additional parameters of its database's address.
 func openWith(t *testing.T, change func(*gateway.Config), parameters ...string) *fixture {
 	t.Helper()
-	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{published: make(chan jobevent.Item, 10_000)}}
-	var through string
-	through, h.cut = wire(t, h.dbURL)
+	dbURL := pgtest.Database(t, migrations.API)
+	return openOn(t, dbURL, strings.Join(append([]string{dbURL}, parameters...), "&"), change)
+}
+
+// openCuttable opens a fixture that reaches its database only until cut is called.
+func openCuttable(t *testing.T, change func(*gateway.Config)) *fixture {
+	t.Helper()
+	dbURL := pgtest.Database(t, migrations.API)
+	through, cut := wire(t, dbURL)
+	h := openOn(t, dbURL, through, change)
+	h.cut = cut
+	return h
+}
+
+// openOn opens a fixture whose stores reach the database through another address.
+func openOn(t *testing.T, dbURL, through string, change func(*gateway.Config)) *fixture {
+	t.Helper()
+	h := &fixture{t: t, dbURL: dbURL, direct: pgtest.Pool(t, dbURL), broker: &broker{published: make(chan jobevent.Item, 10_000)}}
 	h.store = apidbtest.Open(t, through)
-	own := apidbtest.Open(t, pgtest.As(through, gateway.Name)+"&"+strings.Join(parameters, "&"))
+	own := apidbtest.Open(t, pgtest.As(through, gateway.Name))
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret, formerSecret)},
@@ -227,15 +244,11 @@ func (h *fixture) rows() (n int) {
 // sql bypasses the gateway: it reads one value, or only executes if value is nil.
 func (h *fixture) sql(query string, value any, args ...any) {
 	h.t.Helper()
-	conn, err := pgx.Connect(h.t.Context(), h.dbURL)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer conn.Close(h.t.Context())
+	var err error
 	if value == nil {
-		_, err = conn.Exec(h.t.Context(), query, args...)
+		_, err = h.direct.Exec(h.t.Context(), query, args...)
 	} else {
-		err = conn.QueryRow(h.t.Context(), query, args...).Scan(value)
+		err = h.direct.QueryRow(h.t.Context(), query, args...).Scan(value)
 	}
 	if err != nil {
 		h.t.Fatal(err)

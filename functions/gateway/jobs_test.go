@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -187,7 +188,7 @@ func TestJobAcceptedAtTheLastMomentIsPublished(t *testing.T) {
 
 func TestRequestsWhileTheStoreIsAwayAre503(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := openCuttable(t, func(*gateway.Config) {})
 	id := h.submit(plainJob)
 	h.cut()
 	for _, r := range []*response{

@@ -102,7 +102,7 @@ func TestKeyRevokedElsewhereWorksForTenSecondsAtMost(t *testing.T) {
 // A valid key is not reported as invalid because the database is away.
 func TestWithoutTheDatabaseAKeyIsNotReportedAsInvalid(t *testing.T) {
 	t.Parallel()
-	h := openLocked(t)
+	h := openCuttable(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
 	known, unknown := h.as("acme", "read"), h.as("acme", "read")
 	known.get("/api/me").want(http.StatusOK)
 	h.cut()

@@ -80,6 +80,7 @@ func startGateway(t *testing.T) *gatewayProcess {
 		t.Fatalf("build gateway: %v\n%s", err, out)
 	}
 	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API)}
+	h.direct = pgtest.Pool(t, h.dbURL)
 	store := apidbtest.Open(t, h.dbURL)
 	h.store = store
 	port := freeport.For(t)

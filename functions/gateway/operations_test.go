@@ -11,6 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -159,7 +160,7 @@ func TestTheSameKeyIsTheSameOperation(t *testing.T) {
 
 func TestInvalidOperationIsRefused(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := openCuttable(t, func(*gateway.Config) {})
 	for body, at := range map[string]string{
 		`{"command": "cancel", "filter": {}}`:                                                    "filter",
 		`{"command": "cancel", "filter": {"all": true, "type": "A"}}`:                            "filter.all",
