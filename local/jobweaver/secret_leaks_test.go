@@ -328,7 +328,7 @@ func (c *canaries) commandLine() {
 	c.command("callback", "0199a5d0-0000-7000-8000-000000000001", "1", "completed")
 	for _, address := range []string{"postgres://u:%s@127.0.0.1:1/d", "postgres://u:%%x%s@h/d", "postgres://u:x/%s@h/d", "password=%s port=x"} {
 		c.t.Setenv("DATABASE_URL", fmt.Sprintf(address, c.secret("database "+fmt.Sprint(len(address)))))
-		c.command("migrate")
+		c.command("migrate", "--wait", "1s")
 	}
 }
 
