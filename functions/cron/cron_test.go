@@ -313,6 +313,7 @@ func boundedInBytes(t *testing.T, before string) {
 		if _, _, err := f.Tick(ctx); err != nil {
 			t.Fatal(err)
 		}
+		<-time.After(20 * time.Millisecond) // the schedules are due in a second
 	}
 	published := 0
 	ended, stop := context.WithCancel(ctx)

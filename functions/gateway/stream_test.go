@@ -530,7 +530,7 @@ func (h *fixture) awaitWatched(other *client) {
 		other.post("/api/jobs", plainJob).want(http.StatusAccepted)
 		select {
 		case <-got:
-		default:
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	<-got

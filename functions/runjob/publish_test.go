@@ -154,7 +154,7 @@ func (h *fixture) untilCommitted(n int64) {
 		h.t.Fatal(err)
 	}
 	defer func() { _ = admin.Close() }()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
 		offsets, err := admin.ListConsumerGroupOffsets("jobweaver-runjob-"+h.queue, nil)
 		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) { // it has not joined yet
 			h.t.Fatal(err)

@@ -47,7 +47,7 @@ func TestHTTPUsesTheCurrentCertificate(t *testing.T) {
 	files.Put(t, nil, renewed.Issue(t, "127.0.0.1"))
 	testwait.Until(t, "the new certificate", func() bool { _, err := s.secure(renewed, nil, probe.LivenessPath); return err == nil })
 	files.Put(t, nil, certtest.Pair{Cert: []byte("no PEM")})
-	for began := time.Now(); time.Since(began) < 1100*time.Millisecond; {
+	for began := time.Now(); time.Since(began) < 1100*time.Millisecond; <-time.After(20 * time.Millisecond) {
 		if _, err := s.secure(renewed, nil, probe.LivenessPath); err != nil {
 			t.Fatalf("a broken file: %v", err)
 		}

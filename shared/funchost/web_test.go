@@ -49,7 +49,7 @@ func (s *site) untilReadiness(status int) answered {
 // untilReadinessWith waits until the probe has the status and text in its body.
 func (s *site) untilReadinessWith(status int, text string) answered {
 	s.t.Helper()
-	for ctx := testwait.Within(s.t, time.Minute); ; {
+	for ctx := testwait.Within(s.t, time.Minute); ; <-time.After(20 * time.Millisecond) {
 		got := s.do("GET", "/health/readiness", "")
 		if got.status == status && strings.Contains(got.body, text) {
 			return got

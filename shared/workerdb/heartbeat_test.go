@@ -266,7 +266,7 @@ func TestAWorkerThatFreezesWithinItsHeartbeatIsReaped(t *testing.T) {
 	if _, err := frozen.Exec(t.Context(), "UPDATE workers SET seen_at = now() WHERE worker_id = 'w1'"); err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); ; {
+	for began := time.Now(); ; <-time.After(20 * time.Millisecond) {
 		lost := f.reap()
 		if len(lost) == 1 && lost[0].Key == o.Key {
 			return

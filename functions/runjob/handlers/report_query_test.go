@@ -181,7 +181,7 @@ func TestACancelledReportEndsAtOnceAndLeavesNoFile(t *testing.T) {
 	if left := r.files(); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(20 * time.Millisecond) {
 		var running int
 		err := pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
 			where application_name = 'jobweaver-report' and datname = current_database() and state = 'active'`).Scan(&running)
