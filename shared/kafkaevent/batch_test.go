@@ -75,7 +75,7 @@ func TestMembersComeAndGoWithoutLoss(t *testing.T) {
 			case <-stopPublishing:
 				published <- n + 100
 				return
-			default:
+			case <-time.After(2 * time.Millisecond):
 			}
 		}
 	}()
