@@ -16,7 +16,7 @@ import (
 func TestAnInstallationThatOthersReachAsksForAKey(t *testing.T) {
 	t.Parallel()
 	var output strings.Builder
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Host, o.Out = "0.0.0.0", writer(func(text string) { output.WriteString(text) })
 	err := dev.Run(t.Context(), o, func(ctx context.Context, at string) error {
 		if _, err := client.New(at, "").Do(ctx, http.MethodGet, "/api/jobs", "", nil, nil); err == nil || !strings.Contains(err.Error(), "401") {

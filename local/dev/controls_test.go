@@ -34,7 +34,7 @@ func change(ctx context.Context, c *client.Client, method, path, body string) (n
 func TestAPausedQueueStartsNothingUntilItIsResumed(t *testing.T) {
 	t.Parallel()
 	const jobs = 1000
-	err := dev.Run(t.Context(), options(t, t.TempDir()), func(ctx context.Context, at string) error {
+	err := dev.Run(t.Context(), options(t, newFolder(t)), func(ctx context.Context, at string) error {
 		c := client.New(at, "")
 		if _, err := change(ctx, c, http.MethodPost, "queue/default/pause", ""); err != nil {
 			return err

@@ -89,7 +89,7 @@ func TestTheEndsOfJobsAreDelivered(t *testing.T) {
 	in := &inbox{seen: map[string]bool{}, cards: make(chan card, 1000)}
 	receiver := httptest.NewServer(in)
 	t.Cleanup(receiver.Close)
-	dir := t.TempDir()
+	dir := newFolder(t)
 	err := dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		v := &mailman{t: t, c: client.New(at, ""), dir: dir, in: in, url: receiver.URL}
 		v.submitted(ctx)

@@ -100,7 +100,7 @@ func TestDevPrintsLinesThatRunTheFunctions(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Only, o.Port = []string{"postgres", "kafka"}, 18080
 	var script strings.Builder
 	started := map[string]string{}

@@ -151,7 +151,7 @@ func soonAgain(retries int) string {
 func TestExternalJobsAndFunctions(t *testing.T) {
 	t.Parallel()
 	o := newOutside(t)
-	err := dev.Run(t.Context(), options(t, t.TempDir()), func(ctx context.Context, url string) error {
+	err := dev.Run(t.Context(), options(t, newFolder(t)), func(ctx context.Context, url string) error {
 		o.api = client.New(url, "")
 		late := o.external(ctx, `[{}, {"callback": "`+quoted(done)+`"}]`, `, "callbackTimeoutMs": 1`, soonAgain(1))
 		o.thatEnd(ctx)

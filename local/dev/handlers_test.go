@@ -44,7 +44,7 @@ func TestReportsOfAHandlerAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(calls.Close)
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Handlers = map[string]handlers.Handler{
 		"TALK": v.talk, "ANSWER": v.answer, "CALL": v.noting(handlers.NewSimulation(calls).Run),
 	}

@@ -81,7 +81,7 @@ func TestMailsGoOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Mails, o.Handlers = mails, map[string]handlers.Handler{"HESITANT": hesitant.Run}
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		v := &visit{t: t, api: client.New(url, "")}

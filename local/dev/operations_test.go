@@ -62,7 +62,7 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 		t.Skip("the race detector sees nothing in thousands that it does not see in one, and needs minutes for them")
 	}
 	const jobs = 8_000
-	dir := t.TempDir()
+	dir := newFolder(t)
 	err := dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		c := client.New(at, "")
 		if err := reschedule(ctx, t, c); err != nil {

@@ -16,7 +16,7 @@ import (
 // is cancelled.
 func TestPullWorkersRunJobs(t *testing.T) {
 	t.Parallel()
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Queues, o.JobTypes = []string{"default", "pull"}, []string{"RESIZE", "RARE"}
 	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		p := &pulls{t: t, ctx: ctx, url: url}

@@ -46,7 +46,7 @@ func rejected(ctx context.Context, c *client.Client, topic string, n int) ([]rej
 // run meanwhile.
 func TestGarbageOnATopicIsListedRedrivenAndRejectedAgain(t *testing.T) {
 	t.Parallel()
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Brokers = kafkatest.Brokers(t)
 	stranger, closing, err := funchost.NewRedrive(funchost.Config{Kafka: kafkaevent.Config{Brokers: o.Brokers}}, "stranger")
 	if err != nil {

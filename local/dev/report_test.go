@@ -38,7 +38,7 @@ func TestReportsInTheInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(report.Close)
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.DatabaseURL = server.URL()
 	o.Handlers = map[string]handlers.Handler{"SLOW.REPORT": report.Run}
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {

@@ -33,7 +33,7 @@ func TestNoDataOfAJobIsFoundOnDisk(t *testing.T) {
 	for name, seal := range map[string]bool{"with keys": true, "without keys, as the search has to find them": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := options(t, t.TempDir())
+			o := options(t, newFolder(t))
 			if seal {
 				o.Keyset = filepath.Join(t.TempDir(), "keyset.json")
 				if _, err := sealing.CreateKeyset(o.Keyset); err != nil {

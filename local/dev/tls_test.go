@@ -21,7 +21,7 @@ func TestTheInstallationIsReachedOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.TLS = funchost.TLS{CertFile: files.Cert(), KeyFile: files.Key()}
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		way := trust.Transport(nil)

@@ -269,7 +269,7 @@ const caller = "00f067aa0ba902b7"
 func TestAJobIsOneTrace(t *testing.T) {
 	t.Parallel()
 	catch, calls := newSpanCatch(t), newCalls(t)
-	o := options(t, t.TempDir())
+	o := options(t, newFolder(t))
 	o.Trace = catch.config()
 	mine, quiet := uuid.New(), uuid.New()
 	parent := func(id uuid.UUID, flags string) string {
