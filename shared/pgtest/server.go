@@ -89,6 +89,7 @@ func StartServer(ctx context.Context) (*TempServer, error) {
 	s, err := localpostgres.Start(ctx, localpostgres.Config{
 		Dir:      dir,
 		NoSync:   true,
+		Settings: map[string]string{"max_connections": "500"}, // the packages of a test run have had 200 together
 		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
 	})
 	if err != nil {
