@@ -23,13 +23,16 @@ SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck
 
 # `make lint` vets the tests, and a test binary needs no symbols: without them it links in two thirds of the time. Tests
-# wait more than they compute, so more packages run at once than there are cores.
+# wait more than they compute, so more packages run at once than there are cores; under the race detector they compute.
 GO_TEST    := go test -vet=off -ldflags=-s
-TEST_FLAGS := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+CORES      := $(shell getconf _NPROCESSORS_ONLN)
+TEST_FLAGS := -p $(shell echo $$(($(CORES) + 2)))
+RACE_FLAGS := -p $(shell echo $$(($(CORES) + 1))) -race -short -timeout 20m
 
-# The packages that take longest begin first, or the last of them would be waited for alone.
-LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaevent ./shared/apidb ./shared/apidb/jobstore \
-	./shared/apidb/schedulestore ./shared/apidb/statstore
+# The packages that take longest begin first, or the last of them would be waited for alone. Those that wait most are
+# among the first, so that others compute beside them.
+LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./shared/schedulerdb ./local/dev ./local/jobweaver \
+	./shared/kafkaevent ./shared/funchost ./functions/pull ./shared/apidb/jobstore ./functions/notify
 
 # Packages with nothing for the race detector: pure ones, which start no goroutine and change no variable of a package,
 # those whose work is done by SQL or by other processes, and the shuffle test, which does one thing at a time on purpose.
@@ -139,7 +142,7 @@ test: ## every test, on real PostgreSQL and the embedded broker
 .PHONY: test-race
 test-race: export CGO_ENABLED = 1
 test-race: ## the tests again, under the race detector: those of more than one goroutine
-	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) -race -short -timeout 20m $(LONGEST) $(RACED)
+	$(WITH_POSTGRES) $(GO_TEST) $(RACE_FLAGS) $(filter-out $(addprefix ./,$(NOT_RACED)),$(LONGEST)) $(RACED)
 
 .PHONY: test-apache
 test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
