@@ -21,7 +21,7 @@ func depthOf(perSecond float64) float64 { return max(1, perSecond/20) }
 // was full when the second began: the start that would be one too many comes when the second is over.
 func refillOf(perSecond float64) float64 { return perSecond - depthOf(perSecond) + 1 }
 
-// now returns the bucket at an instant. It never goes back in time; see refillFrom.
+// now returns the bucket at an instant. It never goes back in time; see refillFromNow.
 func (b bucket) now(at time.Time, perSecond float64) bucket {
 	if elapsed := at.Sub(b.At); elapsed > 0 {
 		b.Tokens = min(b.Tokens+elapsed.Seconds()*refillOf(perSecond), depthOf(perSecond))

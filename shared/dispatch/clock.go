@@ -26,7 +26,7 @@ func (l *Ledger) NextStep(idle time.Duration, sent int) time.Duration {
 	case len(l.unreleased) > 0:
 		return min(idle, ReleasePause)
 	case !l.opensAt.IsZero():
-		return min(idle, max(l.opensAt.Sub(l.now), time.Millisecond))
+		return min(idle, max(l.opensAt.Sub(l.At), time.Millisecond))
 	}
 	return idle
 }
@@ -37,7 +37,7 @@ func (l *Ledger) noteOpening() {
 	var at time.Time
 	switch {
 	case l.cutShort:
-		at = l.now
+		at = l.At
 	case l.controls.limitsStarts:
 		at = l.nextOpening()
 	}

@@ -146,9 +146,6 @@ func (c *Controls) none() bool { return len(c.bySubject) == 0 && len(c.anyOf) ==
 // weightOf returns how many starts a fairness key has in each round.
 func (c *Controls) weightOf(key string) int { return max(1, c.weights[key]) }
 
-// LimitStarts reports whether some controls limit the starts a second, so that the ledger needs the time.
-func (c *Controls) LimitStarts() bool { return c.limitsStarts }
-
 // touching returns the controls by job type and owner to which a job is subject.
 func (c *Controls) touching(jobType, owner string) []Subject {
 	if !c.byJob {

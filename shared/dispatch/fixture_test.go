@@ -29,7 +29,7 @@ func newLedger(t *testing.T, controls ...jobevent.Control) *Ledger {
 	if len(controls) > 0 {
 		set = l.ChangeControls(controls)
 	}
-	l.UseControls(set, now)
+	l.UseControls(set)
 	return l
 }
 

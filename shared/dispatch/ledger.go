@@ -20,7 +20,7 @@ type Ledger struct {
 	counts
 	followUps
 
-	At time.Time // when the transaction began
+	At time.Time // when the row was locked, by the database's clock
 
 	revision         int64 // rises with each change
 	controlsRevision int64 // of the set of controls; 0: there never was a control
@@ -34,7 +34,6 @@ type Ledger struct {
 
 	controls *Controls
 	live     []*Worker // the workers of the last CompareTypes
-	now      time.Time // by which starts a second are counted
 
 	changed       bool
 	wakeClock     bool // something is due sooner than the function dispatch expects

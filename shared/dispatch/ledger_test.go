@@ -23,7 +23,7 @@ func reread(t *testing.T, l *Ledger) *Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next.UseControls(l.controls, l.now)
+	next.UseControls(l.controls)
 	return next
 }
 
@@ -192,7 +192,7 @@ func TestTheClockComesBackForWorkThatAStepLeft(t *testing.T) {
 		"a full step":        {MaxStep, func(*Ledger) {}, 0},
 		"a search cut short": {1, func(l *Ledger) { l.cutShort = true }, 0},
 		"jobs to release":    {1, func(l *Ledger) { l.unreleased = make([]uuid.UUID, 1) }, ReleasePause},
-		"a limit":            {1, func(l *Ledger) { l.opensAt = l.now.Add(time.Second) }, time.Second},
+		"a limit":            {1, func(l *Ledger) { l.opensAt = l.At.Add(time.Second) }, time.Second},
 	} {
 		left := *l
 		c.left(&left)

@@ -11,12 +11,11 @@ import (
 // ControlsRevision returns the number of the controls that are in force; 0: there never was a control.
 func (l *Ledger) ControlsRevision() int64 { return l.controlsRevision }
 
-// UseControls sets the controls that hold from now on. now counts only if they limit starts a second.
-func (l *Ledger) UseControls(set *Controls, now time.Time) {
-	l.controls, l.now = set, l.At
+// UseControls sets the controls that hold from now on.
+func (l *Ledger) UseControls(set *Controls) {
+	l.controls = set
 	if set.limitsStarts {
-		l.now = now
-		l.refillFrom(now)
+		l.refillFromNow()
 	}
 }
 
@@ -31,16 +30,12 @@ func (l *Ledger) ChangeControls(kept []jobevent.Control) *Controls {
 // have to count them.
 func (l *Ledger) SetRunning(running map[Subject]int) { l.running = running }
 
-// maxClockSkew is how much earlier than a bucket the clock may be without having been set back: a transaction that
-// waited for the lock may have read it a little late.
-const maxClockSkew = time.Second
-
-// refillFrom makes buckets of the future fill from now on. The database's clock was set back, and an empty bucket would
-// stay empty until the clock reached its instant again.
-func (l *Ledger) refillFrom(now time.Time) {
+// refillFromNow makes buckets of the future fill from now on. The database's clock was set back, and an empty bucket
+// would stay empty until the clock reached its instant again.
+func (l *Ledger) refillFromNow() {
 	for s, b := range l.buckets {
-		if b.At.Sub(now) > maxClockSkew {
-			b.At = now
+		if b.At.After(l.At) {
+			b.At = l.At
 			l.buckets[s], l.changed = b, true
 		}
 	}
@@ -91,9 +86,9 @@ func (l *Ledger) RunningOf(s Subject) int {
 // bucketOf returns the bucket of a subject; a full one if none is kept.
 func (l *Ledger) bucketOf(s Subject, c control) bucket {
 	if b, some := l.buckets[s]; some {
-		return b.now(l.now, c.startsPerSecond)
+		return b.now(l.At, c.startsPerSecond)
 	}
-	return bucket{Tokens: depthOf(c.startsPerSecond), At: l.now}
+	return bucket{Tokens: depthOf(c.startsPerSecond), At: l.At}
 }
 
 // allows reports whether the controls of a class leave room for one more attempt.
@@ -138,7 +133,7 @@ func (l *Ledger) tidyControls() {
 	})
 	maps.DeleteFunc(l.buckets, func(s Subject, b bucket) bool {
 		c, _ := l.controls.of(s)
-		return c.startsPerSecond == 0 || b.now(l.now, c.startsPerSecond).Tokens >= depthOf(c.startsPerSecond)
+		return c.startsPerSecond == 0 || b.now(l.At, c.startsPerSecond).Tokens >= depthOf(c.startsPerSecond)
 	})
 	maps.DeleteFunc(l.lanes, func(_ string, lanes map[string]time.Time) bool { return len(lanes) == 0 })
 }

@@ -144,7 +144,7 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 		l.Enter(delta)
 		for step := range 3 {
 			if step > 0 {
-				l.UseControls(l.ChangeControls(draw("later ")), l.At)
+				l.UseControls(l.ChangeControls(draw("later ")))
 			}
 			l.SetRunning(nil)
 			live, targets := drawTargets(rt, l, types)
@@ -195,7 +195,7 @@ func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
 		delta.NoteWaiting("default", "", "", c.Rank)
 	}
 	l.Enter(delta)
-	l.UseControls(l.ChangeControls([]jobevent.Control{pause("type", "A")}), l.At)
+	l.UseControls(l.ChangeControls([]jobevent.Control{pause("type", "A")}))
 	if got := jobs.pick(l, 10, anywhere(10)); len(got) > 0 || !l.cutShort {
 		t.Fatalf("picked %d, cut short %t", len(got), l.cutShort)
 	}

@@ -150,7 +150,7 @@ func TestASharePickerGoesRoundTheKeys(t *testing.T) {
 		jobs, builds, before := queue{}, map[uuid.UUID]string{}, round{}
 		for step := range rapid.IntRange(1, 6).Draw(rt, "steps") {
 			if step > 0 && rapid.Bool().Draw(rt, "change controls") {
-				l.UseControls(l.ChangeControls(draw("later ")), l.At)
+				l.UseControls(l.ChangeControls(draw("later ")))
 			}
 			running := map[Subject]int{}
 			l.controls.CountRunning(running, Class{"A", "x", "a"}, rapid.IntRange(0, 2).Draw(rt, "running"))
@@ -202,7 +202,7 @@ func TestSharesFollowTheWeights(t *testing.T) {
 		for key, weight := range weights {
 			controls = append(controls, jobevent.Control{Kind: jobevent.ControlKey, Name: key, Weight: weight})
 		}
-		l.UseControls(l.ChangeControls(controls), l.At)
+		l.UseControls(l.ChangeControls(controls))
 		jobs, delta, n := queue{}, NewDelta(), 0
 		for key, weight := range weights {
 			for range 250 * weight {

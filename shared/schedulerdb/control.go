@@ -59,9 +59,7 @@ func changeControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, new
 	}
 	// The store does not keep this set: if the transaction is rolled back, another set gets its revision.
 	set := l.ChangeControls(kept)
-	if err := useControls(ctx, q, l, set); err != nil {
-		return err
-	}
+	l.UseControls(set)
 	running, err := countRunning(ctx, q, set)
 	l.SetRunning(running)
 	return err

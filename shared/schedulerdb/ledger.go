@@ -35,19 +35,8 @@ func (s *Store) readLedger(ctx context.Context, q *gen.Queries, row gen.Dispatch
 	if err != nil {
 		return nil, err
 	}
-	return l, useControls(ctx, q, l, set)
-}
-
-func useControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, set *dispatch.Controls) error {
-	now := l.At
-	if set.LimitStarts() {
-		var err error
-		if now, err = q.Clock(ctx); err != nil {
-			return fmt.Errorf("read the clock: %w", err)
-		}
-	}
-	l.UseControls(set, now)
-	return nil
+	l.UseControls(set)
+	return l, nil
 }
 
 // saveLedger writes the ledger if it changed, and wakes the function dispatch if a job is due sooner than it expects.

@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // drift returns how the rows differ from the ledger.
@@ -35,6 +37,36 @@ func (h fixture) begin() pgx.Tx {
 		h.Fatal(err)
 	}
 	return tx
+}
+
+// A transaction that had to wait for the ledger notes the time at which its turn came. Otherwise a job that it starts
+// would have started, by its history, before the job ended that it had to wait for.
+func TestAJobBeginsWhenTheLedgerWasLockedForIt(t *testing.T) {
+	h := openFixture(t, Config{Lease: 15 * time.Second, MaxLost: 3}, patient)
+	h.heartbeat("w1", 1, []int32{0})
+	other := h.begin()
+	defer func() { _ = other.Rollback(t.Context()) }() // a test that ends here gives back the connection
+	if _, err := other.Exec(t.Context(), lockLedgerSQL); err != nil {
+		t.Fatal(err)
+	}
+	job, ingested := newJob(), make(chan error, 1)
+	go func() {
+		_, err := h.Ingest(t.Context(), []jobevent.Created{job})
+		ingested <- err
+	}()
+	testwait.Until(t, "ingest to wait for the ledger", func() bool {
+		return h.count("pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+	})
+	var freed time.Time
+	if err := other.QueryRow(t.Context(), "UPDATE dispatch_state SET n = n + 1 RETURNING clock_timestamp()").Scan(&freed); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(other.Commit(t.Context()), <-ingested); err != nil {
+		t.Fatal(err)
+	}
+	if queued := h.wantStatus(job, jobstate.Queued).History[0]; queued.At.Before(freed) {
+		t.Errorf("the job began at %s, while another transaction had the ledger locked until after %s", queued.At, freed)
+	}
 }
 
 func TestTheCountFindsAJobThatDispatchingSkippedAsLocked(t *testing.T) {

@@ -33,7 +33,3 @@ select job_type, coalesce(owner_id, '')::text as owner_id, fairness_key, count(*
 from jobs
 where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3;
-
--- name: Clock :one
--- The time at this moment: the transaction may have waited for the lock since its now().
-select clock_timestamp()::timestamptz as at;

@@ -2,12 +2,9 @@
 -- Every transaction that dispatches holds this row's lock until it commits, so that only one dispatches at a time.
 -- Under the lock it waits for no row of jobs, and it writes rows of workers only under the lock. The index has the
 -- newest version of the row first. A transaction that had to wait for the lock reads the version that was committed
--- meanwhile.
-select n, in_flight, floors, due_floor, more, now()::timestamptz as at
-from dispatch_state
-order by n desc
-limit 1
-for update;
+-- meanwhile. It reads the clock after the wait: what it does then comes after what the others have done.
+select n, in_flight, floors, due_floor, more, clock_timestamp()::timestamptz as at
+from (select * from dispatch_state order by dispatch_state.n desc limit 1 for update) as locked;
 
 -- name: DispatchSave :exec
 update dispatch_state

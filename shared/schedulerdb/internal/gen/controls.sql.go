@@ -7,20 +7,7 @@ package gen
 
 import (
 	"context"
-	"time"
 )
-
-const Clock = `-- name: Clock :one
-select clock_timestamp()::timestamptz as at
-`
-
-// The time at this moment: the transaction may have waited for the lock since its now().
-func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, Clock)
-	var at time.Time
-	err := row.Scan(&at)
-	return at, err
-}
 
 const ControlsList = `-- name: ControlsList :many
 select kind, name, version, paused, max_running, starts_per_second, coalesce(weight, 0)::int as weight,
