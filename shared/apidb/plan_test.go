@@ -37,11 +37,24 @@ func TestWalksVisitTheirPageOnly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	s, plans := watched(t)
-	fillTables(t, s.Pool)
-	plans.Forget()
-	s.walkAll(t)
-	checkPlans(t, plans.Seen())
+	for _, statistics := range []string{"none", "of empty tables"} {
+		t.Run("statistics "+statistics, func(t *testing.T) {
+			t.Parallel()
+			s, plans := watched(t)
+			fillTables(t, s.Pool)
+			if statistics == "of empty tables" {
+				pgtest.LookEmpty(t, s.Pool)
+				pgtest.CheckSearches(t, s.Pool, "internal/gen", map[string]string{
+					"CallbacksAnswer": "callbacks_unanswered", "DeliveryNext": "deliveries_due", "HeldNext": "jobs_held",
+					"HeldRelease": "jobs_unheld", "FanOutOrphans": "jobs_elements_live", "RestoredUntil": "jobs_pkey",
+				}, "jobs", "commands", "callbacks", "attempt_logs", "deliveries", "merged_submits", "schedule_ticks",
+					"operation_answers", "operation_skips", "batch_deletions")
+			}
+			plans.Forget()
+			s.walkAll(t)
+			checkPlans(t, plans.Seen())
+		})
+	}
 }
 
 func fillTables(t *testing.T, pool *pgxpool.Pool) {

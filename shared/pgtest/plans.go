@@ -2,11 +2,20 @@ package pgtest
 
 import (
 	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -16,6 +25,7 @@ type Node struct {
 	Type     string  `json:"Node Type"`
 	Relation string  `json:"Relation Name"`
 	Index    string  `json:"Index Name"`
+	Cond     string  `json:"Index Cond"`
 	Loops    float64 `json:"Actual Loops"`
 	Rows     float64 `json:"Actual Rows"` // of one loop
 	Removed  float64 `json:"Rows Removed by Filter"`
@@ -53,6 +63,99 @@ func (p *Plans) Watch() func(*pgxpool.Config) {
 			cfg.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+}
+
+// LookEmpty gives all tables the statistics that vacuum leaves if it finds no live row: no rows, in as many pages as
+// there are. They stay until the next ANALYZE, however many rows are inserted. For such a table the planner takes
+// reading a whole index for as cheap as one search.
+func LookEmpty(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `UPDATE pg_class SET reltuples = 0, relallvisible = 0,
+			relpages = greatest(pg_relation_size(oid) / current_setting('block_size')::int, 1)
+		WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// CheckSearches asserts that the generic plans of the statements that sqlc has generated into a directory search the
+// tables: none of them reads a whole index or a whole table. walks has the exceptions: the index along which a
+// statement walks until it has found enough, or which has no other rows than those it needs.
+func CheckSearches(t testing.TB, pool *pgxpool.Pool, dir string, walks map[string]string, tables ...string) {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	walked := map[string]bool{}
+	for name, sql := range statements(t, dir) {
+		generic(t, conn.Conn(), sql).Walk(func(n Node) {
+			switch {
+			case !slices.Contains(tables, n.Relation) || n.Cond != "" || n.Type == "ModifyTable" || n.Type == "Tid Scan":
+			case n.Index != "" && walks[name] == n.Index:
+				walked[name] = true
+			default:
+				t.Errorf("%s reads all of %s by a %s of %q", name, n.Relation, n.Type, n.Index)
+			}
+		})
+	}
+	for name, index := range walks {
+		if !walked[name] {
+			t.Errorf("%s does not walk along %s: it is no exception", name, index)
+		}
+	}
+}
+
+// statements returns the statements in a directory by name.
+func statements(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.sql.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files in %s, %v", len(files), dir, err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+				if text, ok := spec.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+					found[spec.Names[0].Name], err = strconv.Unquote(text.Value)
+				}
+			}
+			return err == nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// generic returns the plan that suits any values of a statement's parameters.
+func generic(t testing.TB, conn *pgx.Conn, sql string) Node {
+	t.Helper()
+	stmt, err := conn.Prepare(t.Context(), "explained", sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := strings.TrimSuffix(strings.Repeat("null,", len(stmt.ParamOIDs)), ",")
+	if values != "" {
+		values = "(" + values + ")"
+	}
+	var text []byte
+	err = conn.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE explained"+values).Scan(&text)
+	if err := errors.Join(err, conn.Deallocate(t.Context(), "explained")); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	var explained []struct{ Plan Node }
+	if err := json.Unmarshal(text, &explained); err != nil {
+		t.Fatal(err)
+	}
+	return explained[0].Plan
 }
 
 // Seen returns the plans of each statement, by the name that the statement has in its .sql file.

@@ -31,7 +31,7 @@ func TestPlansUseTheKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	for _, statistics := range []string{"none", "old", "fresh"} {
+	for _, statistics := range []string{"none", "of empty tables", "old", "fresh"} {
 		t.Run("statistics "+statistics, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t, migrations.Worker)
@@ -46,6 +46,10 @@ func TestPlansUseTheKeys(t *testing.T) {
 				SELECT uuidv7(), 1, uuidv7(), 'default', 'w1', 1000, now(), now(), 'completed' FROM generate_series(1, 12000)`)
 			if statistics == "fresh" {
 				exec(t, s, "ANALYZE")
+			}
+			if statistics == "of empty tables" {
+				pgtest.LookEmpty(t, s.pool)
+				pgtest.CheckSearches(t, s.pool, "internal/gen", nil, "execution_attempts", "checkpoints")
 			}
 			long, err := s.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 			if err != nil {

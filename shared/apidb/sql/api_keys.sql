@@ -62,5 +62,5 @@ update api_keys set expires_at = least(expires_at, now() + @overlap::interval) w
 -- name: KeysUsed :exec
 update api_keys set last_used_at = input.used_at
 from (select unnest(@key_ids::text[]) as key_id, unnest(@used_ats::timestamptz[]) as used_at) as input
-where api_keys.key_id = input.key_id
+where api_keys.key_id = any (array[input.key_id])
     and (last_used_at is null or last_used_at <= input.used_at - interval '1 minute');

@@ -180,13 +180,13 @@ with page as (
     limit @max_batches::int
 ), gone as (
     delete from batches using page
-    where batches.batch_id = page.batch_id
+    where batches.batch_id = any (array[page.batch_id])
         and batches.finished_at < case page.status
             when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
             when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
             else sqlc.narg('failed_before')::timestamptz
         end
-        and not exists (select from jobs where jobs.batch_id = batches.batch_id)
+        and not exists (select from jobs where jobs.batch_id = batches.batch_id offset 0)
     returning batches.batch_id
 )
 select

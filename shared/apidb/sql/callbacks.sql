@@ -38,7 +38,7 @@ from (
         unnest(@job_ids::uuid[])          as job_id,
         unnest(@attempts::int[])          as attempt,
         unnest(@deadlines::timestamptz[]) as deadline
-) as input join jobs using (job_id)
+) as input join jobs on jobs.job_id = any (array[input.job_id])
 where input.deadline <= clock_timestamp() and jobs.status = 'WAITING' and jobs.attempt = input.attempt
 on conflict do nothing;
 
@@ -47,8 +47,9 @@ on conflict do nothing;
 select
     callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
     callbacks.retryable, callbacks.received_at, jobs.trace_id
-from callbacks join jobs using (job_id)
-where (callbacks.job_id, callbacks.attempt) in (select unnest(@job_ids::uuid[]), unnest(@attempts::int[]))
+from callbacks join jobs on jobs.job_id = any (array[callbacks.job_id])
+where callbacks.job_id = any (@job_ids::uuid[])
+    and (callbacks.job_id, callbacks.attempt) in (select unnest(@job_ids::uuid[]), unnest(@attempts::int[]))
     and callbacks.answered_at is null;
 
 -- The progress of a waiting attempt, which only an outside system reports. If the API has not yet received a status
@@ -60,7 +61,7 @@ update jobs set progress = @progress::json where job_id = @job_id;
 -- attempt that the API does not know blocks commands only for a while, because it may be a mistake.
 -- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
-from callbacks join jobs using (job_id)
+from callbacks join jobs on jobs.job_id = any (array[callbacks.job_id])
 where callbacks.job_id = any (@job_ids::uuid[]) and callbacks.answered_at is null
     and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
     and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min');
@@ -73,15 +74,15 @@ where callbacks.job_id = any (@job_ids::uuid[]) and callbacks.answered_at is nul
 -- name: CallbacksAnswer :exec
 with dropped as (
     delete from callbacks using jobs
-    where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
+    where callbacks.answered_at is null and jobs.job_id = any (array[callbacks.job_id])
         and jobs.version > 0 and jobs.attempt < callbacks.attempt
         and (jobs.updated_at > callbacks.received_at + interval '1 min' and callbacks.received_at < now() - interval '10 min'
             or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                and not exists (select from commands where commands.job_id = jobs.job_id and commands.command = 'retry'))
+                and not exists (select from commands where commands.job_id = jobs.job_id and commands.command = 'retry' offset 0))
 )
 update callbacks set answered_at = now(), output = null
 from jobs
-where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
+where callbacks.answered_at is null and jobs.job_id = any (array[callbacks.job_id])
     and attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt);
 
 -- The callbacks of attempts that are not over: in their first minute in each pass, since a waiting attempt is given
@@ -93,7 +94,7 @@ with pass as (
     select
         callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
         callbacks.retryable, callbacks.received_at, jobs.trace_id, coalesce(octet_length(callbacks.output::text), 0) as bytes
-    from pass cross join callbacks join jobs using (job_id)
+    from pass cross join callbacks join jobs on jobs.job_id = any (array[callbacks.job_id])
     where callbacks.answered_at is null and callbacks.job_id > @after_id::uuid
         and callbacks.received_at <= pass.until - interval '2 s'
         and (callbacks.received_at > pass.until - interval '60 s'

@@ -6,9 +6,14 @@
 select wanted.place::int as place, jobs.job_id, jobs.trace_id, jobs.created_at, jobs.ordering_key
 from (
     select unnest(@places::int[]) as place, unnest(@owner_ids::text[]) as owner_id, unnest(@keys::text[]) as key
-) as wanted join jobs on jobs.owner_id = wanted.owner_id and jobs.policies -> 'debounce' ->> 'key' = wanted.key
-where jobs.held and jobs.version = 0
-order by jobs.job_id
+) as wanted cross join lateral (
+    select debounced.job_id from jobs as debounced
+    where debounced.owner_id = wanted.owner_id and debounced.policies -> 'debounce' ->> 'key' = wanted.key
+        and debounced.held and debounced.version = 0
+    offset 0
+) as found join jobs on jobs.job_id = any (array[found.job_id])
+where case when jobs.held and jobs.version = 0 then true else false end
+order by found.job_id
 for update of jobs;
 
 -- The requests that have changed a job before.
@@ -17,8 +22,8 @@ with wanted as (
     select unnest(@ordinals::int[]) as ordinal, unnest(@owner_ids::text[]) as owner_id, unnest(@identities::bytea[]) as identity
 )
 select wanted.ordinal::int as ordinal, merged.request_hash, jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at
-from wanted join merged_submits as merged on merged.owner_id = wanted.owner_id and merged.identity = wanted.identity
-join jobs on jobs.job_id = merged.job_id;
+from wanted join merged_submits as merged on merged.owner_id = any (array[wanted.owner_id]) and merged.identity = wanted.identity
+join jobs on jobs.job_id = any (array[merged.job_id]);
 
 -- name: MergedKeep :exec
 insert into merged_submits (owner_id, identity, request_hash, job_id)
@@ -35,7 +40,7 @@ with commanded as (
 )
 update jobs set held = null, released_at = now()
 from (select job_id from commanded union all select job_id from due) as ready
-where jobs.job_id = ready.job_id
+where jobs.job_id = any (array[ready.job_id])
 returning
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,
     jobs.timeout_ms, jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
@@ -51,6 +56,6 @@ select coalesce(
 -- name: HeldCommands :many
 select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version,
     commands.change
-from commands join jobs using (job_id)
+from commands join jobs on jobs.job_id = any (array[commands.job_id])
 where commands.job_id = any (@job_ids::uuid[])
 order by commands.job_id;

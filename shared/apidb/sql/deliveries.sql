@@ -71,7 +71,7 @@ with due as (
 )
 update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + @lease::interval
 from due
-where deliveries.job_id = due.job_id and deliveries.version = due.version
+where deliveries.job_id = any (array[due.job_id]) and deliveries.version = due.version
 returning deliveries.job_id, deliveries.version, deliveries.owner_id, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at;
 
 -- Stores the result of a try. It changes nothing after the claimant's lease, if another process has claimed the
@@ -85,13 +85,13 @@ update deliveries set
     last_answer = sqlc.narg('last_answer')::int,
     last_error  = @last_error::text
 where job_id = @job_id and version = @version and tries = @tries and last_try_at = @tried_at::timestamptz
-    and status = 'PENDING';
+    and case when status = 'PENDING' then true else false end;
 
 -- Gives back a delivery whose try was cut short; such a try does not count.
 -- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
 where job_id = @job_id and version = @version and tries = @tries and last_try_at = @tried_at::timestamptz
-    and status = 'PENDING';
+    and case when status = 'PENDING' then true else false end;
 
 -- Restarts a delivery from its first try.
 -- name: DeliveryRetry :many
@@ -160,4 +160,4 @@ with old as (
     for update skip locked
 )
 delete from deliveries using old
-where deliveries.job_id = old.job_id and deliveries.version = old.version and deliveries.finished_at is not null;
+where deliveries.job_id = any (array[old.job_id]) and deliveries.version = old.version and deliveries.finished_at is not null;

@@ -33,7 +33,7 @@ from (
 -- name: JobsMissing :many
 select after_id::uuid as after_id
 from unnest(@after_ids::uuid[]) as after_id
-where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = @owner_id::text);
+where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = @owner_id::text offset 0);
 
 -- The reasons why jobs wait, as the API knows them, since the scheduler does not publish them: the jobs that must end
 -- first and have not ended, of which only a limited number is looked at, and the order, if an earlier job of the key
@@ -47,7 +47,7 @@ with waiting as (
 )
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
-    select jobs.job_id from unnest(waiting.after_ids[:@most_looked_at::int]) as after_id join jobs on jobs.job_id = after_id
+    select jobs.job_id from unnest(waiting.after_ids[:@most_looked_at::int]) as after_id join jobs on jobs.job_id = any (array[after_id])
     where jobs.owner_id = waiting.owner_id and jobs.status <> 'COMPLETED'
         and (not waiting.has_conditions or jobs.status not in ('FAILED', 'CANCELLED'))
     limit @max_dependencies::int
@@ -59,4 +59,5 @@ where exists (
     select 1 from jobs
     where jobs.ordering_key = waiting.ordering_key and jobs.owner_id = waiting.owner_id
         and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and jobs.order_number < waiting.order_number
+    offset 0
 );

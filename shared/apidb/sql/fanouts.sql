@@ -6,7 +6,7 @@
 select live.job_id, (live.elements is not null)::boolean as expanded,
     (live.cancel_requested_at is null
         and case when live.elements is null then not exists (
-                select from unnest(live.after_ids) as after_id join jobs on jobs.job_id = after_id
+                select from unnest(live.after_ids) as after_id join jobs on jobs.job_id = any (array[after_id])
                 where jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
             ) else not exists (
                 select from jobs
@@ -58,8 +58,9 @@ limit @max_jobs::int;
 
 -- The jobs of the elements of a batch, by their fan-out and state.
 -- name: FanOutCounts :many
-select fan_out_id::uuid as fan_out_id, status, count(*) as jobs from jobs
-where batch_id = @batch_id::uuid and fan_out_id is not null
+select fan_out_id::uuid as fan_out_id, status, count(*) as jobs
+from (select jobs.fan_out_id, jobs.status from jobs where jobs.batch_id = @batch_id::uuid offset 0) as batched
+where fan_out_id is not null
 group by 1, 2;
 
 -- The cancelled fan-outs of which some jobs have not ended, because they were inserted while the cancel was under way. A
@@ -81,8 +82,8 @@ with recursive live as (
 )
 select jobs.job_id, batches.batch_id, batches.owner_id
 from live
-join jobs on jobs.job_id = live.fan_out_id and jobs.status = 'CANCELLED'
-join batches on batches.batch_id = jobs.batch_id
+join jobs on jobs.job_id = any (array[live.fan_out_id]) and jobs.status = 'CANCELLED'
+join batches on batches.batch_id = any (array[jobs.batch_id])
 where batches.expired_at is null and not exists (
     select from operations where operations.operation_id = batches.operation_id and operations.finished_at is null
 )

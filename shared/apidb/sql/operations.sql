@@ -196,7 +196,7 @@ with numbered as (
         held = case when held then false end -- as in CommandKeep
     where jobs.job_id = any (@job_ids::uuid[]) and jobs.status = any (@allowed::text[])
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-        and not exists (select from commands where commands.job_id = jobs.job_id)
+        and not exists (select from commands where commands.job_id = jobs.job_id offset 0)
         and (sqlc.narg('run_at')::timestamptz is null or jobs.expires_at is null or jobs.expires_at > sqlc.narg('run_at'))
     returning jobs.job_id, jobs.command_seq
 )

@@ -82,4 +82,4 @@ with old as (
     order by rejected_at
     limit @max_records::int
 )
-delete from rejected_records using old where rejected_records.rejected_number = old.rejected_number;
+delete from rejected_records using old where rejected_records.rejected_number = any (array[old.rejected_number]);

@@ -58,7 +58,7 @@ where job_id = any (@job_ids::uuid[]) and status not in ('COMPLETED', 'FAILED', 
 -- name: RestoredNumbers :execrows
 update jobs set command_seq = input.number
 from rows from (unnest(@job_ids::uuid[]), unnest(@numbers::int[])) as input (job_id, number)
-where jobs.job_id = input.job_id and jobs.command_seq < input.number;
+where jobs.job_id = any (array[input.job_id]) and jobs.command_seq < input.number;
 
 -- The last version that this database gave to a control; 0: none.
 -- name: RestoredControlVersion :one

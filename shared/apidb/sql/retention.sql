@@ -10,7 +10,7 @@ with page as (
 ), old as (
     select job_id, version from page
     where not exists (
-            select from commands where commands.job_id = page.job_id and commands.created_at > now() - interval '1 day'
+            select from commands where commands.job_id = page.job_id and commands.created_at > now() - interval '1 day' offset 0
         ) and updated_at < case status
         when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
         when 'FAILED'    then sqlc.narg('failed_before')::timestamptz
@@ -18,17 +18,17 @@ with page as (
     end
 ), gone as (
     delete from jobs using old
-    where jobs.job_id = old.job_id and jobs.version = old.version
+    where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.status
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
-    select batch_id, gone.status, count(*) from gone join batches using (batch_id) where batches.finished_at is null
+    select gone.batch_id, gone.status, count(*) from gone join batches on batches.batch_id = any (array[gone.batch_id]) where batches.finished_at is null
     group by 1, 2
 ), logs as (
-    delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+    delete from attempt_logs using gone where attempt_logs.job_id = any (array[gone.job_id])
 ), delivered as (
     delete from deliveries using gone
-    where gone.callback_url is not null and deliveries.job_id = gone.job_id and deliveries.status <> 'PENDING'
+    where gone.callback_url is not null and deliveries.job_id = any (array[gone.job_id]) and deliveries.status <> 'PENDING'
 )
 select
     (select count(*) from page)::bigint as seen,
@@ -43,9 +43,9 @@ with page as (
     order by job_id
     limit @max_rows::int
 ), orphan as (
-    select distinct job_id from page where not exists (select from jobs where jobs.job_id = page.job_id)
+    select distinct job_id from page where not exists (select from jobs where jobs.job_id = page.job_id offset 0)
 ), gone as (
-    delete from attempt_logs using orphan where attempt_logs.job_id = orphan.job_id
+    delete from attempt_logs using orphan where attempt_logs.job_id = any (array[orphan.job_id])
     returning attempt_logs.job_id
 )
 select

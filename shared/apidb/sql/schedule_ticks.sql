@@ -23,9 +23,9 @@ from (
     where schedule_ticks.schedule_id = @schedule_id and schedule_ticks.job_id is not null
     order by at desc
     limit 100
-) as fired join jobs using (job_id)
+) as fired join jobs on jobs.job_id = any (array[fired.job_id])
 where jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-order by jobs.job_id;
+order by fired.job_id;
 
 -- Deletes the ticks of some schedules that are older than thirty days or beyond the last thousand, but never a tick
 -- whose job has not ended, because that tick shows that the schedule is busy. The job is looked up for each tick: a
@@ -42,7 +42,7 @@ with page as (
     limit @max_schedules::int
 ), forgotten as (
     delete from schedule_ticks using page
-    where schedule_ticks.schedule_id = page.schedule_id
+    where schedule_ticks.schedule_id = any (array[page.schedule_id])
         and schedule_ticks.at < greatest(page.oldest, now() - interval '30 days')
         and coalesce((
             select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = schedule_ticks.job_id

@@ -60,7 +60,7 @@ select schedules.* from (
     from schedules
     where next_at <= now() and not paused and schedule_id <> all (@held_ids::uuid[])
         and owner_id <> all (@resting_owners::text[])
-) as due join schedules on schedules.schedule_id = due.schedule_id
+) as due join schedules on schedules.schedule_id = any (array[due.schedule_id])
 where schedules.next_at <= now() and not schedules.paused
 order by due.turn, due.next_at
 limit @max_schedules::int
@@ -82,7 +82,7 @@ update schedules set
     last_at     = coalesce(input.last_at, schedules.last_at),
     last_job_id = coalesce(input.last_job_id, schedules.last_job_id)
 from input
-where schedules.schedule_id = input.schedule_id;
+where schedules.schedule_id = any (array[input.schedule_id]);
 
 -- name: ScheduleNext :many
 select next_at, clock_timestamp()::timestamptz as at from schedules

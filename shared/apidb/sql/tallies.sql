@@ -8,18 +8,15 @@ select unnest(@owner_ids::text[]), unnest(@queues::text[]), unnest(@job_types::t
 
 -- name: TallyTakeEntries :many
 delete from tally_entries
-where id in (select id from tally_entries order by id limit @max_entries::int)
+where id = any (array(select id from tally_entries order by id limit @max_entries::int))
 returning at, owner_id, queue, job_type, what, n, kept, times, error_codes;
 
 -- name: TallyTakeOld :many
-with aged as (
-    select t.everyone, t.owner_id, t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
+delete from tallies
+where ctid = any (array(
+    select t.ctid from tallies as t
     where t.grain = @grain and t.at < @before::timestamptz order by t.at limit @max_tallies::int
-)
-delete from tallies using aged
-where tallies.everyone = aged.everyone and tallies.owner_id = aged.owner_id
-    and tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
-    and tallies.job_type = aged.job_type and tallies.what = aged.what
+))
 returning tallies.*;
 
 -- name: TallyFind :many
@@ -33,10 +30,13 @@ with input as (
         unnest(@job_types::text[])    as job_type,
         unnest(@whats::text[])        as what
 )
-select tallies.* from input join tallies
-    on tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
-    and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
-    and tallies.job_type = input.job_type and tallies.what = input.what;
+select found.* from input cross join lateral (
+    select * from tallies
+    where tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
+        and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
+        and tallies.job_type = input.job_type and tallies.what = input.what
+    offset 0
+) as found;
 
 -- name: TallyPut :exec
 insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes)

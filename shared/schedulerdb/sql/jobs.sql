@@ -48,7 +48,8 @@ select unnest(@job_ids::uuid[]),
 -- name: JobsComplete :many
 -- The common case: an attempt completed. The job moves to ended, whatever its state was. A lease shows that the attempt
 -- was out: an attempt that waited for a callback has none. A row of a job that ended before is only deleted: functions
--- of a release that does not know ended may have stored the job again.
+-- of a release that does not know ended may have stored the job again. Why the rows are found by "any (array[…])":
+-- docs/sql.md, "Joins by key".
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
@@ -58,7 +59,7 @@ with input as (
 ), completed as (
     delete from jobs
     using input
-    where jobs.job_id = input.job_id
+    where jobs.job_id = any (array[input.job_id])
       and jobs.attempt = input.attempt
       and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
     returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count,
@@ -82,7 +83,7 @@ with input as (
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
            fairness_key, build, inputs
     from completed
-    where not exists (select from ended known where known.job_id = completed.job_id)
+    where not exists (select from ended known where known.job_id = completed.job_id offset 0)
 )
 select job_id, trace_id, version::bigint as version, attempt, retry_count, last_command::json as last_command,
        history::text as history, started_at, now()::timestamptz as updated_at, queue, partition, worker_id, ordering_key,
@@ -95,7 +96,7 @@ from completed;
 with found as (
     select job_id from ended where job_id = any (@job_ids::uuid[]) order by job_id for update
 ), revived as (
-    delete from ended using found where ended.job_id = found.job_id returning ended.*
+    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.*
 )
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
@@ -174,7 +175,7 @@ set status               = input.status,
     history              = case when jobs.moves + input.moves <= 100 then jobs.history || ',' || input.entries
                                 else last_moves(jobs.history || ',' || input.entries, 100) end
 from input
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
@@ -187,7 +188,7 @@ update jobs
 set build = input.build,
     lane  = input.lane
 from rows from (unnest(@job_ids::uuid[]), unnest(@builds::text[]), unnest(@lanes::text[])) as input (job_id, build, lane)
-where jobs.job_id = input.job_id;
+where jobs.job_id = any (array[input.job_id]);
 
 -- name: JobsChange :exec
 -- Writes changed values of jobs that are locked and have not started. The version stands for the old state.
@@ -210,7 +211,7 @@ from (
            unnest(@timeouts_ms::int[])          as timeout_ms,
            unnest(@expires_ats::timestamptz[])  as expires_at
 ) as input
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
   and jobs.version = input.old_version
   and jobs.attempt = 0;
 
@@ -228,7 +229,7 @@ set version      = jobs.version + 1,
     history      = input.entry,
     updated_at   = now()
 from rows from (unnest(@job_ids::uuid[]), unnest(@command_seqs::int[]), unnest(@entries::text[])) as input (job_id, command_seq, entry)
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
   and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
   and jobs.deleted_at is null
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
@@ -244,10 +245,10 @@ where job_id = any (@job_ids::uuid[]);
 -- name: JobsNewer :many
 -- Of the jobs of a report, those that have a higher version than the API has seen, and those that the scheduler does
 -- not know.
-select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
+select known.job_id::uuid as job_id, known.version::bigint as version, (a.version is null)::boolean as is_unknown
 from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as known (job_id, version)
-left join all_jobs as jobs on jobs.job_id = known.job_id
-where jobs.version > known.version or jobs.job_id is null and known.version > 0;
+left join lateral (select all_jobs.version from all_jobs where all_jobs.job_id = known.job_id offset 0) a on true
+where a.version > known.version or a.version is null and known.version > 0;
 
 -- name: JobsOverdue :many
 -- Attempts that wait past the deadline of their callback, and jobs that have not started in time. Only the first due
@@ -269,7 +270,7 @@ with due as (
     limit @max_jobs::int
 )
 select jobs.job_id from jobs
-where jobs.job_id in (select due.job_id from due where due.status = 'WAITING' union all select late.job_id from late)
+where jobs.job_id = any (array(select due.job_id from due where due.status = 'WAITING' union all select late.job_id from late))
 for update of jobs skip locked;
 
 -- name: JobsAskAboutCallbacks :many

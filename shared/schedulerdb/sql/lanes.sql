@@ -49,7 +49,7 @@ with input as (
 ), locked as (
     select j.job_id, input.partition, input.lane
     from input
-    join jobs j on j.job_id = input.job_id
+    join jobs j on j.job_id = any (array[input.job_id])
     where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
     for update of j skip locked
 )
@@ -68,7 +68,7 @@ set status           = 'QUEUED',
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || @by_function::text || '","attempt":' || jobs.attempt + 1 || '}'
 from locked
-where jobs.job_id = locked.job_id
+where jobs.job_id = any (array[locked.job_id])
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition;
 
@@ -78,10 +78,10 @@ with input as (
     select unnest(@job_ids::uuid[])           as job_id,
            nullif(unnest(@lanes::text[]), '') as lane
 ), locked as (
-    select j.job_id, input.lane from input join jobs j on j.job_id = input.job_id for update of j skip locked
+    select j.job_id, input.lane from input join jobs j on j.job_id = any (array[input.job_id]) for update of j skip locked
 )
 update jobs
 set lane = locked.lane
 from locked
-where jobs.job_id = locked.job_id
+where jobs.job_id = any (array[locked.job_id])
   and jobs.status = 'PENDING';

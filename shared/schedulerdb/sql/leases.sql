@@ -10,8 +10,8 @@ with input as (
 ), free as (
     select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
     from input
-    join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
-    where j.status = 'QUEUED'
+    join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
+    where case when j.status = 'QUEUED' then true else false end
     for update of j skip locked
 )
 update jobs
@@ -26,8 +26,8 @@ set status           = 'RUNNING',
     history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
                        || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",' || free.entry
 from free
-where jobs.job_id = free.job_id
-  and jobs.status = 'QUEUED'
+where jobs.job_id = any (array[free.job_id])
+  and case when jobs.status = 'QUEUED' then true else false end
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.partition, jobs.worker_id,
@@ -39,8 +39,8 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
 with free as (
     select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_held_by
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@worker_ids::text[])) as input (job_id, attempt, worker_id)
-    join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
-    where j.status in ('QUEUED', 'RUNNING')
+    join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
+    where case when j.status in ('QUEUED', 'RUNNING') then true else false end
       and (j.worker_id is distinct from input.worker_id or j.lease_expires_at < now() + @renew_below::interval)
     for update of j skip locked
 )
@@ -49,8 +49,8 @@ set lease_expires_at = now() + @lease::interval,
     asked            = null,
     worker_id        = free.worker_id
 from free
-where jobs.job_id = free.job_id
-  and jobs.status in ('QUEUED', 'RUNNING')
+where jobs.job_id = any (array[free.job_id])
+  and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
 returning jobs.queue, jobs.partition, jobs.worker_id, free.was_held_by;
 
 -- name: LeasesCut :exec
@@ -68,8 +68,8 @@ update jobs
 set lease_expires_at = now() + @lease::interval,
     asked            = null
 from ahead
-where jobs.job_id = ahead.job_id
-  and jobs.status in ('QUEUED', 'RUNNING');
+where jobs.job_id = any (array[ahead.job_id])
+  and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end;
 
 -- name: JobsAskAgain :many
 -- No heartbeat has listed the attempt for a lease. The same run order goes to another partition, and the worker that
@@ -107,8 +107,8 @@ set lease_expires_at = now() + (0.8 + 0.4 * random())
     partition        = (jobs.partition + 1 + floor(random() * 11)::int) % 12,
     worker_id        = null
 from overdue
-where jobs.job_id = overdue.job_id
-  and jobs.status in ('QUEUED', 'RUNNING')
+where jobs.job_id = any (array[overdue.job_id])
+  and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents,

@@ -13,8 +13,8 @@ on conflict do nothing;
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
        j.queue, j.rank, j.lane, j.fairness_key
 from dependencies d
-join all_jobs a on a.job_id = d.after_id
-join jobs j on j.job_id = d.job_id
+cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a
+join jobs j on j.job_id = any (array[d.job_id])
 where d.after_id = any (@after_ids::uuid[])
   and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
 limit @max_rows::int
@@ -23,7 +23,7 @@ for update of j skip locked;
 -- name: DependenciesDelete :execrows
 delete from dependencies d
 using rows from (unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])) as met (after_id, job_id)
-where d.after_id = met.after_id and d.job_id = met.job_id;
+where d.after_id = any (array[met.after_id]) and d.job_id = any (array[met.job_id]);
 
 -- name: DependenciesLeft :many
 -- The ended jobs for which others still wait. Each lookup stops at one row, so that it uses an index whatever the
@@ -51,7 +51,7 @@ delete from dependencies where job_id = any (@job_ids::uuid[]);
 -- the dependencies on ended jobs, so any that are left are overdue.
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
-left join all_jobs a on a.job_id = d.after_id
+left join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a on true
 where (d.after_id, d.job_id) > (@after_id::uuid, @job_id::uuid)
 order by d.after_id, d.job_id
 limit @max_rows::int;
@@ -65,7 +65,7 @@ update jobs
 set waits_for  = nullif(jobs.waits_for - input.ended, 0),
     blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end
 from input
-where jobs.job_id = input.job_id;
+where jobs.job_id = any (array[input.job_id]);
 
 -- name: OrderTaken :many
 -- For each ordering key: whether a job has the turn, and the number of the first job that waits for it; 0: none waits.
@@ -73,7 +73,8 @@ select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn,
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+               offset 0)::boolean as has_turn,
        coalesce((select j.order_number from jobs j
                  where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
                  order by j.order_number
@@ -121,16 +122,17 @@ with first as (
       and not exists (select 1 from jobs j
                       where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
+                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                      offset 0)
 ), free as (
-    select j.job_id from first join jobs j on j.job_id = first.job_id
-    where j.blocked_by = 'order'
+    select j.job_id from first join jobs j on j.job_id = any (array[first.job_id])
+    where case when j.blocked_by = 'order' then true else false end
     for update of j skip locked
 )
 update jobs
 set blocked_by = case when jobs.waits_for is not null then 'dependency' end
 from free
-where jobs.job_id = free.job_id
+where jobs.job_id = any (array[free.job_id])
 returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane, jobs.fairness_key;
 
 -- name: TurnsOverdue :many
@@ -155,6 +157,7 @@ select line.ordering_key::text as ordering_key, line.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = line.ordering_key and coalesce(j.owner_id, '') = line.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+               offset 0)::boolean as has_turn
 from line
 limit @max_keys::int;

@@ -1,6 +1,6 @@
 -- Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
 -- (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
--- when … then true else false end".
+-- when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 
 -- name: AttemptInsertNew :exec
 -- The worker that inserts the row runs the attempt. This statement is for new attempts, as nearly all are: "on
@@ -51,7 +51,7 @@ select now()::timestamptz as at;
 -- name: AttemptGetMany :many
 select a.*
 from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
-join execution_attempts a using (job_id, attempt);
+join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt;
 
 -- name: AttemptWantCancelMany :exec
 -- The worker that holds the attempt reads the mark with its next heartbeat. Rows are locked in the order of their key,
@@ -59,14 +59,14 @@ join execution_attempts a using (job_id, attempt);
 with open as (
     select a.job_id, a.attempt
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
-    join execution_attempts a using (job_id, attempt)
+    join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.outcome is null and not a.cancel_wanted then true else false end
-    order by a.job_id, a.attempt
+    order by input.job_id, input.attempt
     for update of a
 )
 update execution_attempts a set cancel_wanted = true
 from open
-where a.job_id = open.job_id and a.attempt = open.attempt;
+where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt;
 
 -- name: AttemptCompleteMany :one
 -- A cheaper form of AttemptSettleMany for the outcome of nearly all attempts. If a heartbeat has written the start of a
@@ -85,7 +85,7 @@ with input as (
         finished_at = now() - interval '1 microsecond' * input.finished_ago,
         output      = input.output
     from input
-    where a.job_id = input.job_id and a.attempt = input.attempt
+    where a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
       and case when a.worker_id = @worker_id::text and a.outcome is null and a.started_at is null
           then true else false end
     returning 1
@@ -119,7 +119,7 @@ update execution_attempts a set
     retry_after_ms      = input.retry_after_ms,
     callback_timeout_ms = input.callback_timeout_ms
 from input
-where a.job_id = input.job_id and a.attempt = input.attempt
+where a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
   and case when a.worker_id = @worker_id::text and a.outcome is null then true else false end
 returning a.job_id, a.attempt, a.started_at, a.finished_at;
 
@@ -132,7 +132,7 @@ with running as (
     select a.job_id, a.attempt, input.ago
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@started_agos::bigint[]))
         as input (job_id, attempt, ago)
-    join execution_attempts a using (job_id, attempt)
+    join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.worker_id = @worker_id::text and a.outcome is null
         and coalesce(now() - interval '1 microsecond' * input.ago - a.started_at
                      not between - @lease::interval and @lease::interval, true) then true else false end
@@ -140,13 +140,13 @@ with running as (
 )
 update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
 from running
-where a.job_id = running.job_id and a.attempt = running.attempt;
+where a.job_id = any (array[running.job_id]) and a.attempt = running.attempt;
 
 -- name: AttemptChangedMany :many
 -- The attempts of a worker that others have settled, marked for a cancel, or claimed.
 select a.*
 from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
-join execution_attempts a using (job_id, attempt)
+join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::text;
 
 -- name: AttemptSettleLost :many
@@ -179,7 +179,7 @@ from silent
 ), open as (
     select a.job_id, a.attempt, listed.by_heartbeat and a.started_at is null and a.attempt % 2 = 1 as waited
     from listed
-    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    join execution_attempts a on a.job_id = any (array[listed.job_id]) and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null then true else false end
     limit @max_attempts::int
     for update of a skip locked
@@ -189,7 +189,7 @@ from silent
     where c.worker_id = silent.worker_id and not exists (
         select
         from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
-        join execution_attempts a using (job_id, attempt)
+        join execution_attempts a on a.job_id = any (array[had.job_id]) and a.attempt = had.attempt
         where case when a.worker_id = c.worker_id and a.outcome is null then true else false end
     )
 )
@@ -200,7 +200,7 @@ update execution_attempts a set
     error_message = 'its worker ' || a.worker_id || case when open.waited then ' fell silent before it reported a start' else ' fell silent' end,
     retryable     = true
 from open
-where a.job_id = open.job_id and a.attempt = open.attempt
+where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
 returning a.*;
 
 -- name: AttemptSettleOverdue :many
@@ -215,7 +215,7 @@ with listed as (
 ), overdue as (
     select a.job_id, a.attempt
     from listed
-    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    join execution_attempts a on a.job_id = any (array[listed.job_id]) and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null
         and a.started_at < now() - interval '1 ms' * a.timeout_ms - @lease::interval then true else false end
     limit @max_attempts::int
@@ -228,7 +228,7 @@ update execution_attempts a set
     error_message = 'ran longer than ' || a.timeout_ms || ' ms, and its worker did not end it',
     retryable     = true
 from overdue
-where a.job_id = overdue.job_id and a.attempt = overdue.attempt
+where a.job_id = any (array[overdue.job_id]) and a.attempt = overdue.attempt
 returning a.*;
 
 -- name: AttemptSettleLeft :many
@@ -240,7 +240,7 @@ with listed as (
 ), open as (
     select a.job_id, a.attempt
     from listed
-    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    join execution_attempts a on a.job_id = any (array[listed.job_id]) and a.attempt = listed.attempt
     where case when a.worker_id = @worker_id::text and a.outcome is null then true else false end
     for update of a
 )
@@ -250,7 +250,7 @@ update execution_attempts a set
     error_message = 'its worker stopped',
     retryable     = true
 from open
-where a.job_id = open.job_id and a.attempt = open.attempt
+where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
 returning a.*;
 
 -- name: AttemptDeleteOld :one
@@ -265,7 +265,7 @@ with page as (
     limit @max_attempts::int
 ), gone as (
     delete from execution_attempts a using page
-    where a.job_id = page.job_id and a.attempt = page.attempt and page.finished_at < now() - @age::interval
+    where a.job_id = any (array[page.job_id]) and a.attempt = page.attempt and page.finished_at < now() - @age::interval
     returning 1
 )
 select

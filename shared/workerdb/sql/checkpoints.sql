@@ -11,9 +11,9 @@ with open as (
     select a.job_id, a.attempt, input.number, input.data
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@numbers::bigint[]), unnest(@datas::json[]))
         as input (job_id, attempt, number, data)
-    join execution_attempts a using (job_id, attempt)
+    join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.worker_id = @worker_id::text and a.outcome is null then true else false end
-    order by a.job_id, a.attempt
+    order by input.job_id, input.attempt
     for update of a
 ), saved as (
     insert into checkpoints as c (job_id, attempt, number, data)
@@ -33,10 +33,10 @@ delete from checkpoints where job_id = any(@job_ids::uuid[]);
 -- name: CheckpointDeleteOld :execrows
 -- Deletes checkpoints that were saved long ago. Job ids are UUIDv7, so only old jobs are visited.
 delete from checkpoints
-where job_id in (
+where job_id = any (array(
     select job_id
     from checkpoints
     where job_id < @before_id::uuid and saved_at < now() - @age::interval
     order by job_id
     limit @max_checkpoints::int
-);
+));

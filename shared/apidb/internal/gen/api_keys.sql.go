@@ -382,7 +382,7 @@ func (q *Queries) KeysOfOwner(ctx context.Context, arg KeysOfOwnerParams) ([]Api
 const KeysUsed = `-- name: KeysUsed :exec
 update api_keys set last_used_at = input.used_at
 from (select unnest($1::text[]) as key_id, unnest($2::timestamptz[]) as used_at) as input
-where api_keys.key_id = input.key_id
+where api_keys.key_id = any (array[input.key_id])
     and (last_used_at is null or last_used_at <= input.used_at - interval '1 minute')
 `
 

@@ -500,13 +500,13 @@ with page as (
     limit $3::int
 ), gone as (
     delete from batches using page
-    where batches.batch_id = page.batch_id
+    where batches.batch_id = any (array[page.batch_id])
         and batches.finished_at < case page.status
             when 'COMPLETED' then $4::timestamptz
             when 'CANCELLED' then $5::timestamptz
             else $6::timestamptz
         end
-        and not exists (select from jobs where jobs.batch_id = batches.batch_id)
+        and not exists (select from jobs where jobs.batch_id = batches.batch_id offset 0)
     returning batches.batch_id
 )
 select

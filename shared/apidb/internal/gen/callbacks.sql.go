@@ -124,15 +124,15 @@ func (q *Queries) CallbackProgress(ctx context.Context, arg CallbackProgressPara
 const CallbacksAnswer = `-- name: CallbacksAnswer :exec
 with dropped as (
     delete from callbacks using jobs
-    where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
+    where callbacks.answered_at is null and jobs.job_id = any (array[callbacks.job_id])
         and jobs.version > 0 and jobs.attempt < callbacks.attempt
         and (jobs.updated_at > callbacks.received_at + interval '1 min' and callbacks.received_at < now() - interval '10 min'
             or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-                and not exists (select from commands where commands.job_id = jobs.job_id and commands.command = 'retry'))
+                and not exists (select from commands where commands.job_id = jobs.job_id and commands.command = 'retry' offset 0))
 )
 update callbacks set answered_at = now(), output = null
 from jobs
-where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
+where callbacks.answered_at is null and jobs.job_id = any (array[callbacks.job_id])
     and attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
 `
 
@@ -154,7 +154,7 @@ from (
         unnest($3::uuid[])          as job_id,
         unnest($4::int[])          as attempt,
         unnest($5::timestamptz[]) as deadline
-) as input join jobs using (job_id)
+) as input join jobs on jobs.job_id = any (array[input.job_id])
 where input.deadline <= clock_timestamp() and jobs.status = 'WAITING' and jobs.attempt = input.attempt
 on conflict do nothing
 `
@@ -181,7 +181,7 @@ func (q *Queries) CallbacksGiveUp(ctx context.Context, arg CallbacksGiveUpParams
 
 const CallbacksInTheWay = `-- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
-from callbacks join jobs using (job_id)
+from callbacks join jobs on jobs.job_id = any (array[callbacks.job_id])
 where callbacks.job_id = any ($1::uuid[]) and callbacks.answered_at is null
     and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
     and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min')
@@ -222,8 +222,9 @@ const CallbacksOf = `-- name: CallbacksOf :many
 select
     callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
     callbacks.retryable, callbacks.received_at, jobs.trace_id
-from callbacks join jobs using (job_id)
-where (callbacks.job_id, callbacks.attempt) in (select unnest($1::uuid[]), unnest($2::int[]))
+from callbacks join jobs on jobs.job_id = any (array[callbacks.job_id])
+where callbacks.job_id = any ($1::uuid[])
+    and (callbacks.job_id, callbacks.attempt) in (select unnest($1::uuid[]), unnest($2::int[]))
     and callbacks.answered_at is null
 `
 
@@ -282,7 +283,7 @@ with pass as (
     select
         callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
         callbacks.retryable, callbacks.received_at, jobs.trace_id, coalesce(octet_length(callbacks.output::text), 0) as bytes
-    from pass cross join callbacks join jobs using (job_id)
+    from pass cross join callbacks join jobs on jobs.job_id = any (array[callbacks.job_id])
     where callbacks.answered_at is null and callbacks.job_id > $4::uuid
         and callbacks.received_at <= pass.until - interval '2 s'
         and (callbacks.received_at > pass.until - interval '60 s'

@@ -94,7 +94,7 @@ with pass as (
 select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version,
     (case when sum(coalesce(octet_length(commands.change::text), 0)) over (order by commands.job_id) <= $1::bigint
         then commands.change end)::json as change
-from pass cross join commands join jobs using (job_id)
+from pass cross join commands join jobs on jobs.job_id = any (array[commands.job_id])
 where commands.job_id > $2::uuid
     and commands.created_at <= pass.until - interval '10 s'
     and times_due(pass.until - commands.created_at) > times_due(pass.since - commands.created_at)

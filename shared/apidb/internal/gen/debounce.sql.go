@@ -16,7 +16,7 @@ import (
 const HeldCommands = `-- name: HeldCommands :many
 select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version,
     commands.change
-from commands join jobs using (job_id)
+from commands join jobs on jobs.job_id = any (array[commands.job_id])
 where commands.job_id = any ($1::uuid[])
 order by commands.job_id
 `
@@ -67,9 +67,14 @@ const HeldJobs = `-- name: HeldJobs :many
 select wanted.place::int as place, jobs.job_id, jobs.trace_id, jobs.created_at, jobs.ordering_key
 from (
     select unnest($1::int[]) as place, unnest($2::text[]) as owner_id, unnest($3::text[]) as key
-) as wanted join jobs on jobs.owner_id = wanted.owner_id and jobs.policies -> 'debounce' ->> 'key' = wanted.key
-where jobs.held and jobs.version = 0
-order by jobs.job_id
+) as wanted cross join lateral (
+    select debounced.job_id from jobs as debounced
+    where debounced.owner_id = wanted.owner_id and debounced.policies -> 'debounce' ->> 'key' = wanted.key
+        and debounced.held and debounced.version = 0
+    offset 0
+) as found join jobs on jobs.job_id = any (array[found.job_id])
+where case when jobs.held and jobs.version = 0 then true else false end
+order by found.job_id
 for update of jobs
 `
 
@@ -137,7 +142,7 @@ with commanded as (
 )
 update jobs set held = null, released_at = now()
 from (select job_id from commanded union all select job_id from due) as ready
-where jobs.job_id = ready.job_id
+where jobs.job_id = any (array[ready.job_id])
 returning
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,
     jobs.timeout_ms, jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
@@ -220,8 +225,8 @@ with wanted as (
     select unnest($1::int[]) as ordinal, unnest($2::text[]) as owner_id, unnest($3::bytea[]) as identity
 )
 select wanted.ordinal::int as ordinal, merged.request_hash, jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at
-from wanted join merged_submits as merged on merged.owner_id = wanted.owner_id and merged.identity = wanted.identity
-join jobs on jobs.job_id = merged.job_id
+from wanted join merged_submits as merged on merged.owner_id = any (array[wanted.owner_id]) and merged.identity = wanted.identity
+join jobs on jobs.job_id = any (array[merged.job_id])
 `
 
 type MergedFindParams struct {

@@ -29,7 +29,7 @@ with due as (
 )
 update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + $1::interval
 from due
-where deliveries.job_id = due.job_id and deliveries.version = due.version
+where deliveries.job_id = any (array[due.job_id]) and deliveries.version = due.version
 returning deliveries.job_id, deliveries.version, deliveries.owner_id, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at
 `
 
@@ -98,7 +98,7 @@ with old as (
     for update skip locked
 )
 delete from deliveries using old
-where deliveries.job_id = old.job_id and deliveries.version = old.version and deliveries.finished_at is not null
+where deliveries.job_id = any (array[old.job_id]) and deliveries.version = old.version and deliveries.finished_at is not null
 `
 
 type DeliveriesForgetParams struct {
@@ -437,7 +437,7 @@ func (q *Queries) DeliveryNext(ctx context.Context) ([]float64, error) {
 const DeliveryRelease = `-- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
 where job_id = $1 and version = $2 and tries = $3 and last_try_at = $4::timestamptz
-    and status = 'PENDING'
+    and case when status = 'PENDING' then true else false end
 `
 
 type DeliveryReleaseParams struct {
@@ -538,7 +538,7 @@ update deliveries set
     last_answer = $3::int,
     last_error  = $4::text
 where job_id = $5 and version = $6 and tries = $7 and last_try_at = $8::timestamptz
-    and status = 'PENDING'
+    and case when status = 'PENDING' then true else false end
 `
 
 type DeliverySettleParams struct {

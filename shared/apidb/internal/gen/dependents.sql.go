@@ -21,7 +21,7 @@ with waiting as (
 )
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
-    select jobs.job_id from unnest(waiting.after_ids[:$2::int]) as after_id join jobs on jobs.job_id = after_id
+    select jobs.job_id from unnest(waiting.after_ids[:$2::int]) as after_id join jobs on jobs.job_id = any (array[after_id])
     where jobs.owner_id = waiting.owner_id and jobs.status <> 'COMPLETED'
         and (not waiting.has_conditions or jobs.status not in ('FAILED', 'CANCELLED'))
     limit $3::int
@@ -33,6 +33,7 @@ where exists (
     select 1 from jobs
     where jobs.ordering_key = waiting.ordering_key and jobs.owner_id = waiting.owner_id
         and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and jobs.order_number < waiting.order_number
+    offset 0
 )
 `
 
@@ -74,7 +75,7 @@ func (q *Queries) JobsBlocks(ctx context.Context, arg JobsBlocksParams) ([]JobsB
 const JobsMissing = `-- name: JobsMissing :many
 select after_id::uuid as after_id
 from unnest($1::uuid[]) as after_id
-where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = $2::text)
+where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = $2::text offset 0)
 `
 
 type JobsMissingParams struct {

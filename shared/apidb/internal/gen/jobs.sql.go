@@ -22,12 +22,12 @@ with input as (
         unnest($4::text[])     as reason
 ), answered as (
     delete from commands using input
-    where commands.job_id = input.job_id and commands.number <= input.number
+    where commands.job_id = any (array[input.job_id]) and commands.number <= input.number
     returning commands.operation_id, commands.job_id
 ), given_up as (
     update jobs set cancel_requested_at = null
     from input
-    where jobs.job_id = input.job_id and input.refused and input.number >= jobs.command_seq
+    where jobs.job_id = any (array[input.job_id]) and input.refused and input.number >= jobs.command_seq
         and jobs.cancel_requested_at is not null
 ), credited as (
     insert into operation_answers (operation_id, applied, refused_id, reason)
@@ -89,7 +89,7 @@ update jobs set
     run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
     status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
 from input
-where jobs.job_id = input.job_id and jobs.held
+where jobs.job_id = any (array[input.job_id]) and case when jobs.held then true else false end
 returning jobs.job_id, jobs.run_at
 `
 
@@ -517,7 +517,7 @@ with input as (
                            then case when jobs.status <> input.status or jobs.attempt <> input.attempt
                                      then jobs.status else '' end end
     from input
-    where jobs.job_id = input.job_id and jobs.version < input.version
+    where jobs.job_id = any (array[input.job_id]) and jobs.version < input.version
     returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -581,7 +581,7 @@ type JobsApplyStatusRow struct {
 // late status changes nothing. A cancel request is over when the job has ended. The end of a job is entered for the
 // statistics; a job that ended, was retried and ended again counts twice. An end to be delivered is stored with all
 // that the delivery contains, and the deliverers are woken. The same statement notifies the watchers of jobs;
-// payloads is empty while no client watches.
+// payloads is empty while no client watches. Why the rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, JobsApplyStatus,
 		arg.JobIDs,
@@ -605,22 +605,22 @@ with input as (
     select unnest($1::uuid[]) as job_id, unnest($2::bigint[]) as version
 ), gone as (
     delete from jobs using input
-    where jobs.job_id = input.job_id and jobs.version <= input.version
+    where jobs.job_id = any (array[input.job_id]) and jobs.version <= input.version
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.status
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
-    select batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)
-    from gone join batches using (batch_id) where batches.finished_at is null
+    select gone.batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)
+    from gone join batches on batches.batch_id = any (array[gone.batch_id]) where batches.finished_at is null
     group by 1, 2
 ), answered as (
     delete from commands using gone
-    where commands.job_id = gone.job_id
+    where commands.job_id = any (array[gone.job_id])
     returning commands.operation_id, commands.job_id, commands.command
 ), logs as (
-    delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+    delete from attempt_logs using gone where attempt_logs.job_id = any (array[gone.job_id])
 ), delivered as (
     delete from deliveries using gone
-    where gone.callback_url is not null and deliveries.job_id = gone.job_id and deliveries.status <> 'PENDING'
+    where gone.callback_url is not null and deliveries.job_id = any (array[gone.job_id]) and deliveries.status <> 'PENDING'
 ), credited as (
     insert into operation_answers (operation_id, applied, refused_id, reason)
     select operation_id, count(*), null, null from answered
@@ -689,7 +689,7 @@ update jobs set
     version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from (select unnest($2::uuid[]) as job_id, unnest($3::bigint[]) as version) as input
-where jobs.job_id = input.job_id and jobs.version = input.version
+where jobs.job_id = any (array[input.job_id]) and jobs.version = input.version
     and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
     and jobs.created_at > now() - $1::interval
 `
@@ -778,18 +778,25 @@ with input as (
 )
 select input.ordinal::int as ordinal, true::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
-from input join jobs on jobs.event_owner = input.event_owner and jobs.event_source = input.event_source
-    and jobs.event_id = input.event_id
+from input cross join lateral (
+    select job_id, trace_id, jobs.owner_id, run_at, created_at, request_hash from jobs
+    where jobs.event_owner = input.event_owner and jobs.event_source = input.event_source and jobs.event_id = input.event_id
+    offset 0
+) as jobs
 where input.event_id <> ''
 union all
 select input.ordinal::int as ordinal, false::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
-from input join jobs on jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
+from input cross join lateral (
+    select job_id, trace_id, jobs.owner_id, run_at, created_at, request_hash from jobs
+    where jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
+    offset 0
+) as jobs
 where input.idempotency_key <> ''
 union all
 select input.ordinal::int as ordinal, false::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
-from input join jobs on jobs.job_id = input.given_id
+from input join jobs on jobs.job_id = any (array[input.given_id])
 where input.given_id <> '00000000-0000-0000-0000-000000000000'
     and (jobs.owner_id <> input.owner_id or jobs.idempotency_key is distinct from input.idempotency_key)
 `
@@ -857,9 +864,9 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 const JobsMissingStatus = `-- name: JobsMissingStatus :many
 select jobs.job_id
 from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as input (job_id, version)
-join jobs on jobs.job_id = input.job_id
+join jobs on jobs.job_id = any (array[input.job_id])
 where jobs.version < input.version - 1
-order by jobs.job_id
+order by input.job_id
 for no key update of jobs
 `
 
@@ -899,7 +906,7 @@ with input as (
 )
 update jobs set progress = input.progress
 from input
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
             or jobs.status = 'WAITING' -- the worker's last progress, unless the outside system has reported one since
                 and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)

@@ -192,7 +192,7 @@ with numbered as (
         held = case when held then false end -- as in CommandKeep
     where jobs.job_id = any ($5::uuid[]) and jobs.status = any ($6::text[])
         and ($7::text is null or owner_id = $7)
-        and not exists (select from commands where commands.job_id = jobs.job_id)
+        and not exists (select from commands where commands.job_id = jobs.job_id offset 0)
         and ($3::timestamptz is null or jobs.expires_at is null or jobs.expires_at > $3)
     returning jobs.job_id, jobs.command_seq
 )

@@ -81,7 +81,7 @@ with old as (
     order by rejected_at
     limit $2::int
 )
-delete from rejected_records using old where rejected_records.rejected_number = old.rejected_number
+delete from rejected_records using old where rejected_records.rejected_number = any (array[old.rejected_number])
 `
 
 type RejectedForgetParams struct {

@@ -294,7 +294,7 @@ func (q *Queries) RestoredJobs(ctx context.Context, arg RestoredJobsParams) ([]R
 const RestoredNumbers = `-- name: RestoredNumbers :execrows
 update jobs set command_seq = input.number
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, number)
-where jobs.job_id = input.job_id and jobs.command_seq < input.number
+where jobs.job_id = any (array[input.job_id]) and jobs.command_seq < input.number
 `
 
 type RestoredNumbersParams struct {

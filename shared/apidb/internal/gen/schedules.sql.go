@@ -341,7 +341,7 @@ select schedules.schedule_id, schedules.owner_id, schedules.name, schedules.cron
     from schedules
     where next_at <= now() and not paused and schedule_id <> all ($1::uuid[])
         and owner_id <> all ($2::text[])
-) as due join schedules on schedules.schedule_id = due.schedule_id
+) as due join schedules on schedules.schedule_id = any (array[due.schedule_id])
 where schedules.next_at <= now() and not schedules.paused
 order by due.turn, due.next_at
 limit $3::int
@@ -406,7 +406,7 @@ update schedules set
     last_at     = coalesce(input.last_at, schedules.last_at),
     last_job_id = coalesce(input.last_job_id, schedules.last_job_id)
 from input
-where schedules.schedule_id = input.schedule_id
+where schedules.schedule_id = any (array[input.schedule_id])
 `
 
 type SchedulesFiredParams struct {

@@ -450,10 +450,13 @@ with input as (
         unnest($6::text[])    as job_type,
         unnest($7::text[])        as what
 )
-select tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id, tallies.error_codes from input join tallies
-    on tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
-    and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
-    and tallies.job_type = input.job_type and tallies.what = input.what
+select found.grain, found.at, found.queue, found.job_type, found.what, found.n, found.kept, found.waited, found.ran, found.took, found.everyone, found.owner_id, found.error_codes from input cross join lateral (
+    select grain, at, queue, job_type, what, n, kept, waited, ran, took, everyone, owner_id, error_codes from tallies
+    where tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
+        and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
+        and tallies.job_type = input.job_type and tallies.what = input.what
+    offset 0
+) as found
 `
 
 type TallyFindParams struct {
@@ -580,7 +583,7 @@ func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
 
 const TallyTakeEntries = `-- name: TallyTakeEntries :many
 delete from tally_entries
-where id in (select id from tally_entries order by id limit $1::int)
+where id = any (array(select id from tally_entries order by id limit $1::int))
 returning at, owner_id, queue, job_type, what, n, kept, times, error_codes
 `
 
@@ -627,14 +630,11 @@ func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]Tal
 }
 
 const TallyTakeOld = `-- name: TallyTakeOld :many
-with aged as (
-    select t.everyone, t.owner_id, t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
+delete from tallies
+where ctid = any (array(
+    select t.ctid from tallies as t
     where t.grain = $1 and t.at < $2::timestamptz order by t.at limit $3::int
-)
-delete from tallies using aged
-where tallies.everyone = aged.everyone and tallies.owner_id = aged.owner_id
-    and tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
-    and tallies.job_type = aged.job_type and tallies.what = aged.what
+))
 returning tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id, tallies.error_codes
 `
 

@@ -177,7 +177,7 @@ set status           = 'QUEUED',
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || $3::text || '","attempt":' || jobs.attempt + 1 || '}'
 from placed
-where jobs.job_id = placed.job_id
+where jobs.job_id = any (array[placed.job_id])
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition
 `
@@ -255,7 +255,7 @@ with due as (
     update jobs
     set due_at = now() + (2 + 3 * random()) * interval '1 s'
     from too_many
-    where jobs.job_id = too_many.job_id
+    where jobs.job_id = any (array[too_many.job_id])
 )
 update jobs
 set status     = 'PENDING',
@@ -269,7 +269,7 @@ set status     = 'PENDING',
                  || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status
                  || '","to":"PENDING","by":"dispatch","reason":"due","attempt":' || jobs.attempt || '}'
 from due
-where jobs.job_id = due.job_id
+where jobs.job_id = any (array[due.job_id])
   and jobs.status in ('SCHEDULED', 'RETRYING')
   and not exists (select from too_many where too_many.job_id = due.job_id)
 returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane,

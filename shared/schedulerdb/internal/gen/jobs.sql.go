@@ -67,7 +67,7 @@ from (
            unnest($8::int[])          as timeout_ms,
            unnest($9::timestamptz[])  as expires_at
 ) as input
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
   and jobs.version = input.old_version
   and jobs.attempt = 0
 `
@@ -110,7 +110,7 @@ with input as (
 ), completed as (
     delete from jobs
     using input
-    where jobs.job_id = input.job_id
+    where jobs.job_id = any (array[input.job_id])
       and jobs.attempt = input.attempt
       and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
     returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count,
@@ -134,7 +134,7 @@ with input as (
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
            fairness_key, build, inputs
     from completed
-    where not exists (select from ended known where known.job_id = completed.job_id)
+    where not exists (select from ended known where known.job_id = completed.job_id offset 0)
 )
 select job_id, trace_id, version::bigint as version, attempt, retry_count, last_command::json as last_command,
        history::text as history, started_at, now()::timestamptz as updated_at, queue, partition, worker_id, ordering_key,
@@ -172,7 +172,8 @@ type JobsCompleteRow struct {
 
 // The common case: an attempt completed. The job moves to ended, whatever its state was. A lease shows that the attempt
 // was out: an attempt that waited for a callback has none. A row of a job that ended before is only deleted: functions
-// of a release that does not know ended may have stored the job again.
+// of a release that does not know ended may have stored the job again. Why the rows are found by "any (array[…])":
+// docs/sql.md, "Joins by key".
 func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]JobsCompleteRow, error) {
 	rows, err := q.db.Query(ctx, JobsComplete,
 		arg.JobIDs,
@@ -230,7 +231,7 @@ set version      = jobs.version + 1,
     history      = input.entry,
     updated_at   = now()
 from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::text[])) as input (job_id, command_seq, entry)
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
   and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
   and jobs.deleted_at is null
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
@@ -406,7 +407,7 @@ update jobs
 set build = input.build,
     lane  = input.lane
 from rows from (unnest($1::uuid[]), unnest($2::text[]), unnest($3::text[])) as input (job_id, build, lane)
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
 `
 
 type JobsKeepBuildParams struct {
@@ -544,10 +545,10 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 }
 
 const JobsNewer = `-- name: JobsNewer :many
-select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
+select known.job_id::uuid as job_id, known.version::bigint as version, (a.version is null)::boolean as is_unknown
 from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as known (job_id, version)
-left join all_jobs as jobs on jobs.job_id = known.job_id
-where jobs.version > known.version or jobs.job_id is null and known.version > 0
+left join lateral (select all_jobs.version from all_jobs where all_jobs.job_id = known.job_id offset 0) a on true
+where a.version > known.version or a.version is null and known.version > 0
 `
 
 type JobsNewerParams struct {
@@ -600,7 +601,7 @@ with due as (
     limit $1::int
 )
 select jobs.job_id from jobs
-where jobs.job_id in (select due.job_id from due where due.status = 'WAITING' union all select late.job_id from late)
+where jobs.job_id = any (array(select due.job_id from due where due.status = 'WAITING' union all select late.job_id from late))
 for update of jobs skip locked
 `
 
@@ -631,7 +632,7 @@ const JobsRevive = `-- name: JobsRevive :exec
 with found as (
     select job_id from ended where job_id = any ($1::uuid[]) order by job_id for update
 ), revived as (
-    delete from ended using found where ended.job_id = found.job_id returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs
+    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs
 )
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
@@ -705,7 +706,7 @@ set status               = input.status,
     history              = case when jobs.moves + input.moves <= 100 then jobs.history || ',' || input.entries
                                 else last_moves(jobs.history || ',' || input.entries, 100) end
 from input
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,

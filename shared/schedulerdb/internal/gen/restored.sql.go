@@ -89,7 +89,7 @@ set status               = published.status,
                                 else jobs.blocked_by end,
     waits_for            = case when published.is_ahead then jobs.waits_for end
 from published
-where jobs.job_id = published.job_id
+where jobs.job_id = any (array[published.job_id])
   and jobs.version <= published.version
   and jobs.deleted_at is null
   and (jobs.ordering_key is null or published.has_ended or published.is_ahead
@@ -97,7 +97,8 @@ where jobs.job_id = published.job_id
        or not exists (select 1 from jobs j
                       where j.ordering_key = jobs.ordering_key and coalesce(j.owner_id, '') = coalesce(jobs.owner_id, '')
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')))
+                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                      offset 0))
 returning jobs.job_id
 `
 

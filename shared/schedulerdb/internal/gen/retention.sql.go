@@ -15,21 +15,21 @@ import (
 const JobsForget = `-- name: JobsForget :one
 with forgotten as (
     delete from jobs
-    where job_id in (
+    where job_id = any (array(
         select job_id from jobs
         where job_id = any ($1::uuid[])
           and deleted_at < $2::timestamptz
         for update skip locked
-    )
+    ))
     returning job_id
 ), forgotten_ended as (
     delete from ended
-    where job_id in (
+    where job_id = any (array(
         select job_id from ended
         where job_id = any ($1::uuid[])
           and deleted_at < $2::timestamptz
         for update skip locked
-    )
+    ))
     returning job_id
 )
 select ((select count(*) from forgotten) + (select count(*) from forgotten_ended))::bigint as forgotten
@@ -145,7 +145,7 @@ with over as (
         history      = last_moves(jobs.history, 1),
         updated_at   = now()
     from over
-    where jobs.job_id = over.job_id
+    where jobs.job_id = any (array[over.job_id])
       and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
     returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
         jobs.updated_at, jobs.deleted_at
@@ -161,7 +161,7 @@ with over as (
         history      = last_moves(ended.history, 1),
         updated_at   = now()
     from over_ended
-    where ended.job_id = over_ended.job_id
+    where ended.job_id = any (array[over_ended.job_id])
     returning ended.job_id, ended.trace_id, ended.version, ended.attempt, ended.finished_at, ended.updated_at,
         ended.deleted_at
 )

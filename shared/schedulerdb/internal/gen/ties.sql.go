@@ -15,7 +15,7 @@ import (
 const DependenciesDelete = `-- name: DependenciesDelete :execrows
 delete from dependencies d
 using rows from (unnest($1::uuid[]), unnest($2::uuid[])) as met (after_id, job_id)
-where d.after_id = met.after_id and d.job_id = met.job_id
+where d.after_id = any (array[met.after_id]) and d.job_id = any (array[met.job_id])
 `
 
 type DependenciesDeleteParams struct {
@@ -106,8 +106,8 @@ const DependenciesOf = `-- name: DependenciesOf :many
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
        j.queue, j.rank, j.lane, j.fairness_key
 from dependencies d
-join all_jobs a on a.job_id = d.after_id
-join jobs j on j.job_id = d.job_id
+cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a
+join jobs j on j.job_id = any (array[d.job_id])
 where d.after_id = any ($1::uuid[])
   and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
 limit $2::int
@@ -172,7 +172,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 const DependenciesOverdue = `-- name: DependenciesOverdue :many
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
-left join all_jobs a on a.job_id = d.after_id
+left join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a on true
 where (d.after_id, d.job_id) > ($1::uuid, $2::uuid)
 order by d.after_id, d.job_id
 limit $3::int
@@ -250,7 +250,7 @@ update jobs
 set waits_for  = nullif(jobs.waits_for - input.ended, 0),
     blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end
 from input
-where jobs.job_id = input.job_id
+where jobs.job_id = any (array[input.job_id])
 `
 
 type JobsWaitLessParams struct {
@@ -358,7 +358,8 @@ select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn,
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+               offset 0)::boolean as has_turn,
        coalesce((select j.order_number from jobs j
                  where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
                  order by j.order_number
@@ -424,7 +425,8 @@ select line.ordering_key::text as ordering_key, line.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = line.ordering_key and coalesce(j.owner_id, '') = line.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+               offset 0)::boolean as has_turn
 from line
 limit $1::int
 `
@@ -477,16 +479,17 @@ with first as (
       and not exists (select 1 from jobs j
                       where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
+                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                      offset 0)
 ), free as (
-    select j.job_id from first join jobs j on j.job_id = first.job_id
-    where j.blocked_by = 'order'
+    select j.job_id from first join jobs j on j.job_id = any (array[first.job_id])
+    where case when j.blocked_by = 'order' then true else false end
     for update of j skip locked
 )
 update jobs
 set blocked_by = case when jobs.waits_for is not null then 'dependency' end
 from free
-where jobs.job_id = free.job_id
+where jobs.job_id = any (array[free.job_id])
 returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane, jobs.fairness_key
 `
 

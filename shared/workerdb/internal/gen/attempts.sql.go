@@ -16,7 +16,7 @@ import (
 const AttemptChangedMany = `-- name: AttemptChangedMany :many
 select a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
-join execution_attempts a using (job_id, attempt)
+join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 where a.outcome is not null or a.cancel_wanted or a.worker_id <> $3::text
 `
 
@@ -80,7 +80,7 @@ with input as (
         finished_at = now() - interval '1 microsecond' * input.finished_ago,
         output      = input.output
     from input
-    where a.job_id = input.job_id and a.attempt = input.attempt
+    where a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
       and case when a.worker_id = $6::text and a.outcome is null and a.started_at is null
           then true else false end
     returning 1
@@ -127,7 +127,7 @@ with page as (
     limit $4::int
 ), gone as (
     delete from execution_attempts a using page
-    where a.job_id = page.job_id and a.attempt = page.attempt and page.finished_at < now() - $5::interval
+    where a.job_id = any (array[page.job_id]) and a.attempt = page.attempt and page.finished_at < now() - $5::interval
     returning 1
 )
 select
@@ -178,7 +178,7 @@ func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldPara
 const AttemptGetMany = `-- name: AttemptGetMany :many
 select a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
-join execution_attempts a using (job_id, attempt)
+join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
 `
 
 type AttemptGetManyParams struct {
@@ -337,7 +337,7 @@ type AttemptInsertNewParams struct {
 
 // Open attempts are few, so with a plain condition the planner scans the table for them instead of using the given keys
 // (measured: 10 ms a batch). It takes a condition that it cannot estimate as true for half of all rows: hence "case
-// when … then true else false end".
+// when … then true else false end". Why rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 // The worker that inserts the row runs the attempt. This statement is for new attempts, as nearly all are: "on
 // conflict" and "returning" cost more than the row itself (measured). It fails as a whole if one attempt has a row
 // already.
@@ -362,7 +362,7 @@ with listed as (
 ), open as (
     select a.job_id, a.attempt
     from listed
-    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    join execution_attempts a on a.job_id = any (array[listed.job_id]) and a.attempt = listed.attempt
     where case when a.worker_id = $1::text and a.outcome is null then true else false end
     for update of a
 )
@@ -372,7 +372,7 @@ update execution_attempts a set
     error_message = 'its worker stopped',
     retryable     = true
 from open
-where a.job_id = open.job_id and a.attempt = open.attempt
+where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
 returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
@@ -433,7 +433,7 @@ from silent
 ), open as (
     select a.job_id, a.attempt, listed.by_heartbeat and a.started_at is null and a.attempt % 2 = 1 as waited
     from listed
-    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    join execution_attempts a on a.job_id = any (array[listed.job_id]) and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null then true else false end
     limit $4::int
     for update of a skip locked
@@ -443,7 +443,7 @@ from silent
     where c.worker_id = silent.worker_id and not exists (
         select
         from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
-        join execution_attempts a using (job_id, attempt)
+        join execution_attempts a on a.job_id = any (array[had.job_id]) and a.attempt = had.attempt
         where case when a.worker_id = c.worker_id and a.outcome is null then true else false end
     )
 )
@@ -454,7 +454,7 @@ update execution_attempts a set
     error_message = 'its worker ' || a.worker_id || case when open.waited then ' fell silent before it reported a start' else ' fell silent' end,
     retryable     = true
 from open
-where a.job_id = open.job_id and a.attempt = open.attempt
+where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
 returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
@@ -546,7 +546,7 @@ update execution_attempts a set
     retry_after_ms      = input.retry_after_ms,
     callback_timeout_ms = input.callback_timeout_ms
 from input
-where a.job_id = input.job_id and a.attempt = input.attempt
+where a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
   and case when a.worker_id = $1::text and a.outcome is null then true else false end
 returning a.job_id, a.attempt, a.started_at, a.finished_at
 `
@@ -621,7 +621,7 @@ with listed as (
 ), overdue as (
     select a.job_id, a.attempt
     from listed
-    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    join execution_attempts a on a.job_id = any (array[listed.job_id]) and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null
         and a.started_at < now() - interval '1 ms' * a.timeout_ms - $2::interval then true else false end
     limit $3::int
@@ -634,7 +634,7 @@ update execution_attempts a set
     error_message = 'ran longer than ' || a.timeout_ms || ' ms, and its worker did not end it',
     retryable     = true
 from overdue
-where a.job_id = overdue.job_id and a.attempt = overdue.attempt
+where a.job_id = any (array[overdue.job_id]) and a.attempt = overdue.attempt
 returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
@@ -690,7 +690,7 @@ with running as (
     select a.job_id, a.attempt, input.ago
     from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
         as input (job_id, attempt, ago)
-    join execution_attempts a using (job_id, attempt)
+    join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.worker_id = $4::text and a.outcome is null
         and coalesce(now() - interval '1 microsecond' * input.ago - a.started_at
                      not between - $5::interval and $5::interval, true) then true else false end
@@ -698,7 +698,7 @@ with running as (
 )
 update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
 from running
-where a.job_id = running.job_id and a.attempt = running.attempt
+where a.job_id = any (array[running.job_id]) and a.attempt = running.attempt
 `
 
 type AttemptStartManyParams struct {
@@ -728,14 +728,14 @@ const AttemptWantCancelMany = `-- name: AttemptWantCancelMany :exec
 with open as (
     select a.job_id, a.attempt
     from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
-    join execution_attempts a using (job_id, attempt)
+    join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.outcome is null and not a.cancel_wanted then true else false end
-    order by a.job_id, a.attempt
+    order by input.job_id, input.attempt
     for update of a
 )
 update execution_attempts a set cancel_wanted = true
 from open
-where a.job_id = open.job_id and a.attempt = open.attempt
+where a.job_id = any (array[open.job_id]) and a.attempt = open.attempt
 `
 
 type AttemptWantCancelManyParams struct {

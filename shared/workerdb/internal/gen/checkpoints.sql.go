@@ -24,13 +24,13 @@ func (q *Queries) CheckpointDeleteMany(ctx context.Context, jobIds []uuid.UUID) 
 
 const CheckpointDeleteOld = `-- name: CheckpointDeleteOld :execrows
 delete from checkpoints
-where job_id in (
+where job_id = any (array(
     select job_id
     from checkpoints
     where job_id < $1::uuid and saved_at < now() - $2::interval
     order by job_id
     limit $3::int
-)
+))
 `
 
 type CheckpointDeleteOldParams struct {
@@ -82,9 +82,9 @@ with open as (
     select a.job_id, a.attempt, input.number, input.data
     from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]), unnest($4::json[]))
         as input (job_id, attempt, number, data)
-    join execution_attempts a using (job_id, attempt)
+    join execution_attempts a on a.job_id = any (array[input.job_id]) and a.attempt = input.attempt
     where case when a.worker_id = $5::text and a.outcome is null then true else false end
-    order by a.job_id, a.attempt
+    order by input.job_id, input.attempt
     for update of a
 ), saved as (
     insert into checkpoints as c (job_id, attempt, number, data)
