@@ -3205,7 +3205,7 @@ export interface components {
             startedAt: components["schemas"]["InstantOrNull"];
             progress: components["schemas"]["ProgressOrNull"];
         };
-        /** @description Null if the database, which has them, is away, or if the client may not see them. */
+        /** @description Null if the database, which has them, is away, or if the client may not see them. Of more than 5,000 jobs the numbers are those of the last count, as in `total` of `/api/stats`. */
         JobHealthDetailsOrNull: {
             pendingJobs: number;
             deadJobs: number;

@@ -84,8 +84,8 @@ type Percentiles struct {
 const statsAge = time.Second
 
 const (
-	// mostAtOnce is how many jobs that have not ended are counted whenever statistics are read, which takes a few
-	// milliseconds. Above it, statistics use the last census.
+	// mostAtOnce is how many jobs are counted whenever statistics or the health are read, which takes a few
+	// milliseconds. Above it, they use the last census.
 	mostAtOnce = 5000
 	// longCensus is the duration of a census above which there are surely more jobs than mostAtOnce, so that a reader
 	// does not try to count them itself.

@@ -1468,7 +1468,7 @@ class WorkerAttempt(BaseModel):
 
 class JobHealthDetailsOrNull(BaseModel):
     """
-    Null if the database, which has them, is away, or if the client may not see them.
+    Null if the database, which has them, is away, or if the client may not see them. Of more than 5,000 jobs the numbers are those of the last count, as in `total` of `/api/stats`.
     """
 
     model_config = ConfigDict(
