@@ -81,7 +81,7 @@ test('how long the pages of many jobs take', async ({ page }) => {
       ['/jobs?q=nothing-has-this', 'No '],
       [`/jobs/${job.jobId}`, 'BENCH.BROKEN'],
       ['/dead', 'BENCH.BROKEN'],
-      ['/workers', 'Last beat'],
+      ['/workers', 'Last heartbeat'],
       ['/schedules', 'No schedule yet'],
       ['/controls', 'Nothing is paused'],
       ['/operations', 'No operation yet'],
