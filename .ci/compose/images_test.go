@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
 )
@@ -19,17 +21,20 @@ func TestTheInstallationStartsFromItsImagesWithTheFilesRestrictions(t *testing.T
 	if !*images {
 		t.Skip("no -images: .ci/images starts it")
 	}
-	h := newInstallation(t, containers{prefix: fmt.Sprintf("jobweaver-%d-", os.Getpid())}, embedded)
+	h := newInstallation(t, containers{prefix: fmt.Sprintf("jobweaver-%d-", os.Getpid()), pids: t.TempDir()}, embedded)
 	h.try()
 }
 
 // containers runs each service's container as the file describes it, in this machine's network.
-type containers struct{ prefix string }
+type containers struct {
+	prefix string
+	pids   string // folder of a file for each container that has been set up
+}
 
 // These options give the container all that it may use of this machine.
 func (c containers) command(s types.ServiceConfig, env, args []string) (*exec.Cmd, []string) {
 	name := c.prefix + s.Name
-	run := []string{"run", "--rm", "--name", name, "--pull=never", "--network=host", "--cgroups=disabled", "--user", s.User}
+	run := []string{"run", "--rm", "--name", name, "--pidfile", c.pidFile(s.Name), "--pull=never", "--network=host", "--cgroups=disabled", "--user", s.User}
 	if s.ReadOnly {
 		run = append(run, "--read-only", "--read-only-tmpfs=false")
 	}
@@ -57,6 +62,26 @@ func (c containers) command(s types.ServiceConfig, env, args []string) (*exec.Cm
 		return cmd, nil
 	}
 	return cmd, append([]string{"podman", "exec", name}, s.HealthCheck.Test[1:]...)
+}
+
+func (c containers) pidFile(service string) string { return filepath.Join(c.pids, service) }
+
+// awaitStart lets podman set up one container at a time. Debian's podman 4.3 locks all volumes of a new container, in
+// any order, so two containers that share volumes may wait for each other for ever
+// (https://github.com/containers/podman/issues/20313).
+func (c containers) awaitStart(p *process) {
+	for deadline := time.After(patience); ; {
+		if _, err := os.Stat(c.pidFile(p.name)); err == nil {
+			return
+		}
+		select {
+		case <-p.ended:
+			return
+		case <-deadline: // the service is not up in time, as the test reports
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func (c containers) at(path string) string { return path }

@@ -58,6 +58,8 @@ type process struct {
 // launcher starts a service's command, and returns what its health check runs.
 type launcher interface {
 	command(s types.ServiceConfig, env []string, args []string) (cmd *exec.Cmd, probe []string)
+	// awaitStart waits until the next process may be started.
+	awaitStart(p *process)
 	// at returns the folder of the service for a path in the file, which may be in a volume.
 	at(path string) string
 	// found returns the folder where this test finds the content of a volume.
@@ -192,13 +194,14 @@ func (h *installation) run(s types.ServiceConfig) {
 	err := p.cmd.Start()
 	if err == nil {
 		h.started = append(h.started, p)
+		go func() { _ = p.cmd.Wait(); close(p.ended) }()
+		h.how.awaitStart(p)
 	}
 	h.mu.Unlock()
 	if err != nil {
 		h.t.Errorf("%s: %v", s.Name, err)
 		return
 	}
-	go func() { _ = p.cmd.Wait(); close(p.ended) }()
 	if s.HealthCheck == nil { // a service without a health check runs once and ends
 		<-p.ended
 		if code := p.cmd.ProcessState.ExitCode(); code != 0 {
@@ -289,6 +292,8 @@ func (b binaries) command(s types.ServiceConfig, env, args []string) (*exec.Cmd,
 	}
 	return cmd, append([]string{app}, s.HealthCheck.Test[2:]...)
 }
+
+func (binaries) awaitStart(*process) {}
 
 func (b binaries) at(path string) string { return filepath.Join(b.data, path) + "/" }
 
