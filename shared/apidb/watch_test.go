@@ -185,7 +185,10 @@ func TestChangesBeginAfterTheLastBatchThatDoesNotNotify(t *testing.T) {
 		_, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{apidbtest.Status(job.JobID, 1, jobstate.Completed)})
 		applied <- err
 	}()
-	h.awaitBlocked(t)
+	h.Conn(t, func(_ context.Context, c *pgx.Conn) error {
+		pgtest.UntilBlocked(t, c.QueryRow)
+		return nil
+	})
 	if err := h.AnnounceWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -216,22 +219,6 @@ func (h *fixture) lockJob(t *testing.T, id uuid.UUID) (release func()) {
 		t.Fatal(err)
 	}
 	return release
-}
-
-// awaitBlocked waits until a statement waits for a lock.
-func (h *fixture) awaitBlocked(t *testing.T) {
-	t.Helper()
-	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
-		for waits := false; !waits; {
-			err := c.QueryRow(ctx, `select exists (
-				select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-			)`).Scan(&waits)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // cron and bulk announce once that they begin to notify, and then notify of the jobs that they make and the commands

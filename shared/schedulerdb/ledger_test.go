@@ -17,7 +17,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
-	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // drift returns how the rows differ from the ledger.
@@ -54,9 +53,7 @@ func TestAJobBeginsWhenTheLedgerWasLockedForIt(t *testing.T) {
 		_, err := h.Ingest(t.Context(), []jobevent.Created{job})
 		ingested <- err
 	}()
-	testwait.Until(t, "ingest to wait for the ledger", func() bool {
-		return h.count("pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
-	})
+	pgtest.UntilBlocked(t, h.pool.QueryRow)
 	var freed time.Time
 	if err := other.QueryRow(t.Context(), "UPDATE dispatch_state SET n = n + 1 RETURNING clock_timestamp()").Scan(&freed); err != nil {
 		t.Fatal(err)

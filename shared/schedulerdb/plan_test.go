@@ -35,11 +35,13 @@ func TestPlansUseIndexesWithoutStatistics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	t.Run("none", func(t *testing.T) { checkPlansWithout(t, false) })
-	t.Run("of empty tables", func(t *testing.T) { checkPlansWithout(t, true) })
+	for _, statistics := range []string{"none", "of empty tables"} {
+		t.Run("statistics "+statistics, func(t *testing.T) { checkPlansWith(t, statistics) })
+	}
 }
 
-func checkPlansWithout(t *testing.T, looksEmpty bool) {
+func checkPlansWith(t *testing.T, statistics string) {
+	t.Helper()
 	t.Parallel()
 	url := pgtest.Database(t, migrations.Scheduler)
 	h, plans := newExplainedFixture(t, url)
@@ -47,7 +49,7 @@ func checkPlansWithout(t *testing.T, looksEmpty bool) {
 	h.exec("ALTER TABLE order_gaps SET (autovacuum_enabled = off)")
 	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
 	h.fillBeside()
-	if looksEmpty {
+	if statistics == "of empty tables" {
 		pgtest.LookEmpty(t, h.pool)
 		pgtest.CheckSearches(t, h.pool, "internal/gen", map[string]string{
 			"InFlight": "jobs_in_flight", "RunningByJob": "jobs_in_flight", "JobsCancelUnanswered": "jobs_in_flight",

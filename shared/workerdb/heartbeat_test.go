@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -147,7 +148,7 @@ func TestAHeartbeatWaitsForTheWorkerThatReapsItsAttempts(t *testing.T) {
 		changed, _ := f.store.Heartbeat(context.Background(), workerdb.Heartbeat{WorkerID: "frozen", Queues: []string{}, Held: []workerdb.Held{{Key: a.Key}}})
 		result <- changed
 	}()
-	f.waitForLock()
+	pgtest.UntilBlocked(t, f.pool.QueryRow)
 	if _, err := tx.Exec(t.Context(), `UPDATE execution_attempts SET outcome = 'lost', error_code = 'WORKER.LOST', finished_at = now()`); err != nil {
 		t.Fatal(err)
 	}
@@ -156,18 +157,6 @@ func TestAHeartbeatWaitsForTheWorkerThatReapsItsAttempts(t *testing.T) {
 	}
 	if changed := <-result; len(changed.Settled) != 1 {
 		t.Errorf("the heartbeat returned %+v", changed)
-	}
-}
-
-// waitForLock returns once a session of this database waits for a lock.
-func (f fixture) waitForLock() {
-	f.Helper()
-	for waiting := false; !waiting; {
-		err := f.pool.QueryRow(f.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waiting)
-		if err != nil {
-			f.Fatal(err)
-		}
 	}
 }
 

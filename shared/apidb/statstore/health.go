@@ -2,9 +2,7 @@ package statstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -59,10 +57,13 @@ func (s *Store) readCensus(ctx context.Context, h *Health) error {
 	if err != nil {
 		return apidb.Classify("read counts of jobs", err)
 	}
-	var live, ended []jobCount
-	err = errors.Join(json.Unmarshal([]byte(last.Counts), &live), json.Unmarshal([]byte(last.Ended), &ended))
+	live, err := storedCounts(last.Counts)
 	if err != nil {
-		return fmt.Errorf("read counts of jobs: %w", err)
+		return err
+	}
+	ended, err := storedCounts(last.Ended)
+	if err != nil {
+		return err
 	}
 	*h = Health{}
 	for _, count := range append(live, ended...) {

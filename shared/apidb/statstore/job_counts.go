@@ -137,6 +137,14 @@ func (c *Census) addRow(key countKey, row gen.JobsCountPageRow) {
 	}
 }
 
+// storedCounts reads the stored form of counts.
+func storedCounts[T ~string | ~[]byte](text T) (counts []*jobCount, err error) {
+	if err := json.Unmarshal([]byte(text), &counts); err != nil {
+		return nil, fmt.Errorf("read counts of jobs: %w", err)
+	}
+	return counts, nil
+}
+
 // countsOf holds the counts of one owner.
 type countsOf struct{ live, ended []*jobCount }
 

@@ -2,9 +2,7 @@ package statstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,9 +30,9 @@ func (s *Store) readCounted(ctx context.Context) (counts telemetry.JobCounts, er
 	if err != nil {
 		return counts, apidb.Classify("read counts of jobs", err)
 	}
-	var live []jobCount
-	if err := json.Unmarshal(row.Counts, &live); err != nil {
-		return counts, fmt.Errorf("read counts of jobs: %w", err)
+	live, err := storedCounts(row.Counts)
+	if err != nil {
+		return counts, err
 	}
 	counts = telemetry.JobCounts{AsOf: row.AsOf, Of: make([]telemetry.JobCount, len(live))}
 	for i, c := range live {

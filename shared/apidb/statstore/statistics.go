@@ -2,9 +2,7 @@ package statstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -222,15 +220,15 @@ func (c *statsRead) readCounts(ctx context.Context, q *gen.Queries, owner apidb.
 	}
 	if !counted || last.Ended == "" {
 		c.addEnded()
-	} else if err := json.Unmarshal([]byte(last.Ended), &c.counts); err != nil {
-		return fmt.Errorf("read counts of jobs that have ended: %w", err)
+	} else if c.counts, err = storedCounts(last.Ended); err != nil {
+		return err
 	}
 	if !counted {
 		return nil
 	}
-	var live []*jobCount
-	if err := json.Unmarshal([]byte(last.Counts), &live); err != nil {
-		return fmt.Errorf("read counts of jobs: %w", err)
+	live, err := storedCounts(last.Counts)
+	if err != nil {
+		return err
 	}
 	c.counts, c.asOf = append(c.counts, live...), &last.AsOf
 	return nil
