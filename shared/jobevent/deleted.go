@@ -27,7 +27,7 @@ type End struct {
 	ErrorCode string
 }
 
-// SetEnd adds to a deleted event how the job had ended.
+// SetEnd adds to a deleted event that NewDeleted has just made how the job had ended.
 func SetEnd(it *Item, end End) {
 	it.setMore(extEndedAs, end.Status)
 	it.setMore(extEndedAt, end.At.UTC().Format(time.RFC3339Nano))

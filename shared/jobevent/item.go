@@ -2,7 +2,6 @@ package jobevent
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -128,13 +127,12 @@ func (it *Item) SetCause(id string) { it.cause = id }
 // SetTraceParent sets the span from which the item came.
 func (it *Item) SetTraceParent(parent string) { it.traceParent = parent }
 
+// setMore is for a new item: its copies share the map.
 func (it *Item) setMore(name, text string) {
-	more := maps.Clone(it.more)
-	if more == nil {
-		more = map[string]string{}
+	if it.more == nil {
+		it.more = make(map[string]string, 5) // as many as a deleted event has
 	}
-	more[name] = text
-	it.more = more
+	it.more[name] = text
 }
 
 // jsonType is the content type to which all events with data point.

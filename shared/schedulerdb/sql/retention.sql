@@ -49,7 +49,7 @@ with over as (
         output       = null,
         last_command = null,
         moves        = 1,
-        history      = last_moves(jobs.history, 1),
+        history      = json_build_object('at', jobs.finished_at, 'to', jobs.status, 'attempt', jobs.attempt)::text,
         updated_at   = now()
     from over
     where jobs.job_id = any (array[over.job_id])
@@ -65,7 +65,7 @@ with over as (
         output       = null,
         last_command = null,
         moves        = 1,
-        history      = last_moves(ended.history, 1),
+        history      = json_build_object('at', ended.finished_at, 'to', 'COMPLETED', 'attempt', ended.attempt)::text,
         updated_at   = now()
     from over_ended
     where ended.job_id = any (array[over_ended.job_id])

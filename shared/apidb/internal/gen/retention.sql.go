@@ -36,7 +36,7 @@ with page as (
     select gone.batch_id, gone.status, count(*) from gone join batches on batches.batch_id = any (array[gone.batch_id]) where batches.finished_at is null
     group by 1, 2
 ), logs as (
-    delete from attempt_logs using gone where attempt_logs.job_id = any (array[gone.job_id])
+    delete from attempt_logs where job_id = any (array(select gone.job_id from gone))
 ), delivered as (
     delete from deliveries using gone
     where gone.callback_url is not null and deliveries.job_id = any (array[gone.job_id]) and deliveries.status <> 'PENDING'

@@ -1,0 +1,59 @@
+package statusstore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// The deletion's snapshot is older than rows that are committed while it waits for the job.
+func TestWhatArrivesWhileADeletionWaitsForItsJobGoesWithTheJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	job, other := h.Accept(t, apidbtest.NewJob()), h.Accept(t, apidbtest.NewJob())
+	insert := []string{
+		"insert into commands (job_id, number, command, by_whom) values ($1, 1, 'cancel', '')",
+		"insert into callbacks (job_id, attempt, outcome, body_hash) values ($1, 1, 'completed', '')",
+		"insert into merged_submits (owner_id, identity, job_id) values ('', uuid_send($1), $1)",
+	}
+	for _, sql := range insert {
+		h.Exec(t, sql, other.JobID)
+	}
+	deleted := make(chan error, 1)
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "select from jobs where job_id = $1 for update", job.JobID); err != nil {
+				return err
+			}
+			go func() {
+				_, err := h.Statuses.ForgetJobs(ctx, []statusstore.Gone{{JobID: job.JobID, Version: 1}})
+				deleted <- err
+			}()
+			h.Conn(t, func(_ context.Context, c *pgx.Conn) error {
+				pgtest.UntilBlocked(t, c.QueryRow)
+				return nil
+			})
+			for _, sql := range insert {
+				if _, err := tx.Exec(ctx, sql, job.JobID); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err := <-deleted; err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"jobs", "commands", "callbacks", "merged_submits"} {
+		ofJob := apidbtest.One[int](t, h, "select count(*) from "+table+" where job_id = $1", job.JobID)
+		ofOther := apidbtest.One[int](t, h, "select count(*) from "+table+" where job_id = $1", other.JobID)
+		if ofJob != 0 || ofOther != 1 {
+			t.Errorf("%s: %d rows of the deleted job, %d of the other", table, ofJob, ofOther)
+		}
+	}
+}
