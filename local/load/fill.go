@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
 func newFill() *cobra.Command {
@@ -42,7 +44,7 @@ func newFill() *cobra.Command {
 // fill copies all ended jobs equally often. The copies are spread evenly over the age, the newest last, as if they had
 // been submitted one after the other. The counts of ended jobs do not include them.
 func fill(ctx context.Context, conn *pgx.Conn, jobs int, age time.Duration) error {
-	columns, err := columnsOfJobs(ctx, conn)
+	columns, err := rig.Columns(ctx, conn, "jobs")
 	if err != nil {
 		return err
 	}
@@ -67,15 +69,6 @@ func fill(ctx context.Context, conn *pgx.Conn, jobs int, age time.Duration) erro
 	}
 	_, err = conn.Exec(ctx, "vacuum analyze jobs")
 	return err
-}
-
-func columnsOfJobs(ctx context.Context, conn *pgx.Conn) ([]string, error) {
-	rows, err := conn.Query(ctx, `select column_name from information_schema.columns
-		where table_schema = current_schema() and table_name = 'jobs' and is_generated = 'NEVER' order by ordinal_position`)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // copied returns the value of each column of a copy: the copy has its own id, trace and age, and no value that must be

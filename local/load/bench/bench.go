@@ -50,7 +50,7 @@ func padded(jobType, queue string, bytes int) string {
 // Parts names every part, in the order of measurement.
 var Parts = []string{
 	"throughput", "latency", "backlog", "keys", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "payload",
-	"http", "peers",
+	"retention", "http", "peers",
 }
 
 // Options select what is measured, and for how long.
@@ -69,6 +69,7 @@ type Options struct {
 	Soak        time.Duration
 	SoakRate    float64 // 0: 70 % of the measured maximum
 	SoakBatch   int     // jobs in a POST of the soak
+	OldJobs     int     // that retention has to delete
 
 	Out io.Writer
 }
@@ -142,7 +143,7 @@ func (b *bench) measure(ctx context.Context) error {
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "keys": b.keys, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
-		"payload": b.payload, "http": b.overHTTP, "peers": b.peers,
+		"payload": b.payload, "retention": b.retention, "http": b.overHTTP, "peers": b.peers,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

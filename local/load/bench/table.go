@@ -75,6 +75,13 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		tableThroughput(line, p.Throughput)
 		tableLatencies(line, p.Latency)
 	}
+	if k := r.Retention; k != nil && asked("retention") {
+		for _, keeps := range k.Keeps {
+			line(fmt.Sprintf("POST→start at %d/s, %d old jobs", k.Rate, k.OldJobs), "%s", keeps)
+		}
+		line("the same while they are deleted", "%s", k.Deletes)
+		line("deleted", "%.0f jobs/s, %.0f µs of CPU a job", k.DeletedPerS, k.DeletedCPU)
+	}
 	if h := r.HTTP; h != nil && asked("http") {
 		tableHTTP(line, h)
 	}

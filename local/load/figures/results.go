@@ -25,6 +25,7 @@ type Results struct {
 	Outbox     *Outbox     `json:"outbox,omitempty"`
 	Pull       *Pull       `json:"pull,omitempty"`
 	Payload    *Payload    `json:"payload,omitempty"`
+	Retention  *Retention  `json:"retention,omitempty"`
 	HTTP       *HTTP       `json:"http,omitempty"`
 	Peers      []Peer      `json:"peers,omitempty"`
 }
@@ -215,6 +216,16 @@ type Streams struct {
 	Speed        Spread `json:"speed"`         // throughput with streams / without
 	FunctionsCPU Spread `json:"functions_cpu"` // of the functions, for one job of a burst: with streams / without
 	Core         Spread `json:"core"`          // how much more of a core the functions use at the steady rate
+}
+
+// Retention compares an installation that deletes old jobs with the same one that keeps them.
+type Retention struct {
+	OldJobs     int            `json:"old_jobs"`
+	Rate        int            `json:"rate"`        // of single jobs, a second
+	Keeps       []Distribution `json:"keeps_start"` // before and after
+	Deletes     Distribution   `json:"deletes_start"`
+	DeletedPerS float64        `json:"deleted_per_s"`
+	DeletedCPU  float64        `json:"cpu_us_per_deleted"` // more than functions and PostgreSQL use without it
 }
 
 // Outbox compares jobs from an outbox in a user's database with the same jobs by POST.

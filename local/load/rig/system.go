@@ -30,12 +30,14 @@ type SystemConfig struct {
 	Broker    *Broker // nil: embedded in the process of the functions
 	Slots     int     // of its worker
 	SlotQueue int
-	Pull      bool // with the function pull
+	Pull      bool     // with the function pull
+	Env       []string // further settings of the functions
 }
 
 // StartSystem starts an installation and waits until it accepts jobs.
 func StartSystem(ctx context.Context, cfg SystemConfig) (*System, error) {
 	env := append(workerEnv(cfg.Slots, cfg.SlotQueue), "DATABASE_URL="+cfg.Server.URL(), "KAFKA_BROKERS=")
+	env = append(env, cfg.Env...)
 	if cfg.Broker != nil {
 		env = append(env, "KAFKA_BROKERS="+cfg.Broker.Address)
 	}
