@@ -67,9 +67,10 @@ type Options struct {
 	Hold        time.Duration // of the open transaction
 	BacklogMost int           // caps every backlog
 	Soak        time.Duration
-	SoakRate    float64 // 0: 70 % of the measured maximum
-	SoakBatch   int     // jobs in a POST of the soak
-	OldJobs     int     // that retention has to delete
+	SoakRate    float64           // 0: 70 % of the measured maximum
+	SoakBatch   int               // jobs in a POST of the soak
+	OldJobs     int               // that retention has to delete
+	Postgres    map[string]string // settings of the server, beside those of make run
 
 	Out io.Writer
 }
@@ -99,7 +100,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.Dir)) }()
-	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), nil, b.print)
+	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), b.Postgres, b.print)
 	if err != nil {
 		return err
 	}
