@@ -42,8 +42,11 @@ func (b *bench) retention(ctx context.Context) (err error) {
 			if retain == "0" {
 				result.Keeps = append(result.Keeps, start)
 				keeps.core += used.core / 2
-			} else {
-				result.Deletes, deletes = start, used
+				return nil
+			}
+			result.Deletes, deletes = start, used
+			if gone, err := deletedJobs(ctx, sys); err != nil || gone >= int64(b.OldJobs) {
+				return errors.Join(err, fmt.Errorf("all %d old jobs were deleted before the end: it takes more", gone))
 			}
 			return nil
 		})
