@@ -5,14 +5,19 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 //go:embed api/*.sql scheduler/*.sql worker/*.sql roles/*.sql
@@ -48,23 +53,87 @@ func set(name string, functions ...string) Set {
 // Database returns the database's name on a server that holds all three.
 func (s Set) Database() string { return "jobweaver_" + s.Name }
 
+const (
+	// lockPatience is how long a migration waits for a table that a session uses. The statements of all functions wait
+	// behind it meanwhile, and fail after 3 s. A vacuum in the way gives up after a second.
+	lockPatience = 2 * time.Second
+	// lockPause is how long the functions then have the table, before the migration tries again.
+	lockPause = 5 * time.Second
+)
+
 // Up applies the migrations of set that the database at url lacks. Of concurrent processes one applies them and the
-// others wait.
+// others wait. As long as another session, such as that of a dump, uses a table that a migration changes, Up tries
+// again and again, until ctx ends.
 func Up(ctx context.Context, url string, set Set) error {
+	for logged := false; ; {
+		done, err := upSome(ctx, url, set)
+		if pgpool.LockTimedOut(err) {
+			if !logged {
+				logged = true
+				telemetry.Logger(ctx).WarnContext(ctx, "waiting for sessions that use a table which a migration changes",
+					"database", set.Database(), "error", err)
+			}
+			select {
+			case <-time.After(lockPause):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// upSome applies the next migrations, up to one that is a transaction while those before it are not, or the other way
+// round. It reports whether there are no others.
+func upSome(ctx context.Context, url string, set Set) (done bool, err error) {
+	current, newest, err := Versions(ctx, url, set)
+	if err != nil || current >= newest {
+		return true, err
+	}
+	last, isTx, err := nextAlike(set, current)
+	if err != nil {
+		return false, fmt.Errorf("read migrations of %s database: %w", set.Name, err)
+	}
 	cfg, err := pgpool.ReadAddress(url)
 	if err != nil {
-		return fmt.Errorf("migrate %s database: %w", set.Name, err)
+		return false, fmt.Errorf("migrate %s database: %w", set.Name, err)
+	}
+	if isTx { // what builds an index concurrently waits long, and stops no other session
+		cfg.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockPatience.Milliseconds(), 10)
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }()
 	provider, err := provider(db, set)
+	if err == nil {
+		_, err = provider.UpTo(ctx, last)
+	}
 	if err != nil {
-		return fmt.Errorf("migrate %s database: %w", set.Name, err)
+		return false, fmt.Errorf("migrate %s database: %w", set.Name, err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate %s database: %w", set.Name, err)
+	return last == newest, nil
+}
+
+// nextAlike returns the last of the migrations after a version that all are transactions, or all are not.
+func nextAlike(set Set, after int64) (last int64, isTx bool, err error) {
+	names, err := fs.Glob(set.FS, "*.sql") // sorted
+	for _, name := range names {
+		version, errName := goose.NumericComponent(name)
+		text, errFile := fs.ReadFile(set.FS, name)
+		if err := errors.Join(errName, errFile); err != nil {
+			return 0, false, err
+		}
+		if version <= after {
+			continue
+		}
+		tx := !strings.HasPrefix(string(text), "-- +goose NO TRANSACTION")
+		if last > 0 && tx != isTx {
+			break
+		}
+		last, isTx = version, tx
 	}
-	return nil
+	return last, isTx, err
 }
 
 // Versions returns the newest migration of the database at url, and the newest of set. A database that a newer

@@ -75,3 +75,27 @@ func TestAnAddressKeepsAllButItsDatabase(t *testing.T) {
 		t.Error("a keyword address was taken for a URL")
 	}
 }
+
+// A dump reads a table for hours. A migration that waits for it must not stop all other statements.
+func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
+	t.Parallel()
+	before := migrations.API
+	before.Name, before.Grants, before.FS = "api_in_use", "", withoutLast(t, migrations.API.FS)
+	url := pgtest.Database(t, before)
+	dump, others := connect(t, url), connect(t, url)
+	read := "SELECT FROM jobs LIMIT 1"
+	exec(t, dump, "BEGIN; "+read)
+	migrated := make(chan error, 1)
+	go func() { migrated <- migrations.Up(t.Context(), url, migrations.API) }()
+	pgtest.UntilBlocked(t, others.QueryRow)
+	if _, err := others.Exec(t.Context(), "SET statement_timeout = '4s'; "+read); err != nil {
+		t.Errorf("while the migration waits: %v", err)
+	}
+	exec(t, dump, "COMMIT")
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+	if database, own, err := migrations.Versions(t.Context(), url, migrations.API); database != own || err != nil {
+		t.Errorf("the database has migration %d of %d: %v", database, own, err)
+	}
+}

@@ -38,7 +38,7 @@ func IsUnavailable(err error) bool {
 	if c := code(err); c != "" {
 		return slices.Contains([]string{"08", "53", "57", "58"}, class(err)) ||
 			c == "25006" || // read-only: a failover is on its way
-			c == "55P03" || // lock_timeout
+			LockTimedOut(err) ||
 			c == "25P03" || c == "25P04" || // this process was frozen in its transaction, and the server ended it
 			isConflict(err)
 	}
@@ -54,6 +54,9 @@ func IsFull(err error) bool { return code(err) == "53100" }
 
 // TimedOut reports whether a statement or its transaction took longer than the server allows.
 func TimedOut(err error) bool { return slices.Contains([]string{"57014", "25P04"}, code(err)) }
+
+// LockTimedOut reports whether a statement waited for a lock longer than its session allows.
+func LockTimedOut(err error) bool { return code(err) == "55P03" }
 
 func isConflict(err error) bool { return code(err) == "40001" || code(err) == "40P01" }
 
