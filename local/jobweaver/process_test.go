@@ -39,6 +39,7 @@ func pressed(t *testing.T, cmd *exec.Cmd, url, text string) (string, int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = person.Close() }()
+	keepOutput(t, person)
 	var seen bytes.Buffer
 	done := false
 	for piece := make([]byte, 4096); err == nil; {
@@ -56,6 +57,17 @@ func pressed(t *testing.T, cmd *exec.Cmd, url, text string) (string, int) {
 		t.Fatal(err)
 	}
 	return seen.String(), cmd.ProcessState.ExitCode()
+}
+
+// keepOutput keeps a terminal from discarding what is not read yet when Ctrl-C is pressed. The kernel discards it after it
+// has sent the signal, and would take along what a quick program prints on its end.
+func keepOutput(t *testing.T, terminal *os.File) {
+	t.Helper()
+	stty := exec.CommandContext(t.Context(), "stty", "noflsh")
+	stty.Stdin = terminal
+	if out, err := stty.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 func TestCtrlCAtAPromptEndsTheCommandWithoutAChange(t *testing.T) {
