@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,6 +32,13 @@ func (c *client) shares(query string) (body sharesBody) {
 	c.t.Helper()
 	c.get(sharesPath + query).want(http.StatusOK).into(&body)
 	return body
+}
+
+// countedAt returns when the shares of a response were counted; empty if it is an error.
+func countedAt(r *response) string {
+	var body struct{ At string }
+	_ = json.Unmarshal(r.body, &body)
+	return body.At
 }
 
 func keysOf(shares []shareBody) (keys []string) {
