@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/load/apiload"
 	"github.com/jobweaver/jobweaver/local/load/figures"
-	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
 const (
@@ -20,11 +17,9 @@ const (
 
 // retention deletes very many old jobs while single jobs come. The same installation keeps them before and after.
 func (b *bench) retention(ctx context.Context) (err error) {
-	dir := b.folder()
-	defer func() {
-		err = errors.Join(err, b.server.Clear(context.WithoutCancel(ctx)), os.RemoveAll(dir))
-	}()
-	if err := b.restarted(ctx, dir, "168h", func(sys *system) error { return b.warm(ctx, sys) }); err != nil {
+	sys := &system{server: b.server, dir: b.folder()}
+	defer func() { err = errors.Join(err, b.tidy(context.WithoutCancel(ctx), sys)) }()
+	if err := b.running(ctx, sys, nil, func(*system) error { return b.warm(ctx, sys) }); err != nil {
 		return err
 	}
 	if err := b.server.FillEnded(ctx, b.OldJobs, oldAge); err != nil {
@@ -33,7 +28,7 @@ func (b *bench) retention(ctx context.Context) (err error) {
 	result := &figures.Retention{OldJobs: b.OldJobs, Rate: retentionRate}
 	var keeps, deletes deletion
 	for _, retain := range []string{"0", "168h", "0"} {
-		err := b.restarted(ctx, dir, retain, func(sys *system) error {
+		err := b.running(ctx, sys, []string{"RETAIN_COMPLETED=" + retain}, func(*system) error {
 			start, used, err := b.beside(ctx, sys)
 			if err != nil {
 				return err
@@ -45,8 +40,8 @@ func (b *bench) retention(ctx context.Context) (err error) {
 				return nil
 			}
 			result.Deletes, deletes = start, used
-			if gone, err := deletedJobs(ctx, sys); err != nil || gone >= int64(b.OldJobs) {
-				return errors.Join(err, fmt.Errorf("all %d old jobs were deleted before the end: it takes more", gone))
+			if used.soFar >= int64(b.OldJobs) {
+				return fmt.Errorf("all %d old jobs were deleted before the end: it takes more", used.soFar)
 			}
 			return nil
 		})
@@ -60,25 +55,11 @@ func (b *bench) retention(ctx context.Context) (err error) {
 	return nil
 }
 
-// restarted runs use on an installation that finds what an earlier one in the same folder has left.
-func (b *bench) restarted(ctx context.Context, dir, retain string, use func(*system) error) (err error) {
-	started, err := rig.StartSystem(ctx, rig.SystemConfig{
-		Dir: dir, Server: b.server, Slots: b.Settings.Slots, SlotQueue: b.Settings.SlotQueue,
-		Env: []string{"RETAIN_COMPLETED=" + retain},
-	})
-	if err != nil {
-		return err
-	}
-	sys := &system{System: started, api: apiload.New(started.URL), server: b.server, dir: dir}
-	defer func() {
-		sys.api.Close()
-		err = errors.Join(err, sys.Stop())
-	}()
-	return use(sys)
-}
-
 // deletion is how many old jobs are deleted in a second, and how much of a core functions and PostgreSQL use in all.
-type deletion struct{ perS, core float64 }
+type deletion struct {
+	perS, core float64
+	soFar      int64 // deleted in all
+}
 
 // beside returns how soon single jobs start, and what is deleted meanwhile.
 func (b *bench) beside(ctx context.Context, sys *system) (figures.Distribution, deletion, error) {
@@ -95,7 +76,7 @@ func (b *bench) beside(ctx context.Context, sys *system) (figures.Distribution, 
 		return figures.Distribution{}, deletion{}, err
 	}
 	after, err := deletedJobs(ctx, sys)
-	used := deletion{perS: float64(after-before) / time.Since(from).Seconds()}
+	used := deletion{perS: float64(after-before) / time.Since(from).Seconds(), soFar: after}
 	for _, process := range []string{"functions", "postgres"} {
 		used.core += l.Uses[process].CPU * retentionRate / 1e6
 	}

@@ -27,9 +27,14 @@ func (b *bench) withSystem(
 ) (err error) {
 	sys := &system{server: server, broker: broker, dir: b.folder()}
 	defer func() { err = errors.Join(err, b.tidy(context.WithoutCancel(ctx), sys)) }()
+	return b.running(ctx, sys, nil, use)
+}
+
+// running runs use while an installation runs with further settings. It finds what an earlier run of it has left.
+func (b *bench) running(ctx context.Context, sys *system, env []string, use func(*system) error) (err error) {
 	sys.System, err = rig.StartSystem(ctx, rig.SystemConfig{
-		Dir: sys.dir, Server: server, Broker: broker, Slots: b.Settings.Slots, SlotQueue: b.Settings.SlotQueue,
-		Pull: b.pulls,
+		Dir: sys.dir, Server: sys.server, Broker: sys.broker, Slots: b.Settings.Slots, SlotQueue: b.Settings.SlotQueue,
+		Pull: b.pulls, Env: env,
 	})
 	if err != nil {
 		return err
