@@ -63,11 +63,11 @@ const (
 
 // Up applies the migrations of set that the database at url lacks. Of concurrent processes one applies them and the
 // others wait. As long as another session, such as that of a dump, uses a table that a migration changes, Up tries
-// again and again, until ctx ends.
+// again and again, until ctx ends; also after a deadlock with a function that uses tables in another order.
 func Up(ctx context.Context, url string, set Set) error {
 	for logged := false; ; {
 		done, err := upSome(ctx, url, set)
-		if pgpool.LockTimedOut(err) {
+		if pgpool.NotLocked(err) {
 			if !logged {
 				logged = true
 				telemetry.Logger(ctx).WarnContext(ctx, "waiting for sessions that use a table which a migration changes",

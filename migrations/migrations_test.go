@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"os"
 	"testing"
+	"testing/fstest"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -98,4 +99,24 @@ func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
 	if database, own, err := migrations.Versions(t.Context(), url, migrations.API); database != own || err != nil {
 		t.Errorf("the database has migration %d of %d: %v", database, own, err)
 	}
+}
+
+func TestAMigrationThatDeadlocksLetsTheOtherSessionThrough(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Empty(t)
+	other, observer := connect(t, url), connect(t, url)
+	exec(t, other, "CREATE TABLE a (); CREATE TABLE b ()")
+	twoTables := migrations.Set{Name: "two_tables", FS: fstest.MapFS{"00001_columns.sql": {Data: []byte(
+		"-- +goose Up\nALTER TABLE a ADD c int;\nALTER TABLE b ADD c int;\n",
+	)}}}
+	// The migration looks for a deadlock after a second, which is PostgreSQL's default.
+	exec(t, other, "SET deadlock_timeout = '1min'; BEGIN; SELECT FROM b")
+	migrated := make(chan error, 1)
+	go func() { migrated <- migrations.Up(t.Context(), url, twoTables) }()
+	pgtest.UntilBlocked(t, observer.QueryRow)
+	exec(t, other, "SELECT FROM a; COMMIT")
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+	exec(t, other, "SELECT a.c, b.c FROM a, b")
 }

@@ -4,6 +4,9 @@
 -- statement. Like a key, it sees what was committed while the statement waited for a job. Each transaction that inserts
 -- such a row locks the job first, so no row is left without its job. The trigger has the rights of its owner: a projection
 -- of the previous version needs no further right.
+
+-- Taken one after another, the locks could deadlock with a session that uses two of these tables.
+LOCK TABLE jobs, commands, callbacks, merged_submits IN ACCESS EXCLUSIVE MODE;
 -- +goose StatementBegin
 CREATE FUNCTION delete_with_jobs() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -38,9 +38,8 @@ func IsUnavailable(err error) bool {
 	if c := code(err); c != "" {
 		return slices.Contains([]string{"08", "53", "57", "58"}, class(err)) ||
 			c == "25006" || // read-only: a failover is on its way
-			LockTimedOut(err) ||
 			c == "25P03" || c == "25P04" || // this process was frozen in its transaction, and the server ended it
-			isConflict(err)
+			NotLocked(err) || isConflict(err)
 	}
 	var netErr net.Error
 	var connectErr *pgconn.ConnectError
@@ -55,10 +54,14 @@ func IsFull(err error) bool { return code(err) == "53100" }
 // TimedOut reports whether a statement or its transaction took longer than the server allows.
 func TimedOut(err error) bool { return slices.Contains([]string{"57014", "25P04"}, code(err)) }
 
-// LockTimedOut reports whether a statement waited for a lock longer than its session allows.
-func LockTimedOut(err error) bool { return code(err) == "55P03" }
+// NotLocked reports whether a statement did not get a lock: it waited longer than its session allows, or would have
+// waited for a session that waits for its own (deadlock).
+func NotLocked(err error) bool { return slices.Contains([]string{"55P03", deadlock}, code(err)) }
 
-func isConflict(err error) bool { return code(err) == "40001" || code(err) == "40P01" }
+// isConflict reports whether a transaction that begins anew may succeed at once.
+func isConflict(err error) bool { return slices.Contains([]string{"40001", deadlock}, code(err)) }
+
+const deadlock = "40P01"
 
 // code returns the error's SQLSTATE, or "" if the error is not the server's.
 func code(err error) string {
