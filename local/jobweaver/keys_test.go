@@ -209,14 +209,12 @@ func TestUnauthorizedCommandNamesTheSetting(t *testing.T) {
 	t.Cleanup(known.Close)
 	sealed := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(sealed.Close)
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	for _, c := range []struct{ at, key, want string }{
 		{locked.URL, "", "401: Unauthorized: who are you?\nset JOBWEAVER_API_KEY"},
 		{locked.URL, "jw_x", "mistyped, expired or revoked"},
 		{known.URL, "jw_x", "JOBWEAVER_CERT_FILE and"},
 		{sealed.URL, "jw_x", "JOBWEAVER_CA_FILE"},
-		{gone.URL, "jw_x", "JOBWEAVER_URL"},
+		{"http://127.0.0.1:1", "jw_x", "JOBWEAVER_URL"},
 		{strings.Replace(sealed.URL, "https", "http", 1), "", "400: Bad Request: Client sent an HTTP request to an HTTPS server."},
 	} {
 		t.Setenv("JOBWEAVER_URL", c.at)

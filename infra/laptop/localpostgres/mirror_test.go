@@ -43,9 +43,7 @@ func TestADownloadShowsABar(t *testing.T) {
 
 func TestADownloadNamesWhyTheRepositoryIsNotReached(t *testing.T) {
 	t.Parallel()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	m, err := startMirror(gone.URL, io.Discard)
+	m, err := startMirror("http://127.0.0.1:1", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
