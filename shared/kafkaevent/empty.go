@@ -73,7 +73,8 @@ func forgetGroups(admin sarama.ClusterAdmin) error {
 	return nil
 }
 
-// withQueues adds the run-job topics of queues that are not among the topics.
+// withQueues adds the run-job topics of queues that are not among the topics, and gives those of all queues as many
+// partitions as they have.
 func withQueues(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
 	there, err := admin.ListTopics()
 	if err != nil {
@@ -87,6 +88,11 @@ func withQueues(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.
 	for _, topic := range ourTopics(names) {
 		if !slices.ContainsFunc(topics, func(t jobevent.Topic) bool { return t.Name == topic.Name }) {
 			topics = append(topics, topic)
+		}
+	}
+	for i, topic := range topics {
+		if topic.Name == jobevent.TopicRun || strings.HasPrefix(topic.Name, jobevent.TopicRun+".") {
+			topics[i].Partitions = max(topic.Partitions, there[topic.Name].NumPartitions) // it may have grown
 		}
 	}
 	return topics, nil
