@@ -2,13 +2,39 @@ package funchost
 
 import (
 	"context"
+	"log/slog"
 	"net"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
+
+// A process that the liveness probe has killed cannot be asked any more, so its log has the reason.
+func TestTheLogNamesTheCallForWhichTheLivenessProbeFails(t *testing.T) {
+	t.Parallel()
+	h := &host{cfg: Config{StuckAfter: -1}, monitor: probe.NewMonitor(time.Minute)}
+	end := h.calls.Begin("handle")
+	var log strings.Builder
+	ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
+	ask := func() int {
+		answer := httptest.NewRecorder()
+		h.routes().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, "GET", probe.LivenessPath, nil))
+		return answer.Code
+	}
+	if got := ask(); got != 503 || !strings.Contains(log.String(), "handle has not ended") {
+		t.Errorf("answered %d and logged %q", got, log.String())
+	}
+	end()
+	if got := ask(); got != 200 || !strings.Contains(log.String(), "works again") {
+		t.Errorf("answered %d and logged %q", got, log.String())
+	}
+}
 
 func TestAFunctionOnHTTPFollowsItsSink(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,7 @@ type host struct {
 	calls    probe.Calls
 	handling telemetry.Trouble
 	ticking  telemetry.Trouble
+	stuck    telemetry.Trouble
 	monitor  *probe.Monitor
 	inFlight httpserver.InFlight
 	stopping atomic.Bool // accept no new work
@@ -124,6 +125,7 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 		slots:    make(chan struct{}, maxRequests),
 		handling: telemetry.Trouble{What: "handle"},
 		ticking:  telemetry.Trouble{What: "tick"},
+		stuck:    telemetry.Trouble{What: "liveness probe"},
 	}
 	if len(f.Topics) > 0 && cfg.FuncTransport == TransportKafka {
 		consumer, err := kafkaevent.NewBatchConsumer(cfg.Kafka, "jobweaver-"+f.Name, f.Topics, maxBatch)

@@ -104,8 +104,10 @@ func (h *host) servesHTTP() bool {
 
 func (h *host) routes() http.Handler {
 	mux, own := http.NewServeMux(), []string{probe.LivenessPath, probe.ReadinessPath}
-	mux.HandleFunc("GET "+probe.LivenessPath, func(w http.ResponseWriter, _ *http.Request) {
-		probe.Answer(w, h.alive(time.Now()))
+	mux.HandleFunc("GET "+probe.LivenessPath, func(w http.ResponseWriter, r *http.Request) {
+		err := h.alive(time.Now())
+		h.stuck.Note(r.Context(), err) // a kubelet does not show the answer for which it kills the process
+		probe.Answer(w, err)
 	})
 	mux.HandleFunc("GET "+probe.ReadinessPath, func(w http.ResponseWriter, _ *http.Request) {
 		probe.Answer(w, h.ready(time.Now()))
