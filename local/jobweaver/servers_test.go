@@ -66,6 +66,9 @@ func TestServersPageSetsUpAnInstallation(t *testing.T) {
 			}
 		}
 	}
+	if queues := sourced(t, filepath.Join(dir, "all.env"))["QUEUES"]; queues != "default,pull" {
+		t.Errorf("QUEUES is %q: pull has no queue, and does not start", queues)
+	}
 	if ports["8080"] != "gateway" || !strings.HasPrefix(sourced(t, filepath.Join(dir, "runjob.env"))["CALLBACK_SECRETS"], "whsec_") {
 		t.Errorf("ports %v", ports)
 	}
