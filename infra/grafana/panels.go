@@ -76,8 +76,8 @@ var overview = dashboard{uid: "overview", title: "overview", rows: []row{
 			"Without requests that wait."),
 	}},
 	{"Installation", []panel{
-		graph("Worker slots", count, `sum(jobweaver_worker_slots)`, "all",
-			"").and(`sum(jobweaver_worker_slots_busy)`, "busy"),
+		graph("Worker slots", count, `sum(jobweaver_worker_slots{component!="pull"})`, "all",
+			"Without pull workers.").and(`sum(jobweaver_worker_slots_busy{component!="pull"})`, "busy"),
 		graph("Lag", count, `function_topic:jobweaver_consumer_lag_records:sum`, "{{function}} {{topic}}",
 			"Records that are not yet done."),
 		graph("Errors", events, rate("jobweaver_handle_errors_total", "function"), "{{function}} handle",
@@ -196,7 +196,8 @@ var database = dashboard{uid: "database", title: "database and workers", rows: [
 			"Seconds a second."),
 	}},
 	{"Workers", []panel{
-		graph("Slots", count, "sum(jobweaver_worker_slots)", "all", "").and("sum(jobweaver_worker_slots_busy)", "busy").
+		graph("Slots", count, `sum(jobweaver_worker_slots{component!="pull"})`, "all", "Without pull workers.").
+			and(`sum(jobweaver_worker_slots_busy{component!="pull"})`, "busy").
 			and("sum(jobweaver_worker_slots_overdue)", "overdue").and("sum(jobweaver_worker_attempts_held)", "held"),
 		graph("Attempts by outcome", perSecond, rate("jobweaver_worker_attempts_total", "outcome"), "{{outcome}}", ""),
 		graph("Attempts by job type", perSecond, rate("jobweaver_worker_attempts_total", "job_type"), "{{job_type}}", ""),
