@@ -100,3 +100,45 @@ func TestAQueueHasAtMostAsManySuspectsOutAsWorkers(t *testing.T) {
 		t.Errorf("%d went out beside two that have long run", len(effects.Runs))
 	}
 }
+
+// An operator pauses the type whose jobs kill workers. Jobs that were lost beside one of these must not wait for it.
+func TestASuspectThatIsHeldBackHoldsBackNoOthers(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w", 12, []int32{0})
+	h.control(pause(jobevent.ControlType, "KILLER", 1))
+	h.ingest(jobOf("KILLER"), newJob())
+	h.tamper("UPDATE jobs SET lost_count = 2, updated_at = now() - interval '30 s'")
+	h.tamper("UPDATE jobs SET status = 'SCHEDULED', due_at = now(), partition = null, lease_expires_at = null WHERE status = 'QUEUED'")
+	if effects := h.due(); len(effects.Runs) > 0 {
+		t.Fatalf("%d went out beside one that may go out now", len(effects.Runs))
+	}
+	h.exec("UPDATE jobs SET updated_at = now() - interval '2 min' WHERE status = 'PENDING'")
+	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+	if effects := h.due(); len(effects.Runs) != 1 {
+		t.Errorf("%d went out beside one that is held back", len(effects.Runs))
+	}
+}
+
+// No pull worker may take a suspect's type, for days.
+func TestASuspectThatNoWorkerStartsHoldsBackNoOthers(t *testing.T) {
+	h := newFixture(t)
+	h.heartbeat("w", 12, []int32{0})
+	first, second := newJob(), newJob()
+	h.ingest(first, second)
+	h.tamper("UPDATE jobs SET lost_count = 2, updated_at = now() - interval '9 min'")
+	h.tamper("UPDATE jobs SET status = 'SCHEDULED', due_at = now(), partition = null, lease_expires_at = null WHERE job_id = $1", second.JobID)
+	if effects := h.due(); len(effects.Runs) > 0 {
+		t.Fatalf("%d went out beside one that may start now", len(effects.Runs))
+	}
+	h.exec("UPDATE jobs SET updated_at = now() - interval '11 min' WHERE status = 'QUEUED'")
+	h.exec("UPDATE workers SET seen_at = now() - interval '1 min'")
+	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+	if effects := h.due(); len(effects.Runs) > 0 {
+		t.Fatalf("%d went out without a worker, which would get both at once", len(effects.Runs))
+	}
+	h.heartbeat("w", 12, []int32{0})
+	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+	if effects := h.due(); len(effects.Runs) != 1 {
+		t.Errorf("%d went out beside one that no worker starts", len(effects.Runs))
+	}
+}

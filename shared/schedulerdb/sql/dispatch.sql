@@ -84,8 +84,10 @@ returning jobs.job_id, jobs.rank, jobs.partition;
 -- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. A suspect is a job that was lost at
 -- least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
 -- shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
--- has run for ten minutes no longer counts. Two passes of the clock at the same instant may dispatch one suspect too
--- many: that costs a suspect one further loss, and it fails only after several.
+-- has run for ten minutes no longer counts. Nor does one that has waited for a minute, or that no worker has started
+-- within ten although the queue has workers: a pause, or a type that no pull worker takes, may hold it back for days,
+-- and it must not hold back the others. Two passes of the clock at the same instant may dispatch one suspect too many:
+-- that costs a suspect one further loss, and it fails only after several.
 with due as (
     select job_id, due_at, queue, lost_count from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
@@ -101,15 +103,17 @@ with due as (
     select suspects.job_id
     from suspects
     cross join lateral (
-        select count(*) as n from jobs j
-        where j.queue = suspects.queue and j.lost_count >= 2 and j.status in ('PENDING', 'QUEUED', 'RUNNING')
-          and (j.status <> 'RUNNING' or j.started_at > now() - interval '10 min')
-    ) as meets
-    cross join lateral (
         select count(*) as n from workers w
         where w.seen_at > now() - @silent_after::interval and w.slots > 0
           and json_array_length(w.partitions -> suspects.queue) > 0
     ) as live
+    cross join lateral (
+        select count(*) as n from jobs j
+        where j.queue = suspects.queue and j.lost_count >= 2 and j.status in ('PENDING', 'QUEUED', 'RUNNING')
+          and (j.status <> 'RUNNING' or j.started_at > now() - interval '10 min')
+          and (j.status <> 'QUEUED' or j.updated_at > now() - interval '10 min' or live.n = 0)
+          and (j.status <> 'PENDING' or j.updated_at > now() - interval '1 min')
+    ) as meets
     where suspects.place + meets.n > greatest(live.n, 1)
 ), put_off as (
     update jobs
