@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
@@ -146,6 +148,30 @@ func TestAJobWithoutAWorkerForItsTypeFailsAtLast(t *testing.T) {
 	h.order(early, 1, jobevent.CommandRetry)
 	h.wantStatus(early, jobstate.Pending)
 	h.wantPartitions(h.beats(beatOf("new", 10, 1, "B")).Runs, map[int16]int{1: 2})
+}
+
+func TestAJobThatWasBlockedWaitsForAWorkerFromThenOn(t *testing.T) {
+	h := openFixture(t, Config{Lease: 15 * time.Second, MaxLost: 3, NoWorkerTimeout: time.Hour}, "")
+	h.beats(beatOf("old", 10, 0, "A"))
+	early := jobOf("B")
+	h.ingest(early)
+	h.settle(unknownType(early, 1))
+	h.tick()
+	first, after, turn, next := jobOf("A"), jobOf("B"), jobOf("A"), jobOf("B")
+	after.After = []uuid.UUID{first.JobID}
+	turn.OrderingKey, turn.OrderNumber, next.OrderingKey, next.OrderNumber = "k", 1, "k", 2
+	h.ingest(first, after, turn, next)
+	h.exec(`UPDATE dispatch_state SET more = replace(more::text, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD'), '2020-01-01')::json`)
+	h.exec(`UPDATE jobs SET updated_at = updated_at - interval '2 h', rank = rank - interval '2 h'`)
+	h.settle(completed(first, 1), completed(turn, 1))
+	h.askAgain(0)
+	h.wantStatus(early, jobstate.Failed)
+	h.wantStatus(after, jobstate.Pending)
+	h.wantStatus(next, jobstate.Pending)
+	h.exec(`UPDATE jobs SET updated_at = updated_at - interval '2 h'`)
+	h.askAgain(0)
+	h.wantStatus(after, jobstate.Failed)
+	h.wantStatus(next, jobstate.Failed)
 }
 
 // Workers that an autoscaler stops and starts are woken by jobs of types that the last workers did not run.

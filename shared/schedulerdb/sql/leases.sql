@@ -125,7 +125,8 @@ where status in ('QUEUED', 'RUNNING')
 limit @max_jobs::int;
 
 -- name: JobsWithoutWorker :many
--- Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready.
+-- Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready, and
+-- one that was blocked became ready when it was last written.
 select job_id from jobs
 where queue = @queue_name::text and lane = @lane::text and status = 'PENDING' and blocked_by is null
   and rank <= @since::timestamptz and updated_at <= @since

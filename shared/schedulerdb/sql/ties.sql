@@ -57,13 +57,15 @@ order by d.after_id, d.job_id
 limit @max_rows::int;
 
 -- name: JobsWaitLess :exec
--- Notes that some of the jobs that these jobs wait for have ended. No status is published, so the version stays.
+-- Notes that some of the jobs that these jobs wait for have ended. No status is published, so the version stays. From
+-- updated_at JobsWithoutWorker knows since when a job has been ready.
 with input as (
     select unnest(@job_ids::uuid[]) as job_id, unnest(@ended::int[]) as ended
 )
 update jobs
 set waits_for  = nullif(jobs.waits_for - input.ended, 0),
-    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end
+    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end,
+    updated_at = case when jobs.waits_for = input.ended then now() else jobs.updated_at end
 from input
 where jobs.job_id = any (array[input.job_id]);
 
@@ -130,7 +132,8 @@ with first as (
     for update of j skip locked
 )
 update jobs
-set blocked_by = case when jobs.waits_for is not null then 'dependency' end
+set blocked_by = case when jobs.waits_for is not null then 'dependency' end,
+    updated_at = now()
 from free
 where jobs.job_id = any (array[free.job_id])
 returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane, jobs.fairness_key;

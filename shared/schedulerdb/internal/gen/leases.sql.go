@@ -364,7 +364,8 @@ type JobsWithoutWorkerParams struct {
 	MaxJobs   int32
 }
 
-// Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready.
+// Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready, and
+// one that was blocked became ready when it was last written.
 func (q *Queries) JobsWithoutWorker(ctx context.Context, arg JobsWithoutWorkerParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, JobsWithoutWorker,
 		arg.QueueName,
