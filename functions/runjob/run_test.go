@@ -52,7 +52,7 @@ func TestAnAttemptOfAnUnknownTypeIsPutOff(t *testing.T) {
 	h.order(run)
 	got := h.failed(run)
 	if got.Kind != jobevent.KindSnoozed || got.ErrorCode != "WORKER.UNKNOWN_JOB_TYPE" ||
-		!strings.Contains(got.Message, `"NONE"`) || got.RetryAfterMs != 6000 {
+		!strings.Contains(got.Message, `"NONE"`) || got.RetryAfterMs != 6000 || got.StartedAt != nil {
 		t.Errorf("%+v", got)
 	}
 }

@@ -125,9 +125,11 @@ func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 
 // UnknownTypeOutcome returns the outcome of an attempt whose type the worker does not run. From its error code the
 // scheduler learns to choose other workers, so an attempt comes here once. The delay bounds what happens if it does not
-// learn: it is of the release before, or there are more such types than it keeps.
+// learn: it is of the release before, or there are more such types than it keeps. No handler has started, so the job
+// still expires.
 func UnknownTypeOutcome(a *Attempt) workerdb.Outcome {
 	o := ended(a, jobevent.KindSnoozed)
+	o.StartedAt = time.Time{}
 	o.RetryAfter, o.Retryable = min(time.Duration(a.Run.Attempt)*unknownTypeDelay, maxUnknownTypeDelay), true
 	o.ErrorCode = string(apierror.UnknownJobType)
 	o.Message = fmt.Sprintf("this worker has no handler for job type %q", a.Run.JobType)
