@@ -246,14 +246,14 @@ func (f *Function) capacity(now time.Time) int {
 	return capacity
 }
 
-// slots returns the slots that the worker's heartbeat reports. Attempts that no connected pull worker takes are added:
-// they must not use up the room of the others in the queue.
+// slots returns the slots that the worker's heartbeat reports. Attempts that no connected pull worker takes are added,
+// beyond PULL_SLOTS too: they must not use up the room of the others in the queue.
 func (f *Function) slots() int {
 	waiting := f.worker.Unclaimed() // before the mutex, which the worker takes while it holds its own
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slots := f.capacity(now)
+	slots := min(f.capacity(now), f.cfg.Slots)
 	if slots == 0 {
 		return 0 // then the scheduler dispatches only enough to wake a scaler
 	}

@@ -16,7 +16,8 @@ import (
 // attempt only when a process asks for one of its kind. Until then the record is not done, the row does not exist, and
 // any other worker may claim the attempt. The functions are called from several goroutines.
 type Demand struct {
-	// Slots returns how many attempts could run at once, including those that run. Heartbeats report it to the scheduler.
+	// Slots returns how many attempts the scheduler may have sent at once: those that could run, including those that run,
+	// and those that wait for a process that is not there. Heartbeats report it.
 	Slots func() int
 	// Wants reports whether a process would take an attempt of this kind and payload size at once. If so, it keeps a place
 	// for the attempt until its handler or Forget is called.

@@ -54,15 +54,15 @@ func (p *Pool) freeSlots() int {
 	if p.stopping || p.draining {
 		return 0
 	}
-	return max(0, p.slotsNow()-p.busy-len(p.held))
+	return max(0, min(p.slots, p.slotsNow())-p.busy-len(p.held))
 }
 
-// slotsNow returns how many attempts could run at once.
+// slotsNow returns the slots that a heartbeat reports.
 func (p *Pool) slotsNow() int {
 	if p.Demand == nil {
 		return p.slots
 	}
-	return min(p.slots, p.Demand())
+	return p.Demand()
 }
 
 // Listed is an attempt of the pool for a heartbeat.
@@ -89,7 +89,7 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	slots := p.slotsNow()
-	rate := p.meter.rate(now, slots)
+	rate := p.meter.rate(now, min(p.slots, slots))
 	p.ahead = min(maxAhead, int(rate*aheadFor.Seconds()))
 	h := jobevent.Heartbeat{
 		Slots: slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,

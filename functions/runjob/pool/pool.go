@@ -29,7 +29,7 @@ const (
 // outcome is not yet in the store. Only handlers run in its goroutines.
 type Pool struct {
 	Silence time.Duration // the age of the last heartbeat at which the pool closes; set before use
-	Demand  func() int    // returns how many of the slots count now; nil: all; set before use
+	Demand  func() int    // returns the slots that heartbeats report; nil: all; set before use
 
 	slots, places int
 	clock         clock
