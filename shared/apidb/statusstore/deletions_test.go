@@ -2,12 +2,16 @@ package statusstore_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -54,6 +58,42 @@ func TestWhatArrivesWhileADeletionWaitsForItsJobGoesWithTheJob(t *testing.T) {
 		ofOther := apidbtest.One[int](t, h, "select count(*) from "+table+" where job_id = $1", other.JobID)
 		if ofJob != 0 || ofOther != 1 {
 			t.Errorf("%s: %d rows of the deleted job, %d of the other", table, ofJob, ofOther)
+		}
+	}
+}
+
+// A retry that is answered with 202 counts, even if retention is about to delete the job.
+func TestACommandThatArrivesWhileAnExpiryWaitsForItsJobKeepsTheJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	old, asked := h.Accept(t, apidbtest.NewJob()), h.Accept(t, apidbtest.NewJob())
+	h.Apply(t, apidbtest.Status(old.JobID, 1, jobstate.Failed), apidbtest.Status(asked.JobID, 1, jobstate.Failed))
+	walked := make(chan error, 1)
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "update jobs set command_seq = 1 where job_id = $1", asked.JobID); err != nil {
+				return err
+			}
+			go func() {
+				ages, inAnHour := statusstore.Ages{Failed: time.Minute}, time.Now().Add(time.Hour)
+				_, err := h.Statuses.ExpireJobs(ctx, inAnHour, ages, uuid.Nil, 100)
+				walked <- err
+			}()
+			h.Conn(t, func(_ context.Context, c *pgx.Conn) error {
+				pgtest.UntilBlocked(t, c.QueryRow)
+				return nil
+			})
+			_, err := tx.Exec(ctx, "insert into commands (job_id, number, command, by_whom) values ($1, 1, 'retry', '')", asked.JobID)
+			return err
+		})
+	})
+	if err := <-walked; err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"jobs", "commands"} {
+		ids := apidbtest.One[[]uuid.UUID](t, h, "select array_agg(job_id) from "+table)
+		if !slices.Equal(ids, []uuid.UUID{asked.JobID}) {
+			t.Errorf("%s has rows of %v, want %s only", table, ids, asked.JobID)
 		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 const JobsExpire = `-- name: JobsExpire :one
 with page as (
-    select job_id, status, version, updated_at from jobs
+    select job_id, status, version, command_seq, updated_at from jobs
     where job_id > $1::uuid and job_id < $2::uuid
     order by job_id
     limit $3::int
 ), old as (
-    select job_id, version from page
+    select job_id, version, command_seq from page
     where not exists (
             select from commands where commands.job_id = page.job_id and commands.created_at > now() - interval '1 day' offset 0
         ) and updated_at < case status
@@ -29,7 +29,7 @@ with page as (
     end
 ), gone as (
     delete from jobs using old
-    where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version
+    where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version and jobs.command_seq = old.command_seq
     returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.status
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
@@ -64,7 +64,7 @@ type JobsExpireRow struct {
 
 // Deletes the jobs of one page that ended too long ago. It returns how many jobs it has looked at, the last of them,
 // and how many it deleted. A job with a command stays until the command is answered, or is a day old: then no
-// scheduler knows the job.
+// scheduler knows the job. A command that was stored while the deletion waited for the job has raised its number.
 func (q *Queries) JobsExpire(ctx context.Context, arg JobsExpireParams) (JobsExpireRow, error) {
 	row := q.db.QueryRow(ctx, JobsExpire,
 		arg.AfterID,
