@@ -77,6 +77,9 @@ func (d Debounce) Delay() time.Duration { return time.Duration(d.DelayMs) * time
 // Drops reports whether a job is not accepted while another one has its singleton key.
 func (p Policies) Drops() bool { return p.Singleton != nil && p.Singleton.Else == SingletonDrop }
 
+// FindsJobs reports whether a request can get an existing job.
+func (p Policies) FindsJobs() bool { return p.Unique != nil || p.Debounce != nil || p.Drops() }
+
 // singletonLine begins the ordering keys of singletons. No client's key has a control character.
 const singletonLine = "\x01"
 

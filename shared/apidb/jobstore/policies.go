@@ -66,10 +66,13 @@ func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
 	if err := t.readStarts(ctx, keys, &d); err != nil {
 		return nil, err
 	}
-	if t.debounce != nil {
-		if fresh, err = t.debounce.lookUp(t, ctx, fresh); err != nil {
+	// No policy applies to a repeated request, whose first one may have been accepted while this transaction waited.
+	if slices.ContainsFunc(fresh, func(i int) bool { return t.jobs[i].Request.FindsJobs() }) {
+		if fresh, err = t.lookUp(ctx, fresh); err != nil {
 			return nil, err
 		}
+	}
+	if t.debounce != nil {
 		if err := t.debounce.read(t, ctx, keys, &d); err != nil {
 			return nil, err
 		}

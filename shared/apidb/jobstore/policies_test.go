@@ -1,6 +1,7 @@
 package jobstore_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -8,12 +9,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // policyModel is all jobs of all owners, in the order in which they were accepted.
@@ -181,6 +184,70 @@ func (h *fixture) submitSome(t *testing.T, m *policyModel, r *rand.Rand) {
 		}
 		m.jobs = append(m.jobs, modelJob{id: a.JobID, req: *req, status: status, accepted: now, due: due})
 	}
+}
+
+// The requests that wait for the first one have looked for it before its commit.
+func TestARequestThatIsRepeatedAtOnceGetsItsOwnJob(t *testing.T) {
+	t.Parallel()
+	for name, policies := range map[string]jobspec.Policies{
+		"unique":    {Unique: &jobspec.Unique{Key: "k", While: jobspec.UniqueWhileActive}},
+		"singleton": {Singleton: &jobspec.Singleton{Key: "k", Else: jobspec.SingletonDrop}},
+		"debounce":  {Debounce: &jobspec.Debounce{Key: "k", DelayMs: 60_000, MaxDelayMs: 60_000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			submit := func(body string) <-chan jobstore.Accepted {
+				job := apidbtest.Keyed("key", body)
+				job.Request.Policies = policies
+				answer := make(chan jobstore.Accepted, 1)
+				go func() {
+					accepted, err := h.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
+					if err != nil {
+						t.Error(err)
+						accepted = make([]jobstore.Accepted, 1)
+					}
+					answer <- accepted[0]
+				}()
+				return answer
+			}
+			var first, same, other <-chan jobstore.Accepted
+			h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+				tx, err := c.Begin(ctx)
+				if err != nil {
+					return err
+				}
+				// The first request has the lock of the policy's key, and waits for this one.
+				_, err = tx.Exec(ctx, `insert into jobs
+						(job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status, idempotency_key, request_hash)
+					values (uuidv7(), uuidv4(), 'X', 'default', '{}', 0, 0, 1, 'PENDING', 'key', '')`)
+				if err != nil {
+					return err
+				}
+				first = submit("body")
+				h.untilBlocked(t, 1)
+				same, other = submit("body"), submit("other body")
+				h.untilBlocked(t, 3)
+				return tx.Rollback(ctx)
+			})
+			job := <-first
+			if a := <-same; !job.New() || !a.Replayed || a.Conflict || a.JobID != job.JobID {
+				t.Errorf("the same request: %+v, the first one: %+v", a, job)
+			}
+			if a := <-other; !a.Conflict || a.JobID != job.JobID {
+				t.Errorf("another request with the key: %+v, the first one: %+v", a, job)
+			}
+		})
+	}
+}
+
+// untilBlocked waits until so many statements wait for locks.
+func (h *fixture) untilBlocked(t *testing.T, n int) {
+	t.Helper()
+	testwait.Until(t, fmt.Sprintf("%d statements that wait for locks", n), func() bool {
+		return apidbtest.One[int](t, h, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) == n
+	})
 }
 
 // A key may have many jobs that have ended, and only the last ones matter.
