@@ -160,6 +160,39 @@ func TestAnOpenBatchThatExpiresIsClosedAndFails(t *testing.T) {
 	}
 }
 
+// The second retry skips the job, because it has a command already, so its operation ends before the job runs again.
+func TestABatchThatIsRetriedTwiceAtOnceEndsAfterItsJobs(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, jobs := f.create(t, apibody.Batch{Closed: true}, 1)
+	f.become(t, jobs[0], jobstate.Failed)
+	f.sweep(t)
+	var operations []uuid.UUID
+	for range 2 {
+		operation, err := f.Batches.Retry(t.Context(), nil, apidb.Everyone, id, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		operations = append(operations, operation)
+	}
+	asked, _, err := f.Operations.Operate(t.Context(), operations[0])
+	if err != nil || len(asked) != 1 {
+		t.Fatalf("the first retry asked %d jobs, %v", len(asked), err)
+	}
+	if again, _, err := f.Operations.Operate(t.Context(), operations[1]); err != nil || len(again) != 0 {
+		t.Fatalf("the second retry asked %d jobs, %v", len(again), err)
+	}
+	f.sweep(t)
+	if got := f.batch(t, id); got.Finished() {
+		t.Errorf("the batch is %s while its job has an unanswered retry", got.Status)
+	}
+	f.Apply(t, apidbtest.Status(jobs[0], 2, jobstate.Completed, apidbtest.Answered(asked[0].Number, true)))
+	f.sweep(t)
+	if got := f.batch(t, id); got.Status != batchstore.Completed {
+		t.Errorf("the batch is %s after its job has completed", got.Status)
+	}
+}
+
 func TestABatchIsDeletedAfterTheLastOfItsJobs(t *testing.T) {
 	t.Parallel()
 	f := open(t)

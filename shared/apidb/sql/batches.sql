@@ -148,7 +148,8 @@ select sqlc.embed(batches) from batches where batch_id = @batch_id and status = 
 for no key update skip locked;
 
 -- Whether an operation delays the end of the batch, whether the batch has a waiting job, and whether it has a job that
--- has not ended. A statement after the lock, so that it sees the latest commits.
+-- has not ended or is to run again: of two retries at once only the operation of the later one is known, and the other
+-- may have stored the commands. A statement after the lock, so that it sees the latest commits.
 -- name: BatchLive :one
 select
     exists (
@@ -157,10 +158,13 @@ select
     exists (
         select from jobs where batch_id = @batch_id::uuid and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'WAITING', 'RETRYING')
     )::boolean as waiting,
-    exists (
+    (exists (
         select from jobs where batch_id = @batch_id
             and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING', 'RETRYING')
-    )::boolean as live;
+    ) or sqlc.narg('operation_id') is not null and exists (
+        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
+        where commands.command = 'retry' and jobs.batch_id = @batch_id
+    ))::boolean as live;
 
 -- name: BatchEnd :exec
 update batches set

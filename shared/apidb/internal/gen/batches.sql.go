@@ -275,10 +275,13 @@ select
     exists (
         select from jobs where batch_id = $2::uuid and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'WAITING', 'RETRYING')
     )::boolean as waiting,
-    exists (
+    (exists (
         select from jobs where batch_id = $2
             and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING', 'RETRYING')
-    )::boolean as live
+    ) or $1 is not null and exists (
+        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
+        where commands.command = 'retry' and jobs.batch_id = $2
+    ))::boolean as live
 `
 
 type BatchLiveParams struct {
@@ -293,7 +296,8 @@ type BatchLiveRow struct {
 }
 
 // Whether an operation delays the end of the batch, whether the batch has a waiting job, and whether it has a job that
-// has not ended. A statement after the lock, so that it sees the latest commits.
+// has not ended or is to run again: of two retries at once only the operation of the later one is known, and the other
+// may have stored the commands. A statement after the lock, so that it sees the latest commits.
 func (q *Queries) BatchLive(ctx context.Context, arg BatchLiveParams) (BatchLiveRow, error) {
 	row := q.db.QueryRow(ctx, BatchLive, arg.OperationID, arg.BatchID)
 	var i BatchLiveRow
