@@ -193,6 +193,27 @@ func TestABatchThatIsRetriedTwiceAtOnceEndsAfterItsJobs(t *testing.T) {
 	}
 }
 
+func TestACancelAbortsTheRetryOfItsBatch(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	const ofAPiece = 500
+	id, _ := f.create(t, apibody.Batch{Closed: true}, ofAPiece+1)
+	f.Exec(t, "update jobs set status = 'FAILED', version = 1, snapshot = '{}'")
+	retry, err := f.Batches.Retry(t.Context(), nil, apidb.Everyone, id, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked, _, err := f.Operations.Operate(t.Context(), retry); err != nil || len(asked) != ofAPiece {
+		t.Fatalf("the retry asked %d jobs, %v", len(asked), err)
+	}
+	if _, err := f.Batches.Cancel(t.Context(), nil, apidb.Everyone, id, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if asked, _, err := f.Operations.Operate(t.Context(), retry); err != nil || len(asked) > 0 {
+		t.Errorf("the retry asked %d jobs after the cancel, %v", len(asked), err)
+	}
+}
+
 func TestABatchIsDeletedAfterTheLastOfItsJobs(t *testing.T) {
 	t.Parallel()
 	f := open(t)

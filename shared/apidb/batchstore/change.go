@@ -154,7 +154,8 @@ func (s *Store) Close(ctx context.Context, entry *apidb.Audit, owner apidb.Owner
 }
 
 // Cancel closes a batch of the owner and cancels all of its jobs, by an operation, whose id it returns. It refuses a
-// batch that has ended. The batch is closed before the operation begins, which covers the jobs accepted before it.
+// batch that has ended. The batch is closed before the operation begins, which covers the jobs accepted before it. A
+// retry is aborted, which would go on to run jobs again that had ended when the operation came to them.
 func (s *Store) Cancel(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID, by string,
 ) (operation uuid.UUID, err error) {
@@ -163,10 +164,15 @@ func (s *Store) Cancel(
 	}
 	return s.operate(ctx, entry, owner, id, s.newOperation(owner, id, by, jobevent.CommandCancel),
 		func(q *gen.Queries, batch *gen.Batch, _ uuid.UUID) error {
-			switch {
-			case batch.FinishedAt != nil:
+			if batch.FinishedAt != nil {
 				return ended(batch)
-			case batch.Retry != nil:
+			}
+			if batch.OperationID != nil {
+				if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: *batch.OperationID}); err != nil {
+					return err
+				}
+			}
+			if batch.Retry != nil {
 				return q.FlowRetryLeft(ctx, gen.FlowRetryLeftParams{BatchID: id})
 			}
 			return nil
