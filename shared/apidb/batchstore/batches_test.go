@@ -1,12 +1,14 @@
 package batchstore_test
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -15,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
 // followUps counts the jobs of a type that follow a batch.
@@ -190,6 +193,38 @@ func TestABatchThatIsRetriedTwiceAtOnceEndsAfterItsJobs(t *testing.T) {
 	f.sweep(t)
 	if got := f.batch(t, id); got.Status != batchstore.Completed {
 		t.Errorf("the batch is %s after its job has completed", got.Status)
+	}
+}
+
+func TestABatchDoesNotEndWithAJobThatIsRetriedMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, jobs := f.create(t, apibody.Batch{Closed: true, OnComplete: json.RawMessage(onComplete)}, 1)
+	f.become(t, jobs[0], jobstate.Failed)
+	swept := make(chan error, 1)
+	f.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			// The sweep waits here, after it has looked for a job that has not ended.
+			if _, err := tx.Exec(ctx, "lock table batch_deletions"); err != nil {
+				return err
+			}
+			go func() {
+				_, _, err := f.Batches.Sweep(ctx, rules, time.Minute)
+				swept <- err
+			}()
+			f.Conn(t, func(_ context.Context, c *pgx.Conn) error {
+				pgtest.UntilBlocked(t, c.QueryRow)
+				return nil
+			})
+			_, err := tx.Exec(ctx, "update jobs set status = 'PENDING', version = 2 where job_id = $1", jobs[0])
+			return err
+		})
+	})
+	if err := <-swept; err != nil {
+		t.Fatal(err)
+	}
+	if got := f.batch(t, id); got.Finished() || f.followUps(t, id, "done") > 0 {
+		t.Errorf("the batch is %s while its job is PENDING: %v", got.Status, got.Counts)
 	}
 }
 

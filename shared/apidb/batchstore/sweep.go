@@ -169,6 +169,9 @@ func (e *ending) end(ctx context.Context, row gen.Batch) error {
 	if batch.Counts, err = counts(ctx, e.q, batch.ID); err != nil {
 		return err
 	}
+	if batch.Counts.Ended() < batch.Counts.Total() { // a job was retried since the look for one that has not ended
+		return nil
+	}
 	now, err := e.q.Now(ctx)
 	if err != nil {
 		return err
