@@ -83,6 +83,9 @@ func (s *Store) retryNext(ctx context.Context, q *gen.Queries, row gen.Batch, li
 	if err := r.read(ctx, q, row.BatchID, graph); err != nil {
 		return err
 	}
+	for _, state := range r.states { // also of jobs outside the flow
+		live = live || !state.Terminal()
+	}
 	var ready, left []uuid.UUID
 	for _, id := range ids {
 		switch d := r.decide(id); {

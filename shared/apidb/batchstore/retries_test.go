@@ -9,7 +9,9 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -126,6 +128,46 @@ func TestAFlowIsRetriedInTheOrderOfItsGraph(t *testing.T) {
 			if now[job.JobID] != want[job.JobID] {
 				t.Errorf("seed %d, round %d: job %d of %d is %s, was %s, want %s", seed, round, i, len(graph), now[job.JobID], first[job.JobID], want[job.JobID])
 			}
+		}
+	}
+}
+
+// A job outside the flow is retried first, and takes its time.
+func TestARetryOfAFlowWaitsForAJobOutsideIt(t *testing.T) {
+	t.Parallel()
+	for _, end := range []jobstate.Status{jobstate.Completed, jobstate.Failed} {
+		f := open(t)
+		outside := f.Accept(t, apidbtest.NewJob()).JobID
+		asked := batchstore.NewBatch{ID: f.NewID(), Request: apibody.Batch{Closed: true}}
+		job := f.jobOf(asked.ID, "")
+		job.Request.After = []uuid.UUID{outside}
+		asked.Jobs = []jobstore.NewJob{job}
+		asked.Graph = []apibody.FlowJob{{JobID: job.JobID, After: []apibody.FlowEdge{{JobID: outside, On: jobstate.WhenCompleted}}}}
+		if _, err := f.Batches.Create(t.Context(), nil, asked); err != nil {
+			t.Fatal(err)
+		}
+		f.become(t, outside, jobstate.Failed)
+		f.become(t, job.JobID, jobstate.Cancelled)
+		f.sweep(t)
+		f.become(t, outside, jobstate.Running)
+		if _, err := f.Batches.RetryFlow(t.Context(), nil, apidb.Everyone, asked.ID); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			f.sweep(t)
+			f.operate(t)
+		}
+		if got := f.batch(t, asked.ID); got.Finished() {
+			t.Errorf("the flow is %s while the job before it runs", got.Status)
+		}
+		f.become(t, outside, end)
+		for range 3 {
+			f.sweep(t)
+			f.operate(t)
+		}
+		runs := f.ReadJob(t, job.JobID).Status == jobstate.Pending
+		if got := f.batch(t, asked.ID); runs != (end == jobstate.Completed) || got.Finished() == runs {
+			t.Errorf("the job before it is %s, its job runs: %v, the flow is %s", end, runs, got.Status)
 		}
 	}
 }
