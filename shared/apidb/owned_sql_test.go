@@ -27,7 +27,7 @@ var ownerless = map[string]string{
 	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll,
 	"DeliveryNext": forAll, "DeliverySettle": forAll, "DeliveryRelease": forAll,
 	"DeliveriesForget": forAll, "OperationsForget": forAll, "OperationsUnfinished": forAll, "OperationLock": forAll,
-	"OperationUnanswered": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,
+	"OperationUnanswered": forAll, "OperationAwaitsRetries": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,
 	"OperationSkipsAdd": forAll, "TicksRecord": forAll, "ScheduleJobsNotEnded": forAll, "TicksForget": forAll,
 	"SchedulesDue": forAll, "SchedulesFired": forAll, "ScheduleNext": forAll, "ScheduleHeads": forAll, "ScheduleCancelsKeep": forAll,
 	"ScheduleCancelsOpen": forAll, "ScheduleCancelsDrop": forAll, "ControlsApplied": forAll,

@@ -249,6 +249,32 @@ func TestACancelAbortsTheRetryOfItsBatch(t *testing.T) {
 	}
 }
 
+func TestACancelReachesJobsWhoseRetryIsUnanswered(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	id, jobs := f.create(t, apibody.Batch{Closed: true}, 1)
+	f.become(t, jobs[0], jobstate.Failed)
+	retry, err := f.Batches.Retry(t.Context(), nil, apidb.Everyone, id, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, _, err := f.Operations.Operate(t.Context(), retry)
+	if err != nil || len(asked) != 1 {
+		t.Fatalf("the retry asked %d jobs, %v", len(asked), err)
+	}
+	cancel, err := f.Batches.Cancel(t.Context(), nil, apidb.Everyone, id, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if early, _, err := f.Operations.Operate(t.Context(), cancel); err != nil || len(early) > 0 {
+		t.Fatalf("the cancel asked %d jobs before the retry was answered, %v", len(early), err)
+	}
+	f.Apply(t, apidbtest.Status(jobs[0], 2, jobstate.Pending, apidbtest.Answered(asked[0].Number, true)))
+	if late, _, err := f.Operations.Operate(t.Context(), cancel); err != nil || len(late) != 1 {
+		t.Errorf("the cancel asked %d jobs after the retry was answered, %v", len(late), err)
+	}
+}
+
 func TestABatchIsDeletedAfterTheLastOfItsJobs(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -97,6 +97,11 @@ func (w *work) piece(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	running := OperationStatus(w.op.Status) == OperationRunning && !w.op.Walked
+	if running {
+		if awaits, err := w.awaitsRetries(ctx); err != nil || awaits {
+			return false, err
+		}
+	}
 	if running && unanswered+operationPage <= MaxUnanswered {
 		if err := w.walk(ctx); err != nil {
 			return false, err
@@ -109,6 +114,17 @@ func (w *work) piece(ctx context.Context) (more bool, err error) {
 		w.finish()
 	}
 	return more, nil
+}
+
+// awaitsRetries reports whether the cancel of a batch has to wait, because it would pass by jobs that are about to run
+// again. Bulk looks again every second.
+func (w *work) awaitsRetries(ctx context.Context) (bool, error) {
+	if w.op.Command != jobevent.CommandCancel || w.filter == nil || w.filter.BatchID == nil {
+		return false, nil
+	}
+	return w.q.OperationAwaitsRetries(ctx, gen.OperationAwaitsRetriesParams{
+		OperationID: w.op.OperationID, BatchID: *w.filter.BatchID,
+	})
 }
 
 // count takes the answers that have arrived.

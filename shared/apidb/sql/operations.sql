@@ -85,6 +85,16 @@ select count(*) from (
     select from commands where operation_id = @operation_id::uuid limit @most::int
 ) as unanswered;
 
+-- Whether an operation, in its first minute, still has to wait for the answers to retries in its batch.
+-- name: OperationAwaitsRetries :one
+select (
+    exists (select from operations where operations.operation_id = @operation_id and created_at > now() - interval '1 min')
+    and exists (
+        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
+        where commands.command = 'retry' and jobs.batch_id = @batch_id::uuid
+    )
+)::boolean as awaits;
+
 -- name: OperationAnswersTake :many
 delete from operation_answers where operation_id = @operation_id returning applied, refused_id, reason;
 

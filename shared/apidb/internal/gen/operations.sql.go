@@ -126,6 +126,29 @@ func (q *Queries) OperationAnswersTake(ctx context.Context, operationID uuid.UUI
 	return items, nil
 }
 
+const OperationAwaitsRetries = `-- name: OperationAwaitsRetries :one
+select (
+    exists (select from operations where operations.operation_id = $1 and created_at > now() - interval '1 min')
+    and exists (
+        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
+        where commands.command = 'retry' and jobs.batch_id = $2::uuid
+    )
+)::boolean as awaits
+`
+
+type OperationAwaitsRetriesParams struct {
+	OperationID uuid.UUID
+	BatchID     uuid.UUID
+}
+
+// Whether an operation, in its first minute, still has to wait for the answers to retries in its batch.
+func (q *Queries) OperationAwaitsRetries(ctx context.Context, arg OperationAwaitsRetriesParams) (bool, error) {
+	row := q.db.QueryRow(ctx, OperationAwaitsRetries, arg.OperationID, arg.BatchID)
+	var awaits bool
+	err := row.Scan(&awaits)
+	return awaits, err
+}
+
 const OperationByID = `-- name: OperationByID :one
 select
     operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
