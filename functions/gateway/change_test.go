@@ -136,6 +136,17 @@ func TestOnlyAJobThatHasNotStartedCanBeChanged(t *testing.T) {
 	}
 }
 
+// A changed start would move those of all later jobs with the throttle's key.
+func TestTheReservedStartOfAThrottledJobCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(strings.TrimSuffix(plainJob, "}") + `, "throttle": {"key": "k", "perMs": 60000}}`)
+	for _, body := range []string{`{"runAt": "2030-01-01T00:00:00Z"}`, `{"runAt": null}`, `{"delayMs": 1}`} {
+		h.patch(id, body).wantError(apierror.InvalidJobRequest, "runAt")
+	}
+	h.patch(id, `{"priority": 9}`).want(http.StatusAccepted)
+}
+
 func TestChangeIsCheckedLikeASubmit(t *testing.T) {
 	t.Parallel()
 	h := open(t)

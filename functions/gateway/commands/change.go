@@ -60,6 +60,12 @@ func (a *API) Change(c *gin.Context) error {
 	})
 }
 
+// errThrottled: the next job of a throttle key is due some time after the runAt of the last one.
+var errThrottled error = &apierror.Error{
+	Code: apierror.InvalidJobRequest, Message: "invalid job request: runAt is the start that throttle has reserved",
+	Details: []apierror.Detail{{Path: "runAt", Message: "is the start that throttle has reserved: reschedule the job instead"}},
+}
+
 // changeOf applies a patch to the request of a job, checks the result like a submit, and returns the members that
 // differ.
 func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (commandstore.JobChange, error) {
@@ -67,7 +73,10 @@ func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (comma
 	if err != nil {
 		return commandstore.JobChange{}, err
 	}
-	old.Policies = jobspec.Policies{} // they have decided, about a runAt too
+	if old.Throttle != nil && patch.Names("runAt", "delayMs") {
+		return commandstore.JobChange{}, errThrottled
+	}
+	old.Policies = jobspec.Policies{} // they have decided
 	req, err := patch.Apply(old)
 	if err != nil {
 		return commandstore.JobChange{}, err
