@@ -69,10 +69,14 @@ func (c *Client) streamFrom(ctx context.Context, path string) iter.Seq2[*Event, 
 		last, alive, failed := "", time.Now(), 0
 		for {
 			ended, err := c.connect(ctx, path, last, func(e event) bool {
-				alive, failed = time.Now(), 0
+				alive = time.Now()
 				if e.id != "" {
 					last = e.id
 				}
+				if e.data == nil {
+					return true
+				}
+				failed = 0
 				return yield(e.typed())
 			})
 			var refused *Error
@@ -100,7 +104,7 @@ func (c *Client) streamFrom(ctx context.Context, path string) iter.Seq2[*Event, 
 type event struct {
 	name string
 	id   string
-	data []byte
+	data []byte // nil: it only has an id, the place up to which the stream had no event
 }
 
 func (e event) typed() (*Event, error) {
@@ -211,7 +215,7 @@ func read(from io.Reader, alive func(), seen func(event) bool) (ended bool) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch {
 		case len(line) == 0:
-			if e.data != nil && !seen(e) {
+			if (e.data != nil || e.id != "") && !seen(e) {
 				return true
 			}
 			e = event{}

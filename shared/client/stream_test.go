@@ -3,11 +3,13 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
 )
@@ -53,6 +55,42 @@ func TestAStreamGoesOnAfterItsLastEvent(t *testing.T) {
 		}
 		if q := s.asked[0].URL.RawQuery; q != "queue=mail&status=RUNNING&status=FAILED" {
 			t.Errorf("asked for %s", q)
+		}
+	})
+}
+
+// quiet is a stream that has only heartbeats for ten minutes, the last of them with an id.
+func quiet(id string) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		heartbeats, gateway := io.Pipe()
+		go func() {
+			defer gateway.Close()
+			for n := range 40 {
+				fmt.Fprintf(gateway, ": nothing new\nid: %s\n\n", strings.Repeat("x", 39-n)+id)
+				<-time.After(15 * time.Second) // of the bubble's clock
+			}
+		}()
+		res, err := answer(http.StatusOK, "", "Content-Type", "text/event-stream")()
+		res.Body = heartbeats
+		return res, err
+	}
+}
+
+func TestAQuietStreamGoesOnAfterItsPlaceAndForAsLongAsAnyOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(quiet("a-4"), breaks("dial"), quiet("a-5"), breaks("dial"),
+			events("id: a-7\nevent: reload\ndata: {}\n\n"))
+		for e, err := range s.client().StreamJob(t.Context(), "j1") {
+			if err != nil || e.Name != client.EventReload {
+				t.Errorf("it has %+v, %v", e, err)
+			}
+			break
+		}
+		for i, want := range []string{"", "a-4", "a-4", "a-5", "a-5"} {
+			if got := s.asked[i].Header.Get("Last-Event-ID"); got != want {
+				t.Errorf("connection %d goes on after %q, not %q", i, got, want)
+			}
 		}
 	})
 }

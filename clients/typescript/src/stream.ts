@@ -1,4 +1,4 @@
-import { EventSourceParserStream } from "eventsource-parser/stream";
+import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 
 import { ApiError, apiError, isUnreached, RateLimitedError } from "./errors.js";
 import type { components } from "./schema.gen.js";
@@ -35,9 +35,12 @@ export async function* streamEvents(
   for (let failed = 0; ; failed++) {
     let retryAfter = 0;
     try {
-      for await (const event of connection(transport, url, headers, last, signal)) {
-        [alive, failed, last] = [Date.now(), 0, event.id ?? last];
-        yield event;
+      for await (const { event, id, data } of connection(transport, url, headers, last, signal)) {
+        [alive, last] = [Date.now(), id ?? last];
+        if (event !== undefined && names.has(event)) {
+          failed = 0;
+          yield { event, id, data: JSON.parse(data) } as StreamEvent;
+        }
       }
     } catch (error) {
       signal.throwIfAborted();
@@ -58,7 +61,7 @@ async function* connection(
   headers: Headers,
   last: string | undefined,
   signal: AbortSignal,
-): AsyncGenerator<StreamEvent, void, undefined> {
+): AsyncGenerator<EventSourceMessage, void, undefined> {
   const silent = new AbortController();
   const listen = () => setTimeout(() => silent.abort(), silence);
   let timer = listen();
@@ -84,14 +87,12 @@ async function* connection(
     const events = response.body
       .pipeThrough(alive)
       .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+      .pipeThrough(keepPlaces())
       .pipeThrough(new EventSourceParserStream());
     const reader = events.getReader();
     try {
       for (let next = await reader.read(); !next.done; next = await reader.read()) {
-        const { event, id, data } = next.value;
-        if (event !== undefined && names.has(event)) {
-          yield { event, id, data: JSON.parse(data) } as StreamEvent;
-        }
+        yield next.value;
       }
     } finally {
       await reader.cancel().catch(() => undefined); // the stream may have failed
@@ -99,4 +100,28 @@ async function* connection(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * Adds empty data to an event that only has an id. With such an event a quiet stream names the place at which it resumes, but the
+ * parser would drop it.
+ */
+function keepPlaces(): TransformStream<string, string> {
+  let rest = "";
+  let [id, data] = [false, false];
+  return new TransformStream({
+    transform(chunk, controller) {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (line !== "" && line !== "\r") {
+          [id, data] = [id || line.startsWith("id:"), data || line.startsWith("data:")];
+          controller.enqueue(`${line}\n`);
+          continue;
+        }
+        controller.enqueue(id && !data ? "data:\n\n" : "\n");
+        [id, data] = [false, false];
+      }
+    },
+  });
 }

@@ -27,6 +27,26 @@ test("a stream goes on after its last event", async () => {
   assert.equal(asked[0]!.url.search, "?status=RUNNING&queue=mail");
 });
 
+test("a quiet stream goes on after its place, and for as long as any other", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"] });
+  const begin = events(": nothing new\nid: a-4\n\n");
+  const hourLater = events(": nothing new\r\nid: a-5\r\n\r\nid: a-6\n");
+  const { options, asked } = gateway(
+    begin,
+    () => {
+      t.mock.timers.tick(3_600_000);
+      return hourLater();
+    },
+    breaks(),
+    events('id: a-7\nevent: reload\ndata: {"reason": "missed"}\n\n'),
+  );
+  for await (const event of new JobWeaver(options).stream({ queue: "mail" })) {
+    assert.equal(event.event, "reload");
+    break;
+  }
+  assert.deepEqual(asked.map((r) => r.headers.get("Last-Event-ID")), [null, "a-4", "a-5", "a-5"]);
+});
+
 test("a stream ends with a refusal", async () => {
   const { options, asked } = gateway(json(403, { errorCode: "API.FORBIDDEN", message: "no" }));
   await assert.rejects(new JobWeaver(options).stream({ jobId: "j1" }).next(), ForbiddenError);
