@@ -238,8 +238,9 @@ func (a *Attempt) Progress(percent int, message string) {
 	a.progress = &client.Progress{Percent: min(max(percent, 0), 100), Message: cut(message, maxProgress)}
 }
 
-// cut shortens a text to this many bytes.
+// cut returns a text that the gateway accepts: of at most this many bytes, and without U+0000, which it cannot store.
 func cut(text string, most int) string {
+	text = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	if len(text) <= most {
 		return text
 	}

@@ -70,6 +70,12 @@ func TestWhatAHandlerReturnsIsSettled(t *testing.T) {
 			func(context.Context, *worker.Attempt, payload) (any, error) { return strings.Repeat("x", 256<<10), nil },
 			result{Status: "FAILED", ErrorCode: "WORKER.OUTPUT_TOO_LARGE", Message: "the output has ", Retryable: &no},
 		},
+		"NUL": {
+			func(context.Context, *worker.Attempt, payload) (any, error) {
+				return nil, errors.New("open a\x00b: no")
+			},
+			result{Status: "FAILED", Message: "open a\uFFFDb: no", Retryable: &yes},
+		},
 		"long": {
 			func(context.Context, *worker.Attempt, payload) (any, error) {
 				return nil, errors.New(strings.Repeat("é", 4<<10))
@@ -321,9 +327,9 @@ func TestWhatIsLoggedComesBeforeTheResult(t *testing.T) {
 	t.Parallel()
 	work(t, worker.Options{}, func(_ context.Context, a *worker.Attempt, _ payload) (any, error) {
 		for i := range 300 {
-			a.Log(slog.LevelWarn, fmt.Sprint("line ", i))
+			a.Log(slog.LevelWarn, fmt.Sprint("line\x00", i))
 		}
-		a.Progress(140, strings.Repeat("x", 1000))
+		a.Progress(140, "\x00"+strings.Repeat("x", 1000))
 		return nil, nil
 	}, func(g *gateway) {
 		fails, sent := 2, 0
@@ -333,7 +339,7 @@ func TestWhatIsLoggedComesBeforeTheResult(t *testing.T) {
 			}
 			s := b.Attempts[0]
 			for i, line := range s.Log {
-				if line.Level != "warn" || line.Text != fmt.Sprint("line ", i) {
+				if line.Level != "warn" || line.Text != fmt.Sprint("line\uFFFD", i) {
 					t.Errorf("line %d is %+v", i, line)
 				}
 			}
