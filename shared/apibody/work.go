@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/durable"
@@ -144,16 +147,21 @@ func (r reader) workAttempt() (a WorkAttempt) {
 }
 
 func (r reader) workLine() (line WorkLine) {
-	r.Object(func() {
+	hasText := false
+	complete := r.Object(func() {
 		switch string(r.Name) {
 		case "level":
 			line.Level = r.OneOf([]string{"debug", "info", "warn", "error"})
 		case "text":
+			hasText = true
 			line.Text, _ = r.Text(maxBeatLineBytes)
 		default:
 			r.Unknown()
 		}
 	})
+	if complete && !hasText {
+		r.BadIn("text", "is required")
+	}
 	return line
 }
 
@@ -210,21 +218,32 @@ func DecodeWorkSettle(body []byte) (WorkSettle, error) {
 	return settle, nil
 }
 
-// decodeWorkList reads a body with the name of a pull worker and a list, and reads the entries one by one.
+// decodeWorkList reads a body with the name of a pull worker and a list. It leaves it to the caller to find out what is
+// wrong with an entry, so that a wrong one does not spoil the others.
 func decodeWorkList(body []byte, what, list string) (worker string, raw []json.RawMessage, err error) {
-	r := newReader(body)
+	r := reader{strictjson.NewReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	given := map[string]bool{}
 	complete := r.Object(func() {
-		switch string(r.Name) {
-		case "worker":
-			worker = r.Label(maxWorkerChars)
-		case list:
-			r.Array(MaxWorkAttempts, func(int) { raw = append(raw, slices.Clone(json.RawMessage(r.Raw()))) })
-		default:
+		name := string(r.Name)
+		if name != "worker" && name != list {
 			r.Unknown()
+			return
 		}
+		if given[name] {
+			r.BadAt(name, "is there twice")
+		}
+		given[name] = true
+		if name == "worker" {
+			worker = r.Label(maxWorkerChars)
+			return
+		}
+		r.Array(MaxWorkAttempts, func(int) { raw = append(raw, slices.Clone(json.RawMessage(r.Raw()))) })
 	})
-	if complete && worker == "" {
+	switch {
+	case complete && worker == "":
 		r.BadAt("worker", "is required")
+	case !utf8.ValidString(worker):
+		r.BadAt("worker", "must be UTF-8")
 	}
 	if complete && len(raw) == 0 {
 		r.BadAt(list, "must have at least one entry")
