@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -98,7 +99,7 @@ func (p *puller) claim(w http.ResponseWriter, body []byte) {
 		for i := range p.has {
 			p.has[i].Token = asked.Instance + "." + p.has[i].Token
 		}
-		_ = json.NewEncoder(w).Encode(pullwire.Attempts{Attempts: p.has})
+		_ = pullwire.Write(w, pullwire.Attempts{Attempts: p.has})
 		p.has = nil
 	}
 }
@@ -110,7 +111,7 @@ func (p *puller) giveOf(job uuid.UUID, token string) {
 	defer p.mu.Unlock()
 	p.has = append(p.has, pullwire.Attempt{
 		JobID: job, Attempt: 1, Token: token, JobType: "MAIL", Queue: "mail", TraceID: uuid.New(),
-		Payload: json.RawMessage(`{"a": 1}`), Deadline: time.Now().UTC(),
+		Payload: json.RawMessage(`{"a":"<b>"}`), Deadline: time.Now().UTC(),
 	})
 }
 
@@ -235,6 +236,30 @@ func TestCheckpointsGoToTheInstanceWithTheAttempt(t *testing.T) {
 	h.as("acme", "submit").post("/api/workers/checkpoint", string(body)).wantError(apierror.Forbidden)
 }
 
+// The sizes of outputs and checkpoints are limited, so < must not become \u003c on the way.
+func TestMarkupIsPassedOnUnescaped(t *testing.T) {
+	t.Parallel()
+	p := newPuller(t)
+	h := openPulling(t, p)
+	p.give("one")
+	c := h.as("acme", "work")
+	var got pullwire.Attempts
+	c.post("/api/workers/claim", claimMail).want(http.StatusOK).into(&got)
+	if payload := string(got.Attempts[0].Payload); payload != `{"a":"<b>"}` {
+		t.Errorf("the payload is %s", payload)
+	}
+	const page = `"<p>this & that</p>"`
+	entry := `{"worker": "w", "%s": [{"token": "` + got.Attempts[0].Token + `", %s: ` + page + `}]}`
+	c.post("/api/workers/checkpoint", fmt.Sprintf(entry, "checkpoints", `"number": 1, "checkpoint"`)).want(http.StatusOK)
+	c.post("/api/workers/settle", fmt.Sprintf(entry, "results", `"status": "COMPLETED", "output"`)).want(http.StatusOK)
+	if len(p.saved) != 1 || string(p.saved[0].Checkpoints[0].Checkpoint) != page {
+		t.Errorf("saved is %+v", p.saved)
+	}
+	if len(p.sent) != 1 || string(p.sent[0].Results[0].Output) != page {
+		t.Errorf("settled is %+v", p.sent)
+	}
+}
+
 func TestAnAttemptHasTheTagsOfItsJob(t *testing.T) {
 	t.Parallel()
 	p := newPuller(t)
@@ -298,6 +323,7 @@ func TestWrongRequestsOfPullWorkersAreRefused(t *testing.T) {
 		"/api/workers/beat": {
 			`{"attempts": []}`: "worker", `{"worker": "w", "attempts": [{}]}`: "attempts[0].token",
 			`{"worker": "w", "attempts": [{"token": "a", "progress": {"percent": 101}}]}`: "attempts[0].progress.percent",
+			`{"worker": "w", "attempts": [{"token": "a", "log": [{"level": "info"}]}]}`:   "attempts[0].log[0].text",
 		},
 		"/api/workers/checkpoint": {`{"worker": "w", "checkpoints": []}`: "checkpoints", `{"checkpoints": [{"token": "a"}]}`: "worker"},
 		"/api/workers/settle":     {`{"worker": "w", "results": []}`: "results", `{"results": [{"token": "a"}]}`: "worker"},

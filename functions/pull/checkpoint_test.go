@@ -49,11 +49,11 @@ func TestTheNextAttemptIsHandedOutWithTheCheckpoint(t *testing.T) {
 		got  []int
 		want []int
 	}{
-		{"two saves at once, the later one first", i.save(everyone, checkpoint(first.Token, 3, `{"page":3}`)), []int{200}},
+		{"two saves at once, the later one first", i.save(everyone, checkpoint(first.Token, 3, `{"page":"<3>"}`)), []int{200}},
 		{"one that was delayed", i.save(everyone, checkpoint(first.Token, 2, `{"page":2}`)), []int{200}},
 		{"one of another caller", i.save(other, checkpoint(first.Token, 4, `{"page":9}`)), []int{409}},
 		{"an unknown token beside a good one", i.save(everyone,
-			checkpoint("i.x", 1, `1`), checkpoint(first.Token, 3, `{"page":3}`)), []int{409, 200}},
+			checkpoint("i.x", 1, `1`), checkpoint(first.Token, 3, `{"page":"<3>"}`)), []int{409, 200}},
 		{"JSON that cannot be stored", i.save(everyone, checkpoint(first.Token, 5, `{"a":1,"a":2}`)), []int{400}},
 	} {
 		if fmt.Sprint(c.got) != fmt.Sprint(c.want) {
@@ -67,7 +67,7 @@ func TestTheNextAttemptIsHandedOutWithTheCheckpoint(t *testing.T) {
 	run.Attempt = 2
 	x.order(run)
 	second := i.one("RESIZE")
-	if string(second.Checkpoint) != `{"page":3}` {
+	if string(second.Checkpoint) != `{"page":"<3>"}` {
 		t.Errorf("the second attempt has the checkpoint %s", second.Checkpoint)
 	}
 	if got := i.save(everyone, checkpoint(second.Token, 1, `{"page":4}`), checkpoint(first.Token, 99, `{"page":9}`)); fmt.Sprint(got) != "[200 409]" {

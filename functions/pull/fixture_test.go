@@ -227,11 +227,11 @@ func (x *fixture) cancel(run jobevent.Run) {
 // post sends what a gateway sends, and reads the answer into out.
 func (i *instance) post(path string, in, out any) int {
 	i.x.t.Helper()
-	body, err := json.Marshal(in)
-	if err != nil {
+	var body bytes.Buffer
+	if err := pullwire.Write(&body, in); err != nil {
 		i.x.t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(i.x.t.Context(), http.MethodPost, i.site.URL+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(i.x.t.Context(), http.MethodPost, i.site.URL+path, &body)
 	if err != nil {
 		i.x.t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func serve[In any](do func(context.Context, In) any) http.HandlerFunc {
 
 func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body) // who does not read it beats no more
+	_ = pullwire.Write(w, body) // who does not read it beats no more
 }
 
 func (f *Function) serveClaim(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ package pullwire
 
 import (
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,6 +37,14 @@ func Secret(keys *webhook.CallbackKeys) string { return keys.Secret(secretOf) }
 // IsSecret reports whether a header's value is the secret of one of the keys.
 func IsSecret(keys *webhook.CallbackKeys, given string) bool {
 	return keys.CheckSecret(secretOf, given)
+}
+
+// Write writes a message as JSON, with < unescaped: with \u003c an output or a checkpoint that contains HTML could
+// become larger than the next reader accepts.
+func Write(to io.Writer, message any) error {
+	e := json.NewEncoder(to)
+	e.SetEscapeHTML(false)
+	return e.Encode(message)
 }
 
 // Caller is the owner for whom a pull worker works.

@@ -76,7 +76,7 @@ func (a *API) Claim(c *gin.Context) error {
 	a.addTags(ctx, answer.Attempts)
 	c.Header("Content-Type", edge.JSONType)
 	c.Status(http.StatusOK)
-	return json.NewEncoder(c.Writer).Encode(answer)
+	return pullwire.Write(c.Writer, answer)
 }
 
 // endOnSecond shortens a long wait by less than a second, so that it ends on a whole second of the clock. The claims of

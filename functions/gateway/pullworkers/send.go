@@ -30,11 +30,11 @@ var errNoPull = apierror.New(apierror.Unavailable, "the function pull cannot be 
 
 // send returns only responses with a 2xx.
 func (p *Instances) send(ctx context.Context, in *instance, path string, body any) (*http.Response, error) {
-	data, err := json.Marshal(body)
-	if err != nil {
+	var data bytes.Buffer
+	if err := pullwire.Write(&data, body); err != nil {
 		return nil, fmt.Errorf("write request to pull: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, in.url+path, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, in.url+path, &data)
 	if err != nil {
 		return nil, fmt.Errorf("make request to pull: %w", err)
 	}
