@@ -75,7 +75,7 @@ func (s *Schedule) Belong(owner string) error {
 	}
 	delete(members, "ownerId")
 	var err error
-	if s.JobJSON, err = json.Marshal(members); err != nil {
+	if s.JobJSON, err = unescaped(members); err != nil {
 		return fmt.Errorf("write a valid job: %w", err)
 	}
 	s.Job.OwnerID = owner

@@ -149,11 +149,13 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 		}
 		job["idempotencyKey"] = h.Name + ":" + id
 	}
-	request, err := json.Marshal(job)
-	if err != nil {
+	var request bytes.Buffer
+	e := json.NewEncoder(&request)
+	e.SetEscapeHTML(false) // with \u003c in place of <, a body that contains HTML could become too large for a job
+	if err := e.Encode(job); err != nil {
 		return nil, fmt.Errorf("write job request: %w", err)
 	}
-	return request, nil
+	return bytes.TrimSuffix(request.Bytes(), []byte("\n")), nil
 }
 
 // Greeting returns the answer to a request that only tests the connection; nil: the request is an event.

@@ -139,15 +139,15 @@ func TestEachSchemeAcceptsOnlyItsSendersSignature(t *testing.T) {
 
 func TestARequestBecomesAJob(t *testing.T) {
 	t.Parallel()
-	const body = `{"repository": {"full_name": "a/b"}, "commits": [{"id": "1"}, {"id": "2"}], "big": 12345678901234567890}`
+	const body = `{"repository": {"full_name": "a/<b>"}, "commits": [{"id": "1"}, {"id": "2"}], "big": 12345678901234567890}`
 	for name, c := range map[string]struct{ job, want string }{
 		"the whole body": {`{jobType: T}`,
 			`{"idempotencyKey":"h:m1","jobType":"T","payload":` + strings.ReplaceAll(strings.ReplaceAll(body, ": ", ":"), ", ", ",") + `}`},
 		"by paths": {
 			`{jobType: {$header: X-Kind}, orderingKey: {$path: $.repository.full_name}, idempotencyKey: {$path: "$.commits[0].id"}, priority: 5,
        payload: {repo: {$path: $.repository}, ids: {$path: "$.commits[*].id"}, n: {$path: $.big}, what: [const, {$path: $.none, default: null}]}}`,
-			`{"idempotencyKey":"1","jobType":"PUSH","orderingKey":"a/b","payload":` +
-				`{"ids":["1","2"],"n":12345678901234567890,"repo":{"full_name":"a/b"},"what":["const",null]},"priority":5}`,
+			`{"idempotencyKey":"1","jobType":"PUSH","orderingKey":"a/<b>","payload":` +
+				`{"ids":["1","2"],"n":12345678901234567890,"repo":{"full_name":"a/<b>"},"what":["const",null]},"priority":5}`,
 		},
 	} {
 		hook := newHook(t, plainSecret, "  signature: github\n  job: "+c.job+"\n")
