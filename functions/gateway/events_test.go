@@ -77,6 +77,7 @@ func TestAnyEventBecomesAJobByParameters(t *testing.T) {
 	in64 := strings.Replace(envelope("2", "com.example.signup", "0"), `"data": 0`,
 		`"data_base64": "`+base64.StdEncoding.EncodeToString([]byte(`{"to": "b"}`))+`"`, 1)
 	h.post("/events?jobType=MAIL", in64, "Content-Type", structuredType).want(http.StatusAccepted)
+	h.binary("/events?jobType=MAIL&tags=50%", "3", "1", "Ce-Type", "com.example.signup").wantError(apierror.InvalidEvent)
 }
 
 func TestTraceOfAnEventContinues(t *testing.T) {

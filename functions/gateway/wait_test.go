@@ -164,7 +164,7 @@ func TestWaitIsLimitedToAMinute(t *testing.T) {
 	}
 }
 
-// A misspelled parameter must not be ignored.
+// A misspelled parameter must not be ignored, and no part of a query that cannot be read.
 func TestUnknownParameterIsRefusedForEveryMethod(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -173,9 +173,11 @@ func TestUnknownParameterIsRefusedForEveryMethod(t *testing.T) {
 			if path == "/events" || op.Extensions["x-role"] == "public" || path == "/metrics" {
 				continue
 			}
-			r := h.do(method, strings.ReplaceAll(concrete(path), "{name}", "none")+"?waitt=5s", "", "Content-Type", "application/json")
-			if r.status != http.StatusBadRequest || len(r.error().Details) != 1 || r.error().Details[0].Path != "waitt" {
-				t.Errorf("%s %s: answered %d %s", method, path, r.status, r.body)
+			for query, wrong := range map[string]string{"waitt=5s": "waitt", "tag=50%": "query", "wait=0;tag=a": "query"} {
+				r := h.do(method, strings.ReplaceAll(concrete(path), "{name}", "none")+"?"+query, "", "Content-Type", "application/json")
+				if r.status != http.StatusBadRequest || len(r.error().Details) != 1 || r.error().Details[0].Path != wrong {
+					t.Errorf("%s %s?%s: answered %d %s", method, path, query, r.status, r.body)
+				}
 			}
 		}
 	}

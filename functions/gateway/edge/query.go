@@ -25,8 +25,16 @@ type Query struct {
 	Wrong  []apierror.Detail
 }
 
-// NewQuery reads the parameters of a request.
-func NewQuery(c *gin.Context) Query { return Query{Values: c.Request.URL.Query()} }
+// NewQuery reads the parameters of a request. A part that is not well formed is an error, as in 50% in place of 50%25:
+// without it a list would have more than the client asked for.
+func NewQuery(c *gin.Context) Query {
+	values, err := url.ParseQuery(c.Request.URL.RawQuery)
+	q := Query{Values: values}
+	if err != nil {
+		q.Bad("query", "cannot be read: %v", err)
+	}
+	return q
+}
 
 // Bad records an error in a parameter.
 func (q *Query) Bad(name, format string, args ...any) {

@@ -42,9 +42,13 @@ func (a *API) SubmitEvents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	params, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return apierror.New(apierror.InvalidEvent, "the query cannot be read: %v", err)
+	}
 	jobs, by := make([]jobstore.NewJob, len(in.events)), a.Requester(c)
 	for i, e := range in.events {
-		if jobs[i], err = a.jobOf(c.Request.Context(), e, c.Request.URL.Query(), by); err != nil {
+		if jobs[i], err = a.jobOf(c.Request.Context(), e, params, by); err != nil {
 			return in.at(i, err)
 		}
 	}
