@@ -26,7 +26,9 @@ func TestHeaderIdempotencyKeyIsTheKeyOfTheBody(t *testing.T) {
 	}
 	h.post("/api/jobs", inBody, header, "order-18").
 		wantError(apierror.InvalidJobRequest, header)
-	h.post("/api/jobs", plainJob, header, strings.Repeat("x", 256)).wantError(apierror.InvalidJobRequest, header)
+	for _, key := range []string{`""`, "order\t17", "order\u0085", strings.Repeat("x", 256)} {
+		h.post("/api/jobs", plainJob, header, key).wantError(apierror.InvalidJobRequest, header)
+	}
 	h.post("/api/jobs/batch", `{"jobs": [`+plainJob+`]}`, header, "order-17").wantError(apierror.InvalidJobRequest, header)
 	if n := h.rows(); n != 1 {
 		t.Errorf("%d jobs", n)

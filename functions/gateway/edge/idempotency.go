@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // IdempotencyKeyHeader is the header with the same meaning as idempotencyKey in the body.
@@ -22,11 +23,12 @@ func IdempotencyKey(c *gin.Context) (string, error) {
 		return "", nil
 	}
 	key := values[0]
-	if len(key) > 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
+	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
 		key = key[1 : len(key)-1]
 	}
-	if len(values) > 1 || key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > jobspec.MaxKey {
-		return "", BadKeyHeader("must be given once, with 1 to %d characters", jobspec.MaxKey)
+	if len(values) > 1 || !utf8.ValidString(key) || utf8.RuneCountInString(key) > jobspec.MaxKey ||
+		strictjson.CheckLabel(key) != "" {
+		return "", BadKeyHeader("must be given once, with 1 to %d characters and no control characters", jobspec.MaxKey)
 	}
 	return key, nil
 }
