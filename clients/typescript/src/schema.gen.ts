@@ -3838,19 +3838,19 @@ export interface components {
         Until: components["schemas"]["Instant"];
         /** @description The most entries that a page has; it has fewer if outputs are large. */
         Limit: number;
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         Cursor: components["schemas"]["Id"];
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         NumberCursor: string;
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         DeliveryCursor: string;
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         TickCursor: components["schemas"]["Instant"];
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         ScheduleCursor: string;
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         ShareCursor: string;
-        /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+        /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
         KeyCursor: components["schemas"]["KeyId"];
     };
     requestBodies: never;
@@ -3931,7 +3931,7 @@ export interface operations {
                 until?: components["parameters"]["Until"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: {
@@ -4149,7 +4149,7 @@ export interface operations {
                 until?: components["parameters"]["Until"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["Cursor"];
                 /** @description The page's number, from 0. It cannot be combined with limit and cursor. */
                 page?: number;
@@ -4661,7 +4661,7 @@ export interface operations {
                 status?: components["schemas"]["DeliveryStatus"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["DeliveryCursor"];
             };
             header?: {
@@ -4709,7 +4709,7 @@ export interface operations {
                 until?: components["schemas"]["Instant"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["NumberCursor"];
             };
             header?: {
@@ -5223,7 +5223,7 @@ export interface operations {
                 /** @description Only keys that contain this text; lower and upper case are alike. */
                 q?: components["schemas"]["Key"];
                 limit?: number;
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["ShareCursor"];
             };
             header?: {
@@ -5264,7 +5264,7 @@ export interface operations {
             query?: {
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: {
@@ -5453,7 +5453,7 @@ export interface operations {
                 ownerId?: components["parameters"]["OwnerIdQuery"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: {
@@ -5751,7 +5751,7 @@ export interface operations {
                 ownerId?: components["parameters"]["OwnerIdQuery"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: {
@@ -6061,7 +6061,7 @@ export interface operations {
                 ownerId?: components["parameters"]["ScheduleOwner"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["ScheduleCursor"];
             };
             header?: {
@@ -6425,7 +6425,7 @@ export interface operations {
                 ownerId?: components["parameters"]["ScheduleOwner"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["TickCursor"];
             };
             header?: {
@@ -7276,7 +7276,7 @@ export interface operations {
                 ownerId?: components["schemas"]["Key"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["KeyCursor"];
             };
             header?: {
@@ -7510,7 +7510,7 @@ export interface operations {
                 redriven?: "true" | "false";
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The nextCursor of the page before; the other parameters must be the same. Anything else is refused. */
+                /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
                 cursor?: components["parameters"]["NumberCursor"];
             };
             header?: {

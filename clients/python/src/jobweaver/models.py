@@ -160,7 +160,10 @@ class WorkResult(BaseModel):
     status: Literal["COMPLETED", "FAILED", "SNOOZED", "WAITING"]
     output: Annotated[Any | None, Field(description="For COMPLETED: any JSON of at most 256 KiB.")] = None
     error_code: Annotated[
-        str | None, Field(alias="errorCode", description="For FAILED; if absent, WORKER.HANDLER_FAILED.", max_length=100)
+        str | None,
+        Field(
+            alias="errorCode", description="For FAILED; if absent, WORKER.HANDLER_FAILED.", pattern="^[A-Za-z][A-Za-z0-9._-]{0,63}$"
+        ),
     ] = None
     message: Annotated[str | None, Field(description="For FAILED.", max_length=4096)] = None
     retryable: Annotated[bool | None, Field(description="For FAILED.")] = True
