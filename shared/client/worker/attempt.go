@@ -140,7 +140,7 @@ func (a *Attempt) run(w *Worker) {
 
 // resultOf returns the result that follows from the handler's output or error.
 func (a *Attempt) resultOf() client.WorkResult {
-	r := client.WorkResult{Token: a.Token, Status: client.Completed, Output: a.output}
+	r := client.WorkResult{Token: a.Token, Status: client.Completed}
 	var wait waiting
 	var failure *Failure
 	var final *durable.Failure
@@ -148,6 +148,7 @@ func (a *Attempt) resultOf() client.WorkResult {
 	cause := context.Cause(a.ctx)
 	switch {
 	case a.err == nil:
+		r.Output = a.output
 		return r
 	case errors.As(a.err, &wait):
 		r.Status, r.CallbackTimeout = client.Waiting, time.Duration(wait)

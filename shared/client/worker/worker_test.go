@@ -317,7 +317,8 @@ func TestAnOutputThatTheGatewayRefusesFailsTheAttempt(t *testing.T) {
 		g.waiting("a")
 		after(time.Minute)
 		got := g.resultsOf("a")
-		if len(got) != 2 || got[1].ErrorCode != "WORKER.INVALID_OUTPUT" || got[1].Message != "no" || *got[1].Retryable {
+		if len(got) != 2 || got[1].ErrorCode != "WORKER.INVALID_OUTPUT" || got[1].Message != "no" || *got[1].Retryable ||
+			got[0].Output == nil || got[1].Output != nil {
 			t.Errorf("it is settled as %+v", got)
 		}
 	})
