@@ -91,7 +91,7 @@ export interface paths {
         head?: never;
         /**
          * Change a job that has not started
-         * @description Changes a SCHEDULED or PENDING job that has had no attempt; any other job is a 409. The body is a JSON Merge Patch (RFC 7396): an object such as the payload is merged into the old one, and null restores the default; a runAt of null means now. The changed request is checked like a new one. The job shows all new values at once when the scheduler has applied them. If the job started first, its history has the reason why they were not applied. While the command is unconfirmed, the same body returns the same command number, and a different body is a conflict.
+         * @description Changes a SCHEDULED or PENDING job that has had no attempt; any other job is a 409. The body is a JSON Merge Patch (RFC 7396): an object such as the payload is merged into the old one, and null restores the default; a runAt of null means now. The changed request is checked like a new one, and the runAt of a job with throttle cannot be changed: reschedule it. The job shows all new values at once when the scheduler has applied them. If the job started first, its history has the reason why they were not applied. While the command is unconfirmed, the same body returns the same command number, and a different body is a conflict.
          */
         patch: operations["changeJob"];
         trace?: never;
