@@ -63,7 +63,7 @@ func (a *API) Change(c *gin.Context) error {
 // errThrottled: the next job of a throttle key is due some time after the runAt of the last one.
 var errThrottled error = &apierror.Error{
 	Code: apierror.InvalidJobRequest, Message: "invalid job request: runAt is the start that throttle has reserved",
-	Details: []apierror.Detail{{Path: "runAt", Message: "is the start that throttle has reserved: reschedule the job instead"}},
+	Details: []apierror.Detail{{Path: "runAt", Message: "is the start that throttle has reserved: reschedule it instead"}},
 }
 
 // changeOf applies a patch to the request of a job, checks the result like a submit, and returns the members that
