@@ -23,11 +23,11 @@ func TestExitCodeDistinguishesAFailedJobFromOtherErrors(t *testing.T) {
 	t.Cleanup(away.Close)
 	for args, want := range map[string]int{
 		"watch completed": 0, "watch failed": cli.ExitFailed, "watch cancelled": cli.ExitCancelled, "submit - --watch": cli.ExitFailed,
-		"submit - --wait 1m": cli.ExitFailed, "submit - --wait 1m --watch": cli.ExitUsage, "get failed --wait 5m": 0,
+		"submit - --wait 1m": cli.ExitFailed, "submit - --wait 1m --watch": cli.ExitUsage, "submit - --wait -1m": cli.ExitUsage, "get failed --wait 5m": 0,
 		"watch unknown": cli.ExitRefused, "get unknown": cli.ExitRefused, "cancel unknown": cli.ExitRefused,
 		"get j --url http://127.0.0.1:1": cli.ExitUnreached, "watch j --url http://127.0.0.1:1": cli.ExitUnreached,
 		"get j --url " + away.URL: cli.ExitUnreached,
-		"get":                     cli.ExitUsage, "get a b": cli.ExitUsage, "gte j": cli.ExitUsage, "topics fill": cli.ExitUsage, "keyset nonsense": cli.ExitUsage, "topics": 0, "get j --flag": cli.ExitUsage, "list --limit": cli.ExitUsage,
+		"get":                     cli.ExitUsage, "get a b": cli.ExitUsage, "gte j": cli.ExitUsage, "topics fill": cli.ExitUsage, "keyset nonsense": cli.ExitUsage, "topics": 0, "completion": 0, "completion tcsh": cli.ExitUsage, "get j --flag": cli.ExitUsage, "list --limit": cli.ExitUsage,
 		"get j --url localhost:8080": cli.ExitUsage, "get j --url ftp://x": cli.ExitUsage, "get j --url http://": cli.ExitUsage,
 	} {
 		if _, err := run(t, "{}", strings.Fields(args)...); cli.CodeOf(err) != want {

@@ -119,6 +119,7 @@ func arrange(root *cobra.Command) {
 			cmd.GroupID = g.title
 		}
 	}
+	root.InitDefaultCompletionCmd() // cobra would add it after the loop below
 	cli.Each(root, func(cmd *cobra.Command) {
 		if cmd.HasParent() && !cmd.Runnable() { // an unknown word would print help and exit with 0
 			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -60,6 +60,9 @@ func (f *followFlags) check() error {
 	if f.watch && f.wait > 0 {
 		return cli.Usage("either --watch or --wait")
 	}
+	if f.wait < 0 {
+		return cli.Usage("--wait must not be negative")
+	}
 	return nil
 }
 
