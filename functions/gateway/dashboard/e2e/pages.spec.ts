@@ -1,4 +1,4 @@
-import { accessible, expect, fits, test } from './fixtures';
+import { accessible, expect, fits, simulation, test } from './fixtures';
 
 /** pages are all pages, with the heading and a text that is shown once the page has its data. */
 const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admin' }[] = [
@@ -35,3 +35,12 @@ for (const { path, heading, shows, as } of pages) {
     }
   });
 }
+
+test('an error code without a place to break fits the overview on a phone', async ({ page, open, api, site }) => {
+  const errorCode = `DEMO.${'LONG_'.repeat(11)}END`;
+  await api('POST', '/api/jobs?wait=30s', simulation({ type: 'FAIL', errorCode, retryable: false }));
+  await page.setViewportSize({ width: 360, height: 740 });
+  await open('/', site.acme.key);
+  await expect(page.getByRole('main').getByText(errorCode)).toBeVisible();
+  await fits(page);
+});
