@@ -61,7 +61,7 @@ func TestAWorkbookHasTypedCells(t *testing.T) {
 			text("=1+1"), number("12.50"), number("1"), {Kind: rf.Bool, Text: "true"},
 			{Kind: rf.Instant, Text: "2026-11-22T08:00:00Z"}, {Kind: rf.Date, Text: "2026-11-22"},
 		},
-		[]rf.Cell{text("a\x00b\x1b"), number("12345678901234567"), number("2"), {}, {Kind: rf.Instant, Text: "0044-03-15T00:00:00Z"}},
+		[]rf.Cell{text("a\x00b\x1b"), number("12345678901234567"), number("2"), {}, {Kind: rf.Instant, Text: "0044-03-15T00:00:00Z"}, number("1e-400")},
 	)))
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +82,7 @@ func TestAWorkbookHasTypedCells(t *testing.T) {
 		"B5": {excelize.CellTypeInlineString, "12345678901234567"},
 		"D5": {excelize.CellTypeUnset, ""},
 		"E5": {excelize.CellTypeInlineString, "0044-03-15T00:00:00Z"},
+		"F5": {excelize.CellTypeInlineString, "1e-400"},
 		"A6": {excelize.CellTypeInlineString, "Total"},
 		"B6": {excelize.CellTypeInlineString, "12345678901234579.50"},
 		"C6": {excelize.CellTypeUnset, "1.5"},
@@ -187,10 +188,25 @@ func TestAPDFWithManyColumnsIsInLandscape(t *testing.T) {
 	}
 }
 
+func TestAWorkbookIsRefusedIfACellWouldBeCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []rf.Cell{
+		text(strings.Repeat("x", excelize.TotalCellChars+1)), text(strings.Repeat("😀", excelize.TotalCellChars/2+1)),
+	} {
+		file, err := rf.New(t.Context(), &bytes.Buffer{}, rf.XLSX, "title", []rf.Column{{Title: "a"}})
+		if err == nil {
+			err = errors.Join(file.Row([]rf.Cell{c}), file.End(), file.Close())
+		}
+		if !errors.Is(err, rf.ErrLimit) {
+			t.Errorf("%d bytes: %v", len(c.Text), err)
+		}
+	}
+}
+
 // Every format accepts any text, in many reports at once, since fonts and templates are shared.
 func TestEveryFormatAcceptsAnyText(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 100_000)
+	long := strings.Repeat("x", excelize.TotalCellChars)
 	var all sync.WaitGroup
 	for _, format := range formats {
 		for _, s := range []string{

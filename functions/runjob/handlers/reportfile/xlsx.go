@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
@@ -159,8 +160,12 @@ func (f *xlsxFile) write(cells []Cell, style int) error {
 	}
 	for i := range f.values {
 		f.values[i] = nil
-		if i < len(cells) {
-			f.values[i] = f.value(cells[i], style)
+		if i == len(cells) {
+			break
+		}
+		var err error
+		if f.values[i], err = f.value(cells[i], style); err != nil {
+			return err
 		}
 	}
 	err := f.stream.SetRow("A"+strconv.Itoa(f.line), f.values)
@@ -169,23 +174,25 @@ func (f *xlsxFile) write(cells []Cell, style int) error {
 }
 
 // value returns the cell with a type of the spreadsheet that keeps its whole value, or as text.
-func (f *xlsxFile) value(c Cell, style int) any {
-	dated := func(layout string, own int) any {
+func (f *xlsxFile) value(c Cell, style int) (any, error) {
+	dated := func(layout string, own int) (any, error) {
 		at, err := time.Parse(layout, c.Text)
 		if err != nil || at.Year() < 1901 || at.Year() > 9999 {
-			return excelize.Cell{StyleID: style, Value: c.Text}
+			return excelize.Cell{StyleID: style, Value: c.Text}, nil
 		}
-		return excelize.Cell{StyleID: own, Value: at}
+		return excelize.Cell{StyleID: own, Value: at}, nil
 	}
 	switch c.Kind {
 	case Null:
-		return nil
+		return nil, nil
 	case Number:
-		if n, err := strconv.ParseFloat(c.Text, 64); err == nil && significant(c.Text) <= maxDigits64 {
-			return excelize.Cell{StyleID: style, Value: n}
+		n, err := strconv.ParseFloat(c.Text, 64)
+		digits := significant(c.Text)
+		if err == nil && digits <= maxDigits64 && (n != 0 || digits == 0) { // 1e-400 would be 0
+			return excelize.Cell{StyleID: style, Value: n}, nil
 		}
 	case Bool:
-		return excelize.Cell{StyleID: style, Value: c.Text == "true"}
+		return excelize.Cell{StyleID: style, Value: c.Text == "true"}, nil
 	case Date:
 		return dated(time.DateOnly, f.styles.date)
 	case DateTime:
@@ -194,7 +201,12 @@ func (f *xlsxFile) value(c Cell, style int) any {
 		return dated(time.RFC3339, f.styles.instant)
 	case Text:
 	}
-	return excelize.Cell{StyleID: style, Value: printable(c.Text)}
+	text := printable(c.Text)
+	// The library would cut it.
+	if len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
+		return nil, fmt.Errorf("%w: a cell of an xlsx has at most %d characters", ErrLimit, excelize.TotalCellChars)
+	}
+	return excelize.Cell{StyleID: style, Value: text}, nil
 }
 
 // significant returns the number of significant digits.
@@ -216,7 +228,10 @@ func (f *xlsxFile) total(cells []Cell, of []Total) error {
 		if !named || c.Kind != Number {
 			style = f.styles.total
 		}
-		row[i] = f.value(c, style)
+		var err error
+		if row[i], err = f.value(c, style); err != nil {
+			return err
+		}
 		if row[i] == nil {
 			row[i] = excelize.Cell{StyleID: style}
 		}
