@@ -162,8 +162,9 @@ select
         select from jobs where batch_id = @batch_id
             and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING', 'RETRYING')
     ) or sqlc.narg('operation_id') is not null and exists (
-        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
-        where commands.command = 'retry' and jobs.batch_id = @batch_id
+        select from jobs where batch_id = @batch_id and status in ('FAILED', 'CANCELLED') and exists (
+            select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+        )
     ))::boolean as live;
 
 -- name: BatchEnd :exec

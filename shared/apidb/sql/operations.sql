@@ -90,8 +90,9 @@ select count(*) from (
 select (
     exists (select from operations where operations.operation_id = @operation_id and created_at > now() - interval '1 min')
     and exists (
-        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
-        where commands.command = 'retry' and jobs.batch_id = @batch_id::uuid
+        select from jobs where jobs.batch_id = @batch_id::uuid and status in ('FAILED', 'CANCELLED') and exists (
+            select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+        )
     )
 )::boolean as awaits;
 

@@ -279,8 +279,9 @@ select
         select from jobs where batch_id = $2
             and status in ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING', 'RETRYING')
     ) or $1 is not null and exists (
-        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
-        where commands.command = 'retry' and jobs.batch_id = $2
+        select from jobs where batch_id = $2 and status in ('FAILED', 'CANCELLED') and exists (
+            select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+        )
     ))::boolean as live
 `
 

@@ -130,8 +130,9 @@ const OperationAwaitsRetries = `-- name: OperationAwaitsRetries :one
 select (
     exists (select from operations where operations.operation_id = $1 and created_at > now() - interval '1 min')
     and exists (
-        select from commands join jobs on jobs.job_id = any (array[commands.job_id])
-        where commands.command = 'retry' and jobs.batch_id = $2::uuid
+        select from jobs where jobs.batch_id = $2::uuid and status in ('FAILED', 'CANCELLED') and exists (
+            select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+        )
     )
 )::boolean as awaits
 `
