@@ -1,7 +1,6 @@
 package apibody
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,20 +144,9 @@ func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) 
 	if len(body) > jobspec.MaxJobBytes { // checked as sent: the summary does not count
 		return jobspec.Decode(body)
 	}
-	filled, err := unescaped(members)
+	filled, err := jobspec.MarshalUnescaped(members)
 	if err != nil {
 		return jobspec.Request{}, fmt.Errorf("write the job that follows a batch: %w", err)
 	}
 	return jobspec.Decode(filled)
-}
-
-// unescaped writes the members of a job with < unescaped: with \u003c a job could become larger than is allowed.
-func unescaped(members map[string]json.RawMessage) ([]byte, error) {
-	var job bytes.Buffer
-	e := json.NewEncoder(&job)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(members); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(job.Bytes(), []byte("\n")), nil
 }

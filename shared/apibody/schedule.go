@@ -75,7 +75,7 @@ func (s *Schedule) Belong(owner string) error {
 	}
 	delete(members, "ownerId")
 	var err error
-	if s.JobJSON, err = unescaped(members); err != nil {
+	if s.JobJSON, err = jobspec.MarshalUnescaped(members); err != nil {
 		return fmt.Errorf("write a valid job: %w", err)
 	}
 	s.Job.OwnerID = owner

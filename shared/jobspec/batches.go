@@ -40,13 +40,23 @@ func FillInSummary(payload json.RawMessage, summary any) (json.RawMessage, stric
 	if !f.filled || len(f.problems) > 0 {
 		return payload, f.problems
 	}
-	var filled bytes.Buffer
-	e := json.NewEncoder(&filled)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
+	filled, err := MarshalUnescaped(value)
+	if err != nil {
 		return payload, strictjson.Problems{{Path: "payload", Message: err.Error()}}
 	}
-	return bytes.TrimSuffix(filled.Bytes(), []byte("\n")), nil
+	return filled, nil
+}
+
+// MarshalUnescaped writes JSON of a job with < as it is: with \u003c a job that contains HTML could become larger than
+// is allowed.
+func MarshalUnescaped(value any) (json.RawMessage, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 type filling struct {

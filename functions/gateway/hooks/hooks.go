@@ -17,6 +17,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/reload"
 )
 
@@ -149,13 +150,11 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 		}
 		job["idempotencyKey"] = h.Name + ":" + id
 	}
-	var request bytes.Buffer
-	e := json.NewEncoder(&request)
-	e.SetEscapeHTML(false) // with \u003c in place of <, a body that contains HTML could become too large for a job
-	if err := e.Encode(job); err != nil {
+	request, err := jobspec.MarshalUnescaped(job)
+	if err != nil {
 		return nil, fmt.Errorf("write job request: %w", err)
 	}
-	return bytes.TrimSuffix(request.Bytes(), []byte("\n")), nil
+	return request, nil
 }
 
 // Greeting returns the answer to a request that only tests the connection; nil: the request is an event.
