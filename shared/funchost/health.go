@@ -9,6 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -25,7 +26,9 @@ const (
 func (h *host) newMonitor() (*probe.Monitor, func(), error) {
 	m, closing := probe.NewMonitor(h.cfg.ReadinessGrace), func() {}
 	if h.f.Ready != nil {
-		m.Add(external("database is away", "ask database", h.f.Ready))
+		database := external("database is away", "ask database", h.f.Ready)
+		database.Why = pgpool.Outage
+		m.Add(database)
 	}
 	if h.f.HTTP != nil {
 		return m, closing, nil

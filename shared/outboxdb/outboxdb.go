@@ -68,7 +68,8 @@ func Open(ctx context.Context, url string) (*Outbox, error) {
 			at.RuntimeParams["idle_in_transaction_session_timeout"] = idleMost.String()
 		}
 	}
-	pool, err := pgpool.Lazy(ctx, url, pgpool.ApplicationName("jobweaver-relay"), pgpool.IndexOnly(), own)
+	pool, err := pgpool.Lazy(ctx, url, pgpool.ApplicationName("jobweaver-relay"), pgpool.IndexOnly(),
+		pgpool.UsersDatabase(), own)
 	if err != nil {
 		return nil, err
 	}

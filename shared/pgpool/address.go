@@ -3,8 +3,10 @@ package pgpool
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 
@@ -18,16 +20,27 @@ import (
 var errAddress = errors.New("it is not of the form postgres://user:password@host:port/database?sslmode=verify-full " +
 	"with values that PostgreSQL knows; in a password write @ as %40, / as %2F, ? as %3F, # as %23 and % as %25")
 
-// ReadAddress reads the address of a database for a single connection. It drops the pool_ parameters, which the server
-// would refuse. Its error shows no part of a password.
+// fromFile begins an address that stands in a file.
+const fromFile = "file:"
+
+// InFile returns the address that stands in a file. A pool reads the file again for each new connection, so a password
+// there may be short-lived.
+func InFile(path string) (url string) { return fromFile + path }
+
+// ReadAddress reads the address of a database for a single connection that writes. It drops the pool_ parameters, which
+// the server would refuse. Its error shows no part of a password.
 func ReadAddress(url string) (*pgx.ConnConfig, error) {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := parse(url, pgx.ParseConfig)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, err
 	}
-	cfg.DialFunc = dialer().DialContext
 	maps.DeleteFunc(cfg.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
-	return cfg, astray(&cfg.Config)
+	if err := prepare(&cfg.Config); err != nil {
+		return nil, err
+	}
+	cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	setMissing(cfg.RuntimeParams, meaning)
+	return cfg, nil
 }
 
 // Places returns the hosts of an address as host:port, without Unix sockets.
@@ -58,12 +71,55 @@ func Connect(ctx context.Context, url string) (*pgx.Conn, error) {
 }
 
 func readPoolAddress(url string) (*pgxpool.Config, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+	cfg, err := parse(url, pgxpool.ParseConfig)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, err
 	}
-	cfg.ConnConfig.DialFunc = dialer().DialContext
-	return cfg, astray(&cfg.ConnConfig.Config)
+	return cfg, prepare(&cfg.ConnConfig.Config)
+}
+
+// parse parses an address, which may stand in a file.
+func parse[T any](url string, with func(string) (T, error)) (cfg T, err error) {
+	if path, is := strings.CutPrefix(url, fromFile); is {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return cfg, errors.New(err.Error()) // without its cause, which looks like an error of the network
+		}
+		url = strings.TrimSpace(string(text))
+	}
+	ignoreEnvironment()
+	if cfg, err = with(url); err != nil {
+		return cfg, unreadable(err)
+	}
+	return cfg, nil
+}
+
+// libpq are the variables of the environment with which libpq and pgx complete an address or replace its parts.
+var libpq = []string{
+	"PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGAPPNAME", "PGCONNECT_TIMEOUT", "PGSSLMODE",
+	"PGSSLKEY", "PGSSLCERT", "PGSSLCERTMODE", "PGSSLSNI", "PGSSLROOTCERT", "PGSSLPASSWORD", "PGSSLNEGOTIATION",
+	"PGTARGETSESSIONATTRS", "PGSERVICE", "PGSERVICEFILE", "PGTZ", "PGOPTIONS", "PGMINPROTOCOLVERSION",
+	"PGMAXPROTOCOLVERSION", "PGCHANNELBINDING", "PGREQUIREAUTH",
+}
+
+// ignoreEnvironment removes libpq's variables from the environment of the process. Shells, direnv and CI services set
+// them for other programs, and a wrong one makes pgx refuse an address that is right. pgx has no option against that.
+func ignoreEnvironment() {
+	var found []string
+	for _, name := range libpq {
+		if _, set := os.LookupEnv(name); set && os.Unsetenv(name) == nil {
+			found = append(found, name)
+		}
+	}
+	if len(found) > 0 {
+		slog.Warn("variables of libpq have no effect: the address of the database alone counts", "variables", found)
+	}
+}
+
+// prepare sets how connections are made.
+func prepare(cfg *pgconn.Config) error {
+	cfg.DialFunc = dialer().DialContext
+	return astray(cfg)
 }
 
 // astray refuses an address that was split in the wrong place, so that part of the password became a host, a database
@@ -90,7 +146,7 @@ func unreadable(err error) error {
 		"unable to read", "unable to load", "unable to add", "unable to decrypt", "failed to decode sslkey", `both "sslcert"`,
 	} {
 		if strings.HasPrefix(inner.Error(), about) {
-			return inner
+			return errors.New(inner.Error()) // without its cause, which looks like an error of the network
 		}
 	}
 	return errAddress

@@ -1,11 +1,8 @@
 package pgpool
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
 
@@ -21,7 +18,7 @@ func Classify(err error) error {
 	if err == nil || errors.Is(err, jobevent.ErrInvalid) {
 		return err
 	}
-	if slices.Contains([]string{"22", "23", "54"}, class(err)) || neverSent(err) {
+	if slices.Contains([]string{"22", "23", "54"}, class(err)) && !isWornOut(err) || neverSent(err) {
 		return fmt.Errorf("%w: %w", jobevent.ErrInvalid, err)
 	}
 	return err
@@ -31,25 +28,6 @@ func Classify(err error) error {
 func neverSent(err error) bool {
 	return code(err) == "" && strings.Contains(err.Error(), "failed to encode args[")
 }
-
-// IsUnavailable reports whether the database is away, full or shutting down: neither the statement nor
-// its data is at fault, and a retry may work.
-func IsUnavailable(err error) bool {
-	if c := code(err); c != "" {
-		return slices.Contains([]string{"08", "53", "57", "58"}, class(err)) ||
-			c == "25006" || // read-only: a failover is on its way
-			c == "25P03" || c == "25P04" || // this process was frozen in its transaction, and the server ended it
-			NotLocked(err) || isConflict(err)
-	}
-	var netErr net.Error
-	var connectErr *pgconn.ConnectError
-	return errors.As(err, &connectErr) || errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// IsFull reports whether the server has no space left on its disk.
-func IsFull(err error) bool { return code(err) == "53100" }
 
 // TimedOut reports whether a statement or its transaction took longer than the server allows.
 func TimedOut(err error) bool { return slices.Contains([]string{"57014", "25P04"}, code(err)) }

@@ -5,9 +5,10 @@ package pgpool
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -39,19 +40,26 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	if err != nil {
 		return nil, fmt.Errorf("read database address: %w", err)
 	}
-	if !strings.Contains(url, "connect_timeout") {
+	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	}
-	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database}
+	sessions := &sessions{}
+	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database, sessions}
 	cfg.BeforeConnect = (&renewal{url: url}).beforeConnect
 	for _, option := range append(options, limits) {
 		option(cfg)
+	}
+	maps.DeleteFunc(cfg.ConnConfig.RuntimeParams, func(_, value string) bool { return value == asItIs })
+	if cfg.ConnConfig.RuntimeParams[readOnly] != "on" {
+		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+		cfg.ConnConfig.OnPgError = sessions.onError
 	}
 	cfg.AfterConnect = afterConnect(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database pool: %w", err)
 	}
+	sessions.pool.Store(pool)
 	return pool, nil
 }
 
@@ -61,7 +69,7 @@ func Await(ctx context.Context, try func(context.Context) error) error {
 	logged := false
 	for deadline := time.Now().Add(openPatience); ; {
 		err := try(ctx)
-		if err == nil || !IsUnavailable(err) || isStranger(err) || time.Now().After(deadline) {
+		if err == nil || !mayPass(err) || time.Now().After(deadline) {
 			return err
 		}
 		if !logged {
@@ -81,16 +89,28 @@ func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
 }
 
-// ReadOnly makes transactions read only, and formats dates by ISO 8601. It lifts the timeouts for transactions that
-// hold locks: a result may be long, and its reader slow.
+// readOnly is the setting of a session that writes nothing.
+const readOnly = "default_transaction_read_only"
+
+// ReadOnly makes transactions read only, so that a standby is enough, and formats dates by ISO 8601. It lifts the
+// timeouts for transactions that hold locks: a result may be long, and its reader slow.
 func ReadOnly() Option {
 	return func(cfg *pgxpool.Config) {
+		UsersDatabase()(cfg)
 		set(cfg, map[string]string{
-			"default_transaction_read_only": "on", "datestyle": "ISO, YMD",
+			readOnly: "on", "datestyle": "ISO, YMD",
 			transactionTimeout: "0", "tcp_user_timeout": "0", "idle_in_transaction_session_timeout": "30s",
 		})
 	}
 }
+
+// UsersDatabase leaves the search path and the role of sessions as the database and the role of the address have them.
+func UsersDatabase() Option {
+	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"search_path": asItIs, "role": asItIs}) }
+}
+
+// asItIs is the value of a setting that is left as it is.
+const asItIs = ""
 
 // IndexOnly keeps plans stable without fresh statistics, for stores whose every statement has an index
 // to follow. A hot table grows from nothing to a hundred thousand rows before autovacuum has looked
@@ -119,9 +139,13 @@ func PlannedOnce() Option {
 }
 
 func set(cfg *pgxpool.Config, params map[string]string) {
+	setMissing(cfg.ConnConfig.RuntimeParams, params)
+}
+
+func setMissing(given, params map[string]string) {
 	for name, value := range params {
-		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
-			cfg.ConnConfig.RuntimeParams[name] = value
+		if _, is := given[name]; !is {
+			given[name] = value
 		}
 	}
 }

@@ -69,12 +69,19 @@ func TestOpenFailsAtOnceWhenWaitingCannotHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pgpool.Open(t.Context(), missing); err == nil || pgpool.IsUnavailable(err) {
-		t.Errorf("missing database: %v", err)
-	}
 	wrong := strings.Replace(url, "postgres://postgres:", "postgres://postgres:x", 1)
-	if _, err := pgpool.Open(t.Context(), wrong); err == nil || pgpool.IsUnavailable(err) {
-		t.Errorf("wrong password: %v", err)
+	within, cancel := context.WithTimeout(t.Context(), 15*time.Second) // Open waits for 20 s
+	defer cancel()
+	for address, want := range map[string]string{
+		missing:                         "the database does not exist",
+		wrong:                           "the database refuses the password",
+		url + "&role=no_such_role":      "the database refuses the connection",
+		url + "&sslrootcert=/not/there": "",
+	} {
+		_, err := pgpool.Open(within, address)
+		if err == nil || within.Err() != nil || want != "" && pgpool.Outage(err) != want {
+			t.Errorf("%s: %q, %v", want, pgpool.Outage(err), err)
+		}
 	}
 }
 

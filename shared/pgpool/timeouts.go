@@ -31,9 +31,10 @@ const deadPeer = 5 * time.Second
 //   - In the middle of sending several statements at once: transaction_timeout, which PostgreSQL has since 17. Older
 //     servers have only tcp_user_timeout and keepalives, which notice a machine that is gone and nothing else.
 func limits(cfg *pgxpool.Config) {
+	setMissing(cfg.ConnConfig.RuntimeParams, meaning)
 	set(cfg, map[string]string{
 		"application_name":                    "jobweaver",
-		"timezone":                            "UTC",
+		"role":                                "none", // not the one that ALTER ROLE … SET role names
 		"statement_timeout":                   StatementTimeout.String(),
 		transactionTimeout:                    StatementTimeout.String(),
 		"lock_timeout":                        "3s",
@@ -42,6 +43,7 @@ func limits(cfg *pgxpool.Config) {
 		"tcp_keepalives_idle":                 "3",
 		"tcp_keepalives_interval":             "1",
 		"tcp_keepalives_count":                "3",
+		"idle_session_timeout":                "0", // otherwise a listening session would end
 	})
 }
 

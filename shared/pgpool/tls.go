@@ -38,8 +38,9 @@ func isStranger(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &alert)
 }
 
-// renewal reads an address again for each new connection, since the files in its sslrootcert, sslcert and sslkey may
-// have changed. While they cannot be read or do not fit, the earlier certificates stay.
+// renewal reads an address again for each new connection, since the file that it stands in, and the files in its
+// passfile, sslrootcert, sslcert and sslkey, may have changed. While one cannot be read or does not fit, what was read
+// earlier stays.
 type renewal struct {
 	url string
 
@@ -59,10 +60,12 @@ func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error 
 	case err.Error() != r.broken:
 		r.broken = err.Error()
 		telemetry.Logger(ctx).WarnContext(ctx,
-			"database's certificates are not usable, the old ones stay in use", "error", err)
+			"a file of the database's address is not usable, the old content stays in use", "error", err)
 	}
 	if r.good != nil {
 		fresh := r.good.Copy()
+		cfg.Host, cfg.Port, cfg.Database = fresh.Host, fresh.Port, fresh.Database
+		cfg.User, cfg.Password = fresh.User, fresh.Password
 		cfg.TLSConfig, cfg.Fallbacks = fresh.TLSConfig, fresh.Fallbacks
 	}
 	return nil

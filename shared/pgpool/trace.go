@@ -11,7 +11,10 @@ import (
 )
 
 // spans is the pgx.QueryTracer and pgx.BatchTracer of a database: a statement has a span if its context has one.
-type spans struct{ database string }
+type spans struct {
+	database string
+	*sessions
+}
 
 // TraceQueryStart is pgx.QueryTracer's.
 func (s spans) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {

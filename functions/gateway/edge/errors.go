@@ -92,9 +92,9 @@ func Public(err error) *apierror.Error {
 		return apierror.New(apierror.Sealed, "a sealed value that the request needs cannot be opened")
 	case errors.Is(err, jobevent.ErrInvalid):
 		return apierror.New(apierror.InvalidJobRequest, "the database refuses a value of the request")
-	case pgpool.IsFull(err):
-		return apierror.New(apierror.Unavailable, "the disk of the database is full")
-	case pgpool.IsUnavailable(err), errors.Is(err, context.Canceled):
+	case pgpool.IsUnavailable(err):
+		return apierror.New(apierror.Unavailable, "%s", pgpool.Outage(err))
+	case errors.Is(err, context.Canceled):
 		return apierror.New(apierror.Unavailable, "the database cannot be reached")
 	}
 	return apierror.New(apierror.Internal, "the server is at fault; its log has the trace id")

@@ -26,29 +26,28 @@ const (
 )
 
 // Dependency is a system or a condition without which the function cannot work. It is available from its first answer
-// on, and unavailable when it has not answered for as long as the grace: a broker that moves its leaders, or a database
+// on, and unavailable when its last good answer is older than the grace: a broker that moves its leaders, or a database
 // that fails over, must not fail a probe.
 type Dependency struct {
-	Reason   string // the probe's answer while it is unavailable
+	Reason   string                 // the probe's answer while it is unavailable
+	Why      func(err error) string // a better answer after an error of Check; may be nil, or return ""
 	External bool   // a restart of this process cannot repair it
 	Check    func(ctx context.Context) error
 	Trouble  telemetry.Trouble // logs the checks of an external one that fail
 
 	mu           sync.Mutex
-	answered     bool      // at least once
-	failingSince time.Time // the start of the first check that failed; zero: the last one succeeded
-	lastFailure  time.Time // the end of the last check that failed
+	began       time.Time // the start of the last check that succeeded; zero: none has
+	failure     error     // of the last check
+	lastFailure time.Time // the end of the last check that failed
 }
 
 func (d *Dependency) note(began time.Time, err error) (available bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case err == nil:
-		d.answered, d.failingSince = true, time.Time{}
+	d.failure = err
+	if err == nil {
+		d.began = began
 		return true
-	case d.failingSince.IsZero():
-		d.failingSince = began
 	}
 	d.lastFailure = time.Now()
 	return false
@@ -58,17 +57,22 @@ func (d *Dependency) note(began time.Time, err error) (available bool) {
 func (d *Dependency) ready(grace time.Duration, now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.answered || !d.failingSince.IsZero() && now.Sub(d.failingSince) > grace {
-		return errors.New(d.Reason)
+	if !d.began.IsZero() && (d.failure == nil || now.Sub(d.began) <= grace) {
+		return nil
 	}
-	return nil
+	if d.Why != nil && d.failure != nil {
+		if why := d.Why(d.failure); why != "" {
+			return errors.New(why)
+		}
+	}
+	return errors.New(d.Reason)
 }
 
 // lastUnavailable returns when the dependency was last unavailable, as far as is known; now if it is unavailable.
 func (d *Dependency) lastUnavailable(now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.answered || !d.failingSince.IsZero() {
+	if d.began.IsZero() || d.failure != nil {
 		return now
 	}
 	return d.lastFailure

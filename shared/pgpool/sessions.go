@@ -1,0 +1,137 @@
+package pgpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// meaning has the settings that change what our statements mean or whether they work, with PostgreSQL's own defaults. A
+// database or a role may have others. default_transaction_read_only is not among them: who sets it means it, so each
+// new session is checked instead.
+var meaning = map[string]string{
+	"default_transaction_isolation":  "read committed",
+	"default_transaction_deferrable": "off",
+	"search_path":                    "public",
+	"client_encoding":                "UTF8",
+	"timezone":                       "UTC",
+	"datestyle":                      "ISO, MDY",
+	"intervalstyle":                  "postgres",
+	"bytea_output":                   "hex",
+	"array_nulls":                    "on",
+	"transform_null_equals":          "off",
+	"standard_conforming_strings":    "on",
+}
+
+const (
+	// refusedFor is how long a refused write counts as the state of the database.
+	refusedFor = 4 * time.Second
+	// diskEvery is the time between two checks of the disk.
+	diskEvery = 4 * time.Second
+)
+
+// sessions is what the sessions of one pool have experienced.
+type sessions struct {
+	pool atomic.Pointer[pgxpool.Pool]
+
+	mu        sync.Mutex
+	refused   error // the last write that the server refused for any data
+	refusedAt time.Time
+	wrote     time.Time // the last time the server could write to its disk
+}
+
+// onError is pgconn's OnPgError: it reports whether a session stays open after an error. A session that the server has
+// given up, and one of a server that takes no writes, must not serve another statement: after a failover by DNS or a
+// virtual address the old sessions lead to the old server until they end.
+func (s *sessions) onError(_ *pgconn.PgConn, err *pgconn.PgError) (stays bool) {
+	sentence := Outage(err)
+	if slices.Contains([]string{noWrites, full}, sentence) {
+		s.mu.Lock()
+		s.refused, s.refusedAt = err, time.Now()
+		s.mu.Unlock()
+	}
+	if err.Code == "25006" {
+		s.drop()
+		return false
+	}
+	fatal := slices.Contains([]string{"FATAL", "PANIC"}, strings.ToUpper(err.Severity))
+	return !fatal && err.Code != "57P01" && !slices.Contains([]string{"08", "28"}, class(err))
+}
+
+// drop closes all idle sessions now, and the others when they are released.
+func (s *sessions) drop() {
+	if pool := s.pool.Load(); pool != nil {
+		pool.Reset()
+	}
+}
+
+// lately returns the error of a write that the server refused a moment ago.
+func (s *sessions) lately() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil || time.Since(s.refusedAt) > refusedFor {
+		return nil
+	}
+	return s.refused
+}
+
+// dueDisk reports whether the disk was not checked for a while.
+func (s *sessions) dueDisk() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.wrote) > diskEvery
+}
+
+func (s *sessions) noteDisk() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote = time.Now()
+}
+
+// Writable returns an error unless the database answers, accepts writes and has space on its disk. It writes no WAL, so
+// that an idle installation stays idle: it asks the session whether it is read only, and now and then it has the server
+// write 100 kB to a temporary file. It drops the sessions of a pool whose server has become read only.
+func Writable(ctx context.Context, pool *pgxpool.Pool) error {
+	own, ok := pool.Config().ConnConfig.Tracer.(spans)
+	if !ok {
+		return pool.Ping(ctx) // a test has made the pool
+	}
+	if err := own.lately(); err != nil {
+		return fmt.Errorf("write to database: %w", err)
+	}
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("reach database: %w", err)
+	}
+	defer conn.Release()
+	raw := conn.Conn().PgConn() // so it has no span
+	if err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, raw); err != nil {
+		if errors.Is(err, pgconn.ErrReadOnlyConnection) {
+			own.drop()
+		}
+		return fmt.Errorf("ask database: %w", err)
+	}
+	if !own.dueDisk() {
+		return nil
+	}
+	if _, err := raw.Exec(ctx, spill).ReadAll(); err != nil && code(err) != "53400" { // 53400: temp_file_limit
+		return fmt.Errorf("write to the disk of database: %w", err)
+	}
+	own.noteDisk()
+	return nil
+}
+
+// spill has the server keep 3,000 rows in a temporary file on the disk of the database. The statements are one
+// transaction, as they are sent as one text.
+const (
+	spill      = "set local work_mem = '64kB'; set local temp_tablespaces = ''; " + spillQuery
+	spillQuery = "select count(*) from generate_series(1, 3000)"
+)
