@@ -44,7 +44,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	name := pgpool.ApplicationName("jobweaver-keys")
 	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), pgpool.PlannedOnce(), alone)
 	if err == nil {
-		err = pgpool.Await(ctx, store.Ping) // so that already the first id has the database's time
+		err = pgpool.Await(ctx, store.askTime) // so that already the first id has the database's time
 	}
 	if err != nil {
 		store.Close()
@@ -73,13 +73,25 @@ func (s *Store) Close() {
 // Connections returns the figures of the pool.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
-// Ping checks that the database answers.
+// Ping checks that the database answers and accepts writes. It reads the database's clock.
 func (s *Store) Ping(ctx context.Context) error {
-	if _, err := s.Now(ctx); err != nil {
+	err := s.Writable(ctx)
+	if err == nil {
+		err = s.askTime(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("ping jobweaver_api: %w", err)
 	}
 	return nil
 }
+
+func (s *Store) askTime(ctx context.Context) error {
+	_, err := s.Now(ctx)
+	return err
+}
+
+// Writable checks that the database accepts writes.
+func (s *Store) Writable(ctx context.Context) error { return pgpool.Writable(ctx, s.pool) }
 
 // Queries returns the statements, each of which is its own transaction.
 func (s *Store) Queries() *gen.Queries { return s.q }

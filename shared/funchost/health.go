@@ -27,7 +27,7 @@ func (h *host) newMonitor() (*probe.Monitor, func(), error) {
 	m, closing := probe.NewMonitor(h.cfg.ReadinessGrace), func() {}
 	if h.f.Ready != nil {
 		database := external("database is away", "ask database", h.f.Ready)
-		database.Why = pgpool.Outage
+		database.Why, database.Certain = pgpool.Outage, pgpool.IsFull
 		m.Add(database)
 	}
 	if h.f.HTTP != nil {

@@ -77,6 +77,9 @@ func Outage(err error) string {
 	return ""
 }
 
+// IsFull reports whether the server has no space left on its disk.
+func IsFull(err error) bool { return Outage(err) == full }
+
 // IsUnavailable reports whether the database is unavailable: see Outage.
 func IsUnavailable(err error) bool { return Outage(err) != "" }
 

@@ -91,8 +91,8 @@ func (s *Store) Close() { s.pool.Close() }
 // Connections returns the figures of the connection pool.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
-// Ping reports whether the database answers.
-func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+// Ping returns an error unless the database answers and accepts writes.
+func (s *Store) Ping(ctx context.Context) error { return pgpool.Writable(ctx, s.pool) }
 
 // tx runs a transaction that takes no part in dispatching.
 func (s *Store) tx(ctx context.Context, body func(q *gen.Queries) error) error {

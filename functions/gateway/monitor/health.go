@@ -38,6 +38,7 @@ type healthComponents struct {
 
 type component struct {
 	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"` // why it is DOWN
 }
 
 type jobHealth struct {
@@ -59,7 +60,7 @@ func (a *API) GetHealth(c *gin.Context) error {
 	}}
 	ctx := c.Request.Context()
 	if a.Broker.ask(ctx) != nil {
-		body.Status, body.Components.Kafka.Status = degraded, down
+		body.Status, body.Components.Kafka = degraded, component{Status: down, Reason: "no broker answers"}
 	}
 	var figures statstore.Health
 	err := edge.Within(ctx, databasePatience, func(ctx context.Context) (err error) {
@@ -68,7 +69,8 @@ func (a *API) GetHealth(c *gin.Context) error {
 	})
 	if err != nil {
 		a.Unserved.Note(ctx, err, "path", "/api/health")
-		body.Status, body.Components.DB.Status, body.Components.Job.Status = down, down, down
+		body.Status, body.Components.Job.Status = down, down
+		body.Components.DB = component{Status: down, Reason: edge.Public(err).Message}
 		c.JSON(http.StatusServiceUnavailable, body)
 		return nil
 	}

@@ -29,6 +29,9 @@ func (s *Store) Health(ctx context.Context) (Health, error) {
 }
 
 func (s *Store) readHealth(ctx context.Context) (Health, error) {
+	if err := s.db.Writable(ctx); err != nil {
+		return Health{}, err
+	}
 	jobs, err := s.q.JobFigures(ctx, mostAtOnce+1)
 	if err != nil {
 		return Health{}, apidb.Classify("count jobs", err)

@@ -31,11 +31,12 @@ const (
 type Dependency struct {
 	Reason   string                 // the probe's answer while it is unavailable
 	Why      func(err error) string // a better answer after an error of Check; may be nil, or return ""
-	External bool   // a restart of this process cannot repair it
+	Certain  func(err error) bool   // whether an error of Check will not pass within the grace; may be nil
+	External bool                   // a restart of this process cannot repair it
 	Check    func(ctx context.Context) error
 	Trouble  telemetry.Trouble // logs the checks of an external one that fail
 
-	mu           sync.Mutex
+	mu          sync.Mutex
 	began       time.Time // the start of the last check that succeeded; zero: none has
 	failure     error     // of the last check
 	lastFailure time.Time // the end of the last check that failed
@@ -57,7 +58,8 @@ func (d *Dependency) note(began time.Time, err error) (available bool) {
 func (d *Dependency) ready(grace time.Duration, now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.began.IsZero() && (d.failure == nil || now.Sub(d.began) <= grace) {
+	certain := d.Certain != nil && d.failure != nil && d.Certain(d.failure)
+	if !d.began.IsZero() && (d.failure == nil || now.Sub(d.began) <= grace && !certain) {
 		return nil
 	}
 	if d.Why != nil && d.failure != nil {

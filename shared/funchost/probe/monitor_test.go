@@ -77,7 +77,7 @@ func TestReadinessFailsAfterTheGrace(t *testing.T) {
 				}
 				after(time.Hour)
 				c(b, true)
-				if after(grace - time.Second); !b.ready() {
+				if after(grace - checkEvery - time.Second); !b.ready() {
 					t.Error("not ready before the grace was over")
 				}
 				if after(time.Second + checkEvery + checkAgain); b.ready() {
@@ -89,12 +89,69 @@ func TestReadinessFailsAfterTheGrace(t *testing.T) {
 					t.Error("not ready again")
 				}
 				c(b, true)
-				if after(grace - time.Second); !b.ready() {
+				if after(grace - checkEvery - time.Second); !b.ready() {
 					t.Error("no new grace for what is away anew")
 				}
 			})
 		})
 	}
+}
+
+// The probe fails within the grace, however long before the next check the dependency went away.
+func TestTheGraceBeginsWithTheLastGoodAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t)
+		after(checkEvery) // a check has just succeeded
+		after(100 * time.Millisecond)
+		b.away.Store(true)
+		if after(grace + time.Millisecond); b.ready() {
+			t.Error("ready 10 s after the dependency went away")
+		}
+	})
+}
+
+func TestAProbeNamesTheOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var failure error
+		full, frozen := errors.New("full"), errors.New("frozen")
+		m := NewMonitor(grace)
+		m.Add(&Dependency{
+			Reason: "it is away", Check: func(context.Context) error { return failure },
+			Why: func(err error) string {
+				if err == full {
+					return "its disk is full"
+				}
+				return ""
+			},
+			Certain: func(err error) bool { return err == full },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		after(0)
+		for _, c := range []struct {
+			failure error
+			wait    time.Duration
+			want    string
+		}{
+			{nil, 0, ""}, {frozen, grace / 2, ""}, {frozen, grace, "it is away"}, {nil, checkEvery, ""},
+			{full, checkEvery, "its disk is full"}, // without a grace: waiting does not help
+			{nil, checkEvery, ""},
+		} {
+			failure = c.failure
+			after(c.wait)
+			got := ""
+			if err := m.Ready(time.Now()); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%v after %s: %q", c.failure, c.wait, got)
+			}
+		}
+		cancel()
+		synctest.Wait()
+	})
 }
 
 func TestReadinessDoesNotFlapWithItsDependency(t *testing.T) {

@@ -1020,6 +1020,7 @@ class Component(BaseModel):
         populate_by_name=True,
     )
     status: Literal["UP", "DOWN"]
+    reason: Annotated[str | None, Field(description="Why it is DOWN, in a sentence. Left out while it is UP.")] = None
 
 
 class JobBatch(BaseModel):

@@ -2878,6 +2878,8 @@ export interface components {
         ComponentStatus: "UP" | "DOWN";
         Component: {
             status: components["schemas"]["ComponentStatus"];
+            /** @description Why it is DOWN, in a sentence. Left out while it is UP. */
+            reason?: string;
         };
         /** @description Null, or left out. */
         Nothing: unknown;
@@ -7808,7 +7810,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             429: components["responses"]["RateLimited"];
-            /** @description DOWN, while the database is away. */
+            /** @description DOWN, while the database is away or accepts no writes. */
             503: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
