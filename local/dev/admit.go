@@ -7,10 +7,10 @@ import (
 	"maps"
 	"net/url"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // addresses holds each function's database URL, with its role.
@@ -67,7 +67,7 @@ func acting(ctx context.Context, address, role string) (string, error) {
 	parameters := u.Query()
 	parameters.Set("role", role)
 	u.RawQuery = parameters.Encode()
-	conn, err := pgx.Connect(ctx, u.String())
+	conn, err := pgpool.Connect(ctx, u.String())
 	if err != nil {
 		return "", fmt.Errorf("act as %s: %w", role, err)
 	}

@@ -90,9 +90,9 @@ func neverArrived(err error) bool {
 		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// mayPass reports whether waiting may help a process that starts: the database is unavailable, and not because of what
+// MayPass reports whether waiting may help a process that starts: the database is unavailable, and not because of what
 // the address has.
-func mayPass(err error) bool {
+func MayPass(err error) bool {
 	return !slices.Contains([]string{"", noPassword, noUser, missing, stranger, withError}, Outage(err))
 }
 

@@ -69,7 +69,7 @@ func Await(ctx context.Context, try func(context.Context) error) error {
 	logged := false
 	for deadline := time.Now().Add(openPatience); ; {
 		err := try(ctx)
-		if err == nil || !mayPass(err) || time.Now().After(deadline) {
+		if err == nil || !MayPass(err) || time.Now().After(deadline) {
 			return err
 		}
 		if !logged {

@@ -111,7 +111,7 @@ func AwaitServer(ctx context.Context, url string, patience time.Duration) error 
 		if err == nil {
 			return conn.Close(ctx)
 		}
-		if !mayPass(err) {
+		if !MayPass(err) {
 			return fmt.Errorf("reach database: %w", err)
 		}
 		if !logged {

@@ -17,12 +17,16 @@ import (
 
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 const logName = "postgres.log" // in the server's folder
 
 // launchPatience is how long a start is retried while the resources of a killed server are released.
 const launchPatience = 15 * time.Second
+
+// maxFinal is how many tries may fail with an error that waiting does not change: for more than 2 s.
+const maxFinal = 100
 
 // launch starts postgres and waits until it answers. Right after a kill the old processes may still hold the shared
 // memory, and a free port may be taken before the server uses it: both pass.
@@ -81,17 +85,26 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	return nil
 }
 
-// awaitAnswer waits for the first answered query, which may come only after a crash recovery.
+// awaitAnswer waits for the first answered query, which may come only after a crash recovery. An error that waiting does
+// not change may come from another server on the port for a moment: then this one ends.
 func (s *Server) awaitAnswer(ctx context.Context) error {
-	for {
+	cfg, err := pgpool.ReadAddress(s.URL())
+	if err != nil {
+		return err
+	}
+	cfg.ValidateConnect = nil // a server that is read only answers, too
+	for final := 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		conn, err := pgx.Connect(attempt, s.URL())
+		conn, err := pgx.ConnectConfig(attempt, cfg)
 		if err == nil {
 			err = errors.Join(conn.Ping(attempt), conn.Close(attempt))
 		}
 		cancel()
-		if err == nil {
-			return nil
+		if !pgpool.MayPass(err) {
+			final++
+		}
+		if err == nil || final > maxFinal {
+			return err
 		}
 		select {
 		case <-s.ended:

@@ -249,3 +249,15 @@ func ask(t *testing.T, s *Server, sql string) (answer string) {
 	}
 	return answer
 }
+
+// Shells, direnv and CI services set libpq's variables for other programs. A start that cannot read its own address
+// must not wait for ever.
+func TestTheServerStartsWhateverVariablesOfLibpqAreSet(t *testing.T) {
+	for name, value := range map[string]string{
+		"PGSERVICE": "shop", "PGSSLROOTCERT": "/not/there", "PGTARGETSESSIONATTRS": "standby", "PGCHANNELBINDING": "require",
+		"PGOPTIONS": "-c search_path=app", "PGCONNECT_TIMEOUT": "long", "PGPASSWORD": "wrong", "PGHOST": "elsewhere.invalid",
+	} {
+		t.Setenv(name, value)
+	}
+	startServer(t, Config{Dir: t.TempDir(), NoSync: true})
+}
