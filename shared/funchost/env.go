@@ -26,7 +26,7 @@ type needs struct{ database bool }
 func loadEnv(needs needs) (*Env, error) {
 	env := &Env{}
 	var own struct {
-		DatabaseURL secret.Text `envconfig:"DATABASE_URL"`
+		DatabaseURL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
 	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &env.Config.TLS, &env.Config.Trace, &own} {
 		if err := envsettings.Load(cfg); err != nil {
@@ -45,7 +45,7 @@ func loadEnv(needs needs) (*Env, error) {
 	return env, err
 }
 
-// DatabaseURL returns DATABASE_URL. Main has checked that it is set.
+// DatabaseURL returns DATABASE_URL, or pgpool's address of its file. Main has checked that it is set.
 func (e *Env) DatabaseURL() string { return e.Config.database.Reveal() }
 
 // OwnPlaces returns the addresses to which the process itself connects, as host or host:port: the sink, the brokers and

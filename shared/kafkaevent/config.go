@@ -39,11 +39,14 @@ const (
 	longPoll = time.Second
 )
 
+// BrokersDefault is the replication factor that stands for the default of the brokers.
+const BrokersDefault = -1
+
 // Config has the addresses of the brokers and how to connect to them. Only Brokers is required.
 type Config struct {
 	Brokers           []string `envconfig:"KAFKA_BROKERS" desc:"bootstrap list, separated by commas"`
 	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"client id at the brokers"`
-	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1" desc:"of the topics that JobWeaver creates"`
+	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"-1" desc:"of the topics that JobWeaver creates; -1: the brokers' default.replication.factor"`
 
 	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED" desc:"use TLS to the brokers"`
 	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"PEM of the CAs that verify the brokers, read again when it changes; empty: the system's CAs"`

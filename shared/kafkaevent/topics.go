@@ -1,6 +1,7 @@
 package kafkaevent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,6 +132,8 @@ func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error 
 	})
 }
 
+// missingTopics returns those of the topics that the brokers do not have. It needs the right Describe on each: without it
+// the brokers answer alike for topics that are there and for others.
 func missingTopics(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
 	names := make([]string, len(topics))
 	for i, topic := range topics {
@@ -140,18 +143,21 @@ func missingTopics(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobeve
 	if err != nil {
 		return nil, fmt.Errorf("describe topics: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(topics), func(topic jobevent.Topic) bool {
-		return slices.ContainsFunc(found, func(m *sarama.TopicMetadata) bool {
-			return m.Name == topic.Name && !errors.Is(m.Err, sarama.ErrUnknownTopicOrPartition)
-		})
-	}), nil
+	there := map[string]bool{}
+	for _, m := range found {
+		if errors.Is(m.Err, sarama.ErrTopicAuthorizationFailed) {
+			return nil, fmt.Errorf("topic %s: whether it is there cannot be seen without the right Describe: %w", m.Name, m.Err)
+		}
+		there[m.Name] = !errors.Is(m.Err, sarama.ErrUnknownTopicOrPartition)
+	}
+	return slices.DeleteFunc(slices.Clone(topics), func(topic jobevent.Topic) bool { return there[topic.Name] }), nil
 }
 
 func (c Config) topicDetail(t jobevent.Topic) *sarama.TopicDetail {
 	entry := func(s string) *string { return &s }
 	detail := &sarama.TopicDetail{
 		NumPartitions:     t.Partitions,
-		ReplicationFactor: max(c.ReplicationFactor, 1),
+		ReplicationFactor: cmp.Or(c.ReplicationFactor, BrokersDefault),
 		ConfigEntries:     map[string]*string{"max.message.bytes": entry(strconv.Itoa(topicLimit))},
 	}
 	if t.Compacted {

@@ -20,7 +20,7 @@ import (
 type ReportConfig struct {
 	Bucket      string      `envconfig:"REPORT_BUCKET" desc:"where reports are stored: file:///folder or s3://bucket?region=…; without it, REPORT fails"`
 	Queries     string      `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, with the queries that a report may use"`
-	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" desc:"database for these queries; use a role that can only read"`
+	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" infile:"file:" desc:"database for these queries; use a role that can only read"`
 }
 
 // progressEvery is how often a report reports its progress.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
@@ -25,6 +26,11 @@ func NewTopics() *cobra.Command {
 	create := &cobra.Command{
 		Use: "create", Args: cli.Exactly(0),
 		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
+		Long: `Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES.
+
+It changes no existing topic. It prints how the partitions, the replication, cleanup.policy, max.message.bytes and the
+retention of each differ from what JobWeaver needs, and fails if events would be lost. Its user needs the rights
+Describe and DescribeConfigs on the topics, and Create if one is missing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if partitions < jobevent.RunPartitions || partitions > jobevent.MaxRunPartitions {
 				return cli.Usage("--run-partitions must be from %d to %d", jobevent.RunPartitions, jobevent.MaxRunPartitions)
@@ -46,10 +52,7 @@ func NewTopics() *cobra.Command {
 					return err
 				}
 			}
-			for _, topic := range list {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", topic.Name)
-			}
-			return nil
+			return report(cmd, cfg, list)
 		},
 	}
 	waitFlag(create, &wait)
@@ -90,6 +93,28 @@ functions first; when they start, they publish again what the databases hold.`,
 	return topics
 }
 
+// report prints the topics, and how they differ from what JobWeaver needs. A harmful difference is an error.
+func report(cmd *cobra.Command, cfg kafkaevent.Config, list []jobevent.Topic) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+	defer cancel()
+	all, err := kafkaevent.CompareTopics(ctx, cfg, list)
+	if err != nil {
+		return err
+	}
+	for _, topic := range list {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", topic.Name)
+		for _, d := range all {
+			if d.Topic == topic.Name {
+				fmt.Fprintf(cmd.OutOrStdout(), "  %s\n", d.Is)
+			}
+		}
+	}
+	if kafkaevent.Harmful(all) {
+		return errors.New("a topic would lose events: change its settings, or delete it while nothing runs and create it again")
+	}
+	return nil
+}
+
 // runTopics returns the topics of queues, with this many partitions.
 func runTopics(queues []string, partitions int32) []jobevent.Topic {
 	topics := make([]jobevent.Topic, len(queues))
@@ -107,7 +132,8 @@ func createTopics(ctx context.Context, cfg kafkaevent.Config, list []jobevent.To
 	began, trouble := time.Now(), telemetry.Trouble{What: "create topics"}
 	for {
 		err := kafkaevent.CreateTopics(ctx, cfg, list)
-		if err != nil && time.Since(began) > wait {
+		refused := errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed)
+		if err != nil && (refused || time.Since(began) > wait) {
 			return err
 		}
 		trouble.Note(ctx, err, "patience", wait.String())

@@ -16,7 +16,8 @@ import (
 
 // Load reads the environment into a pointer to a struct whose fields have envconfig tags. Instead of a setting <NAME>
 // with one or more texts, also secret ones, the environment may have <NAME>_FILE, which names a file with the value;
-// several texts may stand on a line each. An error begins with the setting's name.
+// several texts may stand on a line each. A field with the tag infile gets the path, after the tag's value, in place of
+// the content: its user reads the file whenever it needs the value. An error begins with the setting's name.
 func Load(cfg any) error {
 	err := envconfig.Process("", cfg)
 	if bad := (*envconfig.ParseError)(nil); errors.As(err, &bad) {
@@ -46,9 +47,10 @@ func mustBe(bad *envconfig.ParseError) string {
 
 // loadFiles fills the settings whose values are in files.
 func loadFiles(cfg reflect.Value) error {
-	fields := map[string]reflect.Value{}
+	fields, live := map[string]reflect.Value{}, map[string]string{}
 	for i := range cfg.NumField() {
-		fields[cfg.Type().Field(i).Tag.Get("envconfig")] = cfg.Field(i)
+		tag := cfg.Type().Field(i).Tag
+		fields[tag.Get("envconfig")], live[tag.Get("envconfig")] = cfg.Field(i), tag.Get("infile")
 	}
 	for name, field := range fields {
 		path, given := os.LookupEnv(name + "_FILE")
@@ -62,7 +64,11 @@ func loadFiles(cfg reflect.Value) error {
 		if err != nil {
 			return fmt.Errorf("%s_FILE: %w", name, err)
 		}
-		setText(field, strings.TrimRight(string(text), "\r\n"))
+		value := strings.TrimRight(string(text), "\r\n")
+		if live[name] != "" && value != "" {
+			value = live[name] + path
+		}
+		setText(field, value)
 	}
 	return nil
 }
