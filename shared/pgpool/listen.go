@@ -1,6 +1,7 @@
 package pgpool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,12 +18,14 @@ func Listen(ctx context.Context, pool *pgxpool.Pool, channel string, wake func()
 }
 
 // ListenTo listens to some channels by one connection. It calls begun when it has begun to, and then the function of a
-// channel with the payload of each notification. It returns when ctx or its connection ends, or with an error of any
-// function.
+// channel with the payload of each notification. It returns when ctx or its connection ends, when the pool drops its
+// sessions, or with an error of any function.
 func ListenTo(
 	ctx context.Context, pool *pgxpool.Pool, begun func() error, on map[string]func(payload string) error,
 ) error {
 	channels := slices.Sorted(maps.Keys(on))
+	ctx, end := sessionsOf(pool).untilDropped(ctx)
+	defer end(nil)
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("listen to %s: %w", channels, err)
@@ -41,6 +44,7 @@ func ListenTo(
 	for {
 		notification, err := raw.WaitForNotification(ctx)
 		if err != nil {
+			err = cmp.Or(context.Cause(ctx), err)
 			return fmt.Errorf("listen to %s: %w", channels, err)
 		}
 		if err := on[notification.Channel](notification.Payload); err != nil {

@@ -43,6 +43,7 @@ type sessions struct {
 	pool atomic.Pointer[pgxpool.Pool]
 
 	mu        sync.Mutex
+	dropped   chan struct{} // closed by drop; nil: nothing listens
 	refused   error // the last write that the server refused for any data
 	refusedAt time.Time
 	wrote     time.Time // the last time the server could write to its disk
@@ -66,11 +67,39 @@ func (s *sessions) onError(_ *pgconn.PgConn, err *pgconn.PgError) (stays bool) {
 	return !fatal && err.Code != "57P01" && !slices.Contains([]string{"08", "28"}, class(err))
 }
 
-// drop closes all idle sessions now, and the others when they are released.
+// drop closes all idle sessions and those that listen now, and the others when they are released.
 func (s *sessions) drop() {
 	if pool := s.pool.Load(); pool != nil {
 		pool.Reset()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped != nil {
+		close(s.dropped)
+		s.dropped = nil
+	}
+}
+
+var errDropped = errors.New("the server accepts no writes any more")
+
+// untilDropped returns a context that ends when the sessions are dropped. A session that listens is none of the pool's,
+// and an old server would never notify it.
+func (s *sessions) untilDropped(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	s.mu.Lock()
+	if s.dropped == nil {
+		s.dropped = make(chan struct{})
+	}
+	dropped := s.dropped
+	s.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-dropped:
+			cancel(errDropped)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // lately returns the error of a write that the server refused a moment ago.
@@ -100,10 +129,7 @@ func (s *sessions) noteDisk() {
 // that an idle installation stays idle: it asks the session whether it is read only, and now and then it has the server
 // write 100 kB to a temporary file. It drops the sessions of a pool whose server has become read only.
 func Writable(ctx context.Context, pool *pgxpool.Pool) error {
-	own, ok := pool.Config().ConnConfig.Tracer.(spans)
-	if !ok {
-		return pool.Ping(ctx) // a test has made the pool
-	}
+	own := sessionsOf(pool)
 	if err := own.lately(); err != nil {
 		return fmt.Errorf("write to database: %w", err)
 	}
@@ -127,6 +153,13 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	own.noteDisk()
 	return nil
+}
+
+func sessionsOf(pool *pgxpool.Pool) *sessions {
+	if tracer, ok := pool.Config().ConnConfig.Tracer.(spans); ok {
+		return tracer.sessions
+	}
+	return &sessions{} // a test has made the pool
 }
 
 // spill has the server keep 3,000 rows in a temporary file on the disk of the database. The statements are one

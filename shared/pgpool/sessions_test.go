@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,22 @@ func TestTheProbeDropsSessionsOfAServerThatIsReadOnly(t *testing.T) {
 	}
 	if err := pgpool.Writable(t.Context(), pool); err != nil {
 		t.Errorf("after it: %v", err)
+	}
+}
+
+// It is none of the pool's sessions, and an old server would never notify it.
+func TestASessionThatListensEndsWithTheOthers(t *testing.T) {
+	t.Parallel()
+	pool := table(t, "CREATE TABLE t (n int)")
+	listening, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- pgpool.Listen(t.Context(), pool, "c", sync.OnceFunc(func() { close(listening) })) }()
+	<-listening
+	inAllSessions(t, pool, "SET default_transaction_read_only = on")
+	if err := pgpool.Writable(t.Context(), pool); pgpool.Outage(err) != "the database accepts no writes" {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || t.Context().Err() != nil {
+		t.Error(err)
 	}
 }
 

@@ -17,6 +17,7 @@ var (
 	postgresFaults = []*kind{
 		{name: "kill PostgreSQL", area: areaPostgres, hold: 2 * time.Second, strike: killPostgres},
 		{name: "promote the standby", area: areaPostgres, strike: failOver},
+		{name: "address moves to the standby", area: areaPostgres, hold: 6 * time.Second, strike: moveAddress},
 		{name: "slow fsync", area: areaPostgres, hold: 10 * time.Second, strike: slowSync},
 		{name: "standby cut off", area: areaPostgres, hold: 6 * time.Second, strike: cutStandby},
 		{name: "clock of PostgreSQL ±20 s", area: areaPostgres, hold: 8 * time.Second, strike: stepPostgres(aBit)},
@@ -40,6 +41,21 @@ func failOver(c *chaos, f *fault) (func() error, error) {
 	s := c.system.Postgres
 	f.hits("from %s", s.Primary.Name)
 	if err := errors.Join(s.Primary.Kill(), s.Promote(c.ctx)); err != nil {
+		return nil, err
+	}
+	return func() error { return s.AddStandby(c.ctx) }, nil
+}
+
+// moveAddress makes the primary read only, promotes the standby, and moves the address, as a failover by DNS or by a
+// virtual address does. The old server goes on answering its sessions, which lead to it, until the fault is healed.
+func moveAddress(c *chaos, f *fault) (func() error, error) {
+	s := c.system.Postgres
+	f.hits("from %s", s.Primary.Name)
+	if err := s.StopWrites(c.ctx); err != nil {
+		return nil, err
+	}
+	installation.Pause(c.ctx, 3*time.Second)
+	if err := s.Promote(c.ctx); err != nil {
 		return nil, err
 	}
 	return func() error { return s.AddStandby(c.ctx) }, nil

@@ -46,7 +46,12 @@ func (n *network) listen(port int, route proxy.Route) (int, error) {
 }
 
 func (n *network) listenAt(own, port int, route proxy.Route) error {
-	server, err := proxy.Listen(loopback(own), loopback(port), route)
+	return n.listenFor(own, func() int { return port }, route)
+}
+
+// listenFor is listenAt for a server that moves to another port.
+func (n *network) listenFor(own int, port func() int, route proxy.Route) error {
+	server, err := proxy.ListenFor(loopback(own), func() string { return loopback(port()) }, route)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -13,11 +14,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
 )
@@ -30,6 +33,7 @@ type servers struct {
 	password string
 	Nodes    [2]*node
 	Primary  *node
+	named    atomic.Pointer[node] // the node to which the moving address leads
 	Control  *clock.Control
 	shim     string
 }
@@ -80,6 +84,7 @@ func (h *Installation) newServers(ctx context.Context) error {
 		}
 	}
 	s.Primary = s.Nodes[0]
+	s.named.Store(s.Primary)
 	if err := s.initialize(ctx); err != nil {
 		return err
 	}
@@ -254,10 +259,21 @@ func (s *servers) Promote(ctx context.Context) error {
 	if err := s.synchronous(false); err != nil {
 		return err
 	}
-	return Within(ctx, time.Minute, func(ctx context.Context) error {
+	err := Within(ctx, time.Minute, func(ctx context.Context) error {
 		_, err := s.ask(ctx, "select case when pg_is_in_recovery() then pg_promote(true, 30)::text end")
 		return errors.Join(err, s.AwaitPrimary(ctx))
 	})
+	s.named.Store(s.Primary)
+	return err
+}
+
+// StopWrites makes the primary read only, for the sessions that it has, too.
+func (s *servers) StopWrites(ctx context.Context) error {
+	_, err := s.ask(ctx, "alter system set default_transaction_read_only = on")
+	if err == nil {
+		_, err = s.ask(ctx, "select pg_reload_conf()::text")
+	}
+	return err
 }
 
 // URL returns the address of a database on the primary, bypassing the proxies.
@@ -265,9 +281,20 @@ func (s *servers) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres:%s@%s/%s?sslmode=disable", s.password, loopback(s.Primary.port), database)
 }
 
-// urlOf returns a function's address of its database: both servers, each through a proxy of this process.
+// urlOf returns a function's address of its database, through proxies of this process. One process of each function has
+// a single address, which follows the primary as a name in DNS or a virtual address does; the other has both servers.
 func (s *servers) urlOf(process, role, password, database string) (string, error) {
 	var hosts []string
+	if strings.HasSuffix(process, "-1") {
+		own, err := freeport.Pick()
+		if err != nil {
+			return "", err
+		}
+		err = s.system.Net.listenFor(own, func() int { return s.named.Load().port }, func(io.Reader) (*proxy.Link, []byte, error) {
+			return s.system.Net.link(process, s.named.Load().Name), nil, nil
+		})
+		return s.urlAt(role, password, loopback(own), database), err
+	}
 	for _, n := range s.Nodes {
 		port, err := s.system.Net.listen(n.port, proxy.Always(s.system.Net.link(process, n.Name)))
 		if err != nil {
@@ -275,8 +302,11 @@ func (s *servers) urlOf(process, role, password, database string) (string, error
 		}
 		hosts = append(hosts, loopback(port))
 	}
-	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable&target_session_attrs=read-write", role,
-		url.QueryEscape(password), strings.Join(hosts, ","), database), nil
+	return s.urlAt(role, password, strings.Join(hosts, ","), database), nil
+}
+
+func (s *servers) urlAt(role, password, hosts, database string) string {
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", role, url.QueryEscape(password), hosts, database)
 }
 
 // ask reads one column from the primary.

@@ -14,7 +14,7 @@ import (
 // Server forwards the connections that one listener accepts to one target.
 type Server struct {
 	listener net.Listener
-	target   string
+	target   func() string
 	route    Route
 	stop     context.CancelFunc
 	stopped  context.Context
@@ -31,9 +31,14 @@ func Always(link *Link) Route {
 
 // Listen starts a proxy on address, which forwards to target. Nothing has to listen at target yet.
 func Listen(address, target string, route Route) (*Server, error) {
+	return ListenFor(address, func() string { return target }, route)
+}
+
+// ListenFor is Listen for a target that moves: each new connection is forwarded to the current one.
+func ListenFor(address string, target func() string, route Route) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for %s: %w", target, err)
+		return nil, fmt.Errorf("listen for %s: %w", target(), err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{listener: l, target: target, route: route, stop: stop, stopped: ctx}
@@ -72,7 +77,7 @@ func (s *Server) serve(client *net.TCPConn) {
 		reset(client)
 		return
 	}
-	upstream, err := net.Dial("tcp", s.target)
+	upstream, err := net.Dial("tcp", s.target())
 	if err != nil {
 		reset(client) // as if the client had reached the closed port itself
 		return
