@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // A failover by DNS or a virtual address, a provider that protects a full disk, and an operator do this. Sessions that
@@ -121,7 +122,8 @@ func (f *failover) refused(ctx context.Context, why string) {
 // health checks what GET /api/health shows within 10 s.
 func (f *failover) health(ctx context.Context, status, why string) {
 	f.t.Helper()
-	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+	began := time.Now()
+	testwait.Until(f.t, "health "+status, func() bool {
 		var got struct {
 			Status     string
 			Components struct {
@@ -136,12 +138,9 @@ func (f *failover) health(ctx context.Context, status, why string) {
 		if err == nil {
 			err = errors.Join(json.NewDecoder(res.Body).Decode(&got), res.Body.Close())
 		}
-		if err == nil && got.Status == status && got.Components.DB.Reason == why {
-			return
-		}
-		if time.Since(began) > 10*time.Second {
-			f.t.Errorf("health is %+v, %v", got, err)
-			return
-		}
+		return err == nil && got.Status == status && got.Components.DB.Reason == why
+	})
+	if took := time.Since(began); took > 10*time.Second {
+		f.t.Errorf("health is %s only after %s", status, took)
 	}
 }

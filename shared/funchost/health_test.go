@@ -2,12 +2,16 @@ package funchost
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
@@ -52,6 +56,30 @@ func TestAFunctionOnHTTPFollowsItsSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
+	s.untilReadiness(200)
+}
+
+// The database answers, and refuses every write: waiting for the grace would hide that.
+func TestReadinessNamesTheOutageOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	var full atomic.Bool
+	s := newSite(t, Config{Sink: "http://127.0.0.1:1", ReadinessGrace: time.Hour}, Function{
+		Silent: true,
+		Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil },
+		Ready: func(context.Context) error {
+			if full.Load() {
+				return fmt.Errorf("ping: %w", &pgconn.PgError{Code: "53100"})
+			}
+			return nil
+		},
+	})
+	s.untilReadiness(200)
+	full.Store(true)
+	s.untilReadiness(503)
+	if got := s.do("GET", "/health/readiness", ""); !strings.Contains(got.body, "the disk of the database is full") {
+		t.Errorf("it answers %+v", got)
+	}
+	full.Store(false)
 	s.untilReadiness(200)
 }
 

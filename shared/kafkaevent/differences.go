@@ -120,7 +120,8 @@ func (c *comparison) settings(is map[string]string) {
 			is["retention.ms"], is["segment.ms"], jobevent.MaxRetention.Milliseconds(), jobevent.SegmentAge.Milliseconds())
 	}
 	if keeping.Retention < c.topic.Retention {
-		c.note(keeping.Retention < leastRetention, "retention.ms=%s, JobWeaver sets %d: events that wait longer are published again",
+		c.note(keeping.Retention < leastRetention,
+			"retention.ms=%s, JobWeaver sets %d: events that wait longer are published again",
 			is["retention.ms"], c.topic.Retention.Milliseconds())
 	}
 }

@@ -132,8 +132,8 @@ func GrowTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error 
 	})
 }
 
-// missingTopics returns those of the topics that the brokers do not have. It needs the right Describe on each: without it
-// the brokers answer alike for topics that are there and for others.
+// missingTopics returns those of the topics that the brokers do not have. It needs the right Describe on each: without
+// it the brokers answer alike for topics that are there and for others.
 func missingTopics(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
 	names := make([]string, len(topics))
 	for i, topic := range topics {

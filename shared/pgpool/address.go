@@ -3,7 +3,6 @@ package pgpool
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"net"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // errAddress shows no part of the address. pgx hides passwords in its errors as well as it can, but in a broken
@@ -112,7 +113,9 @@ func ignoreEnvironment() {
 		}
 	}
 	if len(found) > 0 {
-		slog.Warn("variables of libpq have no effect: the address of the database alone counts", "variables", found)
+		ctx := context.Background()
+		telemetry.Logger(ctx).WarnContext(ctx,
+			"variables of libpq have no effect: the address of the database alone counts", "variables", found)
 	}
 }
 

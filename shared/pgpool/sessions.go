@@ -44,7 +44,7 @@ type sessions struct {
 
 	mu        sync.Mutex
 	dropped   chan struct{} // closed by drop; nil: nothing listens
-	refused   error // the last write that the server refused for any data
+	refused   error         // the last write that the server refused for any data
 	refusedAt time.Time
 	wrote     time.Time // the last time the server could write to its disk
 }

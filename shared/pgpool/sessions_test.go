@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // After a failover by DNS, sessions of the old server stay open, and it answers them.
@@ -232,14 +233,13 @@ func TestTheProbeSeesAFullDiskAndItsEnd(t *testing.T) {
 	pool := open(t, server.URL())
 	until := func(sentence string) {
 		t.Helper()
-		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		began := time.Now()
+		testwait.Until(t, sentence, func() bool {
 			err := pgpool.Writable(t.Context(), pool)
-			if pgpool.Outage(err) == sentence && (err != nil) == (sentence != "") {
-				return
-			}
-			if time.Since(began) > 8*time.Second {
-				t.Fatalf("not %q, but %v", sentence, err)
-			}
+			return pgpool.Outage(err) == sentence && (err != nil) == (sentence != "")
+		})
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("%q only after %s", sentence, took)
 		}
 	}
 	until("")

@@ -85,8 +85,8 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	return nil
 }
 
-// awaitAnswer waits for the first answered query, which may come only after a crash recovery. An error that waiting does
-// not change may come from another server on the port for a moment: then this one ends.
+// awaitAnswer waits for the first answered query, which may come only after a crash recovery. An error that waiting
+// does not change may come from another server on the port for a moment: then this one ends.
 func (s *Server) awaitAnswer(ctx context.Context) error {
 	cfg, err := pgpool.ReadAddress(s.URL())
 	if err != nil {

@@ -110,7 +110,8 @@ func report(cmd *cobra.Command, cfg kafkaevent.Config, list []jobevent.Topic) er
 		}
 	}
 	if kafkaevent.Harmful(all) {
-		return errors.New("a topic would lose events: change its settings, or delete it while nothing runs and create it again")
+		return errors.New("a topic would lose events: change its settings, " +
+			"or delete it while nothing runs and create it again")
 	}
 	return nil
 }

@@ -120,12 +120,12 @@ func TestAProbeNamesTheOutage(t *testing.T) {
 		m.Add(&Dependency{
 			Reason: "it is away", Check: func(context.Context) error { return failure },
 			Why: func(err error) string {
-				if err == full {
+				if errors.Is(err, full) {
 					return "its disk is full"
 				}
 				return ""
 			},
-			Certain: func(err error) bool { return err == full },
+			Certain: func(err error) bool { return errors.Is(err, full) },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)

@@ -290,7 +290,8 @@ func (s *servers) urlOf(process, role, password, database string) (string, error
 		if err != nil {
 			return "", err
 		}
-		err = s.system.Net.listenFor(own, func() int { return s.named.Load().port }, func(io.Reader) (*proxy.Link, []byte, error) {
+		port := func() int { return s.named.Load().port }
+		err = s.system.Net.listenFor(own, port, func(io.Reader) (*proxy.Link, []byte, error) {
 			return s.system.Net.link(process, s.named.Load().Name), nil, nil
 		})
 		return s.urlAt(role, password, loopback(own), database), err
