@@ -76,6 +76,9 @@ func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 // Ping checks that the database answers and accepts writes. It reads the database's clock.
 func (s *Store) Ping(ctx context.Context) error {
 	err := s.Writable(ctx)
+	if err == nil && s.keys != nil { // a server that a failover has left behind would still accept revoked keys
+		err = pgpool.OnPrimary(ctx, s.keys)
+	}
 	if err == nil {
 		err = s.askTime(ctx)
 	}

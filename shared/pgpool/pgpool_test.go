@@ -73,10 +73,10 @@ func TestOpenFailsAtOnceWhenWaitingCannotHelp(t *testing.T) {
 	within, cancel := context.WithTimeout(t.Context(), 15*time.Second) // Open waits for 20 s
 	defer cancel()
 	for address, want := range map[string]string{
-		missing:                         "the database does not exist",
-		wrong:                           "the database refuses the password",
-		url + "&role=no_such_role":      "the database refuses the connection",
-		url + "&sslrootcert=/not/there": "",
+		missing:                    "the database does not exist",
+		wrong:                      "the database refuses the password",
+		url + "&role=no_such_role": "the database refuses the connection",
+		strings.Replace(url, "sslmode=disable", "sslmode=verify-full&sslrootcert=/not/there", 1): "",
 	} {
 		_, err := pgpool.Open(within, address)
 		if err == nil || within.Err() != nil || want != "" && pgpool.Outage(err) != want {

@@ -133,26 +133,38 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := own.lately(); err != nil {
 		return fmt.Errorf("write to database: %w", err)
 	}
+	return own.ask(ctx, pool, func(raw *pgconn.PgConn) error {
+		if !own.dueDisk() {
+			return nil
+		}
+		if _, err := raw.Exec(ctx, spill).ReadAll(); err != nil && code(err) != "53400" { // 53400: temp_file_limit
+			return fmt.Errorf("write to the disk of database: %w", err)
+		}
+		own.noteDisk()
+		return nil
+	})
+}
+
+// OnPrimary returns an error unless the database answers and a session of the pool may write. It is Writable for a pool
+// beside another one of the same database.
+func OnPrimary(ctx context.Context, pool *pgxpool.Pool) error {
+	return sessionsOf(pool).ask(ctx, pool, func(*pgconn.PgConn) error { return nil })
+}
+
+// ask asks a session whether it may write, and drops all if it may not. It has no span.
+func (s *sessions) ask(ctx context.Context, pool *pgxpool.Pool, then func(*pgconn.PgConn) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("reach database: %w", err)
 	}
 	defer conn.Release()
-	raw := conn.Conn().PgConn() // so it has no span
-	if err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, raw); err != nil {
+	if err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn.Conn().PgConn()); err != nil {
 		if errors.Is(err, pgconn.ErrReadOnlyConnection) {
-			own.drop()
+			s.drop()
 		}
 		return fmt.Errorf("ask database: %w", err)
 	}
-	if !own.dueDisk() {
-		return nil
-	}
-	if _, err := raw.Exec(ctx, spill).ReadAll(); err != nil && code(err) != "53400" { // 53400: temp_file_limit
-		return fmt.Errorf("write to the disk of database: %w", err)
-	}
-	own.noteDisk()
-	return nil
+	return then(conn.Conn().PgConn())
 }
 
 func sessionsOf(pool *pgxpool.Pool) *sessions {
