@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,7 +15,6 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
-	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
 // After a failover by DNS, sessions of the old server stay open, and it answers them.
@@ -217,40 +214,6 @@ func TestAPasswordIsReadAnewForEachConnection(t *testing.T) {
 	}
 }
 
-// A temporary file is enough to see the full disk; the database has no WAL to write while it is idle.
-func TestTheProbeSeesAFullDiskAndItsEnd(t *testing.T) {
-	t.Parallel()
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=300m,mode=0755"); err != nil {
-		t.Skipf("cannot mount a small disk here: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, 0) })
-	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: filepath.Join(disk, "pg"), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	pool := open(t, server.URL())
-	until := func(sentence string) {
-		t.Helper()
-		began := time.Now()
-		testwait.Until(t, sentence, func() bool {
-			err := pgpool.Writable(t.Context(), pool)
-			return pgpool.Outage(err) == sentence && (err != nil) == (sentence != "")
-		})
-		if took := time.Since(began); took > 8*time.Second {
-			t.Errorf("%q only after %s", sentence, took)
-		}
-	}
-	until("")
-	fill(t, filepath.Join(disk, "filler"))
-	until("the disk of the database is full")
-	if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
-		t.Fatal(err)
-	}
-	until("")
-}
-
 func TestTheProbeWritesNoWAL(t *testing.T) {
 	t.Parallel()
 	pool := open(t, pgtest.Database(t, migrations.API))
@@ -270,22 +233,6 @@ func TestTheProbeWritesNoWAL(t *testing.T) {
 	plan := strings.Join(lines, "\n")
 	if err != nil || strings.Contains(plan, "WAL:") || !strings.Contains(plan, "temp read=") {
 		t.Errorf("%v\n%s", err, plan)
-	}
-}
-
-// fill leaves no space on a disk.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	for size := 1 << 20; size >= 1<<10; size /= 2 {
-		for piece := make([]byte, size); err == nil; {
-			_, err = file.Write(piece)
-		}
-		err = nil
 	}
 }
 
