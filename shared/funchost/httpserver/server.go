@@ -29,6 +29,7 @@ func (t Timeouts) Server() *http.Server {
 		WriteTimeout:      t.Write,
 		IdleTimeout:       t.Idle,
 		MaxHeaderBytes:    MaxHeader - 4<<10,
+		ConnContext:       limitUnsent,
 		// One HTTP/2 connection can hold many requests: its client must read, and answer pings.
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, WriteByteTimeout: t.Write / 4, SendPingTimeout: t.Idle / 2,
