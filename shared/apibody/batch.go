@@ -124,7 +124,7 @@ var notOfFollowUps = []string{
 // DecodeFollowUp reads the request of a job that follows a batch, with the batch's summary in its payload.
 func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+	if len(body) > jobspec.MaxJobBytes || json.Unmarshal(body, &members) != nil || members == nil {
 		return jobspec.Decode(body) // returns what is wrong
 	}
 	var p strictjson.Problems
@@ -140,9 +140,6 @@ func DecodeFollowUp(body json.RawMessage, summary any) (jobspec.Request, error) 
 	}
 	if err := p.Err("job request"); err != nil {
 		return jobspec.Request{}, err
-	}
-	if len(body) > jobspec.MaxJobBytes { // checked as sent: the summary does not count
-		return jobspec.Decode(body)
 	}
 	filled, err := jobspec.MarshalUnescaped(members)
 	if err != nil {

@@ -3,10 +3,10 @@ package jobspec
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/strictjson"
@@ -29,22 +29,49 @@ const (
 // FillInSummary puts the summary of a batch in each place of a payload where an object {"$batch": "summary"} stands. A
 // payload without one is returned as it is.
 func FillInSummary(payload json.RawMessage, summary any) (json.RawMessage, strictjson.Problems) {
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return payload, strictjson.Problems{{Path: "payload", Message: "is not valid JSON"}}
-	}
-	f := filling{summary: summary}
-	value = f.in(value, "payload")
-	if !f.filled || len(f.problems) > 0 {
-		return payload, f.problems
-	}
-	filled, err := MarshalUnescaped(value)
+	text, err := MarshalUnescaped(summary)
 	if err != nil {
 		return payload, strictjson.Problems{{Path: "payload", Message: err.Error()}}
 	}
+	room, found := MaxFilledBytes, false
+	var f filler
+	f.replace = func(object jsontext.Value, at string) (jsontext.Value, error) {
+		is, alone := summaryIn(object)
+		switch {
+		case is == nil:
+			return nil, nil
+		case *is != summaryOf || !alone:
+			f.problems.Add(strictjson.Join(at, summaryMark), `must be "summary", and alone in its object`)
+		}
+		if found, room = true, room-len(text); room < 0 {
+			return nil, filledTooLarge()
+		}
+		return jsontext.Value(text), nil
+	}
+	filled, err := f.fill(make([]byte, 0, len(payload)), jsontext.Value(payload), "payload")
+	switch tooLarge := (*OutputError)(nil); {
+	case errors.As(err, &tooLarge), found && len(filled) > MaxFilledBytes:
+		f.problems.Add("payload", fmt.Sprintf("has more than %d bytes with the summary of the batch", MaxFilledBytes))
+	case err != nil:
+		f.problems.Add("payload", "is not valid JSON")
+	}
+	if !found || len(f.problems) > 0 {
+		return payload, f.problems
+	}
 	return filled, nil
+}
+
+// summaryIn returns what an object has as its summaryMark, nil if it has none, and whether it has nothing else.
+func summaryIn(object jsontext.Value) (is *string, alone bool) {
+	members := 0
+	_ = eachMember(object, func(name string, member jsontext.Value) error { // the caller reads the object itself
+		if members++; name == summaryMark {
+			text, _ := jsontext.AppendUnquote(nil, member) // what is no string is no summaryOf
+			is = new(string(text))
+		}
+		return nil
+	})
+	return is, members == 1
 }
 
 // MarshalUnescaped writes JSON of a job with < as it is: with \u003c a job that contains HTML could become larger than
@@ -57,30 +84,4 @@ func MarshalUnescaped(value any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
-}
-
-type filling struct {
-	summary  any
-	filled   bool
-	problems strictjson.Problems
-}
-
-func (f *filling) in(value any, path string) any {
-	switch v := value.(type) {
-	case []any:
-		for i := range v {
-			v[i] = f.in(v[i], fmt.Sprintf("%s[%d]", path, i))
-		}
-	case map[string]any:
-		if mark, ok := v[summaryMark]; ok {
-			if f.filled = true; mark != summaryOf || len(v) > 1 {
-				f.problems.Add(strictjson.Join(path, summaryMark), `must be "summary", and alone in its object`)
-			}
-			return f.summary
-		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			v[name] = f.in(v[name], strictjson.Join(path, name))
-		}
-	}
-	return value
 }

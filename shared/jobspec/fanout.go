@@ -130,7 +130,8 @@ func (f *ForEach) Elements(output jsontext.Value) (elements []jsontext.Value, er
 // *OutputError.
 func FillInItem(payload []byte, element jsontext.Value, index int) ([]byte, error) {
 	refersToOutputs, room := false, MaxFilledBytes
-	f := filler{items: true, with: func(ref *reference, at string) (jsontext.Value, error) {
+	var f filler
+	f.replace = f.references(true, func(ref *reference, at string) (jsontext.Value, error) {
 		var value jsontext.Value
 		switch ref.item {
 		case "":
@@ -151,7 +152,7 @@ func FillInItem(payload []byte, element jsontext.Value, index int) ([]byte, erro
 			return nil, filledTooLarge()
 		}
 		return value, nil
-	}}
+	})
 	filled, err := f.fill(make([]byte, 0, len(payload)+len(element)), payload, "payload")
 	switch {
 	case err != nil:

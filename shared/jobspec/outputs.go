@@ -86,12 +86,13 @@ func Outputs(payload []byte) (names []string, problems strictjson.Problems) {
 
 // outputsOf is Outputs of a payload that may refer to items, too.
 func outputsOf(payload []byte, items bool) (names []string, _ strictjson.Problems) {
-	f := filler{items: items, with: func(ref *reference, _ string) (jsontext.Value, error) {
+	var f filler
+	f.replace = f.references(items, func(ref *reference, _ string) (jsontext.Value, error) {
 		if ref.item == "" && !slices.Contains(names, ref.name) {
 			names = append(names, ref.name)
 		}
 		return jsontext.Value("null"), nil
-	}}
+	})
 	if _, err := f.fill(nil, payload, "payload"); err != nil {
 		f.problems.Add("payload", "is not valid JSON")
 	}
@@ -113,7 +114,8 @@ const MaxFilledBytes = MaxJobBytes
 // name, and false if it has none. The error is an *OutputError.
 func FillInOutputs(payload []byte, output func(name string) (jsontext.Value, bool)) ([]byte, error) {
 	room := MaxFilledBytes
-	f := filler{with: func(ref *reference, at string) (jsontext.Value, error) {
+	var f filler
+	f.replace = f.references(false, func(ref *reference, at string) (jsontext.Value, error) {
 		value := ref.fallback
 		if whole, has := output(ref.name); has {
 			if isTooLarge(whole) {
@@ -131,7 +133,7 @@ func FillInOutputs(payload []byte, output func(name string) (jsontext.Value, boo
 			return nil, filledTooLarge()
 		}
 		return value, nil
-	}}
+	})
 	filled, err := f.fill(make([]byte, 0, len(payload)), payload, "payload")
 	if err == nil && len(f.problems) > 0 { // the gateway has refused them
 		err = &OutputError{apierror.OutputMissing, f.problems.Message("payload")}
@@ -147,25 +149,35 @@ func filledTooLarge() error {
 		"the payload has more than %d bytes with the outputs to which it refers", MaxFilledBytes)}
 }
 
-// filler puts something else in the place of each reference.
+// filler puts something else in the place of some objects.
 type filler struct {
-	items    bool // references may stand for items, too
-	with     func(ref *reference, at string) (jsontext.Value, error)
+	replace  func(object jsontext.Value, at string) (jsontext.Value, error) // nil: the object stays
 	problems strictjson.Problems
+}
+
+// references replaces objects that are references, also to items if items is true.
+func (f *filler) references(
+	items bool, with func(ref *reference, at string) (jsontext.Value, error),
+) func(jsontext.Value, string) (jsontext.Value, error) {
+	return func(object jsontext.Value, at string) (jsontext.Value, error) {
+		ref, wrong := readReference(object, at, items)
+		f.problems.AddAll(wrong)
+		switch {
+		case len(wrong) > 0:
+			return jsontext.Value("null"), nil
+		case ref == nil:
+			return nil, nil
+		}
+		return with(ref, at)
+	}
 }
 
 // fill appends a value to dst.
 func (f *filler) fill(dst []byte, value jsontext.Value, at string) (_ []byte, err error) {
 	switch value.Kind() { //nolint:exhaustive // the others have no members
 	case '{':
-		ref, wrong := readReference(value, at, f.items)
-		f.problems.AddAll(wrong)
-		if len(wrong) > 0 {
-			return append(dst, "null"...), nil
-		}
-		if ref != nil {
-			filled, err := f.with(ref, at)
-			return append(dst, filled...), err
+		if other, err := f.replace(value, at); other != nil || err != nil {
+			return append(dst, other...), err
 		}
 		dst = append(dst, '{')
 		first := len(dst)

@@ -123,3 +123,21 @@ func TestAJobThatRunsAgainKeepsItsReferences(t *testing.T) {
 		}
 	}
 }
+
+// A payload of many summaries is not filled in to its end.
+func TestSummariesAreFilledInUpToTheLimit(t *testing.T) {
+	t.Parallel()
+	summary := map[string]string{"name": strings.Repeat("x", 500)}
+	payload := func(n int) json.RawMessage {
+		return json.RawMessage(`{"z": 1.50, "a": [` + strings.Repeat(`{"$batch": "summary"}, `, n) + `"<"]}`)
+	}
+	filled, wrong := jobspec.FillInSummary(payload(2), summary)
+	want := `{"name":"` + strings.Repeat("x", 500) + `"},`
+	if len(wrong) > 0 || string(filled) != `{"z":1.50,"a":[`+want+want+`"<"]}` {
+		t.Errorf("it becomes %s, %v", filled, wrong)
+	}
+	filled, wrong = jobspec.FillInSummary(payload(20_000), summary)
+	if len(wrong) != 1 || wrong[0].Path != "payload" || !strings.Contains(wrong[0].Message, "more than 524288 bytes") {
+		t.Errorf("it becomes %d bytes, %v", len(filled), wrong)
+	}
+}
