@@ -114,7 +114,7 @@ func (s *Store) RawTx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 		return err
 	}
 	defer leave()
-	return pgpool.Tx(ctx, s.pool, fn)
+	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return fn(callershare.MeteredTx{Tx: tx}) })
 }
 
 // Snapshot runs statements that all read the same snapshot of the database.
@@ -125,5 +125,7 @@ func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) err
 	}
 	defer leave()
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
+	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		return fn(gen.New(callershare.MeteredTx{Tx: tx}))
+	})
 }

@@ -15,3 +15,9 @@ var ErrCrowded = callershare.ErrCrowded
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return callershare.With(ctx, caller)
 }
+
+// WithMeter counts the bytes of all rows that statements with this context read, before they are decoded. An error of
+// the meter ends the statement, and is the statement's error.
+func WithMeter(ctx context.Context, meter func(bytes int64) error) context.Context {
+	return callershare.WithMeter(ctx, meter)
+}

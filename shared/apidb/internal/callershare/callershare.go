@@ -29,8 +29,10 @@ func With(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// Without returns a context without a caller, for work that other callers also wait for: it needs no share.
-func Without(ctx context.Context) context.Context { return context.WithValue(ctx, callerKey{}, nil) }
+// Without returns a context without a caller and a meter, for work that other callers also wait for: it needs no share.
+func Without(ctx context.Context) context.Context {
+	return context.WithValue(context.WithValue(ctx, callerKey{}, nil), meterKey{}, nil)
+}
 
 // Pool runs each statement on a connection of the pool.
 type Pool struct {
@@ -77,11 +79,18 @@ func (p Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 		leave()
 		return nil, err
 	}
+	if meter := meterOf(ctx); meter != nil {
+		rows = &meteredRows{Rows: rows, meter: meter}
+	}
 	return sharedRows{rows, sync.OnceFunc(leave)}, nil
 }
 
 // QueryRow gives the connection back when its row is scanned.
 func (p Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if meterOf(ctx) != nil {
+		rows, err := p.Query(ctx, sql, args...)
+		return oneRow{rows, err}
+	}
 	leave, err := p.Enter(ctx)
 	if err != nil {
 		return sharedRow{err: err}
