@@ -134,14 +134,32 @@ func (x *expansion) run(ctx context.Context, id uuid.UUID) error {
 	if err := x.makeJobs(req, payload, output); err != nil {
 		return x.refusal(err)
 	}
-	if x.accepted, err = jobstore.InsertElementsInTx(ctx, x.q, x.jobs); err != nil {
-		return x.refusal(err)
+	for len(x.accepted) < len(x.jobs) {
+		some, err := jobstore.InsertElementsInTx(ctx, x.q, nextInsert(x.jobs[len(x.accepted):]))
+		if err != nil {
+			return x.refusal(err)
+		}
+		x.accepted = append(x.accepted, some...)
 	}
 	n, err := x.q.FanOutExpanded(ctx, gen.FanOutExpandedParams{JobID: id, Elements: int32(len(x.jobs))})
 	if err == nil && n == 0 {
 		err = errFanOutEnded
 	}
 	return err
+}
+
+// maxInsertBytes is the most bytes of payloads in one statement. A statement takes several times as much memory.
+const maxInsertBytes = 2 << 20
+
+// nextInsert returns the first of the jobs whose payloads fit into a statement, at least one.
+func nextInsert(jobs []jobstore.NewJob) []jobstore.NewJob {
+	size := 0
+	for i := range jobs {
+		if size += len(jobs[i].Request.Payload); size > maxInsertBytes && i > 0 {
+			return jobs[:i]
+		}
+	}
+	return jobs
 }
 
 // attemptOf returns the attempt of a fan-out, of which no status may have arrived yet.
@@ -263,7 +281,7 @@ func (x *expansion) check(of *jobspec.Request) error {
 	return x.rules.Check(of)
 }
 
-// elementsPage is how many outputs of elements are read at once.
+// elementsPage is how many outputs of elements are read at once, unless they are large.
 const elementsPage = 500
 
 // FanOutEnd is how a fan-out is to end.
@@ -311,7 +329,7 @@ func (s *Store) outputs(ctx context.Context, sealer *sealing.Sealer, id uuid.UUI
 	}
 	for more := true; more; {
 		rows, err := s.q.FanOutOutputs(ctx, gen.FanOutOutputsParams{
-			FanOutID: id, AfterElement: int32(next - 1), MaxJobs: elementsPage,
+			FanOutID: id, AfterElement: int32(next - 1), MaxJobs: elementsPage, MaxBytes: jobevent.MaxParentBytes,
 		})
 		if err != nil {
 			return nil, apidb.Classify("read the outputs of a fan-out", err)
@@ -329,7 +347,7 @@ func (s *Store) outputs(ctx context.Context, sealer *sealing.Sealer, id uuid.UUI
 				return jobspec.TooLarge(int64(len(all))), nil
 			}
 		}
-		more = len(rows) == elementsPage
+		more = len(rows) > 0
 	}
 	upTo(n)
 	return append(bytes.TrimSuffix(all, []byte{','}), ']'), nil

@@ -181,6 +181,31 @@ func TestTheOutputsOfElementsAreInTheirOrder(t *testing.T) {
 	}
 }
 
+// The outputs of a fan-out are read until they are known to be too large, and not a page of 500 of them.
+func TestOutputsThatAreTooLargeAreNotAllRead(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	_, id := f.fanOut(t, "["+strings.Repeat("1,", 29)+"1]")
+	jobs, err := f.Batches.Expand(t.Context(), elementRules, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range jobs {
+		f.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Completed, func(s *jobevent.Status) {
+			s.Output = json.RawMessage(`"` + strings.Repeat("x", 250_000) + `"`)
+		}))
+	}
+	var read int64
+	ctx := apidb.WithMeter(t.Context(), func(bytes int64) error {
+		read += bytes
+		return nil
+	})
+	end, err := f.Batches.End(ctx, nil, id)
+	if err != nil || !strings.HasPrefix(string(end.Output), `{"$tooLarge":`) || read > 2*jobevent.MaxParentBytes {
+		t.Errorf("it ends with %+v, %v, after %d bytes", end, err, read)
+	}
+}
+
 // It measures how long the transaction that inserts 10,000 jobs takes.
 func TestTenThousandElementsGetJobsQuickly(t *testing.T) {
 	t.Parallel()

@@ -50,11 +50,21 @@ select
     coalesce(min(element) filter (where status in ('FAILED', 'CANCELLED')), -1)::int as first
 from jobs where fan_out_id = @fan_out_id::uuid;
 
+-- The next elements of a fan-out, until their snapshots have more than so many bytes together. Lengths are read without the
+-- snapshots themselves.
 -- name: FanOutOutputs :many
-select job_id, coalesce(element, 0)::int as element, snapshot from jobs
-where fan_out_id = @fan_out_id::uuid and element > @after_element::int
-order by element
-limit @max_jobs::int;
+select job_id, element, snapshot from (
+    select job_id, element, snapshot,
+        sum(octet_length(snapshot)) over (order by element rows unbounded preceding) - octet_length(snapshot) as before
+    from (
+        select job_id, coalesce(element, 0)::int as element, snapshot from jobs
+        where fan_out_id = @fan_out_id::uuid and element > @after_element::int
+        order by jobs.element
+        limit @max_jobs::int
+    ) as page
+) as measured
+where before is null or before <= @max_bytes::bigint
+order by element;
 
 -- The jobs of the elements of a batch, by their fan-out and state.
 -- name: FanOutCounts :many

@@ -194,16 +194,25 @@ func (q *Queries) FanOutOrphansOf(ctx context.Context, arg FanOutOrphansOfParams
 }
 
 const FanOutOutputs = `-- name: FanOutOutputs :many
-select job_id, coalesce(element, 0)::int as element, snapshot from jobs
-where fan_out_id = $1::uuid and element > $2::int
+select job_id, element, snapshot from (
+    select job_id, element, snapshot,
+        sum(octet_length(snapshot)) over (order by element rows unbounded preceding) - octet_length(snapshot) as before
+    from (
+        select job_id, coalesce(element, 0)::int as element, snapshot from jobs
+        where fan_out_id = $1::uuid and element > $2::int
+        order by jobs.element
+        limit $3::int
+    ) as page
+) as measured
+where before is null or before <= $4::bigint
 order by element
-limit $3::int
 `
 
 type FanOutOutputsParams struct {
 	FanOutID     uuid.UUID
 	AfterElement int32
 	MaxJobs      int32
+	MaxBytes     int64
 }
 
 type FanOutOutputsRow struct {
@@ -212,8 +221,15 @@ type FanOutOutputsRow struct {
 	Snapshot *string
 }
 
+// The next elements of a fan-out, until their snapshots have more than so many bytes together. Lengths are read without the
+// snapshots themselves.
 func (q *Queries) FanOutOutputs(ctx context.Context, arg FanOutOutputsParams) ([]FanOutOutputsRow, error) {
-	rows, err := q.db.Query(ctx, FanOutOutputs, arg.FanOutID, arg.AfterElement, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, FanOutOutputs,
+		arg.FanOutID,
+		arg.AfterElement,
+		arg.MaxJobs,
+		arg.MaxBytes,
+	)
 	if err != nil {
 		return nil, err
 	}
