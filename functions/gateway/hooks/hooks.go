@@ -15,10 +15,14 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/goccy/go-yaml"
 
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/reload"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 // Setting names the file in errors and in the log.
@@ -130,13 +134,11 @@ func (h *Hook) Verify(header http.Header, body []byte, now time.Time) (id string
 // Request makes the JSON of a JobRequest. If the configuration has no idempotencyKey, the hook's name and the message's
 // id make one, so that a message becomes one job however often it is sent.
 func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber() // large numbers would lose digits
-	in := input{header: header}
-	if err := decoder.Decode(&in.body); err != nil || decoder.More() {
-		return nil, errors.New("the body is not one JSON value")
+	in, err := read(header, body)
+	if err != nil {
+		return nil, err
 	}
-	made, err := h.job.value(&in)
+	made, err := h.job.value(in)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +152,36 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 		}
 		job["idempotencyKey"] = h.Name + ":" + id
 	}
-	request, err := jobspec.MarshalUnescaped(job)
-	if err != nil {
+	var request boundedText
+	if err := jsonv2.MarshalWrite(&request, job, strictjson.AsEncodingJSON, jsontext.EscapeForHTML(false)); err != nil {
 		return nil, fmt.Errorf("write job request: %w", err)
 	}
-	return request, nil
+	return json.RawMessage(request), nil
+}
+
+// read reads a body as strictly as a job is read: the time and the memory that a path takes grow with its depth.
+func read(header http.Header, body []byte) (*input, error) {
+	if p := strictjson.Scan(body, ""); p != nil {
+		return nil, p.Err("body")
+	}
+	in := input{header: header}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // large numbers would lose digits
+	if !jsontext.Value(body).IsValid() || decoder.Decode(&in.body) != nil {
+		return nil, errors.New("the body is not one JSON value in UTF-8 whose objects have each name once")
+	}
+	return &in, nil
+}
+
+// boundedText is a job request that is being written. Paths that match many parts could make a far longer one.
+type boundedText []byte
+
+func (t *boundedText) Write(part []byte) (int, error) {
+	if len(*t)+len(part) > jobspec.MaxJobBytes {
+		return 0, apierror.New(apierror.PayloadTooLarge, "the job has more than %d bytes", jobspec.MaxJobBytes)
+	}
+	*t = append(*t, part...)
+	return len(part), nil
 }
 
 // Greeting returns the answer to a request that only tests the connection; nil: the request is an event.

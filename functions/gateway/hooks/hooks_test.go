@@ -166,6 +166,29 @@ func TestARequestBecomesAJob(t *testing.T) {
 	}
 }
 
+// A path takes time and memory that grow with the depth of the body, for each of its ..
+func TestAHostileBodyTakesNeitherTimeNorMemory(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	hook := newHook(t, plainSecret, "  signature: github\n  job: {jobType: T, payload: {$path: $..a}}\n")
+	for what, c := range map[string]struct{ body, want string }{
+		"a deep body":          {deep(2_000), "nested more than 100 levels deep"},
+		"a name twice":         {`{"a": 1, "a": 2}`, "not one JSON value in UTF-8 whose objects have each name once"},
+		"many nested matches":  {"[" + strings.Repeat(deep(98)+",", 800) + "1]", "the job has more than 524288 bytes"},
+		"a value that is none": {`{"a": 1e999}`, "must be a number that a double can hold"},
+	} {
+		if made, err := hook.Request(http.Header{}, []byte(c.body), "m1"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s became %d bytes, %v", what, len(made), err)
+		}
+	}
+	for _, path := range []string{"$..a..b", "$..a[?(@..b == 1)]"} {
+		_, err := open(t, plainSecret, "hooks:\n- name: h\n  secretFiles: [SECRET]\n  signature: github\n  job: {jobType: T, payload: {$path: '"+path+"'}}\n")
+		if err == nil || !strings.Contains(err.Error(), "may have .. only once") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 func TestLongIDFitsAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	hook := newHook(t, plainSecret, "  signature: github\n  job: {jobType: T, payload: {}}\n")

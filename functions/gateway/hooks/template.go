@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/ohler55/ojg/jp"
 )
@@ -90,7 +91,23 @@ func compileReference(t map[string]any) (node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JSONPath %q: %w", where, err)
 	}
+	if descents(expr) > 1 {
+		return nil, fmt.Errorf("JSONPath %q: may have .. only once: each one multiplies the time that it takes", where)
+	}
 	return path{where, expr, or}, nil
+}
+
+// descents counts the .. of a path, and those in its filters.
+func descents(expr jp.Expr) (n int) {
+	for _, part := range expr {
+		switch p := part.(type) {
+		case jp.Descent:
+			n++
+		case *jp.Filter:
+			n += strings.Count(p.String(), "..")
+		}
+	}
+	return n
 }
 
 func (c constant) value(*input) (any, error) { return c.of, nil }
