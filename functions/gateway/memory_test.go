@@ -31,8 +31,8 @@ import (
 )
 
 const (
-	memoryLimit = 256 // MiB, the limit of a gateway's container
-	memoryGoal  = "192MiB"
+	memoryLimit = 200 // MiB; the container of a gateway has 256
+	memoryGoal  = "176MiB"
 )
 
 var memory = flag.Bool("gateway.memory", false, "attack a gateway's memory; nothing else may run meanwhile")
@@ -55,13 +55,23 @@ func TestAGatewayStaysWithinItsMemory(t *testing.T) {
 		{"jobs with long logs", p.readLongLogs},
 		{"lists of large schedules", p.listLargeSchedules},
 		{"large batches at once", p.submitBatches},
+		{"large flows", p.readLargeFlows},
+		{"claims of large attempts", p.claimLargeAttempts},
+		{"fan-outs with large payloads", p.expandLargeFanOuts},
+		{"a fan-out with large outputs", p.endLargeFanOut},
+		{"batches of summaries", p.submitManySummaries},
+		{"large things that no client reads", p.readManyLargeThings},
+		{"held answers", p.holdAnswers},
 	} {
-		attack.try()
-		peak := p.peak()
-		t.Logf("%s: %d MiB at most", attack.name, peak)
-		if peak > memoryLimit {
-			t.Fatalf("%s: its memory grew to %d MiB, its container has %d", attack.name, peak, memoryLimit)
-		}
+		t.Run(attack.name, func(t *testing.T) { //nolint:paralleltest // they attack one process
+			p.begin(t)
+			attack.try()
+			peak := max(p.peak(), p.most)
+			t.Logf("%d MiB at most", peak)
+			if peak > memoryLimit {
+				t.Errorf("its memory grew to %d MiB", peak)
+			}
+		})
 	}
 }
 
@@ -71,6 +81,16 @@ type gatewayProcess struct {
 	address string
 	pid     int
 	owners  []*client
+	most    int // MiB that an attack has taken, with what the kernel holds
+}
+
+// begin forgets the memory that the attacks before have taken.
+func (p *gatewayProcess) begin(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.pid), []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.most = 0
 }
 
 func startGateway(t *testing.T) *gatewayProcess {
@@ -89,7 +109,7 @@ func startGateway(t *testing.T) *gatewayProcess {
 	cmd.Env = []string{
 		"HOST=127.0.0.1", "PORT=" + port, "DATABASE_URL=" + pgtest.As(h.dbURL, gateway.Name) + "&pool_max_conns=4",
 		"KAFKA_BROKERS=" + strings.Join(kafkatest.Brokers(t), ","), "CALLBACK_SECRETS=" + globalSecret, "LOG_LEVEL=error",
-		"GOMEMLIMIT=" + memoryGoal, "TMPDIR=" + os.TempDir(), "PATH=" + os.Getenv("PATH"),
+		"PULL_URL=" + newLargePull(t).URL, "JOB_TYPES=*", "GOMEMLIMIT=" + memoryGoal, "TMPDIR=" + os.TempDir(), "PATH=" + os.Getenv("PATH"),
 	}
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	ended, err := childproc.Start(cmd, syscall.SIGKILL)
@@ -134,7 +154,12 @@ func (p *gatewayProcess) awaitReady() {
 
 // peak returns the highest resident size so far in MiB, without the mapped pages of the program's own file: the kernel
 // reclaims those when the container needs memory.
-func (p *gatewayProcess) peak() int {
+func (p *gatewayProcess) peak() int { return p.memory("VmHWM") }
+
+// resident is the same for now.
+func (p *gatewayProcess) resident() int { return p.memory("VmRSS") }
+
+func (p *gatewayProcess) memory(field string) int {
 	p.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {
@@ -142,11 +167,11 @@ func (p *gatewayProcess) peak() int {
 	}
 	var most, file int
 	for line := range strings.Lines(string(status)) {
-		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &most)
+		_, _ = fmt.Sscanf(line, field+": %d kB", &most)
 		_, _ = fmt.Sscanf(line, "RssFile: %d kB", &file)
 	}
 	if most == 0 || file == 0 {
-		p.t.Fatalf("there is no VmHWM or RssFile:\n%s", status)
+		p.t.Fatalf("there is no %s or RssFile:\n%s", field, status)
 	}
 	return (most - file) >> 10
 }

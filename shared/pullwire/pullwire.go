@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
@@ -39,8 +40,11 @@ func IsSecret(keys *webhook.CallbackKeys, given string) bool {
 	return keys.CheckSecret(secretOf, given)
 }
 
-// Write writes a message as JSON, with < unescaped: with \u003c an output or a checkpoint that contains HTML could
-// become larger than the next reader accepts.
+// Unescaped writes < as it is: with \u003c an output or a checkpoint that contains HTML could become larger than the
+// next reader accepts.
+var Unescaped = jsontext.EscapeForHTML(false)
+
+// Write writes a message as JSON, with < unescaped.
 func Write(to io.Writer, message any) error {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)

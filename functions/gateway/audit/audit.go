@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 )
@@ -24,8 +25,7 @@ func (l *Log) Show(c *gin.Context, body any) error {
 	if err := l.EnterReading(c); err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // EnterReading records the read of a request, if reads are recorded and its route is one of them.

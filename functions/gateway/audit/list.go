@@ -65,8 +65,7 @@ func (l *Log) List(c *gin.Context) error {
 	if more {
 		body.NextCursor = &body.Entries[len(found)-1].ID
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // owner returns the owner whose entries are requested. Only the installation may read those of other owners.

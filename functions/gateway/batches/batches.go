@@ -78,8 +78,7 @@ func (a *API) List(c *gin.Context) error {
 	for i, b := range found {
 		body.Batches[i] = newBatch(b)
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // page reads a page of flows, or of other batches.
@@ -118,8 +117,7 @@ func (a *API) Close(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, stateBody{BatchID: id, Status: status})
-	return nil
+	return edge.Answer(c, http.StatusOK, stateBody{BatchID: id, Status: status})
 }
 
 // Cancel is POST /api/batches/{batchId}/cancel.
@@ -148,6 +146,5 @@ func (a *API) operate(
 		return err
 	}
 	c.Header("Location", "/api/operations/"+operation.String())
-	c.JSON(http.StatusAccepted, operationBody{BatchID: id, OperationID: operation})
-	return nil
+	return edge.Answer(c, http.StatusAccepted, operationBody{BatchID: id, OperationID: operation})
 }

@@ -36,18 +36,17 @@ func (a *API) Create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answerMade(c, "/api/batches/", made, stateBody{BatchID: made.ID, Status: made.Status})
-	return nil
+	return answerMade(c, "/api/batches/", made, stateBody{BatchID: made.ID, Status: made.Status})
 }
 
-func answerMade(c *gin.Context, at string, made batchstore.Created, body any) {
+func answerMade(c *gin.Context, at string, made batchstore.Created, body any) error {
 	c.Header("Location", at+made.ID.String())
 	status := http.StatusCreated
 	if made.Replayed {
 		c.Header("Idempotent-Replayed", "true")
 		status = http.StatusOK
 	}
-	c.JSON(status, body)
+	return edge.Answer(c, status, body)
 }
 
 func (a *API) read(c *gin.Context) (asked batchstore.NewBatch, by submit.Requester, err error) {

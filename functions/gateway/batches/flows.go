@@ -2,9 +2,7 @@ package batches
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -25,9 +23,15 @@ import (
 // errNoFlow is returned for an id that is not the id of a flow of the owner.
 var errNoFlow error = apierror.New(apierror.FlowNotFound, "there is no such flow")
 
+// madeBytes is about what a job takes in the answer to the creation of its flow.
+const madeBytes = 128
+
 // CreateFlow is POST /api/flows. The flow is made with all its jobs, or not at all.
 func (a *API) CreateFlow(c *gin.Context) error {
 	asked, named, by, err := a.readFlow(c)
+	if err == nil {
+		err = edge.LoadOf(c).Reserve(int64(len(named) * madeBytes))
+	}
 	if err != nil {
 		return err
 	}
@@ -44,8 +48,7 @@ func (a *API) CreateFlow(c *gin.Context) error {
 	for _, job := range made.Graph {
 		body.Jobs[job.Name] = job.JobID
 	}
-	answerMade(c, "/api/flows/", made, body)
-	return nil
+	return answerMade(c, "/api/flows/", made, body)
 }
 
 func (a *API) readFlow(c *gin.Context) (
@@ -100,9 +103,9 @@ func (a *API) GetFlow(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(fullFlow{newFlow(found), a.followUps(c, &found), newGraph(found.Graph, standings)})
+	body, err := edge.Encode(c, fullFlow{newFlow(found), a.followUps(c, &found), newGraph(found.Graph, standings)})
 	if err != nil {
-		return fmt.Errorf("write flow: %w", err)
+		return err
 	}
 	if err := a.Audit.EnterReading(c); err != nil {
 		return err
@@ -142,8 +145,7 @@ func (a *API) ListFlows(c *gin.Context) error {
 	for i, b := range found {
 		body.Flows[i] = newFlow(b)
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // CancelFlow is POST /api/flows/{flowId}/cancel.
@@ -155,6 +157,7 @@ func (a *API) CancelFlow(c *gin.Context) error {
 	if _, err := a.flow(c, id); err != nil {
 		return err
 	}
+	edge.LoadOf(c).Drop() // its graph has been read only for that
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	operation, err := a.Store.Cancel(ctx, audit.Entry(c), edge.OwnerOf(c), id, audit.Actor(c))
@@ -162,8 +165,7 @@ func (a *API) CancelFlow(c *gin.Context) error {
 		return ofFlow(err)
 	}
 	c.Header("Location", "/api/operations/"+operation.String())
-	c.JSON(http.StatusAccepted, flowOperation{FlowID: id, OperationID: operation})
-	return nil
+	return edge.Answer(c, http.StatusAccepted, flowOperation{FlowID: id, OperationID: operation})
 }
 
 // RetryFlow is POST /api/flows/{flowId}/retry.
@@ -181,8 +183,7 @@ func (a *API) RetryFlow(c *gin.Context) error {
 	if err != nil {
 		return ofFlow(err)
 	}
-	c.JSON(http.StatusAccepted, flowRetry{FlowID: id, Jobs: jobs})
-	return nil
+	return edge.Answer(c, http.StatusAccepted, flowRetry{FlowID: id, Jobs: jobs})
 }
 
 // flowRetry is the response to a retry.

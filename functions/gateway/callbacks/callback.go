@@ -65,7 +65,7 @@ func (a *API) Receive(c *gin.Context) error {
 	if proved && !known {
 		return a.Limits.CountFailure(c, errNoCallbackSecret)
 	}
-	if err := edge.LoadOf(c).Take(c, int64(len(body))); err != nil {
+	if err := edge.LoadOf(c).Take(int64(len(body))); err != nil {
 		return err
 	}
 	if wrong != nil {
@@ -94,8 +94,7 @@ func (a *API) Receive(c *gin.Context) error {
 	if callback.Status == apibody.CallbackProgress {
 		a.Hub.Announce(apidb.ChangeProgress, callback.JobID)
 	}
-	c.JSON(http.StatusOK, callbackBody{JobID: callback.JobID, Attempt: callback.Attempt})
-	return nil
+	return edge.Answer(c, http.StatusOK, callbackBody{JobID: callback.JobID, Attempt: callback.Attempt})
 }
 
 var errNoCallbackSecret = apierror.New(apierror.Unauthorized,

@@ -98,6 +98,5 @@ func (a *API) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (comman
 	a.Hub.Announce(apidb.ChangeStatus, id)
 	a.Outgoing.Add([]jobevent.Item{e})
 	c.Header("Location", "/api/jobs/"+id.String()) // the job shows the result of the command
-	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
-	return nil
+	return edge.Answer(c, http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 }

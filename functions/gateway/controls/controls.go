@@ -89,8 +89,7 @@ func (a *API) List(c *gin.Context) error {
 	for i, control := range controls {
 		body.Controls[i] = newBody(control, control.Applied())
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // Get is GET /api/controls/{kind}/{name}. A control that was never set has version 0.
@@ -105,8 +104,7 @@ func (a *API) Get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, newBody(control, control.Applied()))
-	return nil
+	return edge.Answer(c, http.StatusOK, newBody(control, control.Applied()))
 }
 
 // Put is PUT /api/controls/{kind}/{name}.
@@ -208,8 +206,7 @@ func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.C
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, newBody(control, applied))
-	return nil
+	return edge.Answer(c, http.StatusOK, newBody(control, applied))
 }
 
 func (a *API) put(

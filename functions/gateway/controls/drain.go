@@ -39,6 +39,5 @@ func (a *API) drain(c *gin.Context, draining bool) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, drainBody{WorkerID: workerID, Draining: draining, Applied: applied})
-	return nil
+	return edge.Answer(c, http.StatusOK, drainBody{WorkerID: workerID, Draining: draining, Applied: applied})
 }

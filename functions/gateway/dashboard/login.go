@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -46,8 +47,7 @@ func (l *Login) Get(c *gin.Context) error {
 			body.OIDC.Token = "id_token"
 		}
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // issuer returns the issuer at which users log in; nil: they use API keys, or authentication is off.

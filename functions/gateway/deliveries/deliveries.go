@@ -71,8 +71,7 @@ func (a *API) ListOfJob(c *gin.Context) error {
 	if err != nil {
 		return edge.OfJob(id, err)
 	}
-	c.JSON(http.StatusOK, ofJobBody{Deliveries: newDeliveries(found)})
-	return nil
+	return edge.Answer(c, http.StatusOK, ofJobBody{Deliveries: newDeliveries(found)})
 }
 
 // Retry is POST /api/jobs/{jobId}/deliveries/{version}/retry.
@@ -91,8 +90,7 @@ func (a *API) Retry(c *gin.Context) error {
 	if err != nil {
 		return edge.OfJob(id, err)
 	}
-	c.JSON(http.StatusAccepted, newDelivery(again))
-	return nil
+	return edge.Answer(c, http.StatusAccepted, newDelivery(again))
 }
 
 type deliveriesBody struct {
@@ -123,6 +121,5 @@ func (a *API) List(c *gin.Context) error {
 	}
 	body := deliveriesBody{ofJobBody: ofJobBody{Deliveries: newDeliveries(found)}}
 	body.NextCursor = edge.NextCursor(more, func() string { return found[len(found)-1].ID() })
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }

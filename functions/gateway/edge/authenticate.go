@@ -71,6 +71,9 @@ func AwaitEnd[T any](
 	if wait.Duration <= 0 || hasEnded(shown) {
 		return shown, release, nil
 	}
+	// Neither what was read nor its memory is held meanwhile.
+	shown = *new(T)
+	LoadOf(c).Drop()
 	held, err := a.Hold(c, wait, await)
 	if err != nil {
 		return shown, release, err

@@ -69,14 +69,14 @@ func ReadBody(c *gin.Context, limit int64) ([]byte, error) {
 	load := LoadOf(c)
 	size := max(c.Request.ContentLength, 0)
 	if size <= limit { // a larger one is not read
-		if err := load.Take(c, size); err != nil {
+		if err := load.Take(size); err != nil {
 			return nil, err
 		}
 	}
 	return readFrom(c, limit, believed, func(more int64) error {
 		more -= size
 		size += max(more, 0)
-		return load.Take(c, max(more, 0))
+		return load.Take(max(more, 0))
 	})
 }
 

@@ -208,6 +208,10 @@ func (d *Limits) HoldAnswer(c *gin.Context) (release func(), err error) {
 	if !ok {
 		return nil, SlowDownError{"too many requests of this owner are waiting", time.Second}
 	}
+	if err := LoadOf(c).Hold(); err != nil {
+		release()
+		return nil, err
+	}
 	return release, nil
 }
 
@@ -224,6 +228,11 @@ func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
 	if !ok {
 		own()
 		return nil, SlowDownError{"too many event streams are open", streamAgain}
+	}
+	if err := LoadOf(c).Hold(); err != nil {
+		own()
+		all()
+		return nil, err
 	}
 	return func() { own(); all() }, nil
 }

@@ -40,14 +40,6 @@ func NextCursor(more bool, cursor func() string) *string {
 	return &next
 }
 
-// SizeOf returns roughly how much memory a response needs, given the size of each of its parts.
-func SizeOf[T any](all []T, size func(*T) int) (bytes int64) {
-	for i := range all {
-		bytes += int64(size(&all[i]))
-	}
-	return bytes
-}
-
 // Within calls do with a context that ends after the duration patience.
 func Within(ctx context.Context, patience time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -49,6 +49,5 @@ func (a *API) List(c *gin.Context) error {
 		}
 		body.Hooks = append(body.Hooks, shown)
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }

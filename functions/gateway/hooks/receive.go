@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -69,11 +70,11 @@ func (a *API) Receive(c *gin.Context) error {
 	if err := a.submit.Limits.AllowRequest(c); err != nil {
 		return err
 	}
-	if err := edge.LoadOf(c).Take(c, int64(len(body))); err != nil {
+	if err := edge.LoadOf(c).Take(int64(len(body))); err != nil {
 		return err
 	}
 	if contentType, answer := hook.Greeting(c.Request.Header, body); answer != nil {
-		c.Data(http.StatusOK, contentType, answer)
+		edge.AnswerText(c, http.StatusOK, contentType, answer)
 		return nil
 	}
 	job, err := a.submitJob(c, hook, body, id)
@@ -81,16 +82,18 @@ func (a *API) Receive(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(submit.AcceptedStatus(c, job), submit.NewBody(job))
-	return nil
+	return edge.Answer(c, submit.AcceptedStatus(c, job), submit.NewBody(job))
 }
 
 // submitJob makes a job of a verified request. A message whose content has changed since it was first sent is still the
 // same message: Stripe counts its tries in the event.
 func (a *API) submitJob(c *gin.Context, hook *Hook, body []byte, id string) (jobstore.Accepted, error) {
 	raw, err := hook.Request(c.Request.Header, body, id)
+	if refused := (*apierror.Error)(nil); err != nil && !errors.As(err, &refused) {
+		err = apierror.New(apierror.InvalidJobRequest, "%s", err)
+	}
 	if err != nil {
-		return jobstore.Accepted{}, apierror.New(apierror.InvalidJobRequest, "%s", err)
+		return jobstore.Accepted{}, err
 	}
 	by := a.submit.Requester(c)
 	by.Owner = apidb.OwnerOf(hook.Owner)

@@ -3,8 +3,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -56,6 +54,7 @@ func (a *API) Get(c *gin.Context) error {
 	wait.Confirm(c)
 	if wait.Duration > 0 && !job.Status.Terminal() {
 		job = jobstore.Job{} //nolint:wastedassign // its payload and output need not stay in memory meanwhile
+		edge.LoadOf(c).Drop()
 		release, err := a.awaitEnd(c, id, wait)
 		if err != nil {
 			return err
@@ -76,9 +75,9 @@ func (a *API) showJob(c *gin.Context, job jobstore.Job, enterReading func(*gin.C
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
 	a.openFull(c.Request.Context(), &job, lines)
-	body, err := json.Marshal(newFull(job, lines))
+	body, err := edge.Encode(c, newFull(job, lines))
 	if err != nil {
-		return fmt.Errorf("write job: %w", err)
+		return err
 	}
 	if err := enterReading(c); err != nil {
 		return err
@@ -91,9 +90,6 @@ func (a *API) job(c *gin.Context, id uuid.UUID) (jobstore.Job, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	job, err := a.Store.Job(ctx, edge.OwnerOf(c), id)
-	if err == nil {
-		err = edge.LoadOf(c).Take(c, int64(size(&job)))
-	}
 	if err != nil {
 		return job, edge.OfJob(id, err)
 	}
@@ -105,13 +101,8 @@ func (a *API) lines(c *gin.Context, id uuid.UUID, filter logstore.Filter) (
 ) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if lines, next, err = a.Logs.List(ctx, edge.OwnerOf(c), id, filter); err != nil {
-		return nil, nil, err
-	}
-	return lines, next, edge.LoadOf(c).Take(c, edge.SizeOf(lines, func(l *logstore.Line) int { return len(l.Text) }))
+	return a.Logs.List(ctx, edge.OwnerOf(c), id, filter)
 }
-
-func size(job *jobstore.Job) int { return len(job.Payload) + len(job.Snapshot.Output) }
 
 // awaitEnd holds a response until a job has ended or the wait is over. The caller calls release.
 func (a *API) awaitEnd(c *gin.Context, id uuid.UUID, wait edge.Wait) (release func(), err error) {

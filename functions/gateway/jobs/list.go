@@ -64,9 +64,6 @@ func (a *API) jobPage(ctx context.Context, c *gin.Context, filter jobstore.Filte
 	if err != nil {
 		return listBody{}, err
 	}
-	if err := edge.LoadOf(c).Take(c, edge.SizeOf(jobs, size)); err != nil {
-		return listBody{}, err
-	}
 	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}
 	for i := range jobs {
 		a.Open(ctx, &jobs[i])

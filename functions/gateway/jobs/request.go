@@ -9,15 +9,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// Request returns the request of a job with its payload opened, and the number of its last command. The memory for it,
-// and for a request that is made of it, counts for the client until the request has been answered.
+// Request returns the request of a job with its payload opened, and the number of its last command.
 func (a *API) Request(c *gin.Context, id uuid.UUID) (req jobspec.Request, command int, err error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	req, command, err = a.Store.Request(edge.WithShare(ctx, c), edge.OwnerOf(c), id)
-	if err == nil {
-		err = edge.LoadOf(c).Take(c, 3*int64(len(req.Payload)))
-	}
 	if err == nil {
 		req.Payload, err = a.Sealer.Open(sealing.OfJob(id, sealing.Payload), req.Payload)
 	}

@@ -44,8 +44,7 @@ func (a *API) List(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // Get is GET /api/job-types/{type}.
@@ -56,8 +55,7 @@ func (a *API) Get(c *gin.Context) error {
 	}
 	for _, t := range body.JobTypes {
 		if t.Name == c.Param("type") {
-			c.JSON(http.StatusOK, t)
-			return nil
+			return edge.Answer(c, http.StatusOK, t)
 		}
 	}
 	return apierror.New(apierror.NotFound, "no job type %q is known", c.Param("type"))

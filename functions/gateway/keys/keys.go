@@ -86,8 +86,7 @@ func (a *API) Create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answerKey(c, key, kept)
-	return nil
+	return answerKey(c, key, kept)
 }
 
 // newKey makes a key, and the row that is stored of it.
@@ -98,11 +97,11 @@ func newKey(by access.Principal) (apikey.Key, keystore.Key) {
 }
 
 // answerKey shows a new key. No other response does.
-func answerKey(c *gin.Context, key apikey.Key, kept keystore.Key) {
+func answerKey(c *gin.Context, key apikey.Key, kept keystore.Key) error {
 	body := newKeyBody(kept)
 	body.Key = key.Reveal()
 	c.Header("Location", "/api/keys/"+kept.KeyID)
-	c.JSON(http.StatusCreated, body)
+	return edge.Answer(c, http.StatusCreated, body)
 }
 
 type keyPage struct {
@@ -122,8 +121,7 @@ func (a *API) List(c *gin.Context) error {
 	if owner != "" && edge.IsInstallation(c) {
 		whose = apidb.OwnerOf(owner)
 	} else if owner != "" && owner != access.Of(c.Request.Context()).Owner {
-		c.JSON(http.StatusOK, keyPage{Keys: []keyBody{}})
-		return nil
+		return edge.Answer(c, http.StatusOK, keyPage{Keys: []keyBody{}})
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
@@ -138,8 +136,7 @@ func (a *API) List(c *gin.Context) error {
 	if len(keys) > limit {
 		page.NextCursor = &keys[limit-1].KeyID
 	}
-	c.JSON(http.StatusOK, page)
-	return nil
+	return edge.Answer(c, http.StatusOK, page)
 }
 
 // Get is GET /api/keys/{keyId}.
@@ -154,8 +151,7 @@ func (a *API) Get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, newKeyBody(key))
-	return nil
+	return edge.Answer(c, http.StatusOK, newKeyBody(key))
 }
 
 // Revoke is DELETE /api/keys/{keyId}: the key stays in the list, and no longer authenticates.
@@ -171,8 +167,7 @@ func (a *API) Revoke(c *gin.Context) error {
 		return err
 	}
 	a.forget(id)
-	c.JSON(http.StatusOK, newKeyBody(key))
-	return nil
+	return edge.Answer(c, http.StatusOK, newKeyBody(key))
 }
 
 // Rotate is POST /api/keys/{keyId}/rotate.
@@ -199,8 +194,7 @@ func (a *API) Rotate(c *gin.Context) error {
 		return err
 	}
 	a.forget(id)
-	answerKey(c, key, kept)
-	return nil
+	return answerKey(c, key, kept)
 }
 
 // forget makes a change of a key take effect here at once; at other gateways it does within 10 s.

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -20,9 +21,8 @@ type meBody struct {
 // Me is GET /api/me.
 func (a *API) Me(c *gin.Context) error {
 	p := access.Of(c.Request.Context())
-	c.JSON(http.StatusOK, meBody{
+	return edge.Answer(c, http.StatusOK, meBody{
 		Actor: p.Actor, OwnerID: jobview.Given(p.Owner), Roles: jobview.List(p.Roles),
 		Installation: p.May(access.Installation), TraceURL: jobview.Given(a.TraceURL),
 	})
-	return nil
 }

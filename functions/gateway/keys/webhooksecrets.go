@@ -44,6 +44,6 @@ func (w *WebhookSecrets) Get(c *gin.Context) error {
 	if err := w.Audit.EnterReadingOfSecrets(c, owner); err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, webhookSecretsBody{jobview.Given(owner), w.Ends.Secrets(owner), w.Calls.Secrets(owner)})
-	return nil
+	body := webhookSecretsBody{jobview.Given(owner), w.Ends.Secrets(owner), w.Calls.Secrets(owner)}
+	return edge.Answer(c, http.StatusOK, body)
 }

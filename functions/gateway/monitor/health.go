@@ -71,8 +71,7 @@ func (a *API) GetHealth(c *gin.Context) error {
 		a.Unserved.Note(ctx, err, "path", "/api/health")
 		body.Status, body.Components.Job.Status = down, down
 		body.Components.DB = component{Status: down, Reason: edge.Public(err).Message}
-		c.JSON(http.StatusServiceUnavailable, body)
-		return nil
+		return edge.Answer(c, http.StatusServiceUnavailable, body)
 	}
 	p, err := a.Auth.Principal(c)
 	if err != nil { // a wrong key counts here as anywhere
@@ -87,6 +86,5 @@ func (a *API) GetHealth(c *gin.Context) error {
 			ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
 		}
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }

@@ -74,6 +74,5 @@ func (l *Lags) get(ctx context.Context) lagBody {
 
 // GetLag is GET /api/lag.
 func (a *API) GetLag(c *gin.Context) error {
-	c.JSON(http.StatusOK, a.Lags.get(c.Request.Context()))
-	return nil
+	return edge.Answer(c, http.StatusOK, a.Lags.get(c.Request.Context()))
 }

@@ -96,8 +96,7 @@ func (a *API) GetShares(c *gin.Context) error {
 		last := body.Shares[limit-1]
 		return fmt.Sprintf("%d:%s", last.Waiting, last.FairnessKey)
 	})
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // competes reports whether the next starts of the queue may be the key's.

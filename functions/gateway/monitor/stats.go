@@ -111,8 +111,7 @@ func (a *API) GetStats(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, NewStats(&stats))
-	return nil
+	return edge.Answer(c, http.StatusOK, NewStats(&stats))
 }
 
 // NewStats converts statistics for a response.

@@ -83,8 +83,7 @@ func (a *API) Create(c *gin.Context) error {
 		c.Header("Idempotent-Replayed", "true")
 		status = http.StatusOK
 	}
-	c.JSON(status, newOperation(op))
-	return nil
+	return edge.Answer(c, status, newOperation(op))
 }
 
 // hashOf returns a hash that is equal for requests with the same meaning, whatever their formatting.
@@ -116,8 +115,7 @@ func (a *API) Get(c *gin.Context) error {
 		return err
 	}
 	defer release()
-	c.JSON(http.StatusOK, newOperation(op))
-	return nil
+	return edge.Answer(c, http.StatusOK, newOperation(op))
 }
 
 func (a *API) operation(c *gin.Context, id uuid.UUID) (operationstore.Operation, error) {
@@ -150,8 +148,7 @@ func (a *API) List(c *gin.Context) error {
 		body.Operations[i].SkippedJobs = nil
 	}
 	body.NextCursor = edge.NextCursor(more, func() string { return ops[len(ops)-1].ID.String() })
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }
 
 // Abort is POST /api/operations/{operationId}/abort.
@@ -169,6 +166,5 @@ func (a *API) Abort(c *gin.Context) error {
 	if op.Status == operationstore.OperationCompleted {
 		return apierror.New(apierror.InvalidStateTransition, "the operation is %s", op.Status)
 	}
-	c.JSON(http.StatusAccepted, newOperation(op))
-	return nil
+	return edge.Answer(c, http.StatusAccepted, newOperation(op))
 }

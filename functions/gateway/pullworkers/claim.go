@@ -24,6 +24,9 @@ const (
 	shortWait  = 10 * time.Second       // a shorter wait is kept to the millisecond
 	answerTime = 10 * time.Second       // beyond the wait of a claim
 	tagsTime   = time.Second
+
+	// mostAnswered is about the most bytes of attempts in an answer of pull, whose payloads have up to 4 MiB.
+	mostAnswered = 5 << 20
 )
 
 // API has the endpoints of pull workers.
@@ -59,10 +62,13 @@ func (a *API) Claim(c *gin.Context) error {
 		return edge.SlowDown("too many claims of this owner are held at once", time.Second)
 	}
 	defer release()
+	if err := edge.LoadOf(c).Hold(); err != nil {
+		return err
+	}
 	claim.Wait = max(endOnSecond(time.Now(), claim.Wait), leastWait)
 	ctx, cancel := context.WithTimeout(c.Request.Context(), claim.Wait+answerTime)
 	defer cancel()
-	answer, err := a.claim(ctx, pullwire.Claim{Caller: worksFor(c), WorkClaim: claim})
+	answer, err := a.claim(ctx, c, pullwire.Claim{Caller: worksFor(c), WorkClaim: claim})
 	if err != nil {
 		return err
 	}
@@ -74,9 +80,8 @@ func (a *API) Claim(c *gin.Context) error {
 		return err // the attempts are lost after a lease, and run again
 	}
 	a.addTags(ctx, answer.Attempts)
-	c.Header("Content-Type", edge.JSONType)
-	c.Status(http.StatusOK)
-	return pullwire.Write(c.Writer, answer)
+	edge.LoadOf(c).Drop() // the answer counts from now on
+	return edge.Answer(c, http.StatusOK, answer, pullwire.Unescaped)
 }
 
 // endOnSecond shortens a long wait by less than a second, so that it ends on a whole second of the clock. The claims of
@@ -140,13 +145,13 @@ func covers(c *gin.Context, claim *apibody.WorkClaim) error {
 }
 
 // claim claims attempts from the instances; nil: there were none in time.
-func (a *API) claim(ctx context.Context, asked pullwire.Claim) (*pullwire.Attempts, error) {
+func (a *API) claim(ctx context.Context, c *gin.Context, asked pullwire.Claim) (*pullwire.Attempts, error) {
 	all, err := a.pull.instances(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 1 {
-		return a.claimAt(ctx, all[0], asked)
+		return a.claimAt(ctx, c, all[0], asked)
 	}
 	// An instance that hands out an attempt counts it as running, so only one instance may do so. The others are only
 	// asked whether they have an attempt.
@@ -163,7 +168,7 @@ func (a *API) claim(ctx context.Context, asked pullwire.Claim) (*pullwire.Attemp
 		}
 		now := asked
 		now.Wait = leastWait
-		if answer, err := a.claimAt(ctx, in, now); err == nil && answer != nil {
+		if answer, err := a.claimAt(ctx, c, in, now); err == nil && answer != nil {
 			return answer, nil
 		}
 	}
@@ -212,7 +217,11 @@ func withInstance(claim pullwire.Claim, in *instance) pullwire.Claim {
 	return claim
 }
 
-func (a *API) claimAt(ctx context.Context, in *instance, asked pullwire.Claim) (*pullwire.Attempts, error) {
+// claimAt claims attempts from an instance. The attempts are handed out as soon as the instance answers, so it waits
+// until there is memory for them.
+func (a *API) claimAt(
+	ctx context.Context, c *gin.Context, in *instance, asked pullwire.Claim,
+) (*pullwire.Attempts, error) {
 	res, err := a.pull.send(ctx, in, pullwire.ClaimPath, withInstance(asked, in))
 	if err != nil {
 		return nil, err
@@ -221,8 +230,12 @@ func (a *API) claimAt(ctx context.Context, in *instance, asked pullwire.Claim) (
 	if res.StatusCode != http.StatusOK {
 		return nil, nil
 	}
+	body, err := edge.ReadAll(ctx, c, res.Body, mostAnswered)
+	if err != nil {
+		return nil, err
+	}
 	var got pullwire.Attempts
-	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+	if err := json.Unmarshal(body, &got); err != nil {
 		return nil, errNoPull
 	}
 	return &got, nil

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	defaultClaimLimit = 2000
+	defaultClaimLimit = 1000
 
 	lookupEvery   = 2 * time.Second // at most, and only while pull workers send requests
 	lookupTimeout = 2 * time.Second

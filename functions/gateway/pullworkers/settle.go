@@ -14,6 +14,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 )
 
+// resultBytes is about what the result of an attempt takes in an answer.
+const resultBytes = 256
+
 // Heartbeat is POST /api/workers/beat.
 func (a *API) Heartbeat(c *gin.Context) error {
 	body, err := edge.ReadJSON(c, apibody.MaxBeatBytes)
@@ -58,8 +61,7 @@ func (a *API) Heartbeat(c *gin.Context) error {
 	if err != nil && len(at) == 1 {
 		return err // the responses of other instances still count; attempts without a response continue
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return edge.Answer(c, http.StatusOK, answer)
 }
 
 // Settle is POST /api/workers/settle.
@@ -116,6 +118,9 @@ func (a *API) forward(
 		return token
 	}
 	at, unknown, err := a.byInstance(ctx, n, token)
+	if err == nil {
+		err = edge.LoadOf(c).Reserve(int64(n * resultBytes))
+	}
 	if err != nil {
 		return err
 	}
@@ -144,8 +149,7 @@ func (a *API) forward(
 			answers[i] = pullwire.Refused(token, edge.Public(wrong))
 		}
 	}
-	c.JSON(http.StatusOK, pullwire.Settled{Results: answers})
-	return nil
+	return edge.Answer(c, http.StatusOK, pullwire.Settled{Results: answers})
 }
 
 // each calls do for every instance concurrently.

@@ -84,8 +84,7 @@ func (a *API) List(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, queuesBody{found})
-	return nil
+	return edge.Answer(c, http.StatusOK, queuesBody{found})
 }
 
 // Get is GET /api/queues/{queue}.
@@ -119,8 +118,7 @@ func (a *API) answer(ctx context.Context, c *gin.Context, status int, name strin
 	if err != nil {
 		return err
 	}
-	c.JSON(status, found[0])
-	return nil
+	return edge.Answer(c, status, found[0])
 }
 
 // describe returns the queues as the owner of a request sees them: the numbers are those of its jobs.

@@ -40,8 +40,7 @@ func (a *API) Redrive(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, a.newRecord(redriven))
-	return nil
+	return edge.Answer(c, http.StatusOK, a.newRecord(redriven))
 }
 
 func redriveError(err error) error {

@@ -86,6 +86,5 @@ func (a *API) Discard(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, a.newRecord(gone))
-	return nil
+	return edge.Answer(c, http.StatusOK, a.newRecord(gone))
 }

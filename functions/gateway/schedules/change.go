@@ -40,8 +40,7 @@ func (a *API) change(
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, a.open(c.Request.Context(), s))
-	return nil
+	return edge.Answer(c, http.StatusOK, a.open(c.Request.Context(), s))
 }
 
 // Delete is DELETE /api/schedules/{name}.
@@ -77,8 +76,7 @@ func (a *API) Run(c *gin.Context) error {
 	}
 	c.Header("Location", "/api/jobs/"+created.JobID.String())
 	if decidedBy != "" {
-		c.JSON(http.StatusOK, runBody{JobID: created.JobID, DecidedBy: decidedBy})
-		return nil
+		return edge.Answer(c, http.StatusOK, runBody{JobID: created.JobID, DecidedBy: decidedBy})
 	}
 	e, err := apievent.Created(created)
 	if err != nil {
@@ -86,8 +84,7 @@ func (a *API) Run(c *gin.Context) error {
 	}
 	a.Hub.Announce(apidb.ChangeStatus, created.JobID)
 	a.Outgoing.Add([]jobevent.Item{e})
-	c.JSON(http.StatusAccepted, runBody{JobID: created.JobID})
-	return nil
+	return edge.Answer(c, http.StatusAccepted, runBody{JobID: created.JobID})
 }
 
 type runBody struct {

@@ -56,17 +56,16 @@ func (a *API) Create(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	a.answerMade(c, made)
-	return nil
+	return a.answerMade(c, made)
 }
 
-func (a *API) answerMade(c *gin.Context, made schedulestore.Schedule) {
+func (a *API) answerMade(c *gin.Context, made schedulestore.Schedule) error {
 	location := "/api/schedules/" + made.Name
 	if made.OwnerID != "" {
 		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
 	}
 	c.Header("Location", location)
-	c.JSON(http.StatusCreated, a.open(c.Request.Context(), made))
+	return edge.Answer(c, http.StatusCreated, a.open(c.Request.Context(), made))
 }
 
 // Put is PUT /api/schedules/{name}.
@@ -97,11 +96,9 @@ func (a *API) Put(c *gin.Context) error {
 		return err
 	}
 	if created {
-		a.answerMade(c, kept)
-		return nil
+		return a.answerMade(c, kept)
 	}
-	c.JSON(http.StatusOK, a.open(c.Request.Context(), kept))
-	return nil
+	return edge.Answer(c, http.StatusOK, a.open(c.Request.Context(), kept))
 }
 
 type page struct {
@@ -122,9 +119,6 @@ func (a *API) List(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	schedules, more, err := a.Store.List(ctx, edge.OwnerOf(c), filter)
-	if err == nil {
-		err = edge.LoadOf(c).Take(c, edge.SizeOf(schedules, func(s *schedulestore.Schedule) int { return len(s.Job) }))
-	}
 	if err != nil {
 		return err
 	}

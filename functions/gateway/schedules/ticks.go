@@ -56,6 +56,5 @@ func (a *API) ListTicks(c *gin.Context) error {
 	body.NextCursor = edge.NextCursor(more, func() string {
 		return body.Ticks[len(body.Ticks)-1].At.Format(time.RFC3339Nano)
 	})
-	c.JSON(http.StatusOK, body)
-	return nil
+	return edge.Answer(c, http.StatusOK, body)
 }

@@ -207,7 +207,7 @@ func deliver(c *gin.Context, out *http.ResponseController, frames ...[]byte) boo
 	}
 	_ = out.SetWriteDeadline(time.Now().Add(takePatience)) // the recorder of a test has none
 	for _, frame := range frames {
-		if _, err := c.Writer.Write(frame); err != nil {
+		if _, err := c.Writer.Write(frame); err != nil { //nolint:forbidigo // all streams share the frames of the hub
 			return false
 		}
 	}

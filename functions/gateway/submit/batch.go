@@ -19,6 +19,9 @@ type batchBody struct {
 	Results []batchResult `json:"results"`
 }
 
+// resultBytes is about what the result of a job takes in an answer.
+const resultBytes = 128
+
 type batchResult struct {
 	Status int             `json:"status"`
 	JobID  *uuid.UUID      `json:"jobId,omitempty"`
@@ -38,6 +41,9 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 	}
 	raws, err := jobspec.DecodeBatch(body)
 	if err != nil {
+		return err
+	}
+	if err := edge.LoadOf(c).Reserve(int64(len(raws) * resultBytes)); err != nil {
 		return err
 	}
 	results := make([]batchResult, len(raws))
@@ -75,7 +81,7 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Data(http.StatusOK, edge.JSONType, answer)
+	edge.AnswerText(c, http.StatusOK, edge.JSONType, answer)
 	return nil
 }
 

@@ -46,6 +46,9 @@ func (a *API) SubmitEvents(c *gin.Context) error {
 	if err != nil {
 		return apierror.New(apierror.InvalidEvent, "the query cannot be read: %v", err)
 	}
+	if err := edge.LoadOf(c).Reserve(int64(len(in.events) * resultBytes)); err != nil {
+		return err
+	}
 	jobs, by := make([]jobstore.NewJob, len(in.events)), a.Requester(c)
 	for i, e := range in.events {
 		if jobs[i], err = a.jobOf(c.Request.Context(), e, params, by); err != nil {
@@ -68,15 +71,13 @@ func (a *API) SubmitEvents(c *gin.Context) error {
 		return nil
 	}
 	if !in.batch {
-		c.JSON(http.StatusAccepted, eventBody{JobID: accepted[0].JobID})
-		return nil
+		return edge.Answer(c, http.StatusAccepted, eventBody{JobID: accepted[0].JobID})
 	}
 	body := eventsBody{Jobs: make([]eventResult, len(accepted))}
 	for i, job := range accepted {
 		body.Jobs[i] = eventResult{ID: in.events[i].ID(), JobID: job.JobID}
 	}
-	c.JSON(http.StatusAccepted, body)
-	return nil
+	return edge.Answer(c, http.StatusAccepted, body)
 }
 
 // prefersReply reports whether the request has Prefer: reply. Knative's brokers send it, and treat any body of a 2xx

@@ -62,8 +62,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 		return err
 	}
 	c.Header("Location", "/api/jobs/"+job.JobID.String())
-	c.JSON(AcceptedStatus(c, job), NewBody(job))
-	return nil
+	return edge.Answer(c, AcceptedStatus(c, job), NewBody(job))
 }
 
 // readPatch reads the changes to a request. Without a body there are none.

@@ -65,8 +65,7 @@ func (a *API) Submit(c *gin.Context) error {
 		}
 		status = http.StatusAccepted // a 200 would mean that the job has ended
 	}
-	c.JSON(status, NewBody(job))
-	return nil
+	return edge.Answer(c, status, NewBody(job))
 }
 
 // AcceptedStatus returns the status of the response. A header marks a repeated response.

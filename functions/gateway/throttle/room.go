@@ -36,6 +36,14 @@ func (r *Room) Take(caller string, n int64) bool {
 	return true
 }
 
+// Owe takes n for a caller even if the caller cannot have it. It gets nothing more until it has given enough back.
+func (r *Room) Owe(caller string, n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.by[caller] += n
+	r.taken += n
+}
+
 // Give gives back a part that a caller has taken.
 func (r *Room) Give(caller string, n int64) {
 	r.mu.Lock()

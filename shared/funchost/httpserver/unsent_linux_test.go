@@ -13,7 +13,7 @@ import (
 )
 
 // The kernel must not take megabytes of an answer that its client does not read: nothing would count them.
-func TestAnAnswerThatNobodyReadsStaysWithItsHandler(t *testing.T) {
+func TestAnUnreadAnswerStaysWithItsHandler(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
