@@ -103,9 +103,19 @@ export interface AttemptContext {
 /** Runs an attempt and returns the output. */
 export type Handler<Payload = unknown> = (attempt: Attempt<Payload>, context: AttemptContext) => unknown;
 
+/**
+ * A handler that computes or blocks for long: it runs in a thread of its own. The module's default export is the Handler. An
+ * attempt that should end and does not within 5 s is terminated with its thread.
+ */
+export interface BlockingHandler {
+  blocking: true;
+  /** Such as new URL("./resize.js", import.meta.url). */
+  module: string | URL;
+}
+
 /** Handlers by job type. A type without a schema can have any payload. */
 export type Handlers<Types extends object = AnyJobTypes> = {
-  [Name in keyof Types & string]?: Handler<unknown extends Types[Name] ? any : Types[Name]>;
+  [Name in keyof Types & string]?: Handler<unknown extends Types[Name] ? any : Types[Name]> | BlockingHandler;
 };
 
 export interface WorkerOptions<Types extends object = AnyJobTypes> {
@@ -127,6 +137,14 @@ export interface WorkerOptions<Types extends object = AnyJobTypes> {
 /** A whole number of milliseconds that the API accepts. */
 function whole(ms: number): number {
   return Math.max(1, Math.round(ms));
+}
+
+/** Whole percents from 0 to 100; another value that is no number fails the attempt for good. */
+export function percentOf(percent: number): number {
+  if (!Number.isFinite(percent)) {
+    throw new NotRetryable(`the progress has no JSON form: percent is ${percent}`, { errorCode: "WORKER.INVALID_OUTPUT" });
+  }
+  return Math.round(Math.min(100, Math.max(0, percent)));
 }
 
 /** Text that the API accepts: of limited length, without lone surrogates and NUL. */

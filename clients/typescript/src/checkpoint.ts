@@ -1,4 +1,5 @@
 import { NotRetryable, Snooze } from "./attempt.js";
+import { type Codec, jsonOf } from "./json.js";
 
 /** A step that has ended, or a sleep. */
 type Step = { result: unknown } | { wakeAt: string };
@@ -16,13 +17,15 @@ export class Checkpoint {
   #steps: ReadonlyMap<string, Step> = new Map();
   readonly #used = new Set<string>();
   readonly #signal: AbortSignal;
-  readonly #store: (number: number, checkpoint: unknown) => Promise<void>;
+  readonly #codec: Codec;
+  readonly #store: (number: number, checkpoint: string) => Promise<void>;
   #number = 0;
   #saving: Promise<unknown> = Promise.resolve();
 
-  constructor(saved: unknown, signal: AbortSignal, store: (number: number, checkpoint: unknown) => Promise<void>) {
+  constructor(saved: unknown, signal: AbortSignal, codec: Codec, store: (number: number, checkpoint: string) => Promise<void>) {
     this.#own = saved ?? undefined;
     this.#signal = signal;
+    this.#codec = codec;
     this.#store = store;
     if (hasSteps(saved)) {
       this.#own = saved.$data ?? undefined;
@@ -36,7 +39,7 @@ export class Checkpoint {
   }
 
   async save(value: unknown): Promise<void> {
-    const own = throughJson(value, "the checkpoint");
+    const own = this.#throughJson(value, "checkpoint", "the checkpoint");
     await this.#change(() => (this.#own = own ?? undefined));
   }
 
@@ -45,7 +48,7 @@ export class Checkpoint {
     if (known && "result" in known) {
       return known.result as T;
     }
-    const none = size(whole(this.#own, new Map([...this.#steps, [name, { result: null }]])));
+    const none = size(this.#codec.stringify(whole(this.#own, new Map([...this.#steps, [name, { result: null }]]))));
     if (none > maxBytes) {
       throw tooLarge(`step ${name} does not run`, none);
     }
@@ -56,9 +59,9 @@ export class Checkpoint {
       this.#used.delete(name); // the handler may try it again
       throw error;
     }
-    const result = throughJson(value, `the result of step ${name}`);
+    const result = this.#throughJson(value, "result", `the result of step ${name}`);
     await this.#remember(name, { result }, () => {
-      const text = JSON.stringify(result);
+      const text = this.#codec.stringify(result);
       return `step ${name} has run, and its result of ${text.length} characters cannot be remembered; it begins with ${text.slice(0, shownResult)}`;
     });
     return result as T;
@@ -93,7 +96,7 @@ export class Checkpoint {
       const before = [this.#own, this.#steps] as const;
       change();
       try {
-        const checkpoint = whole(this.#own, this.#steps);
+        const checkpoint = this.#codec.stringify(whole(this.#own, this.#steps));
         const bytes = size(checkpoint);
         if (bytes > maxBytes) {
           throw tooLarge(what(), bytes);
@@ -106,6 +109,11 @@ export class Checkpoint {
     });
     this.#saving = saved.catch(() => undefined);
     return saved;
+  }
+
+  /** A value as it comes back from a checkpoint, so that an attempt does not get what the next one does not. */
+  #throughJson(value: unknown, name: string, what: string): unknown {
+    return this.#codec.parse(jsonOf(value ?? null, name, what, this.#codec));
   }
 }
 
@@ -120,17 +128,8 @@ function whole(own: unknown, steps: ReadonlyMap<string, Step>): unknown {
   return { $steps: Object.fromEntries(steps), ...(own === undefined ? {} : { $data: own }) };
 }
 
-/** A value as it comes back from a checkpoint, so that an attempt does not get what the next one does not. */
-function throughJson(value: unknown, what: string): unknown {
-  try {
-    return JSON.parse(JSON.stringify(value) ?? "null");
-  } catch (cause) {
-    throw new NotRetryable(`${what} has no JSON form: ${String(cause)}`, { errorCode: "WORKER.INVALID_OUTPUT", cause });
-  }
-}
-
-function size(checkpoint: unknown): number {
-  return new TextEncoder().encode(JSON.stringify(checkpoint)).length;
+function size(checkpoint: string): number {
+  return new TextEncoder().encode(checkpoint).length;
 }
 
 function tooLarge(what: string, bytes: number): NotRetryable {

@@ -1,6 +1,7 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import { isUnreached, JobEndedError, unwrap } from "./errors.js";
+import { type Codec, codecOf, type Numbers } from "./json.js";
 import type { components, operations, paths } from "./schema.gen.js";
 import { streamEvents, type StreamEvent } from "./stream.js";
 import { backoff, sleep, Transport, type TransportOptions, version } from "./transport.js";
@@ -68,6 +69,11 @@ export interface Options extends TransportOptions {
   url: string;
   /** An API key, or a token of the installation's OpenID Connect issuer. */
   apiKey?: string;
+  /**
+   * "double", the default, reads numbers as JSON.parse does: 1970670598291982290 becomes 1970670598291982300. With "lossless" a
+   * number that a double would write differently is a LosslessNumber, and is written as it was read; a BigInt is written, too.
+   */
+  numbers?: Numbers;
 }
 
 export interface CallOptions {
@@ -94,9 +100,11 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   readonly #repeat = (request: Request) => this.#transport.send(request, true);
   readonly #url: string;
   readonly #headers: Headers;
+  readonly #options: Options;
 
   constructor(options: Options) {
-    this.#transport = new Transport(options);
+    this.#options = options;
+    this.#transport = new Transport(options, codecOf(options.numbers));
     this.timeoutMs = this.#transport.timeoutMs;
     this.#url = options.url.replace(/\/+$/, "");
     this.#headers = new Headers({ Accept: "application/json, application/problem+json, */*;q=0.1" });
@@ -109,6 +117,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     this.api = createClient<paths>({
       baseUrl: this.#url,
       headers: this.#headers,
+      bodySerializer: (body) => this.codec.stringify(body),
       redirect: "manual", // the body and headers would be sent to the redirect's target
       fetch: (request) => this.#transport.send(request),
     });
@@ -117,6 +126,16 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Ends all requests and streams, and makes every later request fail. */
   close(): void {
     this.#transport.close();
+  }
+
+  /** Reads and writes the JSON of this client. */
+  get codec(): Codec {
+    return this.#transport.codec;
+  }
+
+  /** The options of this client, and the headers of its requests. */
+  get settings(): { options: Options; url: string; headers: Headers } {
+    return { options: this.#options, url: this.#url, headers: this.#headers };
   }
 
   /** Aborted by close(). */

@@ -4,6 +4,7 @@ export {
   AttemptAborted,
   type AttemptContext,
   AttemptFailed,
+  type BlockingHandler,
   type FailureOptions,
   type Handler,
   type Handlers,
@@ -30,9 +31,11 @@ export {
   UnauthorizedError,
   UnavailableError,
 } from "./errors.js";
+export type { Codec, Numbers } from "./json.js";
+export { isLosslessNumber, LosslessNumber } from "lossless-json";
 export { type Connection, enqueue, enqueueStatement } from "./outbox.js";
 export type { components, operations, paths } from "./schema.gen.js";
 export type { StreamEvent } from "./stream.js";
 export { version } from "./transport.js";
-export { type Ending, Webhook } from "./webhook.js";
+export { type Ending, Webhook, type WebhookOptions } from "./webhook.js";
 export { Worker } from "./worker.js";

@@ -1,4 +1,5 @@
 import type { JobRequest } from "./client.js";
+import { codecOf } from "./json.js";
 
 /** A connection of node-postgres, or any object with such a method. */
 export interface Connection {
@@ -16,7 +17,7 @@ export function enqueueStatement(job: JobRequest): { text: string; values: [stri
   }
   return {
     text: "select jobweaver.enqueue($1, $2::text::jsonb, $3::text::jsonb) as enqueue",
-    values: [jobType, JSON.stringify(payload ?? null), JSON.stringify(options)],
+    values: [jobType, codecOf("lossless").stringify(payload ?? null), JSON.stringify(options)],
   };
 }
 

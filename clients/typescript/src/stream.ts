@@ -39,7 +39,7 @@ export async function* streamEvents(
         [alive, last] = [Date.now(), id ?? last];
         if (event !== undefined && names.has(event)) {
           failed = 0;
-          yield { event, id, data: JSON.parse(data) } as StreamEvent;
+          yield { event, id, data: transport.codec.parse(data) } as StreamEvent;
         }
       }
     } catch (error) {

@@ -1,4 +1,5 @@
 import { ConnectionError, emptyPolicies, retryAfter } from "./errors.js";
+import type { Codec } from "./json.js";
 
 /** The version of the API that this client was made for, and of this package. */
 export const version = "1.0.0";
@@ -28,7 +29,10 @@ export class Transport {
   readonly #closed = new AbortController();
   readonly #next = new Map<string, number>(); // by policy of RateLimit, when requests are allowed again
 
-  constructor(options: TransportOptions = {}) {
+  constructor(
+    options: TransportOptions,
+    readonly codec: Codec,
+  ) {
     this.timeoutMs = options.timeoutMs ?? 120_000;
     this.#retries = options.retries ?? 4;
     this.#fetch = options.fetch ?? ((request, init) => fetch(request, init));
@@ -95,11 +99,21 @@ export class Transport {
       if (status < 200 || status > 599) {
         return new ConnectionError("the answer is a redirect, which is not followed");
       }
-      return new Response(body.byteLength > 0 ? body : null, { status, statusText, headers });
+      return this.#read(new Response(body.byteLength > 0 ? body : null, { status, statusText, headers }));
     } catch (error) {
       signal.throwIfAborted();
       return unreached(error);
     }
+  }
+
+  /** Makes openapi-fetch parse a response as this client does. With a length it calls json(), and else JSON.parse. */
+  #read(response: Response): Response {
+    const { codec } = this;
+    if (codec.numbers === "lossless" && response.ok && response.body) {
+      response.headers.set("Content-Length", "1");
+      Object.defineProperty(response, "json", { value: async () => codec.parse(await response.text()) });
+    }
+    return response;
   }
 
   /** Waits until the rate limits of earlier responses allow the request. If that would take too long, it is sent at once. */

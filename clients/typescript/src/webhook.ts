@@ -1,5 +1,6 @@
 import { Webhook as StandardWebhook } from "standardwebhooks";
 
+import { type Codec, codecOf, type Numbers } from "./json.js";
 import type { components } from "./schema.gen.js";
 
 /** A verified message. */
@@ -10,12 +11,23 @@ export interface Ending {
   job: components["schemas"]["JobSummary"];
 }
 
+export interface WebhookOptions {
+  numbers?: Numbers;
+}
+
 /** Verifies deliveries: messages about the ends of jobs to their callbackUrl (docs/callbacks.md). */
 export class Webhook {
   readonly #by: StandardWebhook[];
+  readonly #codec: Codec;
 
-  /** Takes the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret. */
-  constructor(...secrets: string[]) {
+  /**
+   * Takes the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret. The last argument
+   * may be options: with numbers "lossless" numbers are read as by a client with this option.
+   */
+  constructor(...given: [...secrets: string[], options: WebhookOptions] | string[]) {
+    const all: (string | WebhookOptions)[] = given;
+    const secrets = all.filter((one): one is string => typeof one === "string");
+    this.#codec = codecOf(all.find((one): one is WebhookOptions => typeof one === "object")?.numbers);
     if (secrets.length === 0) {
       throw new TypeError("a webhook needs a secret");
     }
@@ -37,7 +49,8 @@ export class Webhook {
     let failure: unknown;
     for (const by of this.#by) {
       try {
-        return { id: plain["webhook-id"] ?? "", job: by.verify(text, plain) as Ending["job"] };
+        by.verify(text, plain);
+        return { id: plain["webhook-id"] ?? "", job: this.#codec.parse(text) as Ending["job"] };
       } catch (error) {
         failure = error;
       }

@@ -1,9 +1,13 @@
-import type { AbortReason, Attempt, AttemptContext, Handler, Level, Result, WorkerOptions } from "./attempt.js";
-import { AttemptAborted, clean, NotRetryable, Outcome } from "./attempt.js";
+import type { AbortReason, Attempt, AttemptContext, BlockingHandler, Handler, Level, Result, WorkerOptions } from "./attempt.js";
+import { AttemptAborted, clean, NotRetryable, Outcome, percentOf } from "./attempt.js";
+import { Threads } from "./blocking.js";
 import { Checkpoint } from "./checkpoint.js";
-import type { AnyJobTypes, JobWeaver } from "./client.js";
+import { type AnyJobTypes, JobWeaver } from "./client.js";
 import { ApiError, ConnectionError, JobWeaverError, unwrap } from "./errors.js";
+import { jsonOf } from "./json.js";
+import { Line } from "./line.js";
 import type { components } from "./schema.gen.js";
+import { type Answer, Together } from "./together.js";
 import { backoff, sleep } from "./transport.js";
 
 type Schemas = components["schemas"];
@@ -12,20 +16,26 @@ type Schemas = components["schemas"];
 interface Held {
   readonly token: string;
   readonly attempt: Attempt;
+  readonly saved: unknown; // the whole checkpoint
   readonly checkpoint: Checkpoint;
   readonly abort: AbortController;
   readonly lines: { level: Level; text: string }[]; // not yet sent in a heartbeat
   progress?: { percent: number; message?: string };
   aliveAt: number; // when the last answered heartbeat was sent
+  overAt?: number; // when its handler was first to end
   settling: boolean;
   lost: boolean;
 }
 
-type Answered = { data?: Schemas["WorkSettled"]; error?: unknown; response: Response };
+type Handling = (held: Held, context: AttemptContext) => Promise<string | undefined>;
 
 const holdMs = 30_000;
 const lostAfterMs = 10_000; // without an answered heartbeat; 5 s later the next attempt may start
 const lastAnswerMs = 500; // for the response to the open claim when the worker stops
+const stillMs = 2_000; // of the event loop; then the thread beats
+const warnedMs = 3_000; // likewise; then a warning names the handler
+const tickMs = 500;
+const maxOutput = 262_144; // bytes
 const linesKept = 1_000; // of one attempt, while heartbeats fail
 const linesInBeat = 200; // of one attempt
 const beatBytes = 800_000; // of progress and lines; with the tokens a heartbeat stays below its limit
@@ -35,20 +45,28 @@ export class Worker<Types extends object = AnyJobTypes> {
   readonly name: string;
   readonly #client: JobWeaver<Types>;
   readonly #options: WorkerOptions<Types>;
-  readonly #handlers: Map<string, Handler>;
+  readonly #handlers: Map<string, Handling>;
+  readonly #threads: Threads[] = [];
   readonly #concurrency: number;
   readonly #held = new Set<Held>();
+  readonly #running = new Map<string, Held>(); // by job, while its handler runs
+  readonly #blockers = new Set<string>(); // job types of which the user was warned
+  readonly #line: Line | undefined;
+  readonly #api: JobWeaver["api"];
+  readonly #settling = new Together((entries) => this.#send("settle", "results", entries));
+  readonly #saving = new Together((entries) => this.#send("checkpoint", "checkpoints", entries));
   readonly #stopping = new AbortController();
   readonly #asking = new AbortController(); // aborts the open claim when the worker stops
   readonly #ended = new AbortController();
   #wake = () => {}; // ends #change()
   #beating: Promise<unknown> = Promise.resolve();
-  #running: Promise<void> | undefined;
+  #run: Promise<void> | undefined;
 
   constructor(client: JobWeaver<Types>, options: WorkerOptions<Types>) {
     this.#client = client;
     this.#options = options;
-    this.#handlers = new Map(Object.entries(options.handlers)) as Map<string, Handler>;
+    const handlers = Object.entries(options.handlers) as [string, Handler | BlockingHandler][];
+    this.#handlers = new Map(handlers.map(([type, handler]) => [type, this.#handling(type, handler)]));
     this.#concurrency = options.concurrency ?? 10;
     if (this.#handlers.size === 0) {
       throw new RangeError("a worker needs a handler");
@@ -58,11 +76,23 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
     const host = typeof process === "undefined" ? undefined : process.env.HOSTNAME;
     this.name = options.name ?? `${host?.slice(0, 100) || "typescript"}-${crypto.randomUUID().slice(0, 8)}`;
+    const { options: own, url, headers } = client.settings;
+    if (own.fetch) {
+      this.#api = client.api; // a thread cannot have the function
+    } else {
+      const keeping = { url, headers: [...headers], worker: this.name, beatMs: options.beatMs ?? 3_000, stillMs };
+      this.#line = new Line(keeping, ({ beaten, tokens, sentAt }) => {
+        this.#beaten([...this.#held].filter(({ token }) => tokens.includes(token)), beaten, sentAt);
+      });
+      const within = new JobWeaver({ ...own, fetch: this.#line.fetch });
+      client.closed.addEventListener("abort", () => within.close());
+      this.#api = within.api;
+    }
   }
 
   /** Runs attempts until stop() is called. It throws if the gateway refuses claims of this worker. */
   run(): Promise<void> {
-    return (this.#running ??= this.#run());
+    return (this.#run ??= this.#work());
   }
 
   /** Claims nothing more, gives running handlers the grace period to end, and resolves when run() does: after the last handler. */
@@ -72,11 +102,13 @@ export class Worker<Types extends object = AnyJobTypes> {
       setTimeout(() => this.#asking.abort(), lastAnswerMs).unref?.();
       this.#wake();
     }
-    await this.#running?.catch(() => undefined); // run() throws it
+    await this.#run?.catch(() => undefined); // run() throws it
   }
 
-  async #run(): Promise<void> {
+  async #work(): Promise<void> {
+    await this.#line?.start((error) => this.#report(new JobWeaverError(`heartbeats have no thread: ${String(error)}`)));
     const beats = this.#beats();
+    const ticks = this.#watch();
     try {
       await this.#claims();
     } finally {
@@ -88,6 +120,8 @@ export class Worker<Types extends object = AnyJobTypes> {
       clearTimeout(grace);
       this.#ended.abort();
       await beats;
+      clearInterval(ticks);
+      await Promise.all([this.#line?.close(), ...this.#threads.map((threads) => threads.close())]);
     }
   }
 
@@ -104,7 +138,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       let pause = 0;
       const begin = Date.now();
       try {
-        const answer = await this.#client.api.POST("/api/workers/claim", { body: { ...asked, slots }, signal: this.#asking.signal });
+        const answer = await this.#api.POST("/api/workers/claim", { body: { ...asked, slots }, signal: this.#asking.signal });
         const attempts = unwrap(answer)?.attempts ?? [];
         const ahead = Date.now() - Date.parse(answer.response.headers.get("Date") ?? "");
         const wrong = Math.abs(ahead) > 2_000 ? ahead : 0; // deadlines are in the gateway's time, and a Date has whole seconds
@@ -127,24 +161,24 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   #start({ token, checkpoint: saved, ...claimed }: Schemas["WorkAttempt"], now: number): void {
     const abort = new AbortController();
-    const checkpoint = new Checkpoint(saved, abort.signal, (number, value) => this.#save(held, number, value));
+    const checkpoint = new Checkpoint(saved, abort.signal, this.#client.codec, (number, value) => this.#save(held, number, value));
     const attempt = { ...claimed, checkpoint: checkpoint.own };
-    const held: Held = { token, attempt, checkpoint, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
+    const held: Held = { token, attempt, saved, checkpoint, abort, lines: [], aliveAt: Date.now(), settling: false, lost: false };
     this.#held.add(held);
     void this.#attempt(held, Date.parse(attempt.deadline) - now).finally(() => {
       this.#held.delete(held);
+      this.#line?.over(token);
       this.#wake();
     });
   }
 
   async #attempt(held: Held, left: number): Promise<void> {
-    const { attempt, checkpoint, abort, lines } = held;
+    const { checkpoint, abort, lines } = held;
     const timer = setTimeout(() => this.#end(held, "deadline"), left);
     const context: AttemptContext = {
       signal: abort.signal,
       progress: (percent, message) => {
-        const bounded = Math.round(Math.min(100, Math.max(0, percent))) || 0;
-        held.progress = { percent: bounded, message: message && clean(message, 1000) };
+        held.progress = { percent: percentOf(percent), message: message && clean(message, 1000) };
       },
       log: (text, level = "info") => {
         if (lines.length < linesKept && !held.settling) {
@@ -155,31 +189,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       step: (name, run) => checkpoint.step(name, run),
       sleep: (name, ms) => checkpoint.sleep(name, ms),
     };
-    let result: Result;
-    try {
-      if (this.#stopping.signal.aborted) {
-        this.#end(held, "stop"); // it arrived with the last response, and is given back
-        abort.signal.throwIfAborted();
-      }
-      const output: unknown = await this.#handlers.get(attempt.jobType)!(attempt, context);
-      JSON.stringify(output); // an output without a JSON form fails the attempt
-      result = { status: "COMPLETED", output };
-    } catch (error) {
-      const aborted = abort.signal.aborted ? (abort.signal.reason as AttemptAborted).reason : undefined;
-      if (error instanceof Outcome) {
-        result = error.result;
-      } else if (aborted === "stop") {
-        result = { status: "SNOOZED", delayMs: 1 }; // it runs again, which costs no retry
-      } else {
-        result = { status: "FAILED", message: clean(error instanceof Error ? error.message : error, 4096) };
-        if (aborted === "deadline") {
-          result.errorCode = "WORKER.TIMEOUT";
-        }
-        if (!aborted) {
-          this.#report(error, attempt);
-        }
-      }
-    }
+    const result = await this.#resultOf(held, context);
     clearTimeout(timer);
     if (!held.lost) {
       held.settling = true;
@@ -187,19 +197,102 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
+  /** Runs the handler, and returns the result as JSON without the token. */
+  async #resultOf(held: Held, context: AttemptContext): Promise<string> {
+    const { attempt, abort } = held;
+    const other = this.#running.get(attempt.jobId);
+    if (other) {
+      context.log(`${this.name} still runs attempt ${other.attempt.attempt} of this job: this one is given back`, "warn");
+      const delayMs = Math.min(30_000, Math.max(1_000, Date.now() - (other.overAt ?? Date.now())));
+      return jsonOfResult({ status: "SNOOZED", delayMs }); // no retry is counted
+    }
+    this.#running.set(attempt.jobId, held);
+    try {
+      if (this.#stopping.signal.aborted) {
+        this.#end(held, "stop"); // it arrived with the last response, and is given back
+        abort.signal.throwIfAborted();
+      }
+      const output = await this.#handlers.get(attempt.jobType)!(held, context);
+      return output === undefined ? jsonOfResult({ status: "COMPLETED" }) : `"status":"COMPLETED","output":${bounded(output)}`;
+    } catch (error) {
+      return jsonOfResult(this.#failed(held, error));
+    } finally {
+      this.#running.delete(attempt.jobId);
+    }
+  }
+
+  #failed({ attempt, abort }: Held, error: unknown): Result {
+    const aborted = abort.signal.aborted ? (abort.signal.reason as AttemptAborted).reason : undefined;
+    if (error instanceof Outcome) {
+      return error.result;
+    }
+    if (aborted === "stop") {
+      return { status: "SNOOZED", delayMs: 1 }; // it runs again, which costs no retry
+    }
+    if (!aborted) {
+      this.#report(error, attempt);
+    }
+    const errorCode = aborted === "deadline" ? "WORKER.TIMEOUT" : undefined;
+    return { status: "FAILED", message: clean(error instanceof Error ? error.message : error, 4096), errorCode };
+  }
+
+  /** Returns a function that runs a handler, and returns the output as JSON. */
+  #handling(type: string, handler: Handler | BlockingHandler): Handling {
+    const { codec } = this.#client;
+    if (typeof handler === "function") {
+      return async ({ attempt }, context) => {
+        const begin = performance.now();
+        const running = handler(attempt, context);
+        this.#warn(performance.now() - begin, [type]);
+        const output: unknown = await running;
+        return output === undefined ? undefined : jsonOf(output, "output", "the output", codec);
+      };
+    }
+    const threads = new Threads(handler.module);
+    this.#threads.push(threads);
+    return async (held, context) => {
+      const { attempt, saved: checkpoint } = held;
+      const store = (number: number, value: string) => this.#save(held, number, value);
+      const { numbers, stringify } = codec;
+      return (await threads.run({ attempt, checkpoint, context, numbers, stringify, store })) || undefined;
+    };
+  }
+
+  /** Watches whether the event loop turns. */
+  #watch(): ReturnType<typeof setInterval> {
+    let last = performance.now();
+    return setInterval(() => {
+      const now = performance.now();
+      const still = now - last - tickMs;
+      last = now;
+      this.#warn(still, [...new Set([...this.#held].map(({ attempt }) => attempt.jobType))]);
+    }, tickMs);
+  }
+
+  #warn(still: number, types: string[]): void {
+    if (still < warnedMs || types.length === 0 || types.some((type) => this.#blockers.has(type))) {
+      return;
+    }
+    types.forEach((type) => this.#blockers.add(type));
+    const who = types.length === 1 ? `the handler of ${types[0]}` : `handlers of ${types.join(", ")} ran, one of which`;
+    const what = `the event loop stood still for ${Math.round(still / 1000)} s: ${who} blocks it`;
+    this.#report(new JobWeaverError(`${what}; give it a thread of its own with blocking: true`));
+  }
+
   /** Sends a result, after its log, until it is stored or refused. */
-  async #settle(held: Held, result: Result): Promise<void> {
-    while ((held.progress || held.lines.length > 0) && (await this.#beat([held])));
+  async #settle(held: Held, given: string): Promise<void> {
+    while (hasNews(held) && (await this.#beat(() => this.#alive(), held)));
+    let result = given;
     for (let failed = 0, replaced = false; !this.#ended.signal.aborted; ) {
-      const body = { worker: this.name, results: [{ token: held.token, ...result }] };
-      const { status, why } = await this.#send((signal) => this.#client.api.POST("/api/workers/settle", { body, signal }));
+      const { status, why } = await this.#settling.add(`{"token":${JSON.stringify(held.token)},${result}}`);
       if (status === 200) {
         return;
       }
       if (isPassing(status) && Date.now() - held.aliveAt < lostAfterMs) {
         await sleep(backoff(failed++), this.#ended.signal).catch(() => undefined);
       } else if ((status === 400 || status === 413) && !replaced) {
-        result = { status: "FAILED", errorCode: "WORKER.INVALID_OUTPUT", message: clean(why, 4096), retryable: false };
+        const errorCode = "WORKER.INVALID_OUTPUT";
+        result = jsonOfResult({ status: "FAILED", errorCode, message: clean(why, 4096), retryable: false });
         replaced = true;
       } else {
         return this.#report(new JobWeaverError(`a result was refused: ${status}: ${why}`), held.attempt);
@@ -208,10 +301,10 @@ export class Worker<Types extends object = AnyJobTypes> {
   }
 
   /** Stores a checkpoint. It sends it again until there is an answer, or the attempt is over. */
-  async #save(held: Held, number: number, checkpoint: unknown): Promise<void> {
-    const body = { worker: this.name, checkpoints: [{ token: held.token, number, checkpoint }] };
+  async #save(held: Held, number: number, checkpoint: string): Promise<void> {
+    const entry = `{"token":${JSON.stringify(held.token)},"number":${number},"checkpoint":${checkpoint}}`;
     for (let failed = 0; !held.lost && !held.settling && !this.#ended.signal.aborted; failed++) {
-      const { status, why } = await this.#send((signal) => this.#client.api.POST("/api/workers/checkpoint", { body, signal }));
+      const { status, why } = await this.#saving.add(entry);
       if (status === 200) {
         return;
       }
@@ -229,30 +322,43 @@ export class Worker<Types extends object = AnyJobTypes> {
     throw new AttemptAborted("lost");
   }
 
-  async #send(request: (signal: AbortSignal) => Promise<Answered>): Promise<{ status: number; why: string }> {
+  /** Sends results or checkpoints, which are JSON already, and returns an answer for each. */
+  async #send(path: "settle" | "checkpoint", name: string, entries: string[]): Promise<Answer[]> {
+    const body = `{"worker":${JSON.stringify(this.name)},"${name}":[${entries.join(",")}]}`;
+    const raw = { body: body as never, bodySerializer: (text: unknown) => text, signal: this.#within(20_000) };
     try {
-      const settled = unwrap(await request(this.#within(20_000)));
-      const { status, error } = settled.results[0]!;
-      return { status, why: [error?.message, ...(error?.details.map((d) => `${d.path} ${d.message}`) ?? [])].join("; ") };
+      const { results } = unwrap(await this.#api.POST(`/api/workers/${path}`, raw));
+      return entries.map((_, i) => {
+        const { status, error } = results[i]!;
+        const details = error?.details.map((d) => `${d.path} ${d.message}`).filter((d) => !error.message.includes(d)) ?? [];
+        return { status, why: [error?.message, ...details].join("; ") };
+      });
     } catch (error) {
       const unknown = this.#client.closed.aborted ? 0 : 503;
-      return { status: error instanceof ApiError ? error.status : unknown, why: String(error) };
+      const answer = { status: error instanceof ApiError ? error.status : unknown, why: String(error) };
+      return entries.map(() => answer);
     }
+  }
+
+  #alive(): Held[] {
+    return [...this.#held].filter((one) => !one.lost);
   }
 
   async #beats(): Promise<void> {
     const every = this.#options.beatMs ?? 3_000;
     for (let failed = 0, pause = every; !this.#ended.signal.aborted; ) {
       await sleep(pause, this.#ended.signal).catch(() => undefined);
-      const held = [...this.#held].filter((one) => !one.lost);
-      const arrived = held.length === 0 || (await this.#beat(held));
+      const arrived = await this.#beat(() => this.#alive());
       [failed, pause] = arrived ? [0, every] : [failed + 1, Math.min(backoff(failed), every)];
     }
   }
 
-  /** One at a time, so that log lines keep their order. */
-  #beat(all: Held[]): Promise<boolean> {
-    const beat = this.#beating.then(() => this.#sendBeat(all));
+  /** One at a time, so that log lines keep their order. With only, it does nothing unless that attempt has news by then. */
+  #beat(all: () => Held[], only?: Held): Promise<boolean> {
+    const beat = this.#beating.then(() => {
+      const now = all();
+      return now.length === 0 || (only && !hasNews(only)) || this.#sendBeat(now);
+    });
     this.#beating = beat;
     return beat;
   }
@@ -274,18 +380,9 @@ export class Worker<Types extends object = AnyJobTypes> {
     try {
       const attempts = parts.map(({ held: { token }, progress, log }) => ({ token, progress, log }));
       const body = { worker: this.name, attempts };
-      const beaten = unwrap(await this.#client.api.POST("/api/workers/beat", { body, signal: this.#within(5_000) }));
+      const beaten = unwrap(await this.#api.POST("/api/workers/beat", { body, signal: this.#within(5_000) }));
       carried();
-      for (const held of all) {
-        if (beaten.lost.includes(held.token)) {
-          this.#end(held, "lost");
-          continue;
-        }
-        held.aliveAt = sentAt;
-        if (beaten.cancelled.includes(held.token)) {
-          this.#end(held, "cancelled");
-        }
-      }
+      this.#beaten(all, beaten, sentAt);
       return true;
     } catch (error) {
       if (!isTemporary(error)) {
@@ -299,9 +396,23 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
+  #beaten(all: Held[], { lost, cancelled }: Schemas["WorkBeaten"], sentAt: number): void {
+    for (const held of all) {
+      if (lost.includes(held.token)) {
+        this.#end(held, "lost");
+        continue;
+      }
+      held.aliveAt = Math.max(held.aliveAt, sentAt);
+      if (cancelled.includes(held.token)) {
+        this.#end(held, "cancelled");
+      }
+    }
+  }
+
   #end(held: Held, reason: AbortReason): void {
     if (!held.settling) {
       held.lost ||= reason === "lost";
+      held.overAt ??= Date.now();
       held.abort.abort(new AttemptAborted(reason));
     }
   }
@@ -322,6 +433,24 @@ export class Worker<Types extends object = AnyJobTypes> {
 }
 
 const encoder = new TextEncoder();
+
+function hasNews({ progress, lines }: Held): boolean {
+  return progress !== undefined || lines.length > 0;
+}
+
+/** The members of a result, as JSON. */
+function jsonOfResult(result: Result): string {
+  return JSON.stringify(result).slice(1, -1);
+}
+
+function bounded(output: string): string {
+  const bytes = encoder.encode(output).length;
+  if (bytes > maxOutput) {
+    const message = `the output has ${bytes} bytes, ${maxOutput} are allowed`;
+    throw new NotRetryable(message, { errorCode: "WORKER.OUTPUT_TOO_LARGE" });
+  }
+  return output;
+}
 
 function isPassing(status: number): boolean {
   return status >= 500 || status === 429 || status === 408;

@@ -55,7 +55,10 @@ test("what a handler returns or throws becomes the result", async (t) => {
     [() => ({ width: 640 }), { status: "COMPLETED", output: { width: 640 } }],
     [() => Promise.resolve(), { status: "COMPLETED" }],
     [() => null, { status: "COMPLETED", output: null }],
-    [() => circle, { status: "FAILED", message: /circular/ }],
+    [
+      () => circle,
+      { status: "FAILED", errorCode: "WORKER.INVALID_OUTPUT", retryable: false, message: /^the output has no JSON form: output\[0\] is a cycle$/ },
+    ],
     [() => Promise.reject(new Error("no")), { status: "FAILED", message: /^no$/ }],
     [
       () => {
@@ -207,6 +210,69 @@ test("a result that the gateway cannot use fails the attempt", async (t) => {
   const message = "invalid result; output must have at most 262144 bytes";
   assert.deepEqual(gateway.results[1], { token: "a", status: "FAILED", errorCode: "WORKER.INVALID_OUTPUT", message, retryable: false });
   assert.deepEqual(errors, []);
+});
+
+test("a message of the gateway that has its details already is not doubled", async (t) => {
+  const { gateway } = start(t, () => 1);
+  gateway.instead.settle = [settled(400, "invalid result: output too long", [{ path: "output", message: "too long" }])];
+  gateway.offer("a");
+  await gateway.until(() => gateway.results.length === 2);
+  assert.equal(gateway.results[1]!.message, "invalid result: output too long");
+});
+
+test("results that come while a request is under way are settled together", async (t) => {
+  const { gateway } = start(t, () => 1, { concurrency: 50 });
+  for (let i = 0; i < 500; i++) {
+    gateway.offer(`j${i}`);
+  }
+  await gateway.until(() => gateway.results.length === 500);
+  assert.ok(gateway.settles.length <= 20 && gateway.claims.length <= 21, `${gateway.settles} of ${gateway.claims.length} claims`);
+});
+
+test("a result because of which a whole request is refused does not harm the others", async (t) => {
+  const { gateway } = start(t, () => 1, { concurrency: 3 });
+  gateway.instead.settle = [json(400, {}), json(413, { errorCode: "API.TOO_LARGE", message: "no" })];
+  ["a", "b", "c"].forEach((id) => gateway.offer(id));
+  await gateway.until(() => gateway.settles.length === 5);
+  assert.deepEqual(gateway.settles, [3, 1, 1, 1, 1]);
+  const ends = new Map(gateway.results.map(({ token, status, errorCode }) => [token, errorCode ?? status]));
+  assert.deepEqual([...ends.values()], ["WORKER.INVALID_OUTPUT", "COMPLETED", "COMPLETED"]);
+});
+
+test("log lines of many attempts arrive in a few heartbeats", async (t) => {
+  const { gateway } = start(t, (_, { log }) => log("a line"), { concurrency: 50, beatMs: 60_000 });
+  for (let i = 0; i < 50; i++) {
+    gateway.offer(`j${i}`);
+  }
+  await gateway.until(() => gateway.results.length === 50);
+  assert.equal(gateway.beats.filter(({ log }) => log!.length > 0).length, 50);
+  assert.ok(gateway.beats.length <= 100, `${gateway.beats.length} attempts in heartbeats`);
+});
+
+test("no attempt starts while the handler of an earlier one of its job still runs", async (t) => {
+  const ends: (() => void)[] = [];
+  const { gateway } = start(
+    t,
+    async ({ attempt }, { signal }) => {
+      if (attempt === 1) {
+        signal.addEventListener("abort", () => gateway.changed());
+        await new Promise<void>((resolve) => ends.push(resolve)); // it ignores its signal
+      }
+      return attempt;
+    },
+    { concurrency: 2 },
+  );
+  gateway.offer("a", { token: "first", deadline: new Date(Date.now() + 10).toISOString() } as never);
+  await gateway.until(() => ends.length === 1 && gateway.beats.length > 0);
+  gateway.offer("a", { attempt: 2, token: "second" } as never);
+  await gateway.until(() => gateway.results.length === 1);
+  assert.deepEqual(gateway.results[0], { token: "second", status: "SNOOZED", delayMs: 1_000 });
+  assert.match(gateway.beats.find(({ token, log }) => token === "second" && log!.length)!.log![0]!.text, /still runs attempt 1 of this job/);
+  ends[0]!();
+  await gateway.until(() => gateway.results.length === 2);
+  gateway.offer("a", { attempt: 3, token: "third" } as never);
+  await gateway.until(() => gateway.results.length === 3);
+  assert.deepEqual(gateway.results[2], { token: "third", status: "COMPLETED", output: 3 });
 });
 
 test("progress and log lines arrive before the result, in their order", async (t) => {

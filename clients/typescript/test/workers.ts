@@ -31,6 +31,8 @@ export class WorkGateway {
   readonly claims: { worker: string; types: string[]; queues?: string[]; slots: number; wait: string }[] = [];
   readonly beats: Beat[] = [];
   readonly results: Result[] = [];
+  /** How many results the requests had. */
+  readonly settles: number[] = [];
   readonly saves: Saved[] = [];
   /** Tokens in the responses to heartbeats. */
   readonly cancelled: string[] = [];
@@ -39,7 +41,9 @@ export class WorkGateway {
   readonly instead: Record<string, Answer[]> = { claim: [], beat: [], settle: [], checkpoint: [] };
   /** How many claims are open. */
   open = 0;
-  readonly #offered: Attempt[] = [];
+  /** The requests to settle and to save, as text. */
+  readonly bodies: string[] = [];
+  readonly #offered: (Attempt | string)[] = [];
   #waiting: (() => void)[] = [];
 
   get options(): Options {
@@ -52,6 +56,12 @@ export class WorkGateway {
     const ids = { jobId, traceId: jobId, ownerId: null, tags: null };
     const own = { ...ids, attempt: 1, jobType: "A", queue: "pull", payload: {}, callback: null };
     this.#offered.push({ ...own, deadline, ...more });
+    this.changed();
+  }
+
+  /** Gives an attempt, as JSON, to a claim. */
+  offerRaw(attempt: string): void {
+    this.#offered.push(attempt);
     this.changed();
   }
 
@@ -70,7 +80,8 @@ export class WorkGateway {
 
   async #answer(request: Request, signal: AbortSignal): Promise<Response> {
     const what = new URL(request.url).pathname.split("/").at(-1)!;
-    const body = JSON.parse(await request.text()) as Body & WorkGateway["claims"][0];
+    const text = await request.text();
+    const body = JSON.parse(text) as Body & WorkGateway["claims"][0];
     if (what === "claim") {
       this.claims.push(body);
     } else if (what === "beat") {
@@ -79,6 +90,10 @@ export class WorkGateway {
       this.saves.push(...body.checkpoints);
     } else {
       this.results.push(...body.results);
+      this.settles.push(body.results.length);
+    }
+    if (what === "settle" || what === "checkpoint") {
+      this.bodies.push(text);
     }
     const instead = this.instead[what]!.shift()?.();
     const answer = instead ?? (await this.#right(what, body, signal));
@@ -104,7 +119,9 @@ export class WorkGateway {
     clearInterval(socket);
     this.open--;
     signal.throwIfAborted();
-    const attempts = this.#offered.splice(0, body.slots).map((attempt) => ({ ...attempt, token: attempt.jobId }));
-    return Response.json({ attempts });
+    const attempts = this.#offered.splice(0, body.slots).map((attempt) => {
+      return typeof attempt === "string" ? attempt : JSON.stringify({ token: attempt.jobId, ...attempt });
+    });
+    return new Response(`{"attempts":[${attempts.join(",")}]}`);
   }
 }

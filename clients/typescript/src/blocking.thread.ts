@@ -1,0 +1,64 @@
+// A thread of a blocking handler.
+import { pathToFileURL } from "node:url";
+import { parentPort, workerData } from "node:worker_threads";
+
+import { type Attempt, AttemptAborted, type AttemptContext, type Handler, Outcome, percentOf } from "./attempt.js";
+import type { Report, Run, Task } from "./blocking.js";
+import { Checkpoint } from "./checkpoint.js";
+import { JobWeaverError } from "./errors.js";
+import { codecOf, jsonOf } from "./json.js";
+
+const main = parentPort!;
+const report = (one: Report) => main.postMessage(one);
+const named = workerData as string; // a URL, or a path
+const loading = import(/^(file|data):/.test(named) ? named : pathToFileURL(named).href) as Promise<{ default: Handler }>;
+loading.catch(() => undefined); // run() throws it
+const saving = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+let abort = new AbortController();
+let saves = 0;
+
+main.on("message", (task: Task) => {
+  if ("run" in task) {
+    void run(task);
+  } else if ("abort" in task) {
+    abort.abort(new AttemptAborted(task.abort));
+  } else {
+    const { resolve, reject } = saving.get(task.saved)!;
+    saving.delete(task.saved);
+    if (task.failed === undefined) {
+      resolve();
+    } else if (task.lost) {
+      reject(new AttemptAborted("lost"));
+    } else {
+      reject(task.result ? new Outcome(task.failed, task.result) : new JobWeaverError(task.failed));
+    }
+  }
+});
+
+async function run({ run: text, checkpoint: whole, numbers }: Run): Promise<void> {
+  const codec = codecOf(numbers);
+  abort = new AbortController();
+  const store = (number: number, checkpoint: string) =>
+    new Promise<void>((resolve, reject) => {
+      saving.set(++saves, { resolve, reject });
+      report({ save: saves, number, checkpoint });
+    });
+  const checkpoint = new Checkpoint(codec.parse(whole), abort.signal, codec, store);
+  const context: AttemptContext = {
+    signal: abort.signal,
+    progress: (percent, message) => report({ progress: [percentOf(percent), message] }),
+    log: (line, level) => report({ log: [line, level] }),
+    save: (value) => checkpoint.save(value),
+    step: (name, step) => checkpoint.step(name, step),
+    sleep: (name, ms) => checkpoint.sleep(name, ms),
+  };
+  try {
+    const { default: handler } = await loading;
+    const attempt = { ...(codec.parse(text) as Attempt), checkpoint: checkpoint.own };
+    const output: unknown = await handler(attempt, context);
+    report({ output: output === undefined ? "" : jsonOf(output, "output", "the output", codec) });
+  } catch (error) {
+    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
+    report({ error: message, stack, result: error instanceof Outcome ? error.result : undefined });
+  }
+}
