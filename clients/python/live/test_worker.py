@@ -31,20 +31,20 @@ def submit(jobs: Client, job_type: str, payload: Any) -> uuid.UUID:
 def handle(attempt: Attempt) -> Any:
     attempt.log("a line")
     attempt.progress(50, "half")
-    if attempt.payload == "retry" and attempt.number == 1:
+    if attempt.payload == "retry" and attempt.attempt == 1:
         raise RetryAfter(0.001, "not yet", error_code="A.B")
-    if attempt.payload == "snooze" and attempt.number == 1:
+    if attempt.payload == "snooze" and attempt.attempt == 1:
         raise Snooze(0.001)
     if attempt.payload == "steps":
-        first = attempt.step("once", lambda: attempt.number)
+        first = attempt.step("once", lambda: attempt.attempt)
         attempt.sleep("nap", 0.5)
-        return {"attempt": attempt.number, "first": first}
+        return {"attempt": attempt.attempt, "first": first}
     if attempt.payload == "callback":
         assert attempt.callback is not None
-        body = {"jobId": str(attempt.job_id), "attempt": attempt.number, "status": "COMPLETED", "output": "from outside"}
+        body = {"jobId": str(attempt.job_id), "attempt": attempt.attempt, "status": "COMPLETED", "output": "from outside"}
         httpx.post(attempt.callback.url, json=body, headers={"X-Callback-Secret": attempt.callback.secret}).raise_for_status()
         raise WaitForCallback(60)
-    return {"attempt": attempt.number}
+    return {"attempt": attempt.attempt}
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])

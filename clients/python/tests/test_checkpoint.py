@@ -41,14 +41,14 @@ def test_a_handler_goes_on_from_its_checkpoint(asynchronous: bool) -> None:
     def handle(attempt: Attempt) -> Any:
         for page in pages(attempt):
             attempt.save({"page": page})
-            if attempt.number == 1 and page == 2:
+            if attempt.attempt == 1 and page == 2:
                 raise ValueError("it dies")
         return attempt.checkpoint
 
     async def handle_async(attempt: Attempt) -> Any:
         for page in pages(attempt):
             await attempt.asave({"page": page})
-            if attempt.number == 1 and page == 2:
+            if attempt.attempt == 1 and page == 2:
                 raise ValueError("it dies")
         return attempt.checkpoint
 
@@ -72,26 +72,26 @@ def test_a_step_runs_once_and_one_that_fails_is_not_remembered(asynchronous: boo
 
     def handle(attempt: Attempt) -> None:
         assert attempt.step("charge", charge) == {"id": [7, 8]}
-        assert attempt.checkpoint == (None if attempt.number == 1 else "own")
+        assert attempt.checkpoint == (None if attempt.attempt == 1 else "own")
         attempt.save("own")
-        if attempt.number == 1:
+        if attempt.attempt == 1:
             with pytest.raises(ValueError, match="no"):
                 attempt.step("mail", mail)
         attempt.step("mail", mail)
-        attempt.step(f"of attempt {attempt.number}", lambda: calls.append("changed code"))
+        attempt.step(f"of attempt {attempt.attempt}", lambda: calls.append("changed code"))
 
     async def amail() -> None:
         mail()
 
     async def handle_async(attempt: Attempt) -> None:
         assert await attempt.astep("charge", charge) == {"id": [7, 8]}
-        assert attempt.checkpoint == (None if attempt.number == 1 else "own")
+        assert attempt.checkpoint == (None if attempt.attempt == 1 else "own")
         await attempt.asave("own")
-        if attempt.number == 1:
+        if attempt.attempt == 1:
             with pytest.raises(ValueError, match="no"):
                 await attempt.astep("mail", amail)
         await attempt.astep("mail", amail)
-        await attempt.astep(f"of attempt {attempt.number}", lambda: calls.append("changed code"))
+        await attempt.astep(f"of attempt {attempt.attempt}", lambda: calls.append("changed code"))
 
     gateway = attempts(handle_async if asynchronous else handle, 3)
     assert [r["status"] for r in gateway.results] == ["FAILED", "COMPLETED", "COMPLETED"]

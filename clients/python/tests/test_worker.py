@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import httpx
 import pytest
@@ -47,6 +47,7 @@ class WorkGateway:
         self.claims: list[dict[str, Any]] = []
         self.beats: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
+        self.settles: list[int] = []  # how many results the requests had
         self.saves: list[dict[str, Any]] = []
         self.cancelled: list[str] = []  # tokens in the responses to heartbeats
         self.lost: list[str] = []
@@ -65,13 +66,17 @@ class WorkGateway:
     def client(self) -> AsyncClient:
         return AsyncClient("http://gateway", transport=httpx.MockTransport(self._answer))
 
-    async def offer(self, token: str, *, seconds: float = 60, **more: Any) -> None:
+    async def offer(self, token: str, **more: Any) -> None:
         """Gives an attempt to a claim."""
-        own: dict[str, Any] = {"jobId": str(UUID(int=1)), "attempt": 1, "jobType": "A", "queue": "pull"}
+        self.hold(token, **more)
+        await self.changed()
+
+    def hold(self, token: str, *, seconds: float = 60, **more: Any) -> None:
+        """Gives an attempt to a claim after the next change."""
+        own: dict[str, Any] = {"jobId": str(uuid5(UUID(int=1), token)), "attempt": 1, "jobType": "A", "queue": "pull"}
         own |= {"ownerId": None, "callback": None, "tags": None}
         deadline = (datetime.now(UTC) + self.ahead + timedelta(seconds=seconds)).isoformat()
         self._offered.append(own | {"token": token, "traceId": str(UUID(int=2)), "deadline": deadline, "payload": token} | more)
-        await self.changed()
 
     async def changed(self) -> None:
         async with self._changes:
@@ -84,6 +89,8 @@ class WorkGateway:
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         what, body = request.url.path.rsplit("/", 1)[1], jsonlib.loads(request.content)
+        if what == "settle":
+            self.settles.append(len(body["results"]))
         kept = {"claim": self.claims, "beat": self.beats, "settle": self.results, "checkpoint": self.saves}[what]
         kept += {
             "claim": [body],
@@ -152,12 +159,14 @@ def fails(error: BaseException) -> Callable[[], Any]:
     return fail
 
 
+INVALID: dict[str, Any] = {"status": "FAILED", "errorCode": "WORKER.INVALID_OUTPUT", "retryable": False}
+
 OUTCOMES: list[tuple[Callable[[], Any], dict[str, Any]]] = [
     (lambda: {"width": 640}, {"status": "COMPLETED", "output": {"width": 640}}),
     (lambda: Size(width=640), {"status": "COMPLETED", "output": {"width": 640}}),
     (lambda: None, {"status": "COMPLETED"}),
-    (lambda: float("nan"), {"status": "FAILED", "message": "Out of range float values are not JSON compliant"}),
-    (object, {"status": "FAILED", "message": "Object of type object is not JSON serializable"}),
+    (lambda: float("nan"), INVALID | {"message": "the output has no JSON form: output is nan"}),
+    (object, INVALID | {"message": "the output has no JSON form: output is a object"}),
     (fails(ValueError("a \0 text \ud800")), {"status": "FAILED", "message": "a \ufffd text ?"}),
     (fails(KeyError()), {"status": "FAILED", "message": "KeyError"}),
     (fails(AttemptFailed("no", error_code="A.B")), {"status": "FAILED", "errorCode": "A.B", "message": "no"}),
@@ -409,6 +418,104 @@ def test_a_line_that_the_gateway_refuses_does_not_hold_up_the_beats() -> None:
             assert [beat["log"] for beat in gateway.beats if beat["log"]] == [[{"level": "info", "text": "a line"}]]
 
     play(main)
+
+
+def test_a_message_of_the_gateway_that_has_its_details_already_is_not_doubled() -> None:
+    async def main() -> None:
+        async with working(lambda _: 1) as (gateway, _, _):
+            gateway.instead["settle"] = [settled(400, "invalid result: output too long", {"path": "output", "message": "too long"})]
+            await gateway.offer("a")
+            await gateway.until(lambda: len(gateway.results) == 2)
+            assert gateway.results[1]["message"] == "invalid result: output too long"
+
+    play(main)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])
+def test_results_that_come_while_a_request_is_under_way_are_settled_together(asynchronous: bool) -> None:
+    async def handle(attempt: Attempt) -> None:
+        attempt.log("a line")
+
+    async def main() -> None:
+        handler = handle if asynchronous else lambda attempt: attempt.log("a line")
+        async with working(handler, concurrency=50, beat=60) as (gateway, _, _):
+            for i in range(500):
+                gateway.hold(f"j{i}")
+            await gateway.changed()
+            await gateway.until(lambda: len(gateway.results) == 500)
+            assert len(gateway.settles) <= 100  # and not 500
+            assert len([beat for beat in gateway.beats if beat["log"]]) == 500
+
+    play(main)
+
+
+def test_a_result_because_of_which_a_whole_request_is_refused_does_not_harm_the_others() -> None:
+    async def handle(_: Attempt) -> int:
+        return 1
+
+    async def main() -> None:
+        async with working(handle, concurrency=3) as (gateway, _, _):
+            for token in "abc":
+                gateway.hold(token)
+            gateway.instead["settle"] = [json(400, {}), json(413, {"errorCode": "API.TOO_LARGE", "message": "no"})]
+            await gateway.changed()
+            await gateway.until(lambda: len(gateway.results) == 7)
+            assert gateway.settles == [3, 1, 1, 1, 1]
+            ends = {result["token"]: result.get("errorCode", result["status"]) for result in gateway.results}
+            assert list(ends.values()) == ["WORKER.INVALID_OUTPUT", "COMPLETED", "COMPLETED"]
+
+    play(main)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["threads", "asyncio"])
+def test_no_attempt_starts_while_the_handler_of_an_earlier_one_of_its_job_still_runs(asynchronous: bool) -> None:
+    end = threading.Event()
+
+    def handle(attempt: Attempt) -> int:
+        if attempt.attempt == 1:
+            end.wait()  # it ignores that it should end
+        return attempt.attempt
+
+    async def handle_async(attempt: Attempt) -> int:
+        while attempt.attempt == 1 and not end.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+        return attempt.attempt
+
+    async def main() -> None:
+        job = str(UUID(int=7))
+        async with working(handle_async if asynchronous else handle, concurrency=2) as (gateway, _, _):
+            await gateway.offer("first", jobId=job, seconds=0.02)
+            await gateway.until(lambda: bool(gateway.beats))
+            await gateway.offer("second", jobId=job, attempt=2)
+            await gateway.until(lambda: len(gateway.results) == 1)
+            assert gateway.results[0] == {"token": "second", "status": "SNOOZED", "delayMs": 1000}
+            line = next(beat["log"][0] for beat in gateway.beats if beat["token"] == "second" and beat["log"])
+            assert "still runs attempt 1 of this job" in line["text"]
+            end.set()
+            await gateway.until(lambda: len(gateway.results) == 2)
+            await gateway.offer("third", jobId=job, attempt=3)
+            await gateway.until(lambda: len(gateway.results) == 3)
+            assert gateway.results[2] == {"token": "third", "status": "COMPLETED", "output": 3}
+
+    play(main)
+
+
+def test_an_attempt_has_the_members_of_the_protocol() -> None:
+    seen: list[Attempt] = []
+    parent = {"name": "charge", "jobId": str(UUID(int=3)), "output": {"id": 2**64}}
+
+    async def main() -> None:
+        async with working(lambda attempt: seen.append(attempt)) as (gateway, _, _):
+            await gateway.offer("a", attempt=2, parents=[parent])
+            await gateway.offer("b")
+            await gateway.until(lambda: len(gateway.results) == 2)
+
+    play(main)
+    assert (seen[0].attempt, seen[0].parents[0].name, seen[0].parents[0].output) == (2, "charge", {"id": 2**64})
+    assert seen[1].parents == []
 
 
 def test_stop_ends_a_claim_that_is_held() -> None:

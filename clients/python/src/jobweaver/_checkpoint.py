@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel
-
+from ._json import json_of
 from .attempt import NotRetryable, Snooze
 
 MAX_BYTES = 65_536
@@ -24,7 +23,7 @@ class Checkpoint:
     run in the worker's event loop.
     """
 
-    def __init__(self, saved: Any, store: Callable[[int, Any], Awaitable[None]]) -> None:
+    def __init__(self, saved: Any, store: Callable[[int, str], Awaitable[None]]) -> None:
         self.own, self._store = saved, store
         self._steps: dict[str, Any] = {}
         if _has_steps(saved):
@@ -34,7 +33,7 @@ class Checkpoint:
         self._saving = asyncio.Lock()
 
     async def save(self, value: Any) -> None:
-        await self._change(through_json(value, "the checkpoint"), None, "the checkpoint is not saved")
+        await self._change(through_json(value, "checkpoint", "the checkpoint"), None, "the checkpoint is not saved")
 
     def begin(self, name: str) -> dict[str, Any] | None:
         """Begins a step, and returns what is remembered of it."""
@@ -58,7 +57,7 @@ class Checkpoint:
         self._used.discard(name)
 
     async def remember(self, name: str, value: Any) -> Any:
-        result = through_json(value, f"the result of step {name}")
+        result = through_json(value, "result", f"the result of step {name}")
         text = _text(result)
         what = f"step {name} has run, and its result of {len(text)} characters cannot be remembered"
         await self._change(None, {name: {"result": result}}, f"{what}; it begins with {text[:SHOWN_RESULT]}")
@@ -83,8 +82,8 @@ class Checkpoint:
         """Stores another own part, or another step. After an error the checkpoint is as before."""
         async with self._saving:
             own, steps = (own, self._steps) if step is None else (self.own, self._steps | step)
-            whole = _whole(own, steps)
-            size = _size(whole)
+            whole = _text(_whole(own, steps))
+            size = len(whole.encode())
             if size > MAX_BYTES:
                 raise _too_large(what, size)
             self._number += 1
@@ -102,20 +101,13 @@ def _whole(own: Any, steps: dict[str, Any]) -> Any:
     return {"$steps": steps} | ({} if own is None else {"$data": own})
 
 
-def through_json(value: Any, what: str) -> Any:
+def through_json(value: Any, name: str, what: str) -> Any:
     """A value as it comes back from a checkpoint, so that an attempt does not get what the next one does not."""
-    try:
-        if isinstance(value, BaseModel):
-            value = value.model_dump(mode="json", by_alias=True)
-        text = _text(value)
-        text.encode()
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise NotRetryable(f"{what} has no JSON form: {error}", error_code="WORKER.INVALID_OUTPUT") from error
+    return json.loads(json_of(value, name, what))
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _size(value: Any) -> int:

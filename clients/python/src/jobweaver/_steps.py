@@ -100,6 +100,7 @@ class Send:
     path: str
     params: tuple[tuple[str, str], ...] = ()
     json: Any = None
+    content: str | None = None  # in place of json: the body, which is JSON already
     content_type: str = "application/json"
     repeatable: bool = False  # sending it twice does no harm
     submits: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from .errors import JobWeaverError
-from .models import Callback
+from .models import Callback, Parent
 
 if TYPE_CHECKING:
     from ._checkpoint import Checkpoint
@@ -27,13 +28,14 @@ LINES_KEPT = 1_000  # of one attempt, while heartbeats fail
 
 @dataclass(eq=False)
 class Attempt:
-    """An attempt that a handler runs. job_id and number together fence its side effects: no other attempt has both.
+    """An attempt that a handler runs. job_id and attempt together fence its side effects: no other attempt has both.
 
     `cancelled` is set when the attempt should end; `reason` then has the cause. The task of an asyncio handler is also cancelled.
     """
 
     job_id: UUID
-    number: int
+    attempt: int
+    """The number of the attempt, from 1."""
     job_type: str
     queue: str
     owner_id: str | None
@@ -44,6 +46,8 @@ class Attempt:
     deadline: datetime
     callback: Callback | None
     """The secret with which an outside system ends the attempt after WaitForCallback; None if no outside system can."""
+    parents: list[Parent] = field(default_factory=list)
+    """The jobs of the flow to whose outputs the payload refers, with these outputs."""
     checkpoint: Any = None
     """What the job's earlier attempts have saved last; None if nothing."""
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -52,11 +56,13 @@ class Attempt:
     _lines: list[dict[str, str]] = field(default_factory=list)  # not yet sent in a heartbeat
     _closed: bool = False
     _kept: Checkpoint = field(default_factory=lambda: _unsaved())
-    _loop: asyncio.AbstractEventLoop | None = None  # of the worker; None in a test
-    _loop_thread: int = 0
+    _loop: asyncio.AbstractEventLoop | None = None  # in which the worker saves; None in a test
 
     def progress(self, percent: float, message: str | None = None) -> None:
         """Reports the progress of the attempt, from 0 to 100."""
+        if not math.isfinite(percent):
+            text = f"the progress has no JSON form: percent is {percent}"
+            raise NotRetryable(text, error_code="WORKER.INVALID_OUTPUT")
         if not self._closed:
             self._progress = {"percent": round(min(100, max(0, percent))), "message": message and clean(message, 1000)}
 
@@ -74,7 +80,7 @@ class Attempt:
         self._wait(self.asave(value))
 
     async def asave(self, value: Any) -> None:
-        await self._kept.save(value)
+        await self._there(self._kept.save(value))
 
     def step(self, name: str, run: Callable[[], T]) -> T:
         """Runs a part of the handler and remembers its result.
@@ -103,7 +109,7 @@ class Attempt:
         except BaseException:
             self._kept.failed(name)
             raise
-        return await self._kept.remember(name, value)  # type: ignore[no-any-return]
+        return await self._there(self._kept.remember(name, value))
 
     def sleep(self, name: str, seconds: float) -> None:
         """Pauses between steps without keeping a slot: it raises Snooze until the time has passed, and then returns."""
@@ -111,7 +117,7 @@ class Attempt:
 
     async def asleep(self, name: str, seconds: float) -> None:
         self._stop_here()
-        await self._kept.sleep(name, seconds)
+        await self._there(self._kept.sleep(name, seconds))
 
     def _begin_step(self, name: str) -> dict[str, Any] | None:
         self._stop_here()
@@ -123,12 +129,18 @@ class Attempt:
             raise InterruptedError(f"the attempt should end: {self.reason}")
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
-            return asyncio.run(work)
-        if threading.get_ident() == self._loop_thread:
-            work.close()
-            raise RuntimeError("in a coroutine await asave(), astep() or asleep()")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(work) if self._loop is None else asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        work.close()
+        raise RuntimeError("in a coroutine await asave(), astep() or asleep()")
+
+    async def _there(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine in the event loop of the worker."""
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 def _unsaved() -> Checkpoint:

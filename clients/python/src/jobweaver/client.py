@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -46,8 +47,9 @@ def _headers(api_key: str | None) -> dict[str, str]:
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, send: Send) -> httpx.Request:
-    headers = {"Content-Type": send.content_type} if send.json is not None else {}
-    return http.build_request(send.method, send.path, params=send.params or None, json=send.json, headers=headers)
+    headers = {"Content-Type": send.content_type} if send.json is not None or send.content is not None else {}
+    params = send.params or None
+    return http.build_request(send.method, send.path, params=params, json=send.json, content=send.content, headers=headers)
 
 
 def _stream_params(job_id: Id | None, which: Filter | None) -> tuple[tuple[str, str], ...]:
@@ -303,6 +305,23 @@ class Client:
                     yield event
 
 
+class _Elsewhere(httpx.AsyncBaseTransport):
+    """A transport in the event loop of another thread."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._there(request), self._loop))
+
+    async def _there(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._transport.handle_async_request(request)
+        assert isinstance(answer.stream, httpx.AsyncByteStream)
+        body = b"".join([part async for part in answer.stream])
+        await answer.aclose()
+        return httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(body))
+
+
 class AsyncClient:
     """Client for asyncio, with the same options and methods. A cancelled task ends at once."""
 
@@ -316,6 +335,8 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.timeout = timeout
+        self._url, self._api_key, self._retries, self._transport = url, api_key, retries, transport
+        self._others: list[tuple[asyncio.AbstractEventLoop, AsyncClient]] = []
         self._http = httpx.AsyncClient(
             base_url=url.rstrip("/"),
             headers=_headers(api_key),
@@ -335,7 +356,20 @@ class AsyncClient:
     async def aclose(self) -> None:
         """Ends all pauses, and makes every later request fail."""
         self._closed.set()
+        for loop, other in self._others:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(lambda other=other: asyncio.ensure_future(other.aclose()))  # type: ignore[misc]
         await self._http.aclose()
+
+    def _in_another_loop(self, loop: asyncio.AbstractEventLoop) -> AsyncClient:
+        """Returns a client like this one for another event loop, which is closed with this one.
+
+        A transport that was given to this client keeps its event loop, the running one.
+        """
+        here = self._transport and _Elsewhere(self._transport, asyncio.get_running_loop())
+        other = AsyncClient(self._url, self._api_key, timeout=self.timeout, retries=self._retries, transport=here)
+        self._others.append((loop, other))
+        return other
 
     async def _sleep(self, seconds: float) -> None:
         try:
@@ -376,11 +410,12 @@ class AsyncClient:
                 return
 
     async def request(
-        self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False
+        self, method: str, path: str, *, params: Any = None, json: Any = None, content: str | None = None, repeatable: bool = False
     ) -> httpx.Response:
-        """Sends a request for which there is no method. A POST, PATCH or DELETE is repeated only if it is
-        repeatable, or if it had no effect."""
-        send = Send(method, path, query(params or {}), json, repeatable=repeatable)
+        """Sends a request for which there is no method, with a value as JSON, or with content that is JSON.
+
+        A POST, PATCH or DELETE is repeated only if it is repeatable, or if it had no effect."""
+        send = Send(method, path, query(params or {}), json, content, repeatable=repeatable)
         return await self._run(self._plan.call(send))
 
     async def submit(self, job: JobRequest) -> models.Accepted:

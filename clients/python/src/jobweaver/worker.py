@@ -19,13 +19,15 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
+from uuid import UUID
 
 import httpx
-from pydantic import BaseModel
 
 from . import models
 from ._checkpoint import Checkpoint
+from ._json import json_of
 from ._steps import backoff
+from ._together import Answer, Together
 from .attempt import AbortReason, Attempt, NotRetryable, Outcome, clean
 from .client import AsyncClient
 from .errors import ApiError, ClientClosed, GatewayUnreachable, JobWeaverError
@@ -38,6 +40,11 @@ logger = logging.getLogger("jobweaver.worker")
 HOLD = 30.0
 LOST_AFTER = 10.0  # without an answered heartbeat; 5 s later the next attempt may start
 LAST_ANSWER = 0.5  # for the response to the open claim when the worker stops
+STILL = 2.0  # seconds that an event loop stands still before nothing more is claimed for it
+WARNED = 3.0  # likewise, before a warning names the handler
+LOOK = 0.25  # seconds between two looks at it
+MOST_SNOOZE = 30.0  # of an attempt whose job still runs
+MAX_OUTPUT = 262_144  # bytes
 LINES_IN_BEAT = 200  # of one attempt
 FAILURES = (JobWeaverError, httpx.HTTPError, TimeoutError, ValueError)  # of a request, or of a response that cannot be parsed
 BEAT_BYTES = 800_000  # of progress and lines; with the tokens a heartbeat stays below its limit
@@ -49,19 +56,25 @@ class _Held:
     def __init__(self, attempt: Attempt, token: str) -> None:
         self.attempt, self.token = attempt, token
         self.alive = time.monotonic()  # when the last answered heartbeat was sent
+        self.over = 0.0  # when its handler was first to end
         self.settling = self.lost = False
         self.cancel: Callable[[], object] = lambda: None  # of an asyncio handler
 
-    def keep(self, saved: Any, loop: asyncio.AbstractEventLoop | None, store: Callable[[int, Any], Awaitable[None]]) -> None:
+    def keep(self, saved: Any, loop: asyncio.AbstractEventLoop, store: Callable[[int, str], Awaitable[None]]) -> None:
         """Gives the attempt its checkpoint."""
         attempt = self.attempt
-        attempt._kept, attempt._loop, attempt._loop_thread = Checkpoint(saved, store), loop, threading.get_ident()
+        attempt._kept, attempt._loop = Checkpoint(saved, store), loop
         attempt.checkpoint = attempt._kept.own
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.attempt._progress or self.attempt._lines)
 
     def end(self, reason: AbortReason) -> None:
         if self.settling:
             return
         self.lost = self.lost or reason == "lost"
+        self.over = self.over or time.monotonic()
         if not self.attempt.cancelled.is_set():
             self.attempt.reason = reason
             self.attempt.cancelled.set()
@@ -75,8 +88,9 @@ class Worker:
     covers. Each worker has another `name`, by default made of the host's. After stop() running attempts go on for `grace` seconds
     before they are cancelled. A beat is sent every `beat` seconds; without one for 10 s an attempt is lost.
 
-    A handler that is a coroutine function runs in the worker's event loop, any other in a thread of its own. run() and `with`
-    have an event loop of their own and close the client at their end; serve() and `async with` run in the caller's.
+    A handler that is a coroutine function runs in the caller's event loop, any other in a thread of its own. The worker itself
+    has a thread, from which it claims, beats and settles: a handler that blocks the event loop loses no attempt. run() and `with`
+    make an event loop and close the client at their end; serve() and `async with` run handlers in the caller's.
     """
 
     def __init__(
@@ -95,17 +109,26 @@ class Worker:
         self._client, self._concurrency, self._queues = client, concurrency, list(queues)
         self._grace, self._every = grace, beat
         self._handlers: dict[str, Handler] = {}
+        self._blocking: set[str] = set()  # job types
         self._held: dict[asyncio.Task[None], _Held] = {}
-        self._stopped = False
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: dict[UUID, _Held] = {}  # by job, while its handler runs
+        self._tasks: dict[asyncio.Task[Any], str] = {}  # of coroutines in the caller's event loop, with their job types
+        self._blockers: set[str] = set()  # job types of which the user was warned
+        self._stopped = self._served = self._still = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # of the worker's thread, while it runs
         self._thread: Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def handler(self, job_type: str) -> Callable[[H], H]:
-        """Decorates the function that runs attempts of a job type. It takes an Attempt and returns the output."""
+    def handler(self, job_type: str, *, blocking: bool = False) -> Callable[[H], H]:
+        """Decorates the function that runs attempts of a job type. It takes an Attempt and returns the output.
+
+        With blocking=True a coroutine function has a thread and an event loop of its own for each attempt, so that it may block.
+        """
 
         def register(handler: H) -> H:
             self._handlers[job_type] = handler
+            if blocking:
+                self._blocking.add(job_type)
             return handler
 
         return register
@@ -147,29 +170,90 @@ class Worker:
             await self._task
 
     async def serve(self) -> None:
-        """Runs attempts like run(), in the caller's event loop. If its task is cancelled, it stops like stop()."""
+        """Runs attempts like run(), with the caller's event loop for coroutines. If its task is cancelled, it stops like stop()."""
         if not self._handlers:
             raise ValueError("a worker needs a handler")
-        if self._loop is not None:
+        if self._served:
             raise RuntimeError("a worker runs once")
-        self._stopping, self._beating = asyncio.Event(), asyncio.Lock()
+        self._callers, self._context, ended = asyncio.get_running_loop(), contextvars.copy_context(), asyncio.Event()
+        loop, future = asyncio.new_event_loop(), Future[None]()
+        self._served, client = True, self._client._in_another_loop(loop)
+
+        def work() -> None:
+            try:
+                with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                    future.set_result(runner.run(self._work(client)))
+            except BaseException as error:
+                future.set_exception(error)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._callers.call_soon_threadsafe(ended.set)
+
+        threading.Thread(target=work, name="jobweaver-worker", daemon=True).start()
+        cancelled = None
+        while not ended.is_set():
+            try:
+                await ended.wait()
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self.stop()
+        if cancelled is not None:
+            future.exception()  # else it is never retrieved
+            raise cancelled
+        future.result()
+
+    async def _work(self, client: AsyncClient) -> None:
+        """Claims, beats and settles, in the event loop of the worker's thread."""
+        self._client, self._stopping, self._beating = client, asyncio.Event(), asyncio.Lock()
+        self._settling = Together(lambda entries: self._send("settle", "results", entries))
+        self._saving = Together(lambda entries: self._send("checkpoint", "checkpoints", entries))
         self._loop = asyncio.get_running_loop()  # from now on stop() sets the event; before, it set a flag
         if self._stopped:
             self._stopping.set()
-        stop, beats = asyncio.create_task(self._stopping.wait()), asyncio.create_task(self._beats())
+        stop, beats, watch = (asyncio.create_task(each) for each in (self._stopping.wait(), self._beats(), self._watch()))
         try:
-            await self._claims(stop)
+            async with client:
+                try:
+                    await self._claims(stop)
+                finally:
+                    self._stopping.set()
+                    if self._held:
+                        await asyncio.wait(self._held, timeout=self._grace)
+                    for held in self._held.values():
+                        held.end("stop")
+                    if self._held:
+                        await asyncio.wait(self._held)  # while a handler runs, its attempt must not start elsewhere
         finally:
-            self._stopping.set()
-            if self._held:
-                await asyncio.wait(self._held, timeout=self._grace)
-            for held in self._held.values():
-                held.end("stop")
-            if self._held:
-                await asyncio.wait(self._held)  # while a handler runs, its attempt must not start elsewhere
-            stop.cancel()
-            beats.cancel()
-            await asyncio.wait({stop, beats})
+            for task in (stop, beats, watch):
+                task.cancel()
+            await asyncio.wait({stop, beats, watch})
+
+    async def _watch(self) -> None:
+        """Looks whether the event loop of the caller turns, if there are handlers in it."""
+        if not any(inspect.iscoroutinefunction(h) and t not in self._blocking for t, h in self._handlers.items()):
+            return
+        turned = time.monotonic()
+
+        def turn() -> None:
+            nonlocal turned
+            turned = time.monotonic()
+
+        while True:
+            self._callers.call_soon_threadsafe(turn)
+            await asyncio.sleep(LOOK)
+            still = time.monotonic() - turned
+            self._still = still >= STILL
+            if still >= WARNED:
+                self._warn()
+
+    def _warn(self) -> None:
+        now = asyncio.current_task(self._callers)
+        types = [self._tasks[now]] if now in self._tasks else sorted(set(self._tasks.values()))
+        if not types or self._blockers.intersection(types):
+            return
+        self._blockers.update(types)
+        who = f"the handler of {types[0]}" if len(types) == 1 else f"handlers of {', '.join(types)} run, one of which"
+        what = f"the event loop has stood still for {WARNED:.0f} s: {who} blocks it"
+        logger.warning("%s; make it a plain function, or register it with blocking=True", what)
 
     async def _claims(self, stop: asyncio.Task[Any]) -> None:
         wait = min(HOLD, (self._client.timeout or 2 * HOLD) / 2)
@@ -180,10 +264,16 @@ class Worker:
             if slots == 0:
                 await asyncio.wait({stop, *self._held}, return_when=asyncio.FIRST_COMPLETED)
                 continue
+            if self._still:  # attempts would have to wait
+                await asyncio.wait({stop}, timeout=LOOK)
+                continue
             pause, begin = 0.0, time.monotonic()
             claim = asyncio.create_task(self._client.request("POST", "/api/workers/claim", json=asked | {"slots": slots}))
             try:
-                await asyncio.wait({stop, claim}, return_when=asyncio.FIRST_COMPLETED)
+                while not stop.done() and not claim.done() and not self._still:
+                    await asyncio.wait({stop, claim}, return_when=asyncio.FIRST_COMPLETED, timeout=LOOK)
+                if self._still and not claim.done():
+                    continue
                 if stop.done() and not (await asyncio.wait({claim}, timeout=LAST_ANSWER))[0]:
                     return
                 answer = claim.result()
@@ -205,9 +295,9 @@ class Worker:
 
     def _start(self, claimed: models.WorkAttempt, answer: httpx.Response) -> None:
         shared = Attempt.__dataclass_fields__.keys() & models.WorkAttempt.model_fields.keys()
-        members = {name: getattr(claimed, name) for name in shared}
-        held = _Held(Attempt(number=claimed.attempt, **members), claimed.token)
-        held.keep(claimed.checkpoint, self._loop, lambda number, value: self._save(held, number, value))
+        members = {name: getattr(claimed, name) for name in shared} | {"parents": claimed.parents or []}
+        held = _Held(Attempt(**members), claimed.token)
+        held.keep(claimed.checkpoint, asyncio.get_running_loop(), lambda number, value: self._save(held, number, value))
         now = datetime.now(UTC)
         if date := answer.headers.get("Date"):  # deadlines are in the gateway's time
             theirs = parsedate_to_datetime(date)
@@ -221,69 +311,116 @@ class Worker:
         deadline = asyncio.get_running_loop().call_later(left, held.end, "deadline")
         if self._stopping.is_set():
             held.end("stop")  # it arrived with the last response, and is given back
-        handling = self._handle(held)
-        await asyncio.wait({handling})
+        result = await self._result_of(held)
         deadline.cancel()
         attempt._closed = True
-        result: dict[str, Any]
-        try:
-            output = handling.result()
-            if isinstance(output, BaseModel):
-                output = output.model_dump(mode="json", by_alias=True)
-            json.dumps(output, ensure_ascii=False, allow_nan=False).encode()  # an output without a JSON form fails the attempt
-            result = {"status": "COMPLETED"} | ({} if output is None else {"output": output})
-        except Outcome as outcome:
-            result = outcome.result
-        except (Exception, asyncio.CancelledError) as error:
-            if attempt.reason == "stop":
-                result = {"status": "SNOOZED", "delayMs": 1}  # it runs again, which costs no retry
-            else:
-                result = {"status": "FAILED", "message": clean(str(error) or type(error).__name__, 4096)}
-                if attempt.reason == "deadline":
-                    result["errorCode"] = "WORKER.TIMEOUT"
-                if attempt.reason is None:
-                    logger.exception("attempt %d of job %s failed", attempt.number, attempt.job_id)
         if not held.lost:
             held.settling = True
             await self._settle(held, result)
 
-    def _handle(self, held: _Held) -> asyncio.Task[Any]:
-        handler = self._handlers[held.attempt.job_type] if held.attempt.reason is None else _give_back
-        if not inspect.iscoroutinefunction(handler):
-            return asyncio.create_task(_in_thread(handler, held.attempt))
-        task: asyncio.Task[Any] = asyncio.create_task(handler(held.attempt))
-        held.cancel = task.cancel
-        return task
+    async def _result_of(self, held: _Held) -> str:
+        """Runs the handler, and returns the result as JSON without the token."""
+        attempt = held.attempt
+        if other := self._running.get(attempt.job_id):
+            attempt.log(f"{self.name} still runs attempt {other.attempt.attempt} of this job: this one is given back", "warn")
+            delay = min(MOST_SNOOZE, max(1.0, time.monotonic() - (other.over or time.monotonic())))
+            return _members({"status": "SNOOZED", "delayMs": round(delay * 1000)})  # no retry is counted
+        self._running[attempt.job_id] = held
+        try:
+            output = await self._handle(held)
+            if output is None:
+                return _members({"status": "COMPLETED"})
+            return f'"status":"COMPLETED","output":{_bounded(json_of(output, "output", "the output"))}'
+        except Outcome as outcome:
+            return _members(outcome.result)
+        except (Exception, asyncio.CancelledError) as error:
+            if attempt.reason == "stop":
+                return _members({"status": "SNOOZED", "delayMs": 1})  # it runs again, which costs no retry
+            if attempt.reason is None:
+                logger.exception("attempt %d of job %s failed", attempt.attempt, attempt.job_id)
+            late = {"errorCode": "WORKER.TIMEOUT"} if attempt.reason == "deadline" else {}
+            return _members({"status": "FAILED", "message": clean(str(error) or type(error).__name__, 4096)} | late)
+        finally:
+            del self._running[attempt.job_id]
 
-    async def _settle(self, held: _Held, result: dict[str, Any]) -> None:
+    async def _handle(self, held: _Held) -> Any:
+        attempt = held.attempt
+        if attempt.reason is not None:
+            raise asyncio.CancelledError(attempt.reason)  # it is given back
+        handler = self._handlers[attempt.job_type]
+        if not inspect.iscoroutinefunction(handler):
+            return await self._in_thread(lambda: handler(attempt))
+        if attempt.job_type in self._blocking:
+            return await self._in_thread(lambda: _in_own_loop(handler, held))
+        return await self._in_callers_loop(handler, held)
+
+    async def _in_callers_loop(self, handler: Handler, held: _Held) -> Any:
+        loop, ended, task = asyncio.get_running_loop(), asyncio.Event(), asyncio.Future[asyncio.Task[Any]]()
+
+        def end(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+        def begin() -> None:
+            made = self._callers.create_task(handler(held.attempt), context=self._context.copy())
+            self._tasks[made] = held.attempt.job_type
+            made.add_done_callback(self._tasks.pop)
+            made.add_done_callback(end)
+            held.cancel = lambda: self._callers.call_soon_threadsafe(made.cancel)
+            if held.attempt.cancelled.is_set():
+                made.cancel()
+            loop.call_soon_threadsafe(task.set_result, made)
+
+        self._callers.call_soon_threadsafe(begin)
+        await ended.wait()
+        return (await task).result()
+
+    async def _in_thread(self, handler: Callable[[], Any]) -> Any:
+        """Like asyncio.to_thread, but with a daemon thread: the process can end even if a handler does not."""
+        loop, ended, future = asyncio.get_running_loop(), asyncio.Event(), Future[Any]()
+
+        def run() -> None:
+            try:
+                future.set_result(handler())
+            except (Exception, asyncio.CancelledError) as error:
+                future.set_exception(error)
+            except BaseException as error:  # sys.exit() ends the attempt, not the worker
+                future.set_exception(RuntimeError(f"the handler ended with {error!r}"))
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+        threading.Thread(target=self._context.copy().run, args=(run,), daemon=True).start()
+        await ended.wait()
+        return future.result()
+
+    async def _settle(self, held: _Held, result: str) -> None:
         """Sends a result, after its log, until it is stored or refused."""
-        while (held.attempt._progress or held.attempt._lines) and await self._beat([held]):
+        while held.has_news and await self._beat(held):
             pass
         failed, replaced = 0, False
         while True:
-            status, why = await self._send("/api/workers/settle", "results", {"token": held.token, **result})
+            status, why = await self._settling.add(f'{{"token":{json.dumps(held.token)},{result}}}')
             if status == 200:
                 return
             if _is_passing(status) and time.monotonic() - held.alive < LOST_AFTER:
                 await asyncio.sleep(backoff(failed))
                 failed += 1
             elif status in (400, 413) and not replaced:
-                message = clean(why, 4096)
-                result = {"status": "FAILED", "errorCode": "WORKER.INVALID_OUTPUT", "message": message, "retryable": False}
-                replaced = True
+                message, replaced = clean(why, 4096), True
+                result = _members(NotRetryable(message, error_code="WORKER.INVALID_OUTPUT").result)
             else:
                 attempt = held.attempt
                 logger.warning(
-                    "the result of attempt %d of job %s was refused: %d: %s", attempt.number, attempt.job_id, status, why
+                    "the result of attempt %d of job %s was refused: %d: %s", attempt.attempt, attempt.job_id, status, why
                 )
                 return
 
-    async def _save(self, held: _Held, number: int, checkpoint: Any) -> None:
+    async def _save(self, held: _Held, number: int, checkpoint: str) -> None:
         """Stores a checkpoint. It sends it again until there is an answer, or the attempt is over."""
         failed = 0
+        entry = f'{{"token":{json.dumps(held.token)},"number":{number},"checkpoint":{checkpoint}}}'
         while not held.lost and not held.settling:
-            body = {"token": held.token, "number": number, "checkpoint": checkpoint}
-            status, why = await self._send("/api/workers/checkpoint", "checkpoints", body)
+            status, why = await self._saving.add(entry)
             if status == 200:
                 return
             if status == 400:
@@ -297,31 +434,32 @@ class Worker:
                 failed += 1
         raise InterruptedError("the attempt is over: it saves no checkpoint")
 
-    async def _send(self, path: str, entries: str, entry: dict[str, Any]) -> tuple[int, str]:
-        body = {"worker": self.name, entries: [entry]}
+    async def _send(self, path: str, name: str, entries: Sequence[str]) -> list[Answer]:
+        """Sends results or checkpoints, which are JSON already, and returns an answer for each."""
+        content = f'{{"worker":{json.dumps(self.name)},"{name}":[{",".join(entries)}]}}'
         try:
             async with asyncio.timeout(20):
-                answer = await self._client.request("POST", path, json=body)
-            settled = models.WorkSettled.model_validate_json(answer.content).results[0]
-        except FAILURES as error:
+                answer = await self._client.request("POST", f"/api/workers/{path}", content=content)
+            settled = models.WorkSettled.model_validate_json(answer.content).results
+            return [_answer(settled[i]) for i in range(len(entries))]
+        except (*FAILURES, IndexError) as error:
             unknown = 0 if isinstance(error, ClientClosed) else 503
-            return (error.status if isinstance(error, ApiError) else unknown), str(error)
-        refused = settled.error
-        return settled.status, "; ".join([refused.message, *(f"{d.path} {d.message}" for d in refused.details)]) if refused else ""
+            return [((error.status if isinstance(error, ApiError) else unknown), str(error))] * len(entries)
 
     async def _beats(self) -> None:
         failed, pause = 0, self._every
         while True:
             await asyncio.sleep(pause)
-            held = [one for one in self._held.values() if not one.lost]
-            if not held or await self._beat(held):
+            if await self._beat():
                 failed, pause = 0, self._every
             else:
                 failed, pause = failed + 1, min(backoff(failed), self._every)
 
-    async def _beat(self, all_held: Sequence[_Held]) -> bool:
+    async def _beat(self, only: _Held | None = None) -> bool:
+        """Beats for all attempts. With `only`, it does nothing unless that attempt has news by then."""
         async with self._beating:  # one at a time, so that log lines keep their order
-            return await self._send_beat(all_held)
+            held = [one for one in self._held.values() if not one.lost]
+            return not held or (only is not None and not only.has_news) or await self._send_beat(held)
 
     async def _send_beat(self, all_held: Sequence[_Held]) -> bool:
         sent, room, parts = time.monotonic(), BEAT_BYTES, []
@@ -373,27 +511,39 @@ class Worker:
         return True
 
 
-async def _give_back(attempt: Attempt) -> None:
-    raise asyncio.CancelledError(attempt.reason)
-
-
-async def _in_thread(handler: Handler, attempt: Attempt) -> Any:
-    """Like asyncio.to_thread, but with a daemon thread: the process can end even if a handler does not."""
-    loop, ended, future = asyncio.get_running_loop(), asyncio.Event(), Future[Any]()
-
-    def run() -> None:
+def _in_own_loop(handler: Handler, held: _Held) -> Any:
+    async def run() -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        held.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if held.attempt.cancelled.is_set():
+            task.cancel()
         try:
-            future.set_result(handler(attempt))
-        except Exception as error:
-            future.set_exception(error)
-        except BaseException as error:  # sys.exit() ends the attempt, not the worker
-            future.set_exception(RuntimeError(f"the handler ended with {error!r}"))
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(ended.set)
+            return await handler(held.attempt)
+        finally:
+            held.cancel = lambda: None
 
-    threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()
-    await ended.wait()
-    return future.result()
+    return asyncio.run(run())
+
+
+def _members(result: dict[str, Any]) -> str:
+    """The members of a result, as JSON."""
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))[1:-1]
+
+
+def _bounded(output: str) -> str:
+    size = len(output.encode())
+    if size > MAX_OUTPUT:
+        text = f"the output has {size} bytes, {MAX_OUTPUT} are allowed"
+        raise NotRetryable(text, error_code="WORKER.OUTPUT_TOO_LARGE")
+    return output
+
+
+def _answer(settled: Any) -> Answer:
+    if (refused := settled.error) is None:
+        return settled.status, ""
+    details = [f"{detail.path} {detail.message}" for detail in refused.details]
+    return settled.status, "; ".join([refused.message, *(detail for detail in details if detail not in refused.message)])
 
 
 def _is_passing(status: int) -> bool:
