@@ -11,6 +11,7 @@ Answer: TypeAlias = tuple[int, str]
 """The status of an entry, and why it was refused."""
 
 MOST = 500  # entries in a request, as the gateway allows
+PAUSE = 0.002  # seconds before a request: attempts of one claim may end together
 MOST_CHARS = 1 << 20  # beyond this a request gets no further entry
 
 
@@ -30,8 +31,8 @@ class Together:
         return await answer
 
     async def _send_all(self) -> None:
-        await asyncio.sleep(0)  # attempts of one claim may end in the same turn of the event loop
         while self._waiting:
+            await asyncio.sleep(PAUSE)
             batch = self._next()
             entries = [entry for entry, _ in batch]
             answers = await self._send(entries)
