@@ -1,5 +1,6 @@
 import createClient from 'openapi-fetch';
 import { ApiError, noAnswer } from './error';
+import { parse, stringify } from './json';
 import { noteAnswer, noteSilence } from '../live/live';
 import type { components, paths } from './schema.gen';
 import { session } from './session';
@@ -9,6 +10,7 @@ export type Schemas = components['schemas'];
 /** api has a typed method for each operation of the contract; wrap its calls in `answer`. */
 export const api = createClient<paths>({
   baseUrl: '',
+  bodySerializer: (body) => stringify(body),
   querySerializer: { array: { style: 'form', explode: true } },
 });
 
@@ -19,8 +21,9 @@ api.use({
     }
     return request;
   },
-  onResponse() {
+  onResponse({ response }) {
     noteAnswer();
+    return response.ok && response.headers.get('Content-Type')?.startsWith('application/json') ? exact(response) : undefined;
   },
   onError({ error }) {
     if (error instanceof DOMException && error.name === 'AbortError') {
@@ -30,6 +33,14 @@ api.use({
     return noAnswer();
   },
 });
+
+/** exact makes openapi-fetch parse a response without a change of its numbers. With a length it calls json(), and else JSON.parse. */
+function exact({ body, status, statusText, headers }: Response): Response {
+  const same = new Response(body, { status, statusText, headers });
+  same.headers.set('Content-Length', '1');
+  same.json = async () => parse(await same.text());
+  return same;
+}
 
 interface Result<T> {
   data?: T;

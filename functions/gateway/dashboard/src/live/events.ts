@@ -1,3 +1,5 @@
+import { parse } from '../api/json';
+
 /** StreamEvent is an event of GET /api/stream: its id, its name and its data, which is JSON. */
 export interface StreamEvent {
   id: string;
@@ -18,7 +20,7 @@ export function eventParser(give: (event: StreamEvent) => void): (text: string) 
   const line = (text: string) => {
     if (text === '') {
       if (data.length > 0) {
-        give({ id, name, data: JSON.parse(data.join('\n')) });
+        give({ id, name, data: parse(data.join('\n')) });
       }
       name = '';
       data = [];

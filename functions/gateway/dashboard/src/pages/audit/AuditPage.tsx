@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import { answer, api, type Schemas } from '../../api/client';
+import { stringify } from '../../api/json';
 import { useMe } from '../../api/me';
 import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
@@ -174,7 +175,7 @@ function What({ entry }: { entry: Entry }) {
       {links(jobIds.slice(0, FEW))}
       {jobIds.length > FEW && <Fold title={`${jobIds.length - FEW} more`}>{() => links(jobIds.slice(FEW))}</Fold>}
       {details !== null && Object.keys(details).length > 0 && (
-        <Fold title="Details">{() => <Code label="the details" text={JSON.stringify(details, null, 2)} />}</Fold>
+        <Fold title="Details">{() => <Code label="the details" text={stringify(details, 2)} />}</Fold>
       )}
     </>
   );

@@ -1,3 +1,4 @@
+import { stringify } from '../../api/json';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
 import { count } from '../../format/number';
@@ -134,7 +135,7 @@ export function FollowUps({ of: { followUpJobId, followUpError, onComplete, onFa
       {sealed !== undefined && sealed.length > 0 && <p className="batch-note muted">Sealed with a key that the gateway lacks: {sealed.join(', ')}.</p>}
       {requests.map(({ title, request }) => (
         <Fold key={title} title={title} note={String((request as { jobType?: unknown }).jobType ?? '')}>
-          {() => <Code label={`The request: ${title.toLowerCase()}`} text={JSON.stringify(request, null, 2)} />}
+          {() => <Code label={`The request: ${title.toLowerCase()}`} text={stringify(request, 2)} />}
         </Fold>
       ))}
     </Card>

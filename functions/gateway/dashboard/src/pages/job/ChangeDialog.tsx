@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answer, api, type Schemas } from '../../api/client';
+import { stringify } from '../../api/json';
 import { Button } from '../../ui/Button';
 import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
@@ -12,7 +13,7 @@ import type { Job } from './queries';
 /** ChangeDialog changes a job that has not started. */
 export function ChangeDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const client = useQueryClient();
-  const [text, setText] = useState(() => JSON.stringify({ priority: job.priority, queue: job.queue, tags: job.tags, payload: job.payload }, null, 2));
+  const [text, setText] = useState(() => stringify({ priority: job.priority, queue: job.queue, tags: job.tags, payload: job.payload }, 2));
   const changes = parseChanges(text);
   const change = useMutation({
     mutationFn: (body: Schemas['JobChange']) =>

@@ -1,3 +1,4 @@
+import { stringify } from '../../api/json';
 import { bytes, plural } from '../../format/number';
 import { clock } from '../../format/time';
 import { Card } from '../../ui/Card';
@@ -11,8 +12,8 @@ import { curlOf } from './curl';
 
 /** Folds has parts that may be long or confidential; each is shown when the user opens it. */
 export function Folds({ job }: { job: Job }) {
-  const payload = JSON.stringify(job.payload, null, 2) ?? 'null';
-  const output = JSON.stringify(job.output, null, 2) ?? 'null';
+  const payload = stringify(job.payload, 2);
+  const output = stringify(job.output, 2);
   return (
     <Card flush>
       <Fold title="Log" note={job.logs.length >= 200 ? '200 lines or more' : plural(job.logs.length, 'line')}>

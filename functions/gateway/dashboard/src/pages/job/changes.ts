@@ -1,3 +1,5 @@
+import { isObject, parse } from '../../api/json';
+
 export type Changes = { ok: true; value: Record<string, unknown> } | { ok: false; problem: string };
 
 /** parseChanges parses a JSON Merge Patch, which must be an object; an empty text means no change. */
@@ -6,11 +8,8 @@ export function parseChanges(text: string): Changes {
     return { ok: true, value: {} };
   }
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { ok: false, problem: 'Changes are an object: {"priority": 5}' };
-    }
-    return { ok: true, value: value as Record<string, unknown> };
+    const value = parse(text);
+    return isObject(value) ? { ok: true, value } : { ok: false, problem: 'Changes are an object: {"priority": 5}' };
   } catch (error) {
     return { ok: false, problem: `This is no JSON: ${(error as Error).message}` };
   }

@@ -1,3 +1,4 @@
+import { stringify } from '../../api/json';
 import type { Job } from './queries';
 
 /** requestOf returns a JobRequest for a job like this one, without members that have their default. */
@@ -21,7 +22,7 @@ export function requestOf(job: Job): Record<string, unknown> {
 
 /** curlOf returns a POSIX shell command that submits a job like this one. */
 export function curlOf(job: Job, origin: string): string {
-  return curl(origin, JSON.stringify(requestOf(job), null, 2));
+  return curl(origin, stringify(requestOf(job), 2));
 }
 
 export function curl(origin: string, body: string): string {

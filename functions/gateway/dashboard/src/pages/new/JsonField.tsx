@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { parse, stringify } from '../../api/json';
 import { Field } from '../../ui/Field';
 import type { FieldProps } from './SchemaField';
 
@@ -15,7 +16,7 @@ export function JsonField({ schema, path, name, required, value, errors, onChang
       return;
     }
     try {
-      onChange(JSON.parse(text));
+      onChange(parse(text));
       setProblem(undefined);
     } catch (error) {
       setProblem(`This is no JSON: ${(error as Error).message}`);
@@ -36,7 +37,7 @@ export function JsonField({ schema, path, name, required, value, errors, onChang
           className="input"
           rows={4}
           spellCheck={false}
-          value={draft ?? (value === undefined ? '' : JSON.stringify(value, null, 2))}
+          value={draft ?? (value === undefined ? '' : stringify(value, 2))}
           onChange={(event) => change(event.target.value)}
           onBlur={leave}
         />

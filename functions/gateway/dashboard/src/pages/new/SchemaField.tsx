@@ -1,7 +1,8 @@
+import { isObject, parse } from '../../api/json';
 import { Button, IconButton } from '../../ui/Button';
 import { Field } from '../../ui/Field';
 import { JsonField } from './JsonField';
-import { childPath, initial, isObject, kindOf, resolve, variantOf, variantsOf, withMember, type Schema } from './schema';
+import { childPath, initial, kindOf, resolve, variantOf, variantsOf, withMember, type Schema } from './schema';
 
 export interface FieldProps {
   schema: Schema;
@@ -126,6 +127,15 @@ function ListField(props: FieldProps) {
   );
 }
 
+/** typed returns the number of an input as it was typed, if JSON has this form. */
+function typed({ value, valueAsNumber }: HTMLInputElement): unknown {
+  try {
+    return parse(value);
+  } catch {
+    return valueAsNumber; // such as .5
+  }
+}
+
 const LONG = 255;
 
 function SimpleField(props: FieldProps) {
@@ -166,7 +176,7 @@ function SimpleField(props: FieldProps) {
               min={schema.minimum}
               max={schema.maximum}
               value={text}
-              onChange={(event) => onChange(event.target.value === '' ? undefined : event.target.valueAsNumber)}
+              onChange={(event) => onChange(event.target.value === '' ? undefined : typed(event.target))}
             />
           );
         }

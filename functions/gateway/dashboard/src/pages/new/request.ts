@@ -1,3 +1,4 @@
+import { stringify } from '../../api/json';
 import { curl, quote } from '../job/curl';
 
 /** Options are the members of a JobRequest beside its type and payload, as texts of their inputs; empty means the default. */
@@ -73,7 +74,7 @@ function millis(name: string, seconds: string): Record<string, number> {
 
 /** curlOf returns a shell command that submits the request. */
 export function curlOf(request: Request, origin: string): string {
-  return curl(origin, JSON.stringify(request, null, 2));
+  return curl(origin, stringify(request, 2));
 }
 
 /** eventOf returns a shell command that submits the same job as a CloudEvent. */
@@ -90,6 +91,6 @@ export function eventOf(request: Request, origin: string): string {
     `curl ${origin}/events \\`,
     `  -H "Authorization: Bearer $JOBWEAVER_API_KEY" \\`,
     `  -H 'Content-Type: application/cloudevents+json' \\`,
-    `  -d ${quote(JSON.stringify(event, null, 2))}`,
+    `  -d ${quote(stringify(event, 2))}`,
   ].join('\n');
 }

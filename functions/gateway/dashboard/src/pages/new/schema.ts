@@ -1,3 +1,5 @@
+import { isObject } from '../../api/json';
+
 /** Schema is the part of JSON Schema that the form supports; anything else is edited as JSON. */
 export interface Schema {
   $ref?: string;
@@ -115,10 +117,6 @@ export function initial(given: Schema, root: Schema): unknown {
     default:
       return {};
   }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** withMember sets a member, or removes it if the value is undefined. */

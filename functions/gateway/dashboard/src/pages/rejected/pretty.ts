@@ -1,4 +1,5 @@
 import type { Schemas } from '../../api/client';
+import { parse, stringify } from '../../api/json';
 
 /** pretty formats a record's value for people: JSON in lines, anything else unchanged. */
 export function pretty(value: Schemas['RecordBytesOrNull']): string {
@@ -6,7 +7,7 @@ export function pretty(value: Schemas['RecordBytesOrNull']): string {
     return '';
   }
   try {
-    return value.encoding === 'text' ? JSON.stringify(JSON.parse(value.data), null, 2) : value.data;
+    return value.encoding === 'text' ? stringify(parse(value.data), 2) : value.data;
   } catch {
     return value.data;
   }

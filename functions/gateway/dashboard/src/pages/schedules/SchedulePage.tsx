@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useParams, useRouter, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answer, api } from '../../api/client';
+import { stringify } from '../../api/json';
 import { useMay } from '../../api/me';
 import { Link } from '../../app/Link';
 import { PageHeader } from '../../app/PageHeader';
@@ -108,7 +109,7 @@ function About({ schedule }: { schedule: Schedule }) {
       {job === null ? (
         <p className="muted">Its job is sealed by a key that this installation does not have.</p>
       ) : (
-        <Fold title="The job that it submits">{() => <Code label="the job" text={JSON.stringify(job, null, 2)} />}</Fold>
+        <Fold title="The job that it submits">{() => <Code label="the job" text={stringify(job, 2)} />}</Fold>
       )}
     </Card>
   );

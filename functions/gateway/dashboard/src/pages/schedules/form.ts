@@ -1,3 +1,4 @@
+import { parse, stringify } from '../../api/json';
 import { fromLocalInput, toLocalInput } from '../../format/time';
 import type { Schedule, ScheduleRequest } from './queries';
 
@@ -21,7 +22,7 @@ export function draft(schedule?: Schedule): Draft {
     name: schedule?.name ?? '',
     cron: schedule?.cron ?? '',
     timeZone: schedule?.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-    job: JSON.stringify(schedule?.job ?? example, null, 2),
+    job: stringify(schedule?.job ?? example, 2),
     overlap: schedule?.overlap ?? 'allow',
     missed: schedule?.missed ?? 'one',
     paused: schedule?.paused ?? false,
@@ -38,7 +39,7 @@ function local(at: string | null | undefined): string {
 export function toRequest(from: Draft): { body: ScheduleRequest } | { error: string } {
   let job: unknown;
   try {
-    job = JSON.parse(from.job);
+    job = parse(from.job);
   } catch (error) {
     return { error: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
