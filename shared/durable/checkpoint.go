@@ -6,7 +6,6 @@
 package durable
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,13 +89,13 @@ func (c *Checkpoint) Load(into any) (bool, error) {
 }
 
 // Save stores a value in place of the last one. When it returns nil, the value is stored, and the job's next attempt
-// loads it. ErrOver is the error of an attempt that is over, and a *Failure that of a value that is too large. After
+// loads it. ErrOver is the error of an attempt that is over, and a *Failure that of a value that is too large or no JSON. After
 // any other error it is not known whether the value is stored. Save may be called for a moment after the attempt's
 // context has ended.
 func (c *Checkpoint) Save(value any) error {
-	data, err := encode(value)
+	data, err := JSON("the checkpoint", value)
 	if err != nil {
-		return fmt.Errorf("write checkpoint: %w", err)
+		return err
 	}
 	return c.change(func() { c.own = data })
 }
@@ -147,15 +146,4 @@ func whole(own json.RawMessage, steps map[string]step) (data json.RawMessage, er
 // CheckpointTooLarge returns the failure of a checkpoint with more than MaxBytes.
 func CheckpointTooLarge(bytes int) *Failure {
 	return &Failure{TooLarge, fmt.Sprintf("the checkpoint has %d bytes, %d are allowed", bytes, MaxBytes)}
-}
-
-// encode writes JSON with < as it is: as \u003c it would take six bytes.
-func encode(value any) (json.RawMessage, error) {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }

@@ -96,9 +96,9 @@ func (c *Checkpoint) runStep(name string, run func() (any, error)) (json.RawMess
 		delete(c.used, name) // the handler may try it again
 		return nil, err
 	}
-	result, err := encode(value)
+	result, err := JSON(fmt.Sprintf("the result of step %q", name), value)
 	if err != nil {
-		return nil, &Failure{NotJSON, fmt.Sprintf("the result of step %q cannot be remembered: %v", name, err)}
+		return nil, err
 	}
 	err = c.remember(name, step{Result: result})
 	if large := (*Failure)(nil); errors.As(err, &large) {

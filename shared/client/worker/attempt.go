@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -68,27 +67,25 @@ func Handle[In, Out any](w *Worker, jobType string, run func(ctx context.Context
 		if err != nil {
 			return nil, err
 		}
-		var text bytes.Buffer
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(out); err != nil {
-			return nil, &Failure{Code: invalidOutput, Message: "output: " + err.Error()}
+		output, err := durable.JSON("the output", out)
+		if err != nil {
+			return nil, err
 		}
-		if text.Len() > maxOutput+1 { // with a line end
-			return nil, &Failure{Code: "WORKER.OUTPUT_TOO_LARGE", Message: fmt.Sprintf("the output has %d bytes", text.Len())}
+		if len(output) > maxOutput {
+			message := fmt.Sprintf("the output has %d bytes, %d are allowed", len(output), maxOutput)
+			return nil, &Failure{Code: "WORKER.OUTPUT_TOO_LARGE", Message: message}
 		}
-		return text.Bytes(), nil
+		return output, nil
 	}
 }
 
 const (
-	invalidOutput = "WORKER.INVALID_OUTPUT"
-	maxOutput     = 256 << 10
-	maxMessage    = 4 << 10
-	maxProgress   = 256      // the most bytes of a message
-	maxLines      = 200      // the most lines of an attempt
-	maxLogBytes   = 64 << 10 // likewise
-	maxLine       = 16 << 10
+	maxOutput   = 256 << 10
+	maxMessage  = 4 << 10
+	maxProgress = 256      // the most bytes of a message
+	maxLines    = 200      // the most lines of an attempt
+	maxLogBytes = 64 << 10 // likewise
+	maxLine     = 16 << 10
 )
 
 // Attempt is an attempt as its handler receives it.
@@ -111,6 +108,7 @@ type Attempt struct {
 	wrong  bool // the gateway has refused the handler's result
 
 	mu       sync.Mutex
+	overAt   time.Time         // when the handler was first to end
 	progress *client.Progress  // not sent yet
 	lines    []client.WorkLine // not sent yet
 	logged   int
@@ -123,6 +121,11 @@ func newAttempt(life context.Context, got client.WorkAttempt) *Attempt {
 	a.ctx, a.cancel = context.WithCancelCause(a.alive)
 	a.ctx, a.close = context.WithDeadlineCause(a.ctx, a.Deadline, ErrTimeout)
 	a.fence = time.AfterFunc(silence, func() { a.end(ErrLost) })
+	context.AfterFunc(a.ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.overAt = time.Now()
+	})
 	return a
 }
 
@@ -136,6 +139,19 @@ func (a *Attempt) run(w *Worker) {
 		}
 	}()
 	a.output, a.err = w.call(a.ctx, a)
+}
+
+// givenBack returns the error of an attempt whose job still runs as another attempt. The longer the other one runs
+// although it should have ended, the later the job is tried again. No retry is counted.
+func (a *Attempt) givenBack(w *Worker, other *Attempt) error {
+	a.Log(slog.LevelWarn, fmt.Sprintf("%s still runs attempt %d of this job: this one is given back", w.o.Name, other.Attempt))
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	late := time.Duration(0)
+	if !other.overAt.IsZero() {
+		late = time.Since(other.overAt)
+	}
+	return Snooze(min(max(late, time.Second), givenBackFor))
 }
 
 // resultOf returns the result that follows from the handler's output or error.
@@ -179,7 +195,7 @@ func (a *Attempt) answered(answer client.WorkAnswer) {
 	switch {
 	case answer.Status == http.StatusServiceUnavailable: // again
 	case answer.Status == http.StatusBadRequest && !a.wrong: // for example because JSON cannot be stored
-		a.wrong, a.err = true, &Failure{Code: invalidOutput, Message: answer.Error.Message}
+		a.wrong, a.err = true, &Failure{Code: durable.NotJSON, Message: answer.Error.Message}
 		a.result = a.resultOf()
 	case answer.Status == http.StatusOK:
 		a.end(nil)
@@ -205,7 +221,7 @@ func (a *Attempt) save(w *Worker, number int64, data json.RawMessage) error {
 		case answers[0].Status == http.StatusConflict:
 			a.end(ErrLost)
 		case answers[0].Status != http.StatusServiceUnavailable:
-			return &durable.Failure{Code: invalidOutput, Message: answers[0].Error.Message}
+			return &durable.Failure{Code: durable.NotJSON, Message: answers[0].Error.Message}
 		}
 		pause(a.alive, n)
 	}

@@ -34,16 +34,17 @@ type Options struct {
 }
 
 const (
-	beatEvery  = 3 * time.Second
-	beatWithin = 3 * time.Second  // after a beat that hangs there is time for two more
-	silence    = 10 * time.Second // the time without an answered beat after which an attempt may run elsewhere
-	claimWait  = 30 * time.Second
-	claimLate  = 10 * time.Second       // for the answer after the wait; attempts in a later one are lost
-	settleTime = 20 * time.Second       // longer than the gateway takes to answer 503
-	lastAnswer = 500 * time.Millisecond // for the answer to a claim that is held when the worker stops
-	maxSlots   = 500                    // also the most attempts in a claim, a beat and a settle
-	maxBeatLog = 128 << 10              // bytes of log lines in a beat, which has at most 1 MiB
-	maxSettle  = 2 << 20                // bytes of results from which a settle, of at most 4 MiB, gets no further result
+	beatEvery    = 3 * time.Second
+	beatWithin   = 3 * time.Second  // after a beat that hangs there is time for two more
+	silence      = 10 * time.Second // the time without an answered beat after which an attempt may run elsewhere
+	claimWait    = 30 * time.Second
+	claimLate    = 10 * time.Second       // for the answer after the wait; attempts in a later one are lost
+	settleTime   = 20 * time.Second       // longer than the gateway takes to answer 503
+	givenBackFor = 30 * time.Second       // at most, an attempt whose job still runs as another one
+	lastAnswer   = 500 * time.Millisecond // for the answer to a claim that is held when the worker stops
+	maxSlots     = 500                    // also the most attempts in a claim, a beat and a settle
+	maxBeatLog   = 128 << 10              // bytes of log lines in a beat, which has at most 1 MiB
+	maxSettle    = 2 << 20                // bytes of results from which a settle, of at most 4 MiB, gets no further result
 )
 
 // Worker runs the handlers of some job types. Register them with Handle, then call Run once.
@@ -61,6 +62,7 @@ type Worker struct {
 
 	mu    sync.Mutex
 	held  map[string]*Attempt // by token, until the result is stored or no longer counts
+	runs  map[string]*Attempt // by job, while its handler runs
 	ended []*Attempt          // the attempts in held that must be settled
 }
 
@@ -71,7 +73,8 @@ func New(c *client.Client, o Options) *Worker {
 	o.Logger = cmp.Or(o.Logger, slog.Default()).With("worker", o.Name)
 	o.Slots, o.Grace = min(max(cmp.Or(o.Slots, 10), 1), maxSlots), cmp.Or(o.Grace, 25*time.Second)
 	return &Worker{
-		c: c, o: o, handlers: map[string]handler{}, held: map[string]*Attempt{}, slots: make(chan struct{}, o.Slots),
+		c: c, o: o, handlers: map[string]handler{}, held: map[string]*Attempt{}, runs: map[string]*Attempt{},
+		slots:   make(chan struct{}, o.Slots),
 		beating: make(chan struct{}, 1), settling: make(chan struct{}, 1),
 	}
 }
@@ -196,10 +199,33 @@ func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 	w.mu.Unlock()
 	w.running.Go(func() {
 		defer w.finish(life, a) // even if the handler ends its goroutine
+		if other := w.runOf(a); other != nil {
+			a.err = a.givenBack(w, other)
+			return
+		}
+		defer w.hasRun(a)
 		if a.err = ErrStopping; ctx.Err() == nil {
 			a.run(w)
 		}
 	})
+}
+
+// runOf returns the attempt of the same job whose handler still runs: it ignores that it should have ended. If there is
+// none, a is now the attempt that runs.
+func (w *Worker) runOf(a *Attempt) *Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if other := w.runs[a.JobID]; other != nil {
+		return other
+	}
+	w.runs[a.JobID] = a
+	return nil
+}
+
+func (w *Worker) hasRun(a *Attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.runs, a.JobID)
 }
 
 // call runs an attempt's handler within the middleware.

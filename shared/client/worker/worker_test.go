@@ -64,7 +64,7 @@ func TestWhatAHandlerReturnsIsSettled(t *testing.T) {
 		},
 		"no JSON": {
 			func(context.Context, *worker.Attempt, payload) (any, error) { return make(chan int), nil },
-			result{Status: "FAILED", ErrorCode: "WORKER.INVALID_OUTPUT", Message: "output: ", Retryable: &no},
+			result{Status: "FAILED", ErrorCode: "WORKER.INVALID_OUTPUT", Message: "the output has no JSON form: ", Retryable: &no},
 		},
 		"too large": {
 			func(context.Context, *worker.Attempt, payload) (any, error) { return strings.Repeat("x", 256<<10), nil },
@@ -115,6 +115,54 @@ func plain(r result) any {
 	output := string(r.Output)
 	r.Output, r.Retryable = nil, nil
 	return []any{r, output, retryable}
+}
+
+func TestNoAttemptStartsWhileAnEarlierOneOfItsJobStillRuns(t *testing.T) {
+	t.Parallel()
+	var end chan struct{} // of the bubble
+	var runs []int
+	work(t, worker.Options{Slots: 2}, func(_ context.Context, a *worker.Attempt, _ payload) (any, error) {
+		runs = append(runs, a.Attempt)
+		if a.Attempt == 1 {
+			<-end // it ignores that it should end
+		}
+		return a.Attempt, nil
+	}, func(g *gateway) {
+		end = make(chan struct{})
+		next := func(number int) string {
+			a := attempt(fmt.Sprint(number))
+			a.JobID, a.Attempt = "job", number
+			a.Deadline = time.Now().Add(time.Second)
+			g.give <- a
+			g.start()
+			after(3 * time.Second)
+			return a.Token
+		}
+		next(1)
+		if got := g.one(next(2)); got.Status != "SNOOZED" || got.DelayMs != 2_000 {
+			t.Errorf("the next attempt is settled as %+v", got)
+		}
+		after(time.Minute)
+		if got := g.one(next(3)); got.Status != "SNOOZED" || got.DelayMs != 30_000 {
+			t.Errorf("the next attempt is settled as %+v", got)
+		}
+		close(end)
+		after(time.Second)
+		if got := g.one(next(4)); got.Status != "COMPLETED" || !slices.Equal(runs, []int{1, 4}) {
+			t.Errorf("after %v: %+v", runs, got)
+		}
+		line := ""
+		for _, b := range g.beats {
+			for _, s := range b.Attempts {
+				if s.Token == "2" && len(s.Log) > 0 {
+					line = s.Log[0].Text
+				}
+			}
+		}
+		if line != "w still runs attempt 1 of this job: this one is given back" {
+			t.Errorf("the log of the second attempt is %q", line)
+		}
+	})
 }
 
 func TestAPayloadThatDoesNotFitFailsForGood(t *testing.T) {
