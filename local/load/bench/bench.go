@@ -49,7 +49,7 @@ func padded(jobType, queue string, bytes int) string {
 
 // Parts names every part, in the order of measurement.
 var Parts = []string{
-	"throughput", "latency", "backlog", "keys", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "payload",
+	"throughput", "latency", "backlog", "keys", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "kits", "payload",
 	"retention", "http", "peers",
 }
 
@@ -143,7 +143,7 @@ func (b *bench) measure(ctx context.Context) error {
 	b.print(describe(b.results))
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "keys": b.keys, "scale": b.scale,
-		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
+		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull, "kits": b.kits,
 		"payload": b.payload, "retention": b.retention, "http": b.overHTTP, "peers": b.peers,
 	}
 	for _, part := range Parts {

@@ -71,6 +71,11 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("pull workers, CPU µs a job", "%s", processes(p.CPU))
 		line(fmt.Sprintf("%d idle pull workers", p.Idle), "%.2f %% of a core, %.0f MiB", p.IdleCPU, p.IdleMiB)
 	}
+	if k := r.Kits; k != nil && asked("kits") {
+		for _, kit := range slices.Sorted(maps.Keys(k.Seconds)) {
+			line(fmt.Sprintf("%d no-ops with %d slots, kit in %s", k.Jobs, k.Slots, kit), "%.2f s", slices.Sorted(slices.Values(k.Seconds[kit])))
+		}
+	}
 	if p := r.Payload; p != nil && asked("payload") {
 		tableThroughput(line, p.Throughput)
 		tableLatencies(line, p.Latency)

@@ -24,6 +24,7 @@ type Results struct {
 	Streams    *Streams    `json:"streams,omitempty"`
 	Outbox     *Outbox     `json:"outbox,omitempty"`
 	Pull       *Pull       `json:"pull,omitempty"`
+	Kits       *Kits       `json:"kits,omitempty"`
 	Payload    *Payload    `json:"payload,omitempty"`
 	Retention  *Retention  `json:"retention,omitempty"`
 	HTTP       *HTTP       `json:"http,omitempty"`
@@ -239,6 +240,13 @@ type Outbox struct {
 	RelayCPU  float64      `json:"relay_cpu_us_per_job"`
 	IdleCPU   float64      `json:"relay_idle_cpu_percent"` // of a core
 	IdleMiB   float64      `json:"relay_mib"`
+}
+
+// Kits compares the worker kits of three languages.
+type Kits struct {
+	Jobs    int                  `json:"jobs"`
+	Slots   int                  `json:"slots"`
+	Seconds map[string][]float64 `json:"seconds"` // of each round, by language
 }
 
 // Pull compares jobs that pull workers run with the same jobs run by the function runjob.
