@@ -89,9 +89,9 @@ func (c *Checkpoint) Load(into any) (bool, error) {
 }
 
 // Save stores a value in place of the last one. When it returns nil, the value is stored, and the job's next attempt
-// loads it. ErrOver is the error of an attempt that is over, and a *Failure that of a value that is too large or no JSON. After
-// any other error it is not known whether the value is stored. Save may be called for a moment after the attempt's
-// context has ended.
+// loads it. ErrOver is the error of an attempt that is over, and a *Failure that of a value that is too large or that
+// JSON cannot hold. After any other error it is not known whether the value is stored. Save may be called for a moment
+// after the attempt's context has ended.
 func (c *Checkpoint) Save(value any) error {
 	data, err := JSON("the checkpoint", value)
 	if err != nil {

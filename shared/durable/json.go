@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns a value that a handler has made as JSON, with < as it is: as \u003c it would take six bytes. A value that
-// JSON cannot hold, or that encoding/json or the gateway would change, is a *Failure: another attempt would make it
-// again.
+// JSON returns a value that a handler has made as JSON, with < as it is: as \u003c it would take six bytes. A value
+// that JSON cannot hold, or that encoding/json or the gateway would change, is a *Failure: another attempt would make
+// it again.
 func JSON(what string, value any) (data json.RawMessage, err error) {
 	defer func() {
 		if oh := recover(); oh != nil { // in a MarshalJSON

@@ -54,6 +54,7 @@ async function run({ run: text, checkpoint: whole, numbers }: Run): Promise<void
   };
   try {
     const { default: handler } = await loading;
+    abort.signal.throwIfAborted(); // while the module was loaded
     const attempt = { ...(codec.parse(text) as Attempt), checkpoint: checkpoint.own };
     const output: unknown = await handler(attempt, context);
     report({ output: output === undefined ? "" : jsonOf(output, "output", "the output", codec) });

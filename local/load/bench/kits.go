@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -31,18 +32,28 @@ func (b *bench) kits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	python := filepath.Join(root, "clients", "python", ".venv", "bin", "python")
-	typescript := filepath.Join(root, "clients", "typescript")
-	for _, needed := range []string{python, filepath.Join(typescript, "node_modules")} {
+	typescript, python := filepath.Join(root, "clients", "typescript"), filepath.Join(root, "clients", "python")
+	interpreter := filepath.Join(python, ".venv", "bin", "python")
+	for _, needed := range []string{interpreter, filepath.Join(typescript, "node_modules")} {
 		if _, err := os.Stat(needed); err != nil {
 			b.printf("there is no %s: make packages fetches it; this part is left out", needed)
 			return nil
 		}
 	}
-	if out, err := exec.CommandContext(ctx, "npm", "run", "--silent", "--prefix", typescript, "build").CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, "npm", "run", "--silent", "--prefix", typescript, "build") //nolint:gosec // ours
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build TypeScript client: %w\n%s", err, out)
 	}
 	programs := filepath.Join(root, "local", "load", "kits")
+	commands := map[string][]string{
+		"TypeScript": {"node", filepath.Join(programs, "noop.mjs")},
+		"Python":     {interpreter, filepath.Join(programs, "noop.py")},
+	}
+	env := append(os.Environ(), "PYTHONPATH="+filepath.Join(python, "src"))
+	return b.kitRounds(ctx, commands, env)
+}
+
+func (b *bench) kitRounds(ctx context.Context, commands map[string][]string, env []string) error {
 	b.pulls = true
 	defer func() { b.pulls = false }()
 	return b.withSystem(ctx, b.server, nil, func(sys *system) error {
@@ -52,10 +63,7 @@ func (b *bench) kits(ctx context.Context) error {
 		result := figures.Kits{Jobs: kitJobs, Slots: kitSlots, Seconds: map[string][]float64{}}
 		for range b.Settings.Rounds {
 			for _, kit := range []string{"Go", "TypeScript", "Python"} {
-				seconds, err := b.kitRound(ctx, sys, kit, map[string]*exec.Cmd{
-					"TypeScript": exec.CommandContext(ctx, "node", filepath.Join(programs, "noop.mjs")), //nolint:gosec // our own program
-					"Python":     exec.CommandContext(ctx, python, filepath.Join(programs, "noop.py")),  //nolint:gosec // likewise
-				}[kit])
+				seconds, err := b.kitRound(ctx, sys, commands[kit], env)
 				if err != nil {
 					return fmt.Errorf("run no-ops by the kit in %s: %w", kit, err)
 				}
@@ -69,7 +77,7 @@ func (b *bench) kits(ctx context.Context) error {
 }
 
 // kitRound submits jobs, and runs them by a program, or without one by the kit in Go.
-func (b *bench) kitRound(ctx context.Context, sys *system, kit string, program *exec.Cmd) (float64, error) {
+func (b *bench) kitRound(ctx context.Context, sys *system, command, env []string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, kitWait)
 	defer cancel()
 	c := client.New(sys.URL, "")
@@ -80,16 +88,12 @@ func (b *bench) kitRound(ctx context.Context, sys *system, kit string, program *
 	if _, err := c.SubmitBatch(ctx, jobs); err != nil {
 		return 0, err
 	}
-	if program == nil {
+	if command == nil {
 		return goKit(ctx, c)
 	}
-	root, err := rig.Root(ctx)
-	if err != nil {
-		return 0, err
-	}
-	program.Env = append(os.Environ(), "JOBWEAVER_URL="+sys.URL, "PYTHONPATH="+filepath.Join(root, "clients", "python", "src"))
-	program.Args = append(program.Args, NoopType, rig.PullQueue, strconv.Itoa(kitJobs), strconv.Itoa(kitSlots))
-	program.Stderr = b.Out
+	args := slices.Concat(command[1:], []string{NoopType, rig.PullQueue, strconv.Itoa(kitJobs), strconv.Itoa(kitSlots)})
+	program := exec.CommandContext(ctx, command[0], args...) //nolint:gosec // our own programs
+	program.Env, program.Stderr = slices.Concat(env, []string{"JOBWEAVER_URL=" + sys.URL}), b.Out
 	out, err := program.Output()
 	if err != nil {
 		return 0, err

@@ -71,10 +71,8 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("pull workers, CPU µs a job", "%s", processes(p.CPU))
 		line(fmt.Sprintf("%d idle pull workers", p.Idle), "%.2f %% of a core, %.0f MiB", p.IdleCPU, p.IdleMiB)
 	}
-	if k := r.Kits; k != nil && asked("kits") {
-		for _, kit := range slices.Sorted(maps.Keys(k.Seconds)) {
-			line(fmt.Sprintf("%d no-ops with %d slots, kit in %s", k.Jobs, k.Slots, kit), "%.2f s", slices.Sorted(slices.Values(k.Seconds[kit])))
-		}
+	if asked("kits") {
+		tableKits(line, r.Kits)
 	}
 	if p := r.Payload; p != nil && asked("payload") {
 		tableThroughput(line, p.Throughput)
@@ -213,4 +211,14 @@ func guard(out io.Writer, r figures.Results) {
 	}
 	fmt.Fprintf(out, "ratio_embedded=%s ratio_apache=%s start_p50_ms=%s start_p99_ms=%s\n",
 		ratio(embedded), ratio(apache), p50, p99)
+}
+
+func tableKits(line func(what, format string, args ...any), k *figures.Kits) {
+	if k == nil {
+		return
+	}
+	for _, kit := range slices.Sorted(maps.Keys(k.Seconds)) {
+		rounds := slices.Sorted(slices.Values(k.Seconds[kit]))
+		line(fmt.Sprintf("%d no-ops with %d slots, kit in %s", k.Jobs, k.Slots, kit), "%.2f s", rounds)
+	}
 }

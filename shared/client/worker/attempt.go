@@ -144,7 +144,8 @@ func (a *Attempt) run(w *Worker) {
 // givenBack returns the error of an attempt whose job still runs as another attempt. The longer the other one runs
 // although it should have ended, the later the job is tried again. No retry is counted.
 func (a *Attempt) givenBack(w *Worker, other *Attempt) error {
-	a.Log(slog.LevelWarn, fmt.Sprintf("%s still runs attempt %d of this job: this one is given back", w.o.Name, other.Attempt))
+	text := fmt.Sprintf("%s still runs attempt %d of this job: this one is given back", w.o.Name, other.Attempt)
+	a.Log(slog.LevelWarn, text)
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	late := time.Duration(0)
