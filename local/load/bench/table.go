@@ -71,9 +71,7 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("pull workers, CPU µs a job", "%s", processes(p.CPU))
 		line(fmt.Sprintf("%d idle pull workers", p.Idle), "%.2f %% of a core, %.0f MiB", p.IdleCPU, p.IdleMiB)
 	}
-	if asked("kits") {
-		tableKits(line, r.Kits)
-	}
+	tableKits(line, asked("kits"), r.Kits)
 	if p := r.Payload; p != nil && asked("payload") {
 		tableThroughput(line, p.Throughput)
 		tableLatencies(line, p.Latency)
@@ -213,8 +211,8 @@ func guard(out io.Writer, r figures.Results) {
 		ratio(embedded), ratio(apache), p50, p99)
 }
 
-func tableKits(line func(what, format string, args ...any), k *figures.Kits) {
-	if k == nil {
+func tableKits(line func(what, format string, args ...any), asked bool, k *figures.Kits) {
+	if k == nil || !asked {
 		return
 	}
 	for _, kit := range slices.Sorted(maps.Keys(k.Seconds)) {
