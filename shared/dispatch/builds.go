@@ -18,13 +18,13 @@ const buildsKept = 15 * time.Minute
 
 // LaneOnBuild returns the lane of a job that is to stay on a build from now on.
 func LaneOnBuild(lane, jobType, build string) string {
-	kept := ""
+	kept := laneAnd(laneAnd("", Subject{runs, jobType}), Subject{onBuild, build})
 	for _, s := range subjectsOf(lane) {
-		if s.Kind != onBuild && s.Kind != runs {
+		if s.Kind != onBuild && s.Kind != runs && s.Kind != runsFor {
 			kept = laneAnd(kept, s)
 		}
 	}
-	return laneAnd(laneAnd(kept, Subject{runs, jobType}), Subject{onBuild, build})
+	return kept
 }
 
 // buildOf returns the build on which the jobs of a lane stay; empty: any.
@@ -69,20 +69,19 @@ func (l *Ledger) tidyBuilds() {
 // its type, even if that one has no room.
 func (l *Ledger) staysOn(queue, build, jobType string) bool {
 	return build != "" && slices.ContainsFunc(serving(l.live, queue), func(w *Worker) bool {
-		return w.Build == build && w.runs(jobType)
+		return w.Build == build && w.runs(jobType, nil)
 	})
 }
 
 // takes returns a function that reports whether a target takes a job, since many targets are checked for one job.
-func (p *places) takes(jobType, build string) func(Target) bool {
+func (p *places) takes(jobType string, owner *string, build string) func(Target) bool {
 	stays := p.l.staysOn(p.queue, build, jobType)
-	return func(t Target) bool { return t.worker.runs(jobType) && (!stays || t.worker.isOf(build)) }
+	return func(t Target) bool { return t.worker.runs(jobType, owner) && (!stays || t.worker.isOf(build)) }
 }
 
 // roomOnBuild returns how many free targets take jobs of a lane that stays on a build.
-func (p *places) roomOnBuild(build string, subjects []Subject) (room int) {
-	at := slices.IndexFunc(subjects, func(s Subject) bool { return s.Kind == runs }) // LaneOnBuild has put it there
-	takes := p.takes(subjects[max(at, 0)].Name, build)
+func (p *places) roomOnBuild(build, jobType string) (room int) {
+	takes := p.takes(jobType, nil, build)
 	for _, t := range p.free {
 		if takes(t) {
 			room++

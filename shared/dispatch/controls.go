@@ -50,6 +50,7 @@ type Controls struct {
 
 // Class has the fields by which controls distinguish jobs of a queue.
 type Class struct {
+	Queue       string
 	JobType     string
 	OwnerID     string // empty: none
 	FairnessKey string // empty: none
@@ -58,7 +59,11 @@ type Class struct {
 // FairnessKeyOf returns the key with which a new job shares its queue: the one that its request named, or its owner.
 func FairnessKeyOf(job *jobevent.Created) string { return cmp.Or(job.FairnessKey, job.OwnerID) }
 
-func classOf(job *jobevent.Created) Class { return Class{job.JobType, job.OwnerID, FairnessKeyOf(job)} }
+func classOf(job *jobevent.Created) Class {
+	return Class{job.Queue, job.JobType, job.OwnerID, FairnessKeyOf(job)}
+}
+
+func (c Class) kind() Kind { return Kind{c.Queue, c.JobType, c.OwnerID} }
 
 // control is a pause, a limit or both.
 type control struct {
@@ -174,16 +179,6 @@ func (c *Controls) CountRunning(running map[Subject]int, class Class, n int) {
 	for _, s := range c.holding(class) {
 		running[s] += n
 	}
-}
-
-// laneOf names the lane of the jobs that are subject to the same controls by job type and owner: type:"EMAIL"
-// owner:"acme". It is empty for jobs that are subject to none.
-func (c *Controls) laneOf(jobType, owner string) string {
-	lane := ""
-	for _, s := range c.touching(jobType, owner) {
-		lane = laneAnd(lane, s)
-	}
-	return lane
 }
 
 // laneAnd names the part of a lane whose jobs are also subject to s.

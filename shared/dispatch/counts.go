@@ -22,7 +22,8 @@ type counts struct {
 	// running counts the attempts that are out by job type, owner and fairness key. The ledger keeps those under a
 	// control.
 	running map[Subject]int
-	scarce  map[string]map[string]scarce // by queue and job type
+	asked   map[Kind]int    // attempts that are out; the ledger keeps those of queues that pull workers serve
+	typed   map[string]bool // of a delta: queues with a job whose type a worker did not run
 }
 
 func newCounts() counts {
@@ -94,6 +95,7 @@ func (c *counts) NoteDue(at time.Time) {
 
 // NoteRunning notes that n more attempts of a class are out, or fewer if n is negative.
 func (c *counts) NoteRunning(class Class, n int) {
+	c.noteAsked(class.kind(), n)
 	if c.running == nil {
 		c.running = map[Subject]int{}
 	}
@@ -122,10 +124,11 @@ func tidyRunning(running map[Subject]int) int {
 }
 
 func (c *counts) add(other counts) {
-	for queue, types := range other.scarce {
-		for name := range types {
-			c.NoteScarce(queue, name)
-		}
+	for queue := range other.typed {
+		c.NoteSorted(queue)
+	}
+	for kind, n := range other.asked {
+		c.noteAsked(kind, n)
 	}
 	c.out.addAll(other.out, 1)
 	for queue, rank := range other.floors {
@@ -174,6 +177,15 @@ func (c *counts) missing(counted counts) counts {
 	}
 	drift.addRunning(counted.running, 1)
 	drift.addRunning(c.running, -1)
+	for kind, n := range counted.asked {
+		drift.noteAsked(kind, n-c.asked[kind])
+	}
+	for kind, n := range c.asked {
+		if _, some := counted.asked[kind]; !some {
+			drift.noteAsked(kind, -n)
+		}
+	}
+	maps.DeleteFunc(drift.asked, func(_ Kind, n int) bool { return n == 0 })
 	if !counted.due.IsZero() && (c.due.IsZero() || counted.due.Before(c.due)) {
 		drift.NoteDue(counted.due)
 	}

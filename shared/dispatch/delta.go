@@ -24,6 +24,9 @@ func (d *Delta) SetRunning(running map[Subject]int, revision int64) {
 	d.running, d.countedUnder = running, revision
 }
 
+// SetAsked sets how many attempts are out of each kind in the queues that pull workers serve.
+func (d *Delta) SetAsked(out map[Kind]int) { d.asked = out }
+
 // NoteOverdue notes jobs that ended long ago and still have dependents, and how many rows of dependencies there are at
 // least.
 func (d *Delta) NoteOverdue(ended []uuid.UUID, dependents int) {
@@ -42,6 +45,6 @@ func (d *Delta) ChangesCounts() bool { return d.out.tidy() || tidyRunning(d.runn
 
 // Empty reports whether there is nothing to enter.
 func (d *Delta) Empty() bool {
-	return !d.ChangesCounts() && len(d.floors) == 0 && len(d.lanes) == 0 && len(d.keys) == 0 && len(d.scarce) == 0 &&
+	return !d.ChangesCounts() && len(d.floors) == 0 && len(d.lanes) == 0 && len(d.keys) == 0 && len(d.typed) == 0 && len(d.asked) == 0 &&
 		d.due.IsZero() && d.none()
 }

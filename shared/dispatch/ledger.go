@@ -33,7 +33,9 @@ type Ledger struct {
 	buildsAt         time.Time        // when jobs that stay on a build waited last; zero: not lately
 
 	controls *Controls
-	live     []*Worker // the workers of the last CompareTypes
+	sorted   map[string]sorting  // by queue
+	live     []*Worker           // the workers of the last CompareTypes, those that pull workers form by what they ask for
+	runners  map[string]*runners // of these, by queue; nil: CompareTypes was not called
 
 	changed       bool
 	wakeClock     bool // something is due sooner than the function dispatch expects
@@ -68,8 +70,9 @@ type extra struct {
 	Keys   map[string][]string `json:"keys,omitempty"`
 	Rounds map[string]round    `json:"rounds,omitempty"`
 
-	Scarce map[string]map[string]scarce `json:"scarce,omitempty"` // by queue and job type
-	Builds time.Time                    `json:"builds,omitzero"`
+	Sorted map[string]sorting `json:"sorted,omitempty"`
+	Asked  []kindCount        `json:"asked,omitempty"`
+	Builds time.Time          `json:"builds,omitzero"`
 
 	High map[string]map[string]map[int16]int `json:"high,omitempty"` // attempts in partitions that only some topics have
 }
@@ -100,7 +103,10 @@ func ReadLedger(row Row) (*Ledger, error) {
 	l.controlsRevision, l.running, l.buckets, l.lanes, l.opensAt = e.Controls, e.Running, e.Buckets, e.Lanes, e.OpensAt
 	l.unreleased, l.dependents, l.driftRevision = e.Ended, e.Dependents, e.Entered
 	l.hadUnreleased = len(e.Ended) > 0
-	l.keys, l.rounds, l.scarce, l.buildsAt, l.out.high = e.Keys, e.Rounds, e.Scarce, e.Builds, e.High
+	l.keys, l.rounds, l.sorted, l.buildsAt, l.out.high = e.Keys, e.Rounds, e.Sorted, e.Builds, e.High
+	for _, kind := range e.Asked {
+		l.noteAsked(kind.Kind, kind.Out)
+	}
 	l.fillKeys()
 	return l, nil
 }
@@ -138,14 +144,14 @@ func (l *Ledger) namedKeys() map[string][]string {
 func (l *Ledger) extra() json.RawMessage {
 	keys := l.namedKeys()
 	if l.controlsRevision == 0 && len(l.lanes) == 0 && l.opensAt.IsZero() && len(l.unreleased) == 0 &&
-		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 && len(l.scarce) == 0 &&
+		l.dependents == 0 && l.driftRevision == 0 && len(keys) == 0 && len(l.rounds) == 0 && len(l.sorted) == 0 &&
 		l.buildsAt.IsZero() && len(l.out.high) == 0 {
 		return json.RawMessage(noExtra)
 	}
 	return mustJSON(extra{
 		Controls: l.controlsRevision, Running: l.running, Buckets: l.buckets, Lanes: l.lanes, OpensAt: l.opensAt,
 		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision, Keys: keys, Rounds: l.rounds,
-		Scarce: l.scarce, Builds: l.buildsAt, High: l.out.high,
+		Sorted: l.sorted, Asked: kindCounts(l.asked), Builds: l.buildsAt, High: l.out.high,
 	})
 }
 
@@ -161,6 +167,11 @@ func (l *Ledger) Enter(d Delta) {
 	if !d.due.IsZero() && (l.due.IsZero() || d.due.Before(l.due)) {
 		l.wakeClock = true
 	}
+	for queue := range d.typed {
+		l.noteTyped(queue)
+	}
+	d.typed = nil
+	maps.DeleteFunc(d.asked, func(k Kind, _ int) bool { return !l.IsAsked(k.Queue) })
 	l.counts.add(d.counts)
 	l.followUps.add(d.followUps)
 	if len(d.ended) > 0 && l.dependents == 0 {
@@ -216,7 +227,7 @@ func (l *Ledger) Close() (write, wakeClock bool) {
 	l.out.tidy()
 	l.tidyControls()
 	l.tidyKeys()
-	l.tidyScarce()
+	l.tidyKinds()
 	l.tidyBuilds()
 	if len(l.unreleased) > 0 && !l.hadUnreleased { // the function dispatch goes on where this step stops
 		l.wakeClock = true
@@ -265,7 +276,13 @@ func (l *Ledger) HasReady(queue string) bool {
 
 // UsesLanes reports whether jobs of a queue are in lanes, or may be from now on.
 func (l *Ledger) UsesLanes(queue string) bool {
-	return l.controls.byJob || len(l.lanes[queue]) > 0 || len(l.scarce[queue]) > 0
+	return l.controls.byJob || len(l.lanes[queue]) > 0 || l.isSortedNow(queue)
+}
+
+// isSortedNow reports whether the lane of a new job of a queue depends on its kind.
+func (l *Ledger) isSortedNow(queue string) bool {
+	_, isSorted := l.sorted[queue]
+	return isSorted
 }
 
 // Floor returns the rank below which no job of a queue waits outside of all lanes.

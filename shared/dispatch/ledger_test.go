@@ -221,12 +221,14 @@ func TestTheNameOfALaneContainsItsSubjects(t *testing.T) {
 	t.Parallel()
 	subjects := []Subject{{jobevent.ControlType, `a" owner:"b`}, {jobevent.ControlOwner, "ü\n:\\"}}
 	set := &Controls{byJob: true, bySubject: map[Subject]control{subjects[0]: {}, subjects[1]: {}}}
+	l := newLedger(t)
+	l.UseControls(set)
 	for _, job := range [][]string{
 		{subjects[0].Name, subjects[1].Name}, {subjects[0].Name, ""}, {subjects[0].Name, "other"}, {"other", subjects[1].Name},
 		{"other", ""},
 	} {
 		touching := set.touching(job[0], job[1])
-		read := subjectsOf(set.laneOf(job[0], job[1]))
+		read := subjectsOf(l.laneOf("default", job[0], job[1], ""))
 		if len(read) != len(touching) {
 			t.Fatalf("%q: %v, want %v", job, read, touching)
 		}

@@ -65,11 +65,11 @@ func (l *Ledger) RoomOfQueue(queue string) int { return l.roomOf(queueSubject(qu
 
 // roomUnder returns how many jobs of a queue's lane with these subjects may go out; zero: the lane is closed.
 func (l *Ledger) roomUnder(queue string, subjects []Subject) int {
+	if !l.isServed(queue, subjects) {
+		return 0
+	}
 	room := unlimited
 	for _, s := range subjects {
-		if s.Kind == runs && !l.scarce[queue][s.Name].Since.IsZero() {
-			return 0
-		}
 		room = min(room, l.roomOf(s))
 	}
 	return room
@@ -98,6 +98,9 @@ func (l *Ledger) allows(class Class) bool {
 
 // noteStart notes for the controls of its class that an attempt starts.
 func (l *Ledger) noteStart(class Class) {
+	if l.IsAsked(class.Queue) {
+		l.noteAsked(class.kind(), 1)
+	}
 	for _, s := range l.controls.holding(class) {
 		if l.running == nil {
 			l.running = map[Subject]int{}

@@ -68,7 +68,7 @@ func byRank(a, b Candidate) int {
 	return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
 }
 
-func (c *Candidate) class() Class { return Class{c.JobType, c.OwnerID, c.Key} }
+func (c *Candidate) class(queue string) Class { return Class{queue, c.JobType, c.OwnerID, c.Key} }
 
 // Source is one lane, or the jobs outside of all lanes.
 type Source struct {
@@ -82,6 +82,7 @@ type Source struct {
 	more    bool        // further jobs may stand behind the shown ones
 	rounds  int
 	touched bool
+	closed  bool // it has no room
 }
 
 // head returns the rank at which the best job of the source may stand.
@@ -112,35 +113,45 @@ func NewPicker(l *Ledger, queue string, most int, targets []Target) *Picker {
 // room is filled, no job is left, or it has looked at enough.
 func (p *Picker) Next() []*Source {
 	for len(p.Chosen.JobIDs) < p.most {
-		open := p.open()
-		if len(open) == 0 {
+		best := p.best()
+		switch {
+		case best == nil:
 			return nil
-		}
-		best := slices.MinFunc(open, func(a, b *Source) int {
-			return cmp.Or(a.head().Compare(b.head()), cmp.Compare(len(a.shown), len(b.shown)))
-		})
-		if len(best.shown) > 0 {
+		case len(best.shown) > 0:
 			p.decide(best)
 			continue
-		}
-		if p.looks <= 0 {
+		case p.looks <= 0:
 			p.l.cutShort = true
 			return nil
 		}
-		return p.ask(open)
+		return p.ask(slices.DeleteFunc(slices.Clone(p.sources), func(s *Source) bool { return !p.mayOpen(s) || p.closes(s) }))
 	}
 	return nil
 }
 
-// open returns the sources that may let a job out.
-func (p *Picker) open() []*Source {
-	var open []*Source
-	for _, s := range p.sources {
-		if (s.more || len(s.shown) > 0) && p.places.roomUnder(s.under) > 0 {
-			open = append(open, s)
+// best returns the source with the best job; nil: none may let a job out. It checks the room of no other source, of
+// which there may be hundreds.
+func (p *Picker) best() *Source {
+	for {
+		var best *Source
+		for _, s := range p.sources {
+			if p.mayOpen(s) && (best == nil ||
+				cmp.Or(s.head().Compare(best.head()), cmp.Compare(len(s.shown), len(best.shown))) < 0) {
+				best = s
+			}
+		}
+		if best == nil || !p.closes(best) {
+			return best
 		}
 	}
-	return open
+}
+
+func (p *Picker) mayOpen(s *Source) bool { return !s.closed && (s.more || len(s.shown) > 0) }
+
+// closes reports whether a source has no room. Room only shrinks within a step, so the source stays closed.
+func (p *Picker) closes(s *Source) bool {
+	s.closed = p.places.roomUnder(s.under) <= 0
+	return s.closed
 }
 
 // decide lets the best job of a source out, or moves it to the lane to which it belongs by now.
@@ -148,8 +159,8 @@ func (p *Picker) decide(s *Source) {
 	job := s.shown[0]
 	s.shown = s.shown[1:]
 	build := buildOf(job.Lane)
-	if class := job.class(); p.l.allows(class) {
-		if to, some := p.places.take(job.JobType, build); some {
+	if class := job.class(p.queue); p.l.allows(class) {
+		if to, some := p.places.take(job.JobType, job.OwnerID, build); some {
 			p.l.noteStart(class)
 			p.Chosen.JobIDs = append(p.Chosen.JobIDs, job.JobID)
 			p.Chosen.Lanes = append(p.Chosen.Lanes, p.l.laneOf(p.queue, job.JobType, job.OwnerID, build))

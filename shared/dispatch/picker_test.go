@@ -50,6 +50,19 @@ func (q queue) pick(l *Ledger, most int, targets []Target) []uuid.UUID {
 	return p.Chosen.JobIDs
 }
 
+// closeAndWake ends a step as the store does, which forgets the lanes that nobody runs, and finds in the rows those that
+// the workers of the next step run.
+func (q queue) closeAndWake(l *Ledger) {
+	l.Close()
+	for _, r := range l.LiveRanges() {
+		for _, c := range q {
+			if c.Lane >= r.From && c.Lane < r.To {
+				l.NoteWaiting(r.Queue, c.Lane, c.Key, c.Rank)
+			}
+		}
+	}
+}
+
 // anywhere returns n targets whose workers run every job.
 func anywhere(n int) []Target { return make([]Target, n) }
 
@@ -68,22 +81,33 @@ func drawDrains(rt *rapid.T) (controls []jobevent.Control) {
 
 // drawTargets draws up to three workers, each of which is of some build, runs some of the types or any, and may drain.
 // It returns those that do not drain, and takes their targets.
-func drawTargets(rt *rapid.T, l *Ledger, types []string) (live []*Worker, targets []Target) {
+func drawTargets(rt *rapid.T, l *Ledger, jobs queue, types []string) (live []*Worker, targets []Target) {
 	var workers []*Worker
 	for i := range rapid.IntRange(0, 3).Draw(rt, "workers") {
 		w := &Worker{
 			ID: string(rune('a' + i)), Partitions: map[string][]int32{"default": {int32(i)}},
 			Slots: rapid.IntRange(1, 6).Draw(rt, "slots"), Build: rapid.SampledFrom(someBuilds).Draw(rt, "build"),
 		}
-		if rapid.Bool().Draw(rt, "runs only") {
-			w.RunOnly(append([]string{}, rapid.SliceOfDistinct(rapid.SampledFrom(types), rapid.ID).Draw(rt, "runs")...))
+		some := func() []string {
+			return append([]string{}, rapid.SliceOfDistinct(rapid.SampledFrom(types), rapid.ID).Draw(rt, "runs")...)
+		}
+		switch rapid.IntRange(0, 2).Draw(rt, "runs only") {
+		case 1:
+			w.RunOnly(some())
+		case 2:
+			w.Build, w.Demands = "", []Demand{}
+			for range rapid.IntRange(0, 3).Draw(rt, "demands") {
+				owner := rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "works for")
+				w.Demands = append(w.Demands, Demand{
+					Everyone: owner == "", OwnerID: owner, JobTypes: some(), Slots: rapid.IntRange(1, 4).Draw(rt, "asks for"),
+				})
+			}
 		}
 		workers = append(workers, w)
-		if !l.controls.Drains(w.ID) {
-			live = append(live, w)
-		}
 	}
 	targets = NewRoom(workers, l).Take("default", MaxStep)
+	jobs.closeAndWake(l)
+	live = slices.DeleteFunc(slices.Clone(l.live), func(w *Worker) bool { return w.drains })
 	for _, t := range targets {
 		if len(live) > 0 && !slices.Contains(live, t.worker) {
 			rt.Fatalf("a target is of %+v, which drains", t.worker)
@@ -93,16 +117,16 @@ func drawTargets(rt *rapid.T, l *Ledger, types []string) (live []*Worker, target
 }
 
 // fits returns the free target to which the rules send a job of a type that stays on a build; -1: there is none.
-func fits(free []Target, live []*Worker, jobType, build string) int {
-	stays := build != "" && slices.ContainsFunc(live, func(w *Worker) bool { return w.runs(jobType) && w.Build == build })
+func fits(free []Target, live []*Worker, jobType, owner, build string) int {
+	stays := build != "" && slices.ContainsFunc(live, func(w *Worker) bool { return w.runs(jobType, nil) && w.Build == build })
 	return slices.IndexFunc(free, func(t Target) bool {
-		return t.worker.runs(jobType) && (!stays || t.worker.Build == build)
+		return t.worker.runs(jobType, &owner) && (!stays || t.worker.Build == build)
 	})
 }
 
 // goesTo removes the target for a job from free; false: there is none.
-func goesTo(free *[]Target, live []*Worker, jobType, build string) bool {
-	i := fits(*free, live, jobType, build)
+func goesTo(free *[]Target, live []*Worker, jobType, owner, build string) bool {
+	i := fits(*free, live, jobType, owner, build)
 	if i < 0 {
 		return false
 	}
@@ -147,7 +171,7 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 				l.UseControls(l.ChangeControls(draw("later ")))
 			}
 			l.SetRunning(nil)
-			live, targets := drawTargets(rt, l, types)
+			live, targets := drawTargets(rt, l, jobs, types)
 			want := byTheRules(l, jobs, builds, 10, live, targets)
 			got := jobs.pick(l, 10, targets)
 			if !slices.Equal(got, want) {
@@ -174,7 +198,7 @@ func byTheRules(
 	for _, c := range waiting {
 		subjects := l.controls.touching(c.JobType, c.OwnerID)
 		isFull := slices.ContainsFunc(subjects, func(s Subject) bool { return running[s] >= l.controls.bySubject[s].maxRunning })
-		if isFull || len(chosen) == most || !goesTo(&free, live, c.JobType, builds[c.JobID]) {
+		if isFull || len(chosen) == most || !goesTo(&free, live, c.JobType, c.OwnerID, builds[c.JobID]) {
 			continue
 		}
 		for _, s := range subjects {

@@ -77,7 +77,7 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 			delta.NoteOut(job.Queue, "", *job.Partition, 1)
 			continue
 		default:
-			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID, "") // start may have made the type scarce
+			job.Lane = l.laneOf(job.Queue, job.JobType, job.OwnerID, "") // start may have sorted the queue
 			delta.NoteWaiting(job.Queue, job.Lane, FairnessKeyOf(job.Created), job.Rank)
 		}
 		if job.ExpiresAt != nil {
@@ -95,7 +95,7 @@ func (a *Arrival) start(l *Ledger, p *places) bool {
 	if p == nil || !l.allows(classOf(a.Created)) {
 		return false
 	}
-	to, some := p.take(a.JobType, "")
+	to, some := p.take(a.JobType, a.OwnerID, "")
 	if !some {
 		return false
 	}

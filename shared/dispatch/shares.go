@@ -292,11 +292,11 @@ func (p *SharePicker) start(key string) (started, isBest bool) {
 
 // take uses up the room and the target of a job, if its controls and the places leave some.
 func (p *SharePicker) take(job Candidate) bool {
-	subjects := p.l.controls.holding(job.class())
+	subjects := p.l.controls.holding(job.class(p.queue))
 	if slices.ContainsFunc(subjects, func(s Subject) bool { return p.roomOf(s) <= 0 }) {
 		return false
 	}
-	to, some := p.places.take(job.JobType, buildOf(job.Lane))
+	to, some := p.places.take(job.JobType, job.OwnerID, buildOf(job.Lane))
 	if !some {
 		return false
 	}
@@ -350,7 +350,7 @@ func (p *SharePicker) Finish(sent []uuid.UUID) {
 	}
 	for _, c := range p.chosen {
 		if hasGone[c.JobID] {
-			p.l.noteStart(c.class())
+			p.l.noteStart(c.class(p.queue))
 		}
 	}
 	p.l.NoteStarts(p.queue, len(sent))
