@@ -32,7 +32,8 @@ GRANT UPDATE (version, paused, max_running, starts_per_second, weight, workers) 
 
 -- Consumes the workers' heartbeats.
 GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;
-GRANT UPDATE (partitions, slots, rate, job_types, build, seen_at) ON workers TO jobweaver_watchdog;
+GRANT SELECT, INSERT, DELETE ON unserved TO jobweaver_watchdog;
+GRANT UPDATE (partitions, slots, rate, job_types, demands, rooms, build, seen_at) ON workers TO jobweaver_watchdog;
 
 -- Empties the rows of jobs that ended long ago, without reading them, and deletes emptied rows.
 GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, updated_at, finished_at, deleted_at) ON jobs

@@ -62,7 +62,7 @@ func (l *Ledger) sort(queue string, s sorting) {
 	if l.sorted == nil {
 		l.sorted = map[string]sorting{}
 	}
-	if l.sorted[queue] != s {
+	if before, some := l.sorted[queue]; !some || before != s {
 		l.sorted[queue], l.changed = s, true
 	}
 }
@@ -310,14 +310,22 @@ func (l *Ledger) LiveRanges() []Range {
 		_, isSorted := l.sorted[r.Queue]
 		return !isSorted
 	})
-	for queue, s := range l.sorted {
-		if !s.Asked && l.runnersOf(queue).workers == 0 {
-			ranges[AllKinds(queue)] = true
-		}
+	for _, r := range l.IdleRanges() {
+		ranges[r] = true
 	}
 	return slices.SortedFunc(maps.Keys(ranges), func(a, b Range) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.From, b.From))
 	})
+}
+
+// IdleRanges returns the ranges of the sorted queues without a worker whose lag has to wake one.
+func (l *Ledger) IdleRanges() (ranges []Range) {
+	for queue, s := range l.sorted {
+		if !s.Asked && l.runnersOf(queue).workers == 0 {
+			ranges = append(ranges, AllKinds(queue))
+		}
+	}
+	return ranges
 }
 
 // SetAsked sets how many attempts of each kind are out in queues that pull workers serve from now on.

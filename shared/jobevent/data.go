@@ -419,7 +419,8 @@ type Heartbeat struct {
 	Build      string             `json:"build,omitempty"` // of its handlers; empty: unknown, or they are elsewhere
 	Queues     []string           `json:"queues"`
 	JobTypes   []JobType          `json:"jobTypes"`
-	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others; always false from earlier releases
+	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others
+	Demands    []Demand           `json:"demands,omitzero"`    // of a function pull: it takes only what these ask for; nil: any
 	Partitions map[string][]int32 `json:"partitions"`          // by queue
 	Slots      int                `json:"slots"`
 	Free       int                `json:"free"`
@@ -431,6 +432,16 @@ type Heartbeat struct {
 	Draining   bool               `json:"draining,omitempty"` // by order; a further order makes it take attempts again
 	Drained    bool               `json:"drained,omitempty"`  // it drains, without attempts and unpublished outcomes
 	Follows    string             `json:"follows,omitempty"`  // digest of the created queues that it knows; empty: of none
+}
+
+// Demand is what pull workers with the same rights ask for.
+type Demand struct {
+	Everyone bool     `json:"everyone,omitempty"` // they run the jobs of all owners
+	OwnerID  string   `json:"ownerId,omitempty"`
+	JobTypes []string `json:"jobTypes"`         // sorted
+	Queues   []string `json:"queues,omitempty"` // sorted; empty: all that pull serves
+	Slots    int      `json:"slots"`            // attempts that they may have at once
+	Rate     float64  `json:"rate,omitempty"`   // attempts that they finish in a second
 }
 
 // JobType is a job type that a worker can run, with the JSON Schema of its payload if it has one.

@@ -15,13 +15,13 @@ import (
 
 // Count is a count of the rows: the attempts that are out and the jobs that wait.
 type Count struct {
-	revision int64                 // of the ledger with which the rows were compared
-	drift    dispatch.Delta        // what has to be added to that ledger
-	asked    int                   // attempts with an unanswered cancel
-	at       time.Time             // of the count
-	leaseAt  time.Time             // when the first lease ends; zero: no attempt is out
-	lastAt   time.Time             // when the last lease ends
-	noWorker []dispatch.ScarceType // types of which jobs wait and that no live worker runs
+	revision int64          // of the ledger with which the rows were compared
+	drift    dispatch.Delta // what has to be added to that ledger
+	asked    int            // attempts with an unanswered cancel
+	at       time.Time      // of the count
+	leaseAt  time.Time      // when the first lease ends; zero: no attempt is out
+	lastAt   time.Time      // when the last lease ends
+	unserved unservedLanes  // lanes of jobs that no live worker runs
 	figures  *telemetry.QueueFigures
 }
 
@@ -51,7 +51,6 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		return Count{}, err
 	}
 	c, counted := Count{revision: kept.Revision(), at: kept.At}, dispatch.NewDelta()
-	c.noWorker = kept.WithoutWorker()
 	out, err := q.InFlight(ctx)
 	if err != nil {
 		return c, fmt.Errorf("count attempts in flight: %w", err)
@@ -93,18 +92,17 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 			return c, err
 		}
 	}
-	if kept.ControlsRevision() > 0 || kept.HasScarce() || kept.HadBuilds() {
-		if err := countLanes(ctx, q, &counted); err != nil {
+	if kept.ControlsRevision() > 0 || kept.IsSorted() || kept.HadBuilds() {
+		if err := s.countLanes(ctx, q, kept, &counted); err != nil {
 			return c, err
 		}
 	}
+	if c.unserved, err = s.countUnserved(ctx, q, kept); err != nil {
+		return c, err
+	}
 	c.drift = kept.Drift(counted)
 	c.figures = figuresOf(&counted, c.at)
-	for _, t := range c.noWorker {
-		c.figures.NoWorker = append(c.figures.NoWorker, telemetry.NoWorker{
-			Queue: t.Queue, JobType: t.JobType, For: c.at.Sub(t.Since),
-		})
-	}
+	c.figures.NoWorker, c.figures.NoWorkerLanes = c.unserved.figures(c.at)
 	return c, nil
 }
 
@@ -135,7 +133,9 @@ func (s *Store) countControlled(ctx context.Context, q *gen.Queries, revision in
 	return nil
 }
 
-func countLanes(ctx context.Context, q *gen.Queries, counted *dispatch.Delta) error {
+// countLanes finds the lanes of controls, and of kinds those that a live worker runs: the ledger has no others. It also
+// counts the attempts that pull workers have by kind.
+func (s *Store) countLanes(ctx context.Context, q *gen.Queries, kept *dispatch.Ledger, counted *dispatch.Delta) error {
 	waiting, err := q.LanesPending(ctx)
 	if err != nil {
 		return fmt.Errorf("find waiting lanes: %w", err)
@@ -143,5 +143,33 @@ func countLanes(ctx context.Context, q *gen.Queries, counted *dispatch.Delta) er
 	for _, row := range waiting {
 		counted.NoteFloor(row.Queue, row.Lane, row.Rank)
 	}
-	return nil
+	set, err := s.controlsOf(ctx, q, kept.ControlsRevision())
+	if err != nil {
+		return err
+	}
+	kept.UseControls(set)
+	live, err := q.WorkersLive(ctx, silentAfter)
+	if err != nil {
+		return fmt.Errorf("list workers: %w", err)
+	}
+	workers, err := typedWorkers(ctx, q, live)
+	if err != nil {
+		return err
+	}
+	kept.CompareTypes(workers)
+	lanes, err := lanesOf(ctx, q, kept.LiveRanges())
+	if err != nil {
+		return err
+	}
+	for _, row := range lanes {
+		counted.NoteWaiting(row.Queue, row.Lane, row.FirstKey, row.Rank)
+		counted.NoteKey(row.Queue, row.LastKey)
+	}
+	asked := kept.AskedQueues()
+	if len(asked) == 0 {
+		return nil
+	}
+	out, err := countAsked(ctx, q, asked)
+	counted.SetAsked(out)
+	return err
 }

@@ -2,7 +2,6 @@ package schedulerdb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -31,7 +30,7 @@ func (s *Store) dispatchLocked(ctx context.Context, t step, by string, l *dispat
 		return err
 	}
 	r.Jobs = append(r.Jobs, ended...)
-	if len(l.ReadyQueues()) > 0 || l.HasScarce() {
+	if len(l.ReadyQueues()) > 0 || l.IsSorted() {
 		workers, err := t.WorkersLive(ctx, silentAfter)
 		if err != nil {
 			return fmt.Errorf("list workers: %w", err)
@@ -55,7 +54,7 @@ func (s *Store) sendOut(
 	for _, queue := range queues {
 		most := min(dispatch.MaxStep, l.RoomOfQueue(queue))
 		taken := most
-		if l.HasScarce() || l.HasBuilds() {
+		if l.IsSorted() || l.HasBuilds() {
 			taken = dispatch.MaxStep // the best targets may be of workers that do not run the best jobs
 		}
 		targets := room.Take(queue, taken)
@@ -259,61 +258,4 @@ func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*disp
 		byLane[row.Lane].Show(dispatch.Candidate(row))
 	}
 	return nil
-}
-
-// newRoom returns the room of the live workers. It reads their job types and builds only if these matter.
-func newRoom(
-	ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow, l *dispatch.Ledger,
-) (*dispatch.Room, error) {
-	var workers []*dispatch.Worker
-	var err error
-	if l.HasScarce() || l.HasBuilds() {
-		workers, err = typedWorkers(ctx, q, rows)
-	} else {
-		workers, err = workersOf(rows)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return dispatch.NewRoom(workers, l), nil
-}
-
-func workersOf(rows []gen.WorkersLiveRow) ([]*dispatch.Worker, error) {
-	workers := make([]*dispatch.Worker, len(rows))
-	for i, row := range rows {
-		w := &dispatch.Worker{ID: row.WorkerID, Slots: int(row.Slots), Rate: row.Rate}
-		if err := json.Unmarshal(row.Partitions, &w.Partitions); err != nil {
-			return nil, fmt.Errorf("read partitions of worker %s: %w", row.WorkerID, err)
-		}
-		workers[i] = w
-	}
-	return workers, nil
-}
-
-// typedWorkers returns the live workers with their job types and builds.
-func typedWorkers(ctx context.Context, q *gen.Queries, rows []gen.WorkersLiveRow) ([]*dispatch.Worker, error) {
-	workers, err := workersOf(rows)
-	if err != nil {
-		return nil, err
-	}
-	typed, err := q.WorkersTypes(ctx, silentAfter)
-	if err != nil {
-		return nil, fmt.Errorf("read the job types of workers: %w", err)
-	}
-	byID := make(map[string]gen.WorkersTypesRow, len(typed))
-	for _, row := range typed {
-		byID[row.WorkerID] = row
-	}
-	for _, w := range workers {
-		row := byID[w.ID]
-		var names []string
-		if row.JobTypes != nil {
-			if err := json.Unmarshal(row.JobTypes, &names); err != nil {
-				return nil, fmt.Errorf("read the job types of worker %s: %w", w.ID, err)
-			}
-		}
-		w.RunOnly(names)
-		w.Build = row.Build
-	}
-	return workers, nil
 }

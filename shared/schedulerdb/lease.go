@@ -6,9 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
@@ -74,74 +71,6 @@ func follows(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) 
 		}
 	}
 	return orders
-}
-
-// seeWorkers writes the workers. If the job types of one have changed, it notes those that not all workers run.
-func seeWorkers(
-	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, l *dispatch.Ledger,
-) error {
-	var p gen.WorkersSeenParams
-	for id, heartbeat := range latest {
-		if heartbeat.Stopping {
-			heartbeat.Slots = 0 // it gets nothing more
-		}
-		p.WorkerIDs = append(p.WorkerIDs, id)
-		p.Partitions = append(p.Partitions, mustJSON(existing(heartbeat.Partitions)))
-		p.Slots = append(p.Slots, int32Of(heartbeat.Slots))
-		p.Builds = append(p.Builds, jobevent.CleanText(heartbeat.Build, nameMost))
-		p.Rates = append(p.Rates, min(max(heartbeat.Rate, 0), maxRate))
-		p.JobTypes = append(p.JobTypes, typesOf(heartbeat))
-	}
-	changed, err := q.WorkersSeen(ctx, p)
-	if err != nil {
-		return fmt.Errorf("write workers: %w", err)
-	}
-	if err := q.WorkersGone(ctx, silentAfter); err != nil {
-		return fmt.Errorf("delete workers: %w", err)
-	}
-	if !changed {
-		return nil
-	}
-	rows, err := q.WorkersLive(ctx, silentAfter)
-	if err != nil {
-		return fmt.Errorf("list workers: %w", err)
-	}
-	workers, err := typedWorkers(ctx, q, rows)
-	if err != nil {
-		return err
-	}
-	l.CompareTypes(workers)
-	return nil
-}
-
-// typesOf returns the job types of a heartbeat as the workers' table keeps them: the JSON null if the worker runs any,
-// no value if the heartbeat's first part is missing, which names them.
-func typesOf(heartbeat jobevent.Heartbeat) []byte {
-	if heartbeat.Part > 0 {
-		return nil
-	}
-	var names []string
-	if heartbeat.OnlyTypes {
-		names = make([]string, len(heartbeat.JobTypes))
-		for i, t := range heartbeat.JobTypes {
-			names[i] = t.Name
-		}
-		slices.Sort(names)
-	}
-	return mustJSON(names)
-}
-
-// existing removes numbers of partitions that no run-job topic has.
-func existing(reported map[string][]int32) map[string][]int32 {
-	partitions := make(map[string][]int32, len(reported))
-	for queue, numbers := range reported {
-		numbers = slices.DeleteFunc(slices.Clone(numbers), func(p int32) bool {
-			return p < 0 || p >= jobevent.MaxRunPartitions
-		})
-		slices.Sort(numbers)
-		partitions[queue] = slices.Compact(numbers)
-	}
-	return partitions
 }
 
 // heldAttempt is an attempt with the worker that listed it in its heartbeat.
@@ -212,6 +141,9 @@ func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Dura
 		if err := s.askAgain(ctx, t.Queries, counted, sinceLast, &r, &delta); err != nil {
 			return err
 		}
+		if err := counted.unserved.write(ctx, t.Queries); err != nil {
+			return err
+		}
 		failed, err := s.failWithoutWorker(ctx, t.Queries, counted, &delta)
 		if err != nil {
 			return err
@@ -269,48 +201,4 @@ func (s *Store) askAgain(
 		r.Cancels = append(r.Cancels, emit.AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
 	}
 	return nil
-}
-
-// failWithoutWorker fails jobs that have waited for NoWorkerTimeout for a worker that runs their type.
-func (s *Store) failWithoutWorker(
-	ctx context.Context, q *gen.Queries, counted Count, delta *dispatch.Delta,
-) ([]emit.Snapshot, error) {
-	var ids []uuid.UUID
-	since := counted.at.Add(-s.cfg.NoWorkerTimeout)
-	for _, scarce := range counted.noWorker {
-		if s.cfg.NoWorkerTimeout == 0 || scarce.Since.After(since) {
-			continue
-		}
-		for _, lane := range scarce.Lanes {
-			waiting, err := q.JobsWithoutWorker(ctx, gen.JobsWithoutWorkerParams{
-				QueueName: scarce.Queue, Lane: lane, Since: since, MaxJobs: int32Of(AskMost - len(ids)),
-			})
-			if err != nil {
-				return nil, fmt.Errorf("find jobs that no worker runs: %w", err)
-			}
-			ids = append(ids, waiting...)
-		}
-	}
-	jobs, err := lockJobs(ctx, q, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, job := range jobs {
-		job.failWithoutWorker(s.cfg.NoWorkerTimeout)
-	}
-	return saveJobs(ctx, q, jobs, delta)
-}
-
-func (j *lockedJob) failWithoutWorker(after time.Duration) {
-	next, ok := j.FailWithoutWorker()
-	if !ok {
-		return
-	}
-	j.lastError = jobevent.Error{
-		ErrorCode: string(apierror.NoWorker),
-		Message:   fmt.Sprintf("no worker of queue %s has run job type %s for %s", j.row.Queue, j.row.JobType, after),
-	}
-	j.move(next, jobevent.Move{
-		Attempt: j.Attempt, By: "watchdog", Reason: j.lastError.Message, ErrorCode: j.lastError.ErrorCode,
-	})
 }

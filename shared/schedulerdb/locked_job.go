@@ -337,7 +337,7 @@ func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	}
 	if was.InFlight() && !j.Status.InFlight() {
 		delta.NoteOut(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
-		delta.NoteRunning(classOf(j.row.JobType, j.row.OwnerID, j.row.FairnessKey), -1)
+		delta.NoteRunning(classOf(j.row.Queue, j.row.JobType, j.row.OwnerID, j.row.FairnessKey), -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
 		delta.NoteDue(j.dueAt)

@@ -136,7 +136,7 @@ func (s *Store) apply(
 				return nil, err
 			}
 			if o.Kind == jobstate.KindSnoozed && o.ErrorCode == string(apierror.UnknownJobType) {
-				delta.NoteScarce(job.row.Queue, job.row.JobType)
+				delta.NoteSorted(job.row.Queue)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *d
 		delta.NoteTransition(row.JobType, jobstate.Completed, 1)
 		if row.WasOut {
 			delta.NoteOut(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
-			delta.NoteRunning(classOf(row.JobType, row.OwnerID, row.FairnessKey), -1)
+			delta.NoteRunning(classOf(row.Queue, row.JobType, row.OwnerID, row.FairnessKey), -1)
 		}
 		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
 			return bytes.Compare(o.JobID[:], id[:])

@@ -53,7 +53,7 @@ func checkPlansWith(t *testing.T, statistics string) {
 		pgtest.LookEmpty(t, h.pool)
 		pgtest.CheckSearches(t, h.pool, "internal/gen", map[string]string{
 			"InFlight": "jobs_in_flight", "RunningByJob": "jobs_in_flight", "JobsCancelUnanswered": "jobs_in_flight",
-			"QueuesPending": "jobs_pending", "KeysPending": "jobs_by_key", "LanesPending": "jobs_laned",
+			"QueuesPending": "jobs_pending", "KeysPending": "jobs_by_key", "LanesPending": "jobs_by_lane", "OutByKind": "jobs_in_flight",
 		}, "jobs", "ended", "dependencies", "order_gaps")
 	}
 	plans.Forget()

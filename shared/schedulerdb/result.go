@@ -90,6 +90,6 @@ func deletedSnapshot(row gen.JobsDeleteRow) emit.Snapshot {
 }
 
 // classOf returns the class of a row.
-func classOf(jobType string, ownerID *string, fairnessKey string) dispatch.Class {
-	return dispatch.Class{JobType: jobType, OwnerID: orEmpty(ownerID), FairnessKey: fairnessKey}
+func classOf(queue, jobType string, ownerID *string, fairnessKey string) dispatch.Class {
+	return dispatch.Class{Queue: queue, JobType: jobType, OwnerID: orEmpty(ownerID), FairnessKey: fairnessKey}
 }

@@ -50,6 +50,7 @@ type Store struct {
 	walks    struct {
 		sync.Mutex
 		walk
+		kinds map[string]string // up to which lane the look for jobs without a worker has come, by queue
 	}
 }
 
@@ -66,7 +67,7 @@ func (c Config) check() error {
 }
 
 // NewestOfSchema is a column of the newest migration that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "ended.inputs"
+const NewestOfSchema = "unserved.since"
 
 // Open connects to the database at url. An error about a setting begins with the setting's name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {

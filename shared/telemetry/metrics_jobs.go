@@ -81,11 +81,12 @@ type JobCounts struct {
 
 // QueueFigures are the scheduler's counts of waiting jobs and of attempts that are out.
 type QueueFigures struct {
-	At       time.Time
-	InFlight map[string]int           // attempts that are out, by queue
-	Waited   map[string]time.Duration // how long the first job of a queue has been ready; without empty queues
-	NoWorker []NoWorker
-	Late     time.Duration // how long a job has been due that dispatch has not made ready
+	At            time.Time
+	InFlight      map[string]int           // attempts that are out, by queue
+	Waited        map[string]time.Duration // how long the first job of a queue has been ready; without empty queues
+	NoWorker      []NoWorker               // the types without a worker for longest
+	NoWorkerLanes int                      // lanes of jobs without a worker
+	Late          time.Duration            // how long a job has been due that dispatch has not made ready
 }
 
 // NoWorker is a job type of which jobs wait in a queue and that no live worker of the queue runs.
@@ -131,9 +132,16 @@ func (m Meter) WatchQueues(read func() *QueueFigures) (stop func()) {
 		for queue, waited := range figures.Waited {
 			put(descQueueWait, max(waited.Seconds(), 0), queue)
 		}
+		type labels struct{ queue, jobType string }
+		longest := map[labels]time.Duration{} // several job types may be other
 		for _, missing := range figures.NoWorker {
-			put(descNoWorker, max(missing.For.Seconds(), 0), missing.Queue, JobType(missing.JobType))
+			of := labels{missing.Queue, JobType(missing.JobType)}
+			longest[of] = max(longest[of], missing.For)
 		}
+		for of, d := range longest {
+			put(descNoWorker, d.Seconds(), of.queue, of.jobType)
+		}
+		put(descNoWorkerKinds, float64(figures.NoWorkerLanes))
 		put(descLate, max(figures.Late.Seconds(), 0))
 	})
 }

@@ -58,12 +58,14 @@ var (
 		"How long ago the next job to dispatch became ready, a level of priority counting 10 s; max.", "queue")
 	descNoWorker = watching(prometheus.GaugeValue, "no_worker_seconds",
 		"For how long no live worker of a queue has run a job type of which jobs wait; max.", "queue", "job_type")
+	descNoWorkerKinds = watching(prometheus.GaugeValue, "no_worker_kinds",
+		"Kinds of jobs (queue, job type and, for pull workers, owner) that wait and that no live worker runs; max.")
 	descLate = watching(prometheus.GaugeValue, "clock_lateness_seconds",
 		"How long a job has been due that dispatch has not made ready; max.")
 
 	watched = &watches{all: []*watch{
 		descLag, descGap, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
-		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descNoWorker, descLate,
+		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descNoWorker, descNoWorkerKinds, descLate,
 	}}
 )
 

@@ -1,21 +1,109 @@
 -- name: LanesPending :many
--- The lanes in which a job waits, each with its best rank. A loose index scan takes one step for each lane.
+-- The lanes of controls in which a job waits, each with its best rank. A loose index scan takes one step for each lane,
+-- and one over all lanes of kinds of a queue, of which there may be any number.
 with recursive waiting as (
     (select first.queue, first.lane, first.rank from jobs first
      where first.status = 'PENDING' and first.blocked_by is null and first.lane is not null
-     order by first.queue, first.lane, first.rank limit 1)
+     order by first.queue, first.lane collate "C", first.rank limit 1)
     union all
     select later.queue, later.lane, later.rank
     from waiting
     cross join lateral (
         select j.queue, j.lane, j.rank from jobs j
         where j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
-          and (j.queue, j.lane) > (waiting.queue, waiting.lane)
-        order by j.queue, j.lane, j.rank
+          and (j.queue, j.lane collate "C")
+              > (waiting.queue, case when starts_with(waiting.lane, 'runs:') then 'runs;' else waiting.lane end)
+        order by j.queue, j.lane collate "C", j.rank
         limit 1
     ) later
 )
-select queue::text as queue, lane::text as lane, rank::timestamptz as rank from waiting;
+select queue::text as queue, lane::text as lane, rank::timestamptz as rank from waiting
+where not starts_with(lane, 'runs:');
+
+-- name: LanesOfKinds :many
+-- The first lanes in ranges of the lanes of kinds in which a job waits, at most each of a range, with the best rank and
+-- the first and the last fairness key of each. A loose index scan takes one step for each lane.
+with recursive wanted as (
+    select w.queue, w.from_lane, w.to_lane
+    from rows from (unnest(@queues::text[]), unnest(@from_lanes::text[]), unnest(@to_lanes::text[]))
+        as w (queue, from_lane, to_lane)
+), waiting as (
+    select wanted.queue, wanted.to_lane, first.lane, first.rank, 1 as n
+    from wanted
+    cross join lateral (
+        select j.lane, j.rank from jobs j
+        where j.queue = wanted.queue and j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
+          and j.lane collate "C" >= wanted.from_lane and j.lane collate "C" < wanted.to_lane
+        order by j.lane collate "C", j.rank
+        limit 1
+    ) first
+    union all
+    select waiting.queue, waiting.to_lane, later.lane, later.rank, waiting.n + 1
+    from waiting
+    cross join lateral (
+        select j.lane, j.rank from jobs j
+        where j.queue = waiting.queue and j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
+          and j.lane collate "C" > waiting.lane and j.lane collate "C" < waiting.to_lane
+        order by j.lane collate "C", j.rank
+        limit 1
+    ) later
+    where waiting.n < @each::int
+)
+select waiting.queue::text as queue, waiting.lane::text as lane, waiting.rank::timestamptz as rank,
+       first.fairness_key::text as first_key, last.fairness_key::text as last_key
+from waiting
+cross join lateral (
+    select j.fairness_key from jobs j
+    where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
+    order by j.fairness_key
+    limit 1
+) first
+cross join lateral (
+    select j.fairness_key from jobs j
+    where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
+    order by j.fairness_key desc
+    limit 1
+) last
+limit @most::int;
+
+-- name: OutByKind :many
+-- The attempts of queues that are out, by what pull workers distinguish.
+select queue, job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
+from jobs
+where queue = any (@queues::text[]) and status in ('QUEUED', 'RUNNING')
+group by 1, 2, 3;
+
+-- name: UnservedIn :many
+-- The noted lanes of ranges.
+select u.queue, u.lane
+from rows from (unnest(@queues::text[]), unnest(@from_lanes::text[]), unnest(@to_lanes::text[]))
+    as w (queue, from_lane, to_lane)
+join unserved u on u.queue = w.queue and u.lane >= w.from_lane and u.lane < w.to_lane;
+
+-- name: UnservedNote :exec
+-- Notes that no worker runs the jobs of lanes. Those that are noted keep their time.
+insert into unserved (queue, lane)
+select unnest(@queues::text[]), unnest(@lanes::text[])
+on conflict do nothing;
+
+-- name: UnservedForget :exec
+delete from unserved
+using rows from (unnest(@queues::text[]), unnest(@lanes::text[])) as w (queue, lane)
+where unserved.queue = w.queue and unserved.lane = w.lane;
+
+-- name: UnservedForgetIn :exec
+-- Forgets the noted lanes of ranges.
+delete from unserved
+using rows from (unnest(@queues::text[]), unnest(@from_lanes::text[]), unnest(@to_lanes::text[]))
+    as w (queue, from_lane, to_lane)
+where unserved.queue = w.queue and unserved.lane >= w.from_lane and unserved.lane < w.to_lane;
+
+-- name: UnservedOldest :many
+-- The lanes whose jobs have been without a worker for longest, and how many such lanes there are.
+select queue, lane, since, (select count(*) from unserved)::int as lanes
+from unserved
+order by since
+limit @most::int;
 
 -- name: PlainBest :many
 -- Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
@@ -33,7 +121,7 @@ from rows from (unnest(@lanes::text[]), unnest(@after_ranks::timestamptz[]), unn
     as wanted (lane, after_rank, after_id, most)
 cross join lateral (
     select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank, j.fairness_key from jobs j
-    where j.queue = @queue_name::text and j.lane = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+    where j.queue = @queue_name::text and j.lane collate "C" = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
       and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
     order by j.rank, j.job_id
     limit wanted.most

@@ -81,7 +81,7 @@ with served as materialized (
     select distinct named.queue
     from workers w
     cross join json_object_keys(w.partitions) as named (queue)
-    where w.seen_at > now() - @silent_after::interval and w.slots > 0
+    where w.seen_at > now() - @silent_after::interval and (w.slots > 0 or w.rooms is not null)
       and w.since not between now() - @lease::interval and now() + @lease::interval -- later: the clock was put back
       and json_array_length(w.partitions -> named.queue) > 0
 ), waits as materialized (
@@ -128,7 +128,7 @@ limit @max_jobs::int;
 -- Locks jobs that have waited in a lane of a queue since before an instant. No job ranks later than it became ready, and
 -- one that was blocked became ready when it was last written.
 select job_id from jobs
-where queue = @queue_name::text and lane = @lane::text and status = 'PENDING' and blocked_by is null
+where queue = @queue_name::text and lane collate "C" = @lane::text and status = 'PENDING' and blocked_by is null
   and rank <= @since::timestamptz and updated_at <= @since
 order by rank, job_id
 limit @max_jobs::int

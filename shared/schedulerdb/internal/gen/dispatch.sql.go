@@ -242,7 +242,7 @@ with due as (
     from suspects
     cross join lateral (
         select count(*) as n from workers w
-        where w.seen_at > now() - $2::interval and w.slots > 0
+        where w.seen_at > now() - $2::interval and (w.slots > 0 or w.rooms is not null)
           and json_array_length(w.partitions -> suspects.queue) > 0
     ) as live
     cross join lateral (

@@ -116,7 +116,7 @@ from rows from (unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::uuid[]
     as wanted (lane, after_rank, after_id, most)
 cross join lateral (
     select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank, j.fairness_key from jobs j
-    where j.queue = $5::text and j.lane = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+    where j.queue = $5::text and j.lane collate "C" = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
       and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
     order by j.rank, j.job_id
     limit wanted.most
@@ -175,23 +175,120 @@ func (q *Queries) LanesBest(ctx context.Context, arg LanesBestParams) ([]LanesBe
 	return items, nil
 }
 
+const LanesOfKinds = `-- name: LanesOfKinds :many
+with recursive wanted as (
+    select w.queue, w.from_lane, w.to_lane
+    from rows from (unnest($2::text[]), unnest($3::text[]), unnest($4::text[]))
+        as w (queue, from_lane, to_lane)
+), waiting as (
+    select wanted.queue, wanted.to_lane, first.lane, first.rank, 1 as n
+    from wanted
+    cross join lateral (
+        select j.lane, j.rank from jobs j
+        where j.queue = wanted.queue and j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
+          and j.lane collate "C" >= wanted.from_lane and j.lane collate "C" < wanted.to_lane
+        order by j.lane collate "C", j.rank
+        limit 1
+    ) first
+    union all
+    select waiting.queue, waiting.to_lane, later.lane, later.rank, waiting.n + 1
+    from waiting
+    cross join lateral (
+        select j.lane, j.rank from jobs j
+        where j.queue = waiting.queue and j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
+          and j.lane collate "C" > waiting.lane and j.lane collate "C" < waiting.to_lane
+        order by j.lane collate "C", j.rank
+        limit 1
+    ) later
+    where waiting.n < $5::int
+)
+select waiting.queue::text as queue, waiting.lane::text as lane, waiting.rank::timestamptz as rank,
+       first.fairness_key::text as first_key, last.fairness_key::text as last_key
+from waiting
+cross join lateral (
+    select j.fairness_key from jobs j
+    where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
+    order by j.fairness_key
+    limit 1
+) first
+cross join lateral (
+    select j.fairness_key from jobs j
+    where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
+    order by j.fairness_key desc
+    limit 1
+) last
+limit $1::int
+`
+
+type LanesOfKindsParams struct {
+	Most      int32
+	Queues    []string
+	FromLanes []string
+	ToLanes   []string
+	Each      int32
+}
+
+type LanesOfKindsRow struct {
+	Queue    string
+	Lane     string
+	Rank     time.Time
+	FirstKey string
+	LastKey  string
+}
+
+// The first lanes in ranges of the lanes of kinds in which a job waits, at most each of a range, with the best rank and
+// the first and the last fairness key of each. A loose index scan takes one step for each lane.
+func (q *Queries) LanesOfKinds(ctx context.Context, arg LanesOfKindsParams) ([]LanesOfKindsRow, error) {
+	rows, err := q.db.Query(ctx, LanesOfKinds,
+		arg.Most,
+		arg.Queues,
+		arg.FromLanes,
+		arg.ToLanes,
+		arg.Each,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LanesOfKindsRow
+	for rows.Next() {
+		var i LanesOfKindsRow
+		if err := rows.Scan(
+			&i.Queue,
+			&i.Lane,
+			&i.Rank,
+			&i.FirstKey,
+			&i.LastKey,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const LanesPending = `-- name: LanesPending :many
 with recursive waiting as (
     (select first.queue, first.lane, first.rank from jobs first
      where first.status = 'PENDING' and first.blocked_by is null and first.lane is not null
-     order by first.queue, first.lane, first.rank limit 1)
+     order by first.queue, first.lane collate "C", first.rank limit 1)
     union all
     select later.queue, later.lane, later.rank
     from waiting
     cross join lateral (
         select j.queue, j.lane, j.rank from jobs j
         where j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
-          and (j.queue, j.lane) > (waiting.queue, waiting.lane)
-        order by j.queue, j.lane, j.rank
+          and (j.queue, j.lane collate "C")
+              > (waiting.queue, case when starts_with(waiting.lane, 'runs:') then 'runs;' else waiting.lane end)
+        order by j.queue, j.lane collate "C", j.rank
         limit 1
     ) later
 )
 select queue::text as queue, lane::text as lane, rank::timestamptz as rank from waiting
+where not starts_with(lane, 'runs:')
 `
 
 type LanesPendingRow struct {
@@ -200,7 +297,8 @@ type LanesPendingRow struct {
 	Rank  time.Time
 }
 
-// The lanes in which a job waits, each with its best rank. A loose index scan takes one step for each lane.
+// The lanes of controls in which a job waits, each with its best rank. A loose index scan takes one step for each lane,
+// and one over all lanes of kinds of a queue, of which there may be any number.
 func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
 	rows, err := q.db.Query(ctx, LanesPending)
 	if err != nil {
@@ -211,6 +309,46 @@ func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
 	for rows.Next() {
 		var i LanesPendingRow
 		if err := rows.Scan(&i.Queue, &i.Lane, &i.Rank); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const OutByKind = `-- name: OutByKind :many
+select queue, job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
+from jobs
+where queue = any ($1::text[]) and status in ('QUEUED', 'RUNNING')
+group by 1, 2, 3
+`
+
+type OutByKindRow struct {
+	Queue    string
+	JobType  string
+	OwnerID  string
+	Attempts int32
+}
+
+// The attempts of queues that are out, by what pull workers distinguish.
+func (q *Queries) OutByKind(ctx context.Context, queues []string) ([]OutByKindRow, error) {
+	rows, err := q.db.Query(ctx, OutByKind, queues)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OutByKindRow
+	for rows.Next() {
+		var i OutByKindRow
+		if err := rows.Scan(
+			&i.Queue,
+			&i.JobType,
+			&i.OwnerID,
+			&i.Attempts,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -268,6 +406,137 @@ func (q *Queries) PlainBest(ctx context.Context, arg PlainBestParams) ([]PlainBe
 			&i.Rank,
 			&i.Lane,
 			&i.Key,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const UnservedForget = `-- name: UnservedForget :exec
+delete from unserved
+using rows from (unnest($1::text[]), unnest($2::text[])) as w (queue, lane)
+where unserved.queue = w.queue and unserved.lane = w.lane
+`
+
+type UnservedForgetParams struct {
+	Queues []string
+	Lanes  []string
+}
+
+func (q *Queries) UnservedForget(ctx context.Context, arg UnservedForgetParams) error {
+	_, err := q.db.Exec(ctx, UnservedForget, arg.Queues, arg.Lanes)
+	return err
+}
+
+const UnservedForgetIn = `-- name: UnservedForgetIn :exec
+delete from unserved
+using rows from (unnest($1::text[]), unnest($2::text[]), unnest($3::text[]))
+    as w (queue, from_lane, to_lane)
+where unserved.queue = w.queue and unserved.lane >= w.from_lane and unserved.lane < w.to_lane
+`
+
+type UnservedForgetInParams struct {
+	Queues    []string
+	FromLanes []string
+	ToLanes   []string
+}
+
+// Forgets the noted lanes of ranges.
+func (q *Queries) UnservedForgetIn(ctx context.Context, arg UnservedForgetInParams) error {
+	_, err := q.db.Exec(ctx, UnservedForgetIn, arg.Queues, arg.FromLanes, arg.ToLanes)
+	return err
+}
+
+const UnservedIn = `-- name: UnservedIn :many
+select u.queue, u.lane
+from rows from (unnest($1::text[]), unnest($2::text[]), unnest($3::text[]))
+    as w (queue, from_lane, to_lane)
+join unserved u on u.queue = w.queue and u.lane >= w.from_lane and u.lane < w.to_lane
+`
+
+type UnservedInParams struct {
+	Queues    []string
+	FromLanes []string
+	ToLanes   []string
+}
+
+type UnservedInRow struct {
+	Queue string
+	Lane  string
+}
+
+// The noted lanes of ranges.
+func (q *Queries) UnservedIn(ctx context.Context, arg UnservedInParams) ([]UnservedInRow, error) {
+	rows, err := q.db.Query(ctx, UnservedIn, arg.Queues, arg.FromLanes, arg.ToLanes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UnservedInRow
+	for rows.Next() {
+		var i UnservedInRow
+		if err := rows.Scan(&i.Queue, &i.Lane); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const UnservedNote = `-- name: UnservedNote :exec
+insert into unserved (queue, lane)
+select unnest($1::text[]), unnest($2::text[])
+on conflict do nothing
+`
+
+type UnservedNoteParams struct {
+	Queues []string
+	Lanes  []string
+}
+
+// Notes that no worker runs the jobs of lanes. Those that are noted keep their time.
+func (q *Queries) UnservedNote(ctx context.Context, arg UnservedNoteParams) error {
+	_, err := q.db.Exec(ctx, UnservedNote, arg.Queues, arg.Lanes)
+	return err
+}
+
+const UnservedOldest = `-- name: UnservedOldest :many
+select queue, lane, since, (select count(*) from unserved)::int as lanes
+from unserved
+order by since
+limit $1::int
+`
+
+type UnservedOldestRow struct {
+	Queue string
+	Lane  string
+	Since time.Time
+	Lanes int32
+}
+
+// The lanes whose jobs have been without a worker for longest, and how many such lanes there are.
+func (q *Queries) UnservedOldest(ctx context.Context, most int32) ([]UnservedOldestRow, error) {
+	rows, err := q.db.Query(ctx, UnservedOldest, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UnservedOldestRow
+	for rows.Next() {
+		var i UnservedOldestRow
+		if err := rows.Scan(
+			&i.Queue,
+			&i.Lane,
+			&i.Since,
+			&i.Lanes,
 		); err != nil {
 			return nil, err
 		}

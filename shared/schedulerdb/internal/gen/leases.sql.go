@@ -18,7 +18,7 @@ with served as materialized (
     select distinct named.queue
     from workers w
     cross join json_object_keys(w.partitions) as named (queue)
-    where w.seen_at > now() - $2::interval and w.slots > 0
+    where w.seen_at > now() - $2::interval and (w.slots > 0 or w.rooms is not null)
       and w.since not between now() - $1::interval and now() + $1::interval -- later: the clock was put back
       and json_array_length(w.partitions -> named.queue) > 0
 ), waits as materialized (
@@ -350,7 +350,7 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 
 const JobsWithoutWorker = `-- name: JobsWithoutWorker :many
 select job_id from jobs
-where queue = $1::text and lane = $2::text and status = 'PENDING' and blocked_by is null
+where queue = $1::text and lane collate "C" = $2::text and status = 'PENDING' and blocked_by is null
   and rank <= $3::timestamptz and updated_at <= $3
 order by rank, job_id
 limit $4::int

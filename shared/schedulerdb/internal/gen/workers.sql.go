@@ -44,7 +44,7 @@ func (q *Queries) WorkersBuilds(ctx context.Context, workerIds []string) ([]Work
 
 const WorkersGone = `-- name: WorkersGone :exec
 delete from workers
-where slots = 0 and seen_at < now() - interval '5 minutes'
+where slots = 0 and rooms is null and seen_at < now() - interval '5 minutes'
    or seen_at not between now() - interval '1 hour' and statement_timestamp() + $1::interval
 `
 
@@ -60,7 +60,7 @@ const WorkersLive = `-- name: WorkersLive :many
 select worker_id, partitions, slots, rate
 from workers
 where seen_at > now() - $1::interval
-  and slots > 0
+  and (slots > 0 or rooms is not null)
 order by worker_id
 `
 
@@ -96,70 +96,119 @@ func (q *Queries) WorkersLive(ctx context.Context, silentAfter time.Duration) ([
 	return items, nil
 }
 
-const WorkersSeen = `-- name: WorkersSeen :one
+const WorkersSeen = `-- name: WorkersSeen :many
 with seen as (
-    select unnest($1::text[])  as worker_id,
-           unnest($2::json[])  as partitions,
-           unnest($3::int[])        as slots,
-           unnest($4::float8[])     as rate,
-           unnest($5::jsonb[])  as job_types,
-           unnest($6::text[])      as build
+    select unnest($2::text[])  as worker_id,
+           unnest($3::json[])  as partitions,
+           unnest($4::int[])        as slots,
+           unnest($5::float8[])     as rate,
+           unnest($6::jsonb[])  as job_types,
+           unnest($7::jsonb[])    as demands,
+           unnest($8::json[])       as rooms,
+           unnest($9::text[])      as build
 ), before as (
-    select w.worker_id, w.job_types from workers w where w.worker_id = any ($1::text[])
+    select w.worker_id, w.job_types, w.demands, w.partitions, w.seen_at,
+           (w.slots > 0 or w.rooms is not null) as has_slots
+    from workers w where w.worker_id = any ($2::text[])
 ), written as (
-    insert into workers (worker_id, partitions, slots, rate, job_types, build, seen_at)
-    select seen.worker_id, seen.partitions, seen.slots, seen.rate, seen.job_types, seen.build, statement_timestamp()
+    insert into workers (worker_id, partitions, slots, rate, job_types, demands, rooms, build, seen_at)
+    select seen.worker_id, seen.partitions, seen.slots, seen.rate, seen.job_types, seen.demands, seen.rooms, seen.build,
+           statement_timestamp()
     from seen
     on conflict (worker_id) do update
     set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate,
-        job_types = coalesce(excluded.job_types, workers.job_types), build = excluded.build, seen_at = excluded.seen_at
+        job_types = coalesce(excluded.job_types, workers.job_types),
+        demands = case when excluded.job_types is null then workers.demands else excluded.demands end,
+        rooms = case when excluded.job_types is null then workers.rooms else excluded.rooms end,
+        build = excluded.build, seen_at = excluded.seen_at
 )
-select exists (
-    select from seen
-    left join before using (worker_id)
-    where seen.job_types is distinct from before.job_types and seen.job_types is not null
-)::bool as changed
+select seen.worker_id::text as worker_id, before.job_types, before.demands,
+       coalesce(before.partitions, '{}')::json as partitions,
+       coalesce(before.has_slots and before.seen_at > now() - $1::interval, false)::bool as was_live
+from seen
+left join before using (worker_id)
+where seen.job_types is not null
+      and (seen.job_types is distinct from before.job_types or seen.demands is distinct from before.demands)
+   or seen.partitions::text is distinct from before.partitions::text
+   or (seen.slots > 0 or seen.rooms is not null) is distinct from before.has_slots
+   or before.seen_at is null or before.seen_at <= now() - $1::interval
 `
 
 type WorkersSeenParams struct {
-	WorkerIDs  []string
-	Partitions []json.RawMessage
-	Slots      []int32
-	Rates      []float64
-	JobTypes   []json.RawMessage
-	Builds     []string
+	SilentAfter time.Duration
+	WorkerIDs   []string
+	Partitions  []json.RawMessage
+	Slots       []int32
+	Rates       []float64
+	JobTypes    []json.RawMessage
+	Demands     []json.RawMessage
+	Rooms       []json.RawMessage
+	Builds      []string
 }
 
-// Writes the workers of heartbeats, and reports whether the job types of one have changed. A heartbeat whose first part
-// is missing keeps the types.
-func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) (bool, error) {
-	row := q.db.QueryRow(ctx, WorkersSeen,
+type WorkersSeenRow struct {
+	WorkerID   string
+	JobTypes   json.RawMessage
+	Demands    json.RawMessage
+	Partitions json.RawMessage
+	WasLive    bool
+}
+
+// Writes the workers of heartbeats. It returns those that may run other jobs than before, and what they ran before:
+// workers whose types, demands or partitions have changed, and those that were silent or had no slots. A heartbeat
+// whose first part is missing keeps the types and the demands.
+func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) ([]WorkersSeenRow, error) {
+	rows, err := q.db.Query(ctx, WorkersSeen,
+		arg.SilentAfter,
 		arg.WorkerIDs,
 		arg.Partitions,
 		arg.Slots,
 		arg.Rates,
 		arg.JobTypes,
+		arg.Demands,
+		arg.Rooms,
 		arg.Builds,
 	)
-	var changed bool
-	err := row.Scan(&changed)
-	return changed, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WorkersSeenRow
+	for rows.Next() {
+		var i WorkersSeenRow
+		if err := rows.Scan(
+			&i.WorkerID,
+			&i.JobTypes,
+			&i.Demands,
+			&i.Partitions,
+			&i.WasLive,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const WorkersTypes = `-- name: WorkersTypes :many
-select worker_id, job_types, coalesce(build, '')::text as build
+select worker_id, job_types, demands, rooms, coalesce(build, '')::text as build
 from workers
 where seen_at > now() - $1::interval
-  and slots > 0
+  and (slots > 0 or rooms is not null)
 `
 
 type WorkersTypesRow struct {
 	WorkerID string
 	JobTypes json.RawMessage
+	Demands  json.RawMessage
+	Rooms    json.RawMessage
 	Build    string
 }
 
-// The job types and the builds of the live workers.
+// What the live workers run, and their builds.
 func (q *Queries) WorkersTypes(ctx context.Context, silentAfter time.Duration) ([]WorkersTypesRow, error) {
 	rows, err := q.db.Query(ctx, WorkersTypes, silentAfter)
 	if err != nil {
@@ -169,7 +218,13 @@ func (q *Queries) WorkersTypes(ctx context.Context, silentAfter time.Duration) (
 	var items []WorkersTypesRow
 	for rows.Next() {
 		var i WorkersTypesRow
-		if err := rows.Scan(&i.WorkerID, &i.JobTypes, &i.Build); err != nil {
+		if err := rows.Scan(
+			&i.WorkerID,
+			&i.JobTypes,
+			&i.Demands,
+			&i.Rooms,
+			&i.Build,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
