@@ -26,7 +26,7 @@ import (
 // guards it, except fields that never change.
 type inHand struct {
 	attempt  *handlers.Attempt
-	deadline time.Time
+	deadline time.Time       // once it is handed out
 	changed  chan struct{}   // has one value when the handler should look
 	stored   chan struct{}   // closed when the outcome is in the store
 	ended    <-chan struct{} // closed when it must not start any more
@@ -83,8 +83,8 @@ func (c *openClaim) give(h *inHand) bool {
 // run is the handler of every job type: it lets a pull worker run the attempt.
 func (f *Function) run(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	h := &inHand{
-		attempt: a, deadline: time.Now().Add(a.Timeout), changed: make(chan struct{}, 1), stored: make(chan struct{}),
-		ended: ctx.Done(),
+		attempt: a, changed: make(chan struct{}, 1), stored: make(chan struct{}), ended: ctx.Done(),
+		leaseAt: time.Now().Add(f.timing.unasked), // from now, however often a claim gives it back
 	}
 	a.WhenSettled(func(kind jobevent.Kind) { f.stored(h, kind) })
 	f.offer(h)
@@ -97,7 +97,6 @@ func (f *Function) offer(h *inHand) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := workerdb.Key{JobID: h.attempt.JobID, Attempt: h.attempt.Number}
-	h.leaseAt = time.Now().Add(f.timing.unasked)
 	bytes := h.bytes()
 	var c *openClaim
 	if p := f.places[key]; p != nil {
@@ -146,24 +145,29 @@ func (f *Function) takeBack(got []*inHand) {
 	}
 }
 
-// hand gives attempts their tokens, with which their pull worker starts them. So it follows the same rules as a pool
-// that starts attempts (package pool): none starts while the worker is silent, or after its context has ended. The
-// order of the two checks matters. The first heartbeats after a silence end the contexts of attempts that others have
-// settled, and only then is the worker fresh again.
+// hand gives attempts their tokens, with which their pull worker starts them: from now on their timeouts count, and they
+// do not expire. So it follows the same rules as a pool that starts attempts (package pool): none starts while the worker
+// is silent, or after its context has ended. The order of the two checks matters. The first heartbeats after a silence
+// end the contexts of attempts that others have settled, and only then is the worker fresh again.
 func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	answer := pullwire.Attempts{Attempts: make([]pullwire.Attempt, 0, len(got))}
 	if !f.fresh() {
 		f.takeBack(got)
 		return answer
 	}
+	started := make([]bool, len(got))
+	for i, h := range got { // before the mutex, which the pool takes while it holds its own
+		started[i] = !h.hasEnded() && h.attempt.Start()
+	}
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, h := range got {
-		if h.over || h.hasEnded() {
+	for i, h := range got {
+		if h.over || h.hasEnded() || !started[i] {
 			continue
 		}
 		a := h.attempt
+		h.deadline = now.Add(a.Timeout)
 		h.token = instance + "." + a.Token + "." + strings.ToLower(rand.Text())
 		h.leaseAt = now.Add(f.timing.lease)
 		h.by.running++
@@ -285,9 +289,11 @@ func (f *Function) stored(h *inHand, kind jobevent.Kind) {
 	if h.token == "" {
 		return
 	}
+	now := time.Now()
 	h.by.running--
+	h.by.pace.finish(now)
 	delete(f.tokens, h.token)
-	if now := time.Now(); now.Sub(f.turned) >= f.timing.forget {
+	if now.Sub(f.turned) >= f.timing.forget {
 		f.ended = [2]map[string]*inHand{{}, f.ended[0]}
 		f.turned = now
 	}

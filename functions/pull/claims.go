@@ -1,14 +1,11 @@
 package pull
 
 import (
-	"cmp"
 	"container/list"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob"
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -52,6 +49,7 @@ type pullWorker struct {
 	running  int // attempts that it runs
 	capacity int // attempts that it runs at once, by its last claim
 	seenAt   time.Time
+	pace     pace
 }
 
 // place is kept for an attempt that is being claimed.
@@ -78,20 +76,27 @@ func (c *openClaim) hasRoom(bytes int) bool {
 	return !c.closed && taken < c.Slots && (taken == 0 || c.bytes+bytes <= maxAnswerBytes)
 }
 
-// open begins a claim. Attempts that wait already are given to it at once.
+// open begins a claim. Attempts that wait already are given to it at once. It returns nil if the pull workers of this
+// owner already ask for too many different things.
 func (f *Function) open(asked pullwire.Claim) *openClaim {
+	slices.Sort(asked.Types)
+	slices.Sort(asked.Queues)
 	fresh := f.fresh()
 	f.mu.Lock()
-	c := &openClaim{Claim: asked, places: map[string]*list.Element{}, wake: make(chan struct{}, 1)}
 	key := workerKey{asked.Caller, asked.Worker}
 	w := f.workers[key]
 	if w == nil {
 		w = &pullWorker{key: key}
-		f.workers[key] = w
 	}
-	c.by = w
 	now := time.Now()
-	had, there := w.capacity, w.isThere(now, f.timing.present)
+	isSame := w.isThere(now, f.timing.present) && slices.Equal(w.types, asked.Types) && slices.Equal(w.queues, asked.Queues)
+	if !isSame && !f.mayAsk(now, asked) {
+		f.mu.Unlock()
+		return nil
+	}
+	f.workers[key] = w
+	c := &openClaim{Claim: asked, by: w, places: map[string]*list.Element{}, wake: make(chan struct{}, 1)}
+	had := w.capacity
 	w.types, w.queues, w.seenAt = asked.Types, asked.Queues, now
 	w.open += asked.Slots
 	w.claims++
@@ -104,14 +109,8 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 		c.ready = true
 		c.rouse()
 	}
-	changed := false
-	if !there || w.capacity != had { // otherwise each claim of a thousand pull workers would count all
-		slots := f.capacity(now)
-		changed = slots != f.announced
-		f.announced = slots
-	}
 	f.mu.Unlock()
-	f.worker.Demanded(changed)
+	f.worker.Demanded(!isSame || w.capacity > had) // otherwise each claim would cost a heartbeat
 	return c
 }
 
@@ -224,88 +223,3 @@ func (f *Function) free(key workerdb.Key, p *place) {
 	}
 	p.claim.rouse()
 }
-
-// isThere reports whether a pull worker has an open claim, or had one a short time ago.
-func (w *pullWorker) isThere(now time.Time, present time.Duration) bool {
-	return w.claims > 0 || now.Sub(w.seenAt) < present
-}
-
-// capacity returns how many attempts the connected pull workers run at once.
-func (f *Function) capacity(now time.Time) int {
-	capacity := 0
-	for key, w := range f.workers {
-		switch {
-		case w.isThere(now, f.timing.present):
-			capacity += max(w.capacity, w.running)
-		case w.running > 0:
-			capacity += w.running
-		default:
-			delete(f.workers, key)
-		}
-	}
-	return capacity
-}
-
-// slots returns the slots that the worker's heartbeat reports. Attempts that no connected pull worker takes are added,
-// beyond PULL_SLOTS too: they must not use up the room of the others in the queue.
-func (f *Function) slots() int {
-	waiting := f.worker.Unclaimed() // before the mutex, which the worker takes while it holds its own
-	now := time.Now()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	slots := min(f.capacity(now), f.cfg.Slots)
-	if slots == 0 {
-		return 0 // then the scheduler dispatches only enough to wake a scaler
-	}
-	for kind, n := range waiting {
-		if !f.served(kind) {
-			slots += n
-		}
-	}
-	return slots
-}
-
-// served reports whether a connected pull worker runs attempts of a kind.
-func (f *Function) served(kind runjob.Kind) bool {
-	for _, w := range f.workers {
-		if w.takes(kind) {
-			return true
-		}
-	}
-	return false
-}
-
-// unserved returns the number of a queue's attempts that wait in memory and that no pull worker takes.
-func (f *Function) unserved(queue string) (n int) {
-	waiting := f.worker.Unclaimed()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for kind, count := range waiting {
-		if kind.Queue == queue && !f.served(kind) {
-			n += count
-		}
-	}
-	return n
-}
-
-// jobTypes returns the job types that the worker's heartbeat lists.
-func (f *Function) jobTypes() []jobevent.JobType {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	names := map[string]bool{}
-	for _, w := range f.workers {
-		for _, name := range w.types {
-			names[name] = true
-		}
-	}
-	types := []jobevent.JobType{}
-	for _, name := range slices.SortedFunc(maps.Keys(names), cmp.Compare[string]) {
-		if len(types) < maxTypes {
-			types = append(types, jobevent.JobType{Name: name})
-		}
-	}
-	return types
-}
-
-// maxTypes bounds a heartbeat.
-const maxTypes = 500

@@ -76,15 +76,14 @@ type Function struct {
 
 	stopping chan struct{} // closed: it hands out no further attempts
 
-	mu        sync.Mutex
-	claims    map[string]*list.List // open claims that have room, by job type, the oldest first
-	workers   map[workerKey]*pullWorker
-	places    map[workerdb.Key]*place // of attempts that are being claimed
-	unasked   []*inHand               // claimed, and their claim is gone
-	tokens    map[string]*inHand      // until the outcome is in the store
-	ended     [2]map[string]*inHand   // settled lately, by token: since turnedAt, and before
-	turned    time.Time
-	announced int // slots for which the worker was last woken
+	mu      sync.Mutex
+	claims  map[string]*list.List // open claims that have room, by job type, the oldest first
+	workers map[workerKey]*pullWorker
+	places  map[workerdb.Key]*place // of attempts that are being claimed
+	unasked []*inHand               // claimed, and their claim is gone
+	tokens  map[string]*inHand      // until the outcome is in the store
+	ended   [2]map[string]*inHand   // settled lately, by token: since turnedAt, and before
+	turned  time.Time
 }
 
 // New returns an instance on the worker's database. Metrics go to registerer.
@@ -115,7 +114,7 @@ func New(cfg Config, store *workerdb.Store, registerer prometheus.Registerer) (*
 		RetainCheckpoints: cfg.RetainCheckpoints, Sealing: cfg.Sealing,
 		Within: cfg.Within, Queues: cfg.Pull.Of(cfg.Queues), Follow: cfg.Follow, Kafka: cfg.Kafka,
 		Version: cfg.Version, As: Name,
-		Demand: &runjob.Demand{Slots: f.slots, Wants: f.wants, Forget: f.forget, JobTypes: f.jobTypes},
+		Demand: &runjob.Demand{Slots: f.slots, List: f.demands, Wants: f.wants, Forget: f.forget, Serves: f.serves},
 	}, store, registry, registerer); err != nil {
 		return nil, err
 	}

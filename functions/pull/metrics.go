@@ -31,7 +31,8 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		unserved{f}, m.claims, m.handed, m.lost, m.refused, m.settled,
+		m.claims, m.handed, m.lost, m.refused, m.settled,
+		gauge("attempts_unclaimed", "Attempts that no claim has taken yet; sum.", f.worker.Unclaimed),
 		gauge("workers", "Pull workers that claim or have attempts; sum.", func() int {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -46,20 +47,4 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		errs = append(errs, registerer.Register(c))
 	}
 	return m, errors.Join(errs...)
-}
-
-// unserved collects the attempts that no pull worker takes, of each queue that is served at the moment.
-type unserved struct{ f *Function }
-
-var unservedDesc = prometheus.NewDesc("jobweaver_pull_attempts_unserved",
-	"Attempts that wait because no pull worker claims their type, by queue; sum.", []string{"queue"}, nil)
-
-// Describe implements prometheus.Collector.
-func (unserved) Describe(to chan<- *prometheus.Desc) { to <- unservedDesc }
-
-// Collect implements prometheus.Collector.
-func (u unserved) Collect(to chan<- prometheus.Metric) {
-	for _, queue := range u.f.worker.Queues() {
-		to <- prometheus.MustNewConstMetric(unservedDesc, prometheus.GaugeValue, float64(u.f.unserved(queue)), queue)
-	}
 }

@@ -186,22 +186,6 @@ func TestAnAttemptOfATypeWithoutPullWorkersStaysUnclaimedAndLetsOthersPass(t *te
 	}
 }
 
-// The scheduler subtracts what is out from the slots, so with fewer of them these attempts would hold up all others.
-func TestAttemptsThatNoPullWorkerTakesUseUpNoSlots(t *testing.T) {
-	x := newFixture(t)
-	i := x.start(func(cfg *Config, _ *timing) { cfg.Slots = 2 })
-	for range 5 {
-		x.run("RARE", "", nil)
-	}
-	defer i.close(i.open(pullwire.Claim{Caller: everyone, WorkClaim: apibody.WorkClaim{
-		Worker: "w", Types: []string{"T"}, Slots: 3, Wait: patience,
-	}}))
-	x.until("a heartbeat has a slot for each of them and PULL_SLOTS for others", func(e jobevent.Item) bool {
-		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
-		return err == nil && beat.Slots == 5+2
-	})
-}
-
 func TestOwnersSeeTheirOwnAttemptsOnly(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)

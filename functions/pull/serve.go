@@ -70,6 +70,10 @@ func (f *Function) serveClaim(w http.ResponseWriter, r *http.Request) {
 	}
 	f.metrics.claims.Inc()
 	c := f.open(asked)
+	if c == nil {
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
 	f.waitFor(r.Context(), c)
 	got := f.close(c)
 	switch {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/testwait"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // startStale starts an instance that counts as fresh when the switch is on.
@@ -121,6 +123,22 @@ func (x *fixture) settleAsLost(run jobevent.Run) {
 		set outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'
 		where job_id = $1 and attempt = $2`, run.JobID, run.Attempt)
 	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// claimElsewhere is what another worker does that claims an attempt.
+func (x *fixture) claimElsewhere(run jobevent.Run) {
+	x.t.Helper()
+	store, err := workerdb.Open(x.t.Context(), pgtest.As(x.url, Name))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer store.Close()
+	order := workerdb.Order{
+		Key: workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}, TraceID: run.JobID, Queue: x.queue, TimeoutMs: 60_000,
+	}
+	if _, err := store.Claim(x.t.Context(), "another", []workerdb.Order{order}); err != nil {
 		x.t.Fatal(err)
 	}
 }

@@ -76,6 +76,7 @@ func (f *Function) follow(ctx context.Context, order jobevent.AttemptCancel) {
 }
 
 func (f *Function) wanted(w wish) {
+	f.unclaimed.cancel(w.key)
 	if f.pool.Cancel(w.key, f.timing.cancelPatience) || f.wishes.len() >= maxCancels {
 		return
 	}

@@ -60,6 +60,9 @@ type ordered struct {
 	delivered
 	run  jobevent.Run
 	from trace.SpanContext // invalid: without tracing
+
+	readAt   time.Time // of an unclaimed one, or when it was last looked up
+	unwanted string    // why it is given back instead of run; empty: it is not
 }
 
 func (o *ordered) bytes() int { return len(o.run.Payload) + len(o.run.Parents) }
@@ -86,7 +89,7 @@ func (f *Function) read(work context.Context, batch []delivered) []ordered {
 				f.reject(work, d, telemetry.RejectedInvalid, err)
 				continue
 			}
-			read = append(read, ordered{d, run, tracing.ParentOf(it)})
+			read = append(read, ordered{delivered: d, run: run, from: tracing.ParentOf(it)})
 		}
 	}
 	return read
@@ -179,7 +182,7 @@ func (f *Function) place(
 		case workerdb.Claimed, workerdb.OpenMine: // OpenMine: the answer to an earlier claim was lost
 			a := &pool.Attempt{
 				Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record,
-				Checkpoint: saved[o.run.JobID],
+				Checkpoint: saved[o.run.JobID], Unwanted: o.unwanted,
 			}
 			a.SealWith(f.sealer)
 			if o.run.ExpiresAt != nil {

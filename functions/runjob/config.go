@@ -134,6 +134,7 @@ func (c Config) fence() (fence funchost.Fence) {
 type timing struct {
 	beatAtLeast    time.Duration // between heartbeats when nothing changes
 	beatAtMost     time.Duration // between heartbeats when something does
+	beatHurried    time.Duration // between heartbeats when other processes ask for other attempts
 	beatAgain      time.Duration // after a heartbeat that failed
 	silence        time.Duration // without a heartbeat: start nothing; with all heartbeats: reap
 	heldAtMost     time.Duration // waiting for a slot, before other workers with free slots get the attempt
@@ -149,6 +150,7 @@ type timing struct {
 var defaultTiming = timing{
 	beatAtLeast:    3 * time.Second,
 	beatAtMost:     time.Second,
+	beatHurried:    100 * time.Millisecond,
 	beatAgain:      500 * time.Millisecond,
 	silence:        workerdb.Silence,
 	heldAtMost:     time.Second,

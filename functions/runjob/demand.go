@@ -3,6 +3,7 @@ package runjob
 import (
 	"container/heap"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,37 +13,49 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// Demand is for a worker whose handlers pass attempts on to other processes, such as pull workers. The worker claims an
-// attempt only when a process asks for one of its kind. Until then the record is not done, the row does not exist, and
-// any other worker may claim the attempt. The functions are called from several goroutines.
+// Demand is for a worker whose handlers pass attempts on to other processes, such as pull workers. The scheduler sends it
+// what these ask for, and the worker claims an attempt only when a process asks for one of its kind. Until then the
+// record is not done, the row does not exist, and any other worker may claim the attempt. The functions are called from
+// several goroutines.
 type Demand struct {
-	// Slots returns how many attempts the scheduler may have sent at once: those that could run, including those that run,
-	// and those that wait for a process that is not there. Heartbeats report it.
+	// Slots returns how many attempts the processes may have at once, those that they have included.
 	Slots func() int
+	// List returns what the processes ask for. Heartbeats report it.
+	List func() []jobevent.Demand
 	// Wants reports whether a process would take an attempt of this kind and payload size at once. If so, it keeps a place
 	// for the attempt until its handler or Forget is called.
 	Wants func(kind Kind, key workerdb.Key, bytes int) bool
 	// Forget gives up the place of an attempt that was not claimed after all. The attempt may have no place.
 	Forget func(key workerdb.Key)
-	// JobTypes returns the job types that processes ask for, sorted by name.
-	JobTypes func() []jobevent.JobType
+	// Serves reports whether a process asks for attempts of a kind, or runs some and will ask again.
+	Serves func(kind Kind) bool
 }
 
 // Kind is what a Demand knows of an attempt.
 type Kind struct{ Queue, JobType, OwnerID string }
 
 const (
-	maxUnclaimed      = 2_000 // attempts that were read and not claimed; with more, records stay in Kafka
+	// maxUnclaimed and maxUnclaimedBytes bound the attempts that were read and not claimed: the scheduler sends as many as
+	// there are slots and what these finish in a quarter of a second. Beyond that the owner with the most bytes gives
+	// some back.
+	maxUnclaimed      = 8_000
 	maxUnclaimedBytes = 32 << 20
-	unclaimedEvery    = time.Second // between checks for expired attempts and those that others have claimed
+	unclaimedEvery    = time.Second // between checks for attempts that have to leave
+	// givenBackAfter is for how long no process asks for a kind before its attempts go back to the scheduler. A process
+	// that was restarted meanwhile finds them here.
+	givenBackAfter = 5 * time.Second
+	// lookedUpAfter is how long an attempt waits before the database is asked whether another worker has it.
+	lookedUpAfter = 10 * time.Second
 )
 
 // unclaimed has the attempts that were read and not claimed, by kind.
 type unclaimed struct {
-	mu    sync.Mutex
-	kinds map[Kind]*byRank
-	known map[workerdb.Key]*ordered
-	bytes int
+	mu       sync.Mutex
+	kinds    map[Kind]*byRank
+	unserved map[Kind]time.Time // since when no process asks for a kind
+	known    map[workerdb.Key]*ordered
+	bytes    int
+	byOwner  map[string]int // bytes
 }
 
 // byRank is a heap, the best rank first.
@@ -68,14 +81,40 @@ func (o *ordered) kind() Kind {
 	return Kind{Queue: o.Partition.Queue, JobType: o.run.JobType, OwnerID: o.run.OwnerID}
 }
 
-// room returns how many more records may be read.
-func (u *unclaimed) room() int {
+// bytes returns about how many bytes of memory an unclaimed attempt takes.
+func (o *ordered) weight() int { return o.bytes() + 500 }
+
+// shed removes and returns attempts beyond the bounds: of the owner with the most bytes those with the worst ranks.
+func (u *unclaimed) shed() (removed []ordered) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.bytes >= maxUnclaimedBytes {
-		return 0
+	for u.bytes > maxUnclaimedBytes || len(u.known) > maxUnclaimed {
+		owner, most := "", -1
+		for name, n := range u.byOwner {
+			if n > most {
+				owner, most = name, n
+			}
+		}
+		var worst *ordered
+		for _, o := range u.known {
+			if o.run.OwnerID == owner && (worst == nil || worst.run.Rank.Before(o.run.Rank)) {
+				worst = o
+			}
+		}
+		worst.unwanted = "the pull workers of its owner have too many attempts waiting"
+		removed = append(removed, *worst)
+		u.removeOne(worst)
 	}
-	return max(0, maxUnclaimed-len(u.known))
+	return removed
+}
+
+// cancel marks an attempt that is to be cancelled.
+func (u *unclaimed) cancel(key workerdb.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if o := u.known[key]; o != nil {
+		o.run.Cancel = true
+	}
 }
 
 // some reports whether there are unclaimed attempts.
@@ -97,10 +136,11 @@ func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 			continue
 		}
 		if u.known == nil {
-			u.known, u.kinds = map[workerdb.Key]*ordered{}, map[Kind]*byRank{}
+			u.known, u.kinds, u.byOwner = map[workerdb.Key]*ordered{}, map[Kind]*byRank{}, map[string]int{}
 		}
-		u.known[o.key()] = o
-		u.bytes += o.bytes()
+		u.known[o.key()], o.readAt = o, time.Now()
+		u.bytes += o.weight()
+		u.byOwner[o.run.OwnerID] += o.weight()
 		same := u.kinds[o.kind()]
 		if same == nil {
 			same = &byRank{}
@@ -149,38 +189,57 @@ func (u *unclaimed) remove(pick func(*ordered) bool) []ordered {
 			continue
 		}
 		removed = append(removed, *o)
-		same := u.kinds[o.kind()]
-		heap.Remove(same, slices.Index(*same, o))
-		u.dropped(o)
+		u.removeOne(o)
 	}
 	return removed
+}
+
+// removeOne removes an attempt from its heap. The caller holds the mutex.
+func (u *unclaimed) removeOne(o *ordered) {
+	same := u.kinds[o.kind()]
+	heap.Remove(same, slices.Index(*same, o))
+	u.dropped(o)
+}
+
+// noteServed notes which kinds no process asks for, and since when. serves must not be called with the mutex held.
+func (u *unclaimed) noteServed(now time.Time, serves func(Kind) bool) {
+	u.mu.Lock()
+	kinds := slices.Collect(maps.Keys(u.kinds))
+	u.mu.Unlock()
+	unserved := map[Kind]bool{}
+	for _, kind := range kinds {
+		unserved[kind] = !serves(kind)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	before := u.unserved
+	u.unserved = map[Kind]time.Time{}
+	for kind, is := range unserved {
+		if since, was := before[kind]; is && was {
+			u.unserved[kind] = since
+		} else if is {
+			u.unserved[kind] = now
+		}
+	}
 }
 
 // dropped removes what is kept of an attempt that has left its heap. The caller holds the mutex.
 func (u *unclaimed) dropped(o *ordered) {
 	delete(u.known, o.key())
-	u.bytes -= o.bytes()
+	u.bytes -= o.weight()
+	if u.byOwner[o.run.OwnerID] -= o.weight(); u.byOwner[o.run.OwnerID] == 0 {
+		delete(u.byOwner, o.run.OwnerID)
+	}
 	if kind := o.kind(); u.kinds[kind].Len() == 0 {
 		delete(u.kinds, kind)
 	}
 }
 
-// Unclaimed returns the number of attempts that were read and not claimed, by kind.
-func (f *Function) Unclaimed() map[Kind]int {
-	u := &f.unclaimed
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	counts := make(map[Kind]int, len(u.kinds))
-	for kind, same := range u.kinds {
-		counts[kind] = same.Len()
-	}
-	return counts
-}
-
-// Demanded makes the worker look again for attempts that its Demand wants; slots: Demand.Slots or JobTypes changed too.
-func (f *Function) Demanded(slots bool) {
-	if slots {
-		f.beats.change()
+// Demanded makes the worker look again for attempts that its Demand wants. hurry: processes ask for other kinds or for
+// more, and the scheduler must know at once.
+func (f *Function) Demanded(hurry bool) {
+	if hurry {
+		f.beats.hurry()
 	}
 	// Records that are read from now on are compared with the present demand. Claims at an idle pull function come often.
 	if f.unclaimed.some() {
@@ -199,7 +258,7 @@ func (f *Function) claimDemanded(ctx, work context.Context) {
 	for ctx.Err() == nil {
 		// Before it looks for room, so that it misses none. After a batch that fills the room it looks again.
 		f.wantsRoom.Store(true)
-		took := f.readMore(work)
+		took := f.readMore(ctx, work)
 		if f.claimWanted(ctx, work) || took {
 			continue
 		}
@@ -212,14 +271,11 @@ func (f *Function) claimDemanded(ctx, work context.Context) {
 	}
 }
 
-// readMore reads as many records as may wait in memory, and reports whether there were any.
-func (f *Function) readMore(work context.Context) bool {
-	room := min(f.unclaimed.room(), maxBatch)
-	if room == 0 {
-		return false
-	}
-	batch := f.consumers.take(room)
+// readMore reads records into memory, and reports whether there were any.
+func (f *Function) readMore(ctx, work context.Context) bool {
+	batch := f.consumers.take(maxBatch)
 	offsets.Done(f.unclaimed.add(f.read(work, batch)))
+	f.giveUp(ctx, work, f.unclaimed.shed())
 	return len(batch) > 0
 }
 
@@ -251,15 +307,55 @@ func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
 	}
 }
 
-// claimOverdue settles attempts that are to be cancelled or have expired, and drops those that another worker has
-// claimed.
+// claimOverdue lets attempts leave memory without a process: those that are to be cancelled or have expired, those of
+// kinds for which nobody asks, and those that another worker has.
 func (f *Function) claimOverdue(ctx, work context.Context) {
 	now := time.Now()
-	overdue := f.unclaimed.remove(func(o *ordered) bool {
-		return o.run.Cancel || o.run.ExpiresAt != nil && !now.Before(*o.run.ExpiresAt)
-	})
-	for part := range slices.Chunk(overdue, maxBatch) {
+	u := &f.unclaimed
+	u.noteServed(now, f.cfg.Demand.Serves)
+	f.giveUp(ctx, work, u.remove(func(o *ordered) bool {
+		since, isUnserved := u.unserved[o.kind()]
+		if isUnserved && now.Sub(since) >= givenBackAfter {
+			o.unwanted = "no pull worker asks for its job type"
+		}
+		return o.unwanted != "" || o.run.Cancel || o.run.ExpiresAt != nil && !now.Before(*o.run.ExpiresAt)
+	}))
+	u.remove(func(o *ordered) bool { return !f.consumers.holds(o.Partition) })
+	f.lookUp(ctx, work, now)
+}
+
+// giveUp claims attempts that nothing here runs: the pool decides them at once.
+func (f *Function) giveUp(ctx, work context.Context, orders []ordered) {
+	for part := range slices.Chunk(orders, maxBatch) {
 		f.claim(ctx, work, part)
 	}
-	f.unclaimed.remove(func(o *ordered) bool { return !f.consumers.holds(o.Partition) })
+}
+
+// lookUp claims attempts that have waited long and that another worker has claimed or settled, and so drops them.
+func (f *Function) lookUp(ctx, work context.Context, now time.Time) {
+	u := &f.unclaimed
+	var keys []workerdb.Key
+	u.mu.Lock()
+	for key, o := range u.known {
+		if now.Sub(o.readAt) >= lookedUpAfter && len(keys) < maxBatch {
+			o.readAt = now
+			keys = append(keys, key)
+		}
+	}
+	u.mu.Unlock()
+	if len(keys) == 0 {
+		return
+	}
+	taken, err := f.store.Taken(ctx, keys)
+	if err != nil {
+		return // the next look repeats it
+	}
+	f.giveUp(ctx, work, u.remove(func(o *ordered) bool { return slices.Contains(taken, o.key()) }))
+}
+
+// Unclaimed returns the number of attempts that were read and not claimed.
+func (f *Function) Unclaimed() int {
+	f.unclaimed.mu.Lock()
+	defer f.unclaimed.mu.Unlock()
+	return len(f.unclaimed.known)
 }

@@ -54,9 +54,12 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 	given.Checkpoint = durable.New(opened.Checkpoint, func(number int64, data json.RawMessage) error {
 		return f.saveSoon(ctx, a, number, data)
 	})
+	given.Start = func() bool { return f.pool.Start(a) }
 	given.WhenSettled = func(settled func(jobevent.Kind)) { a.Settled.Store(&settled) }
 	outcome = call(ctx, handler, a, given)
-	f.metrics.ran(a, outcome.FinishedAt.Sub(a.StartedAt))
+	if !a.StartedAt.IsZero() {
+		f.metrics.ran(a, outcome.FinishedAt.Sub(a.StartedAt))
+	}
 	return outcome
 }
 

@@ -85,7 +85,7 @@ func New(
 	f.beats = newBeats()
 	f.pool = pool.New(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
 	if cfg.Demand != nil {
-		f.pool.Demand = cfg.Demand.Slots
+		f.pool.Demand, f.pool.Defers = cfg.Demand.Slots, true
 	}
 	if f.consumers, err = newConsumers(f.cfg, f.meter, f.wakeUp, f.beats.change); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package runjob
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // beats decides when the next heartbeat is due. All fields but changed and latest belong to the goroutine of beat.
 type beats struct {
 	changed chan struct{}
+	hurried chan struct{}
 	number  int
 	since   time.Time // the first of the heartbeats that have got through without a gap
 	last    time.Time
@@ -24,13 +26,21 @@ type beats struct {
 }
 
 func newBeats() *beats {
-	return &beats{changed: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1)}
+	return &beats{changed: make(chan struct{}, 1), hurried: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1)}
 }
 
 // change notes that the next heartbeat differs from the last one.
 func (b *beats) change() {
 	select {
 	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// hurry notes that attempts wait for the next heartbeat.
+func (b *beats) hurry() {
+	select {
+	case b.hurried <- struct{}{}:
 	default:
 	}
 }
@@ -42,10 +52,19 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	if failed {
 		soonest = t.beatAgain
 	}
+	least := time.NewTimer(min(t.beatHurried, soonest))
+	defer least.Stop()
 	timer := time.NewTimer(soonest)
 	defer timer.Stop()
 	select {
+	case <-least.C:
+	case <-ctx.Done():
+		return false
+	}
+	select {
 	case <-timer.C:
+	case <-b.hurried:
+		return true
 	case <-ctx.Done():
 		return false
 	}
@@ -56,6 +75,7 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	select {
 	case <-timer.C:
 	case <-b.changed:
+	case <-b.hurried:
 	case <-ctx.Done():
 		return false
 	}
@@ -182,11 +202,26 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	// An outcome that is on its way from one step to the next may be missed. It is in the store by then.
 	h.Drained = h.Drained && f.finished.len()+f.toPublish.len() == 0 && f.settling.Load()+f.publishing.Load() == 0
 	if f.cfg.Demand != nil { // its handlers are elsewhere, of any build
-		h.JobTypes = f.cfg.Demand.JobTypes()
+		h.Demands = f.cfg.Demand.List()
+		h.JobTypes = typesOf(h.Demands)
 	} else {
 		h.Build = cmp.Or(f.cfg.Build, f.cfg.Version)
 	}
 	return h
+}
+
+// typesOf returns the job types of demands, sorted by name.
+func typesOf(demands []jobevent.Demand) []jobevent.JobType {
+	var names []string
+	for _, d := range demands {
+		names = append(names, d.JobTypes...)
+	}
+	slices.Sort(names)
+	types := []jobevent.JobType{}
+	for _, name := range slices.Compact(names) {
+		types = append(types, jobevent.JobType{Name: name})
+	}
+	return types
 }
 
 // offer passes a heartbeat to the goroutine that publishes, and replaces one that still waits: an unavailable broker
@@ -223,7 +258,7 @@ func (f *Function) appendBeat(ctx context.Context, events []jobevent.Item, h job
 		f.beats.number++
 		id := f.id + "." + strconv.Itoa(f.beats.number)
 		events = f.append(ctx, events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
-		h.JobTypes = nil // in the first part only
+		h.JobTypes, h.Demands = nil, nil // in the first part only
 	}
 	return events
 }

@@ -14,7 +14,8 @@ const (
 	runsFor = "for"  // the owner, in a queue whose pull workers work for owners
 )
 
-// sortedKept is how long a queue stays sorted by type after the last job that no worker ran.
+// sortedKept is how long a queue stays sorted by type after its workers last differed, or a job of it was last known to
+// wait for a worker of its type.
 const sortedKept = 15 * time.Minute
 
 // sorting is the state of a queue whose jobs wait in lanes of their kinds: of those job types that not all live workers
@@ -23,7 +24,7 @@ const sortedKept = 15 * time.Minute
 type sorting struct {
 	Asked   bool      `json:"asked,omitempty"`   // pull workers serve the queue: only what they ask for goes out
 	ByOwner bool      `json:"byOwner,omitempty"` // some of them work for one owner
-	At      time.Time `json:"at,omitzero"`       // when a job was last known to wait for a worker of its type
+	At      time.Time `json:"at,omitzero"`       // when its workers last differed, or a job waited for one of its type
 }
 
 // Kind has the fields by which pull workers distinguish jobs.
@@ -98,17 +99,17 @@ func (l *Ledger) CompareTypes(workers []*Worker) (newlyAsked []string) {
 	}
 	for _, w := range workers {
 		for queue := range w.Partitions {
-			s, was := l.sorted[queue], l.sorted[queue].Asked
+			s := l.sorted[queue]
 			switch {
 			case w.Demands != nil:
+				if !s.Asked {
+					newlyAsked = append(newlyAsked, queue)
+				}
 				s.Asked = true
-				s.ByOwner = s.ByOwner || slices.ContainsFunc(w.Demands, func(a Demand) bool { return !a.Everyone })
+				s.ByOwner = s.ByOwner || slices.ContainsFunc(w.Demands, func(d Demand) bool { return !d.Everyone })
 				l.sort(queue, s)
-			case l.runnersOf(queue).differ():
-				l.sort(queue, s)
-			}
-			if s.Asked && !was {
-				newlyAsked = append(newlyAsked, queue)
+			case !s.Asked && l.runnersOf(queue).differ():
+				l.noteTyped(queue)
 			}
 		}
 	}

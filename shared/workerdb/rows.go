@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -100,4 +101,10 @@ func (s *Store) file(ctx context.Context, keys []Key) error {
 		return fmt.Errorf("file %d open attempts: %w", len(keys), pgpool.Classify(err))
 	}
 	return nil
+}
+
+// Taken returns those of the attempts that a worker has claimed or settled.
+func (s *Store) Taken(ctx context.Context, keys []Key) ([]Key, error) {
+	found, err := s.get(ctx, keys)
+	return slices.Collect(maps.Keys(found)), err
 }

@@ -50,6 +50,10 @@ type Attempt struct {
 	Saved json.RawMessage
 	Save  func(ctx context.Context, number int64, data json.RawMessage) error
 
+	// Start is for the same handlers: they call it when the other process is about to start the attempt. From then on its
+	// timeout counts, and it expires no more. It returns false if the attempt must not start any more.
+	Start func() bool
+
 	// Parents are the jobs of the flow to whose outputs the payload refers. The payload has these outputs already.
 	Parents []jobevent.Parent
 

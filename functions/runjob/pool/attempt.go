@@ -30,6 +30,7 @@ type Attempt struct {
 	sealer   *sealing.Sealer
 	Log      AttemptLog
 	Progress atomic.Pointer[jobevent.Progress]
+	Unwanted string      // why it is given back instead of run; empty: it is not
 	Private  atomic.Bool // its message must not be logged
 	Settled  atomic.Pointer[func(jobevent.Kind)]
 
@@ -40,8 +41,9 @@ type Attempt struct {
 	claimedAt time.Time
 	ExpiresAt time.Time               // by this process's clock: it must not start from then on; zero: never
 	StartedAt time.Time               // zero: not started
+	calledAt  time.Time               // when its handler was called
 	dueAt     time.Time               // when it times out, once it has started
-	end       context.CancelCauseFunc // ends the handler's context; nil: not started
+	end       context.CancelCauseFunc // ends the handler's context; nil: the handler was not called
 	cancelled bool                    // end was called because of a cancel
 	decided   bool                    // it has its outcome, even if its handler still runs
 	reported  reported                // the progress as heartbeats report it

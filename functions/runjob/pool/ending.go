@@ -46,6 +46,12 @@ func (p *Pool) timeOut() {
 	for _, a := range p.running {
 		switch {
 		case a == nil || a.decided:
+		case a.StartedAt.IsZero():
+			if a.Expired(now) {
+				p.expire(a)
+			} else if !a.ExpiresAt.IsZero() {
+				p.watch(a.ExpiresAt, now)
+			}
 		case a.dueAt.After(now):
 			p.watch(a.dueAt, now)
 		default:

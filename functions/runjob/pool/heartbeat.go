@@ -54,6 +54,9 @@ func (p *Pool) freeSlots() int {
 	if p.stopping || p.draining {
 		return 0
 	}
+	if p.Defers { // what waits for another process keeps none of its slots busy
+		return max(0, min(p.slots, p.slotsNow())-p.started)
+	}
 	return max(0, min(p.slots, p.slotsNow())-p.busy-len(p.held))
 }
 

@@ -136,6 +136,13 @@ func UnknownTypeOutcome(a *Attempt) workerdb.Outcome {
 	return o
 }
 
+// unwantedOutcome returns the outcome of an attempt that no process of this worker runs. It has not started.
+func unwantedOutcome(a *Attempt) workerdb.Outcome {
+	o := UnknownTypeOutcome(a)
+	o.Message = a.Unwanted
+	return o
+}
+
 const (
 	unknownTypeDelay    = 2 * time.Second // times the number of the attempt
 	maxUnknownTypeDelay = 10 * time.Minute

@@ -30,6 +30,8 @@ const (
 type Pool struct {
 	Silence time.Duration // the age of the last heartbeat at which the pool closes; set before use
 	Demand  func() int    // returns the slots that heartbeats report; nil: all; set before use
+	// Defers is set if handlers let other processes run their attempts: an attempt starts when its handler calls Start.
+	Defers bool
 
 	slots, places int
 	clock         clock
@@ -45,6 +47,7 @@ type Pool struct {
 	ahead    int        // attempts that may be held beyond the places, because they are expected to run very soon
 	running  []*Attempt // by slot, until the handler returns, even if the attempt is decided
 	busy     int        // slots
+	started  int        // attempts of these that have started
 	timer    *time.Timer
 	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat Moment
@@ -173,6 +176,9 @@ func (p *Pool) take(a *Attempt, now time.Time) {
 	case a.Expired(now):
 		p.decide(a, expiredOutcome(a))
 		return
+	case a.Unwanted != "":
+		p.decide(a, unwantedOutcome(a))
+		return
 	}
 	heap.Push(&p.held, a)
 	p.weight += a.bytes()
@@ -190,7 +196,10 @@ func (p *Pool) Next(
 	if last != nil {
 		p.running[slot] = nil
 		p.busy--
-		p.meter.finish(last.StartedAt, outcome.FinishedAt)
+		if !last.StartedAt.IsZero() {
+			p.started--
+		}
+		p.meter.finish(last.calledAt, outcome.FinishedAt)
 		p.decide(last, outcome)
 		last.end(nil)
 		p.changed(p.roomNow())
@@ -211,11 +220,46 @@ func (p *Pool) Next(
 	p.running[slot] = a
 	p.busy++
 	p.meter.start(now)
-	a.StartedAt, a.dueAt = now, now.Add(a.timeout())
-	p.watch(a.dueAt, now)
+	a.calledAt = now
+	if !p.Defers {
+		p.start(a, now)
+	} else if !a.ExpiresAt.IsZero() {
+		p.watch(a.ExpiresAt, now)
+	}
 	ctx, a.end = context.WithCancelCause(telemetry.WithLazy(ctx, a))
 	p.changed(p.roomNow())
 	return a, ctx
+}
+
+// start lets the timeout of an attempt begin. The caller holds the mutex.
+func (p *Pool) start(a *Attempt, now time.Time) {
+	a.StartedAt, a.dueAt = now, now.Add(a.timeout())
+	p.started++
+	p.watch(a.dueAt, now)
+}
+
+// Start is called by the handler of a pool that Defers, when another process is about to start the attempt. It reports
+// whether the attempt may start: it may not if it was cancelled, has expired, or is over.
+func (p *Pool) Start(a *Attempt) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if a.decided || a.cancelled || !a.StartedAt.IsZero() || p.silentAt(now) {
+		return false
+	}
+	if a.Expired(now) {
+		p.expire(a)
+		return false
+	}
+	p.start(a, now)
+	p.changed(p.roomNow())
+	return true
+}
+
+// expire decides an attempt whose handler was called and that has not started. The caller holds the mutex.
+func (p *Pool) expire(a *Attempt) {
+	p.decide(a, expiredOutcome(a))
+	a.end(handlers.ErrCancelled)
 }
 
 // ready reports whether an attempt may start now, after it has decided expired attempts in front of it. The caller
