@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // advertisedAge is how old the advertised job types may be: heartbeats come every 3 s anyway.
@@ -32,15 +33,18 @@ func (s *Store) AdvertisedTypes(ctx context.Context) (map[string]AdvertisedType,
 	})
 }
 
-// runTypes are the job types that the live workers of a queue run.
+// runTypes are the jobs that the live workers of a queue run.
 type runTypes struct {
 	any   bool
-	named map[string]bool
+	named map[string]bool    // types of all owners
+	owned map[ownedType]bool // types of one owner, whose pull workers ask for them
 }
 
-// LacksWorkers reports whether the live workers of a queue all run other job types than this one. It does not say so of
-// a queue without a live worker. The answer may be up to advertisedAge old.
-func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string) (bool, error) {
+type ownedType struct{ jobType, owner string }
+
+// LacksWorkers reports whether the live workers of a queue all run other jobs than those of a type and an owner. It
+// returns false for a queue without a live worker. The answer may be up to advertisedAge old.
+func (s *Store) LacksWorkers(ctx context.Context, queue, jobType, owner string) (bool, error) {
 	byQueue, err := s.run.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]runTypes, error) {
 		workers, err := s.allWorkers(ctx)
 		if err != nil {
@@ -49,7 +53,7 @@ func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string) (bool, 
 		return runBy(workers), nil
 	})
 	run, isServed := byQueue[queue]
-	return isServed && !run.any && !run.named[jobType], err
+	return isServed && !run.any && !run.named[jobType] && !run.owned[ownedType{jobType, owner}], err
 }
 
 func runBy(workers []Worker) map[string]runTypes {
@@ -60,17 +64,35 @@ func runBy(workers []Worker) map[string]runTypes {
 		}
 		for _, queue := range w.Queues {
 			run := byQueue[queue]
-			run.any = run.any || !w.OnlyTypes
 			if run.named == nil {
-				run.named = map[string]bool{}
+				run.named, run.owned = map[string]bool{}, map[ownedType]bool{}
 			}
-			for _, t := range w.JobTypes {
-				run.named[t.Name] = true
-			}
+			run.add(queue, w.Heartbeat)
 			byQueue[queue] = run
 		}
 	}
 	return byQueue
+}
+
+func (r *runTypes) add(queue string, h jobevent.Heartbeat) {
+	if h.Demands == nil {
+		r.any = r.any || !h.OnlyTypes
+		for _, t := range h.JobTypes {
+			r.named[t.Name] = true
+		}
+	}
+	for _, d := range h.Demands {
+		if len(d.Queues) > 0 && !slices.Contains(d.Queues, queue) {
+			continue
+		}
+		for _, name := range d.JobTypes {
+			if d.Everyone {
+				r.named[name] = true
+			} else {
+				r.owned[ownedType{name, d.OwnerID}] = true
+			}
+		}
+	}
 }
 
 func advertisedBy(workers []Worker) map[string]AdvertisedType {
