@@ -168,7 +168,9 @@ func (l *Ledger) Enter(d Delta) {
 		l.wakeClock = true
 	}
 	for queue := range d.typed {
-		l.noteTyped(queue)
+		if !l.IsAsked(queue) {
+			l.noteTyped(queue)
+		}
 	}
 	d.typed = nil
 	maps.DeleteFunc(d.asked, func(k Kind, _ int) bool { return !l.IsAsked(k.Queue) })

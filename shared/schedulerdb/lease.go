@@ -141,7 +141,7 @@ func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Dura
 		if err := s.askAgain(ctx, t.Queries, counted, sinceLast, &r, &delta); err != nil {
 			return err
 		}
-		if err := counted.unserved.write(ctx, t.Queries); err != nil {
+		if err := counted.unserved.write(ctx, t.Queries, &delta); err != nil {
 			return err
 		}
 		failed, err := s.failWithoutWorker(ctx, t.Queries, counted, &delta)

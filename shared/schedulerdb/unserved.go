@@ -106,8 +106,11 @@ func (s *Store) lookAtKinds(
 	return nil
 }
 
-// write notes and forgets lanes.
-func (u *unservedLanes) write(ctx context.Context, q *gen.Queries) error {
+// write notes and forgets lanes. Their queues stay sorted by type.
+func (u *unservedLanes) write(ctx context.Context, q *gen.Queries, delta *dispatch.Delta) error {
+	for _, row := range u.oldest {
+		delta.NoteSorted(row.Queue)
+	}
 	if len(u.lanes) > 0 {
 		if err := q.UnservedNote(ctx, gen.UnservedNoteParams{Queues: u.queues, Lanes: u.lanes}); err != nil {
 			return fmt.Errorf("note lanes without a worker: %w", err)
