@@ -61,9 +61,9 @@ func TestACancelledAttemptLeavesMemoryAlthoughNobodyAsksForIt(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	run := x.run("T", "acme", nil)
-	testwait.Until(t, "it is read", func() bool { return i.worker.Unclaimed() == 1 })
+	testwait.Until(t, "it is read", func() bool { return i.worker.Unclaimed()[x.queue] == 1 })
 	x.cancel(run)
-	testwait.Until(t, "it has left", func() bool { return i.worker.Unclaimed() == 0 })
+	testwait.Until(t, "it has left", func() bool { return i.worker.Unclaimed()[x.queue] == 0 })
 	if kind, _ := x.outcome(run); kind != string(jobevent.KindCancelled) {
 		t.Errorf("it is %s", kind)
 	}
@@ -76,9 +76,9 @@ func TestAnAttemptThatAnotherWorkerHasLeavesMemory(t *testing.T) {
 	x.run("T", "", nil)
 	testwait.Until(t, "it is claimed", func() bool { got, _ := i.filled(c); return got == 1 })
 	second := x.run("T", "", nil)
-	testwait.Until(t, "the next one is read", func() bool { return i.worker.Unclaimed() == 1 })
+	testwait.Until(t, "the next one is read", func() bool { return i.worker.Unclaimed()[x.queue] == 1 })
 	x.claimElsewhere(second)
-	testwait.Until(t, "it has left", func() bool { return i.worker.Unclaimed() == 0 })
+	testwait.Until(t, "it has left", func() bool { return i.worker.Unclaimed()[x.queue] == 0 })
 }
 
 // The timeout counts from the handing out: a claim whose answer breaks off costs a job nothing of it.

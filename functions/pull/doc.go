@@ -1,8 +1,10 @@
 // Package pull is a worker whose handlers run elsewhere: it hands attempts to pull workers, which ask for them over
 // HTTP, and waits until they are settled, cancelled, or their pull worker falls silent.
 //
-// It embeds the worker of runjob, so claims, leases, fencing and outcomes are the same. An attempt is claimed when a
-// pull worker that may have it asks, and not before. The gateway is the only caller of its HTTP.
+// It embeds the worker of runjob, so claims, leases, fencing and outcomes are the same. Its heartbeats list what the pull
+// workers ask for, and the scheduler sends nothing else. An attempt is claimed when a pull worker that may have it asks,
+// and not before, and it starts when it is handed out. What waits here while its pull workers go is given back. The
+// gateway is the only caller of its HTTP.
 //
 // # When pull itself is silent
 //
@@ -20,7 +22,7 @@
 // worker settles it within the next 5 s, the time that the answer has to reach the pull worker. Until then it is not
 // claimed (wants), and no claim gets it (offer, open). hand asks once more, right before the answer, since the process
 // may have been frozen in between. What was kept back is offered again when a heartbeat has got through, and given
-// back after 5 s as any attempt for which no claim came.
+// back 5 s after it was claimed, as any attempt for which no claim came.
 //
 // After the silence, hand may run before the handler has noticed that its attempt was settled as lost. The first
 // heartbeat that gets through ends the contexts of such attempts, and only the second one makes the worker fresh. So

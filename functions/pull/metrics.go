@@ -31,8 +31,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.claims, m.handed, m.lost, m.refused, m.settled,
-		gauge("attempts_unclaimed", "Attempts that no claim has taken yet; sum.", f.worker.Unclaimed),
+		unclaimed{f}, m.claims, m.handed, m.lost, m.refused, m.settled,
 		gauge("workers", "Pull workers that claim or have attempts; sum.", func() int {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -47,4 +46,21 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		errs = append(errs, registerer.Register(c))
 	}
 	return m, errors.Join(errs...)
+}
+
+// unclaimed collects the attempts that no claim has taken yet, of each queue that is served at the moment.
+type unclaimed struct{ f *Function }
+
+var unclaimedDesc = prometheus.NewDesc("jobweaver_pull_attempts_unclaimed",
+	"Attempts that no claim has taken yet, by queue; sum.", []string{"queue"}, nil)
+
+// Describe implements prometheus.Collector.
+func (unclaimed) Describe(to chan<- *prometheus.Desc) { to <- unclaimedDesc }
+
+// Collect implements prometheus.Collector.
+func (u unclaimed) Collect(to chan<- prometheus.Metric) {
+	counts := u.f.worker.Unclaimed()
+	for _, queue := range u.f.worker.Queues() {
+		to <- prometheus.MustNewConstMetric(unclaimedDesc, prometheus.GaugeValue, float64(counts[queue]), queue)
+	}
 }

@@ -61,8 +61,8 @@ type ordered struct {
 	run  jobevent.Run
 	from trace.SpanContext // invalid: without tracing
 
-	readAt   time.Time // of an unclaimed one, or when it was last looked up
-	unwanted string    // why it is given back instead of run; empty: it is not
+	readAt   time.Time      // of an unclaimed one, or when it was last looked up
+	giveBack *pool.GiveBack // it is given back instead of run; nil: it is not
 }
 
 func (o *ordered) bytes() int { return len(o.run.Payload) + len(o.run.Parents) }
@@ -182,7 +182,7 @@ func (f *Function) place(
 		case workerdb.Claimed, workerdb.OpenMine: // OpenMine: the answer to an earlier claim was lost
 			a := &pool.Attempt{
 				Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record,
-				Checkpoint: saved[o.run.JobID], Unwanted: o.unwanted,
+				Checkpoint: saved[o.run.JobID], GiveBack: o.giveBack,
 			}
 			a.SealWith(f.sealer)
 			if o.run.ExpiresAt != nil {

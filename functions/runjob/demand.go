@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -46,6 +47,11 @@ const (
 	givenBackAfter = 5 * time.Second
 	// lookedUpAfter is how long an attempt waits before the database is asked whether another worker has it.
 	lookedUpAfter = 10 * time.Second
+)
+
+var (
+	tooMany = pool.GiveBack{Why: "attempts of its owner wait for pull workers and fill the memory", Delay: 2 * time.Second}
+	unasked = pool.GiveBack{Why: "no pull worker asks for its job type", Delay: 100 * time.Millisecond}
 )
 
 // unclaimed has the attempts that were read and not claimed, by kind.
@@ -101,7 +107,7 @@ func (u *unclaimed) shed() (removed []ordered) {
 				worst = o
 			}
 		}
-		worst.unwanted = "the pull workers of its owner have too many attempts waiting"
+		worst.giveBack = &tooMany
 		removed = append(removed, *worst)
 		u.removeOne(worst)
 	}
@@ -316,9 +322,9 @@ func (f *Function) claimOverdue(ctx, work context.Context) {
 	f.giveUp(ctx, work, u.remove(func(o *ordered) bool {
 		since, isUnserved := u.unserved[o.kind()]
 		if isUnserved && now.Sub(since) >= givenBackAfter {
-			o.unwanted = "no pull worker asks for its job type"
+			o.giveBack = &unasked
 		}
-		return o.unwanted != "" || o.run.Cancel || o.run.ExpiresAt != nil && !now.Before(*o.run.ExpiresAt)
+		return o.giveBack != nil || o.run.Cancel || o.run.ExpiresAt != nil && !now.Before(*o.run.ExpiresAt)
 	}))
 	u.remove(func(o *ordered) bool { return !f.consumers.holds(o.Partition) })
 	f.lookUp(ctx, work, now)
@@ -353,9 +359,14 @@ func (f *Function) lookUp(ctx, work context.Context, now time.Time) {
 	f.giveUp(ctx, work, u.remove(func(o *ordered) bool { return slices.Contains(taken, o.key()) }))
 }
 
-// Unclaimed returns the number of attempts that were read and not claimed.
-func (f *Function) Unclaimed() int {
-	f.unclaimed.mu.Lock()
-	defer f.unclaimed.mu.Unlock()
-	return len(f.unclaimed.known)
+// Unclaimed returns the number of attempts that were read and not claimed, by queue.
+func (f *Function) Unclaimed() map[string]int {
+	u := &f.unclaimed
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	counts := map[string]int{}
+	for kind, same := range u.kinds {
+		counts[kind.Queue] += same.Len()
+	}
+	return counts
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -49,6 +50,10 @@ func (p *Instances) send(ctx context.Context, in *instance, path string, body an
 			p.trouble.Note(ctx, err, "instance", in.address)
 		}
 		return nil, errNoPull
+	}
+	if res.StatusCode == http.StatusTooManyRequests {
+		_ = res.Body.Close()
+		return nil, edge.SlowDown("the pull workers of this owner ask for too many different job types", time.Second)
 	}
 	if res.StatusCode/100 != 2 {
 		_ = res.Body.Close()

@@ -30,7 +30,7 @@ type Attempt struct {
 	sealer   *sealing.Sealer
 	Log      AttemptLog
 	Progress atomic.Pointer[jobevent.Progress]
-	Unwanted string      // why it is given back instead of run; empty: it is not
+	GiveBack *GiveBack   // it is given back instead of run; nil: it is not
 	Private  atomic.Bool // its message must not be logged
 	Settled  atomic.Pointer[func(jobevent.Kind)]
 
@@ -48,6 +48,13 @@ type Attempt struct {
 	decided   bool                    // it has its outcome, even if its handler still runs
 	reported  reported                // the progress as heartbeats report it
 	passed    bool                    // its record counts as done, although it runs
+}
+
+// GiveBack is why an attempt goes back to the scheduler without having started, and for how long it stays there, times
+// the number of the attempt.
+type GiveBack struct {
+	Why   string
+	Delay time.Duration
 }
 
 // Key returns the attempt's key.

@@ -123,23 +123,21 @@ func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 	return o
 }
 
-// UnknownTypeOutcome returns the outcome of an attempt whose type the worker does not run. From its error code the
-// scheduler learns to choose other workers, so an attempt comes here once. The delay bounds what happens if it does not
-// learn: it is of the release before, or there are more such types than it keeps. No handler has started, so the job
-// still expires.
+// UnknownTypeOutcome returns the outcome of an attempt whose type the worker does not run.
 func UnknownTypeOutcome(a *Attempt) workerdb.Outcome {
-	o := ended(a, jobevent.KindSnoozed)
-	o.StartedAt = time.Time{}
-	o.RetryAfter, o.Retryable = min(time.Duration(a.Run.Attempt)*unknownTypeDelay, maxUnknownTypeDelay), true
-	o.ErrorCode = string(apierror.UnknownJobType)
-	o.Message = fmt.Sprintf("this worker has no handler for job type %q", a.Run.JobType)
-	return o
+	return givenBackOutcome(a, GiveBack{
+		fmt.Sprintf("this worker has no handler for job type %q", a.Run.JobType), unknownTypeDelay,
+	})
 }
 
-// unwantedOutcome returns the outcome of an attempt that no process of this worker runs. It has not started.
-func unwantedOutcome(a *Attempt) workerdb.Outcome {
-	o := UnknownTypeOutcome(a)
-	o.Message = a.Unwanted
+// givenBackOutcome returns the outcome of an attempt that goes back to the scheduler. From its error code the scheduler
+// learns to choose other workers. The delay bounds what happens if it does not learn. No handler has started, so the job
+// still expires.
+func givenBackOutcome(a *Attempt, back GiveBack) workerdb.Outcome {
+	o := ended(a, jobevent.KindSnoozed)
+	o.StartedAt = time.Time{}
+	o.RetryAfter, o.Retryable = min(time.Duration(a.Run.Attempt)*back.Delay, maxUnknownTypeDelay), true
+	o.ErrorCode, o.Message = string(apierror.UnknownJobType), back.Why
 	return o
 }
 

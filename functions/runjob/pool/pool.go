@@ -176,8 +176,8 @@ func (p *Pool) take(a *Attempt, now time.Time) {
 	case a.Expired(now):
 		p.decide(a, expiredOutcome(a))
 		return
-	case a.Unwanted != "":
-		p.decide(a, unwantedOutcome(a))
+	case a.GiveBack != nil:
+		p.decide(a, givenBackOutcome(a, *a.GiveBack))
 		return
 	}
 	heap.Push(&p.held, a)

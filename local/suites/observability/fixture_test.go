@@ -43,7 +43,7 @@ var mayBeEmpty = map[string]string{
 	"jobweaver_relay_waiting_rows":                  "likewise",
 	"jobweaver_pull_workers":                        "no pull runs here, since no queue is for it",
 	"jobweaver_pull_attempts_in_hand":               "likewise",
-	"jobweaver_pull_attempts_unserved":              "likewise",
+	"jobweaver_pull_attempts_unclaimed":             "likewise",
 	"jobweaver_pull_claims_total":                   "likewise",
 	"jobweaver_pull_attempts_handed_total":          "likewise",
 	"jobweaver_pull_attempts_lost_total":            "likewise",
