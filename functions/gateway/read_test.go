@@ -221,7 +221,7 @@ func TestHealthHasCounts(t *testing.T) {
 	}
 	h.get("/api/health").want(http.StatusOK).into(&health)
 	if got := fmt.Sprint(health.Components.Job.Details); health.Status != "UP" ||
-		got != "map[activeThreads:7 deadJobs:1 pendingJobs:2 poolSize:12]" {
+		got != "map[activeThreads:7 deadJobs:1 jobTypesWithoutWorker:0 pendingJobs:2 poolSize:12]" {
 		t.Errorf("%s %s", health.Status, got)
 	}
 }

@@ -3,7 +3,6 @@ package jobtypes
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -69,7 +68,13 @@ func (a *API) jobTypes(c *gin.Context) (jobTypesBody, error) {
 	if err != nil {
 		return jobTypesBody{}, err
 	}
-	own := slices.AppendSeq(slices.Clone(a.Rules.JobTypes), maps.Keys(advertised))
+	owner := edge.WidestOwner(c)
+	own := slices.Clone(a.Rules.JobTypes)
+	for name, t := range advertised {
+		if t.IsShownTo(owner) {
+			own = append(own, name)
+		}
+	}
 	own = slices.DeleteFunc(own, func(name string) bool { return name == "*" || slices.Contains(jobspec.Builtin(), name) })
 	slices.Sort(own)
 	body := jobTypesBody{JobTypes: []jobTypeBody{}, AcceptsAny: slices.Contains(a.Rules.JobTypes, "*")}

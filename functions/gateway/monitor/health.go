@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
@@ -51,6 +52,7 @@ type jobDetails struct {
 	DeadJobs      int64 `json:"deadJobs"`
 	ActiveThreads int64 `json:"activeThreads"`
 	PoolSize      int64 `json:"poolSize"`
+	NoWorkerTypes int   `json:"jobTypesWithoutWorker"`
 }
 
 // GetHealth is GET /api/health. It is public, but its counts are not: they cover the jobs of all owners.
@@ -81,9 +83,13 @@ func (a *API) GetHealth(c *gin.Context) error {
 		}
 	}
 	if err == nil && p.May(access.Installation) {
+		unserved, err := a.withoutWorker(ctx, apidb.Everyone)
+		if err != nil {
+			return err
+		}
 		body.Components.Job.Details = &jobDetails{
 			PendingJobs: figures.PendingJobs, DeadJobs: figures.DeadJobs,
-			ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
+			ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize, NoWorkerTypes: len(unserved),
 		}
 	}
 	return edge.Answer(c, http.StatusOK, body)

@@ -1,19 +1,34 @@
 package monitor
 
 import (
+	"cmp"
+	"context"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 type workersBody struct {
-	Workers []workerBody `json:"workers"`
+	Workers       []workerBody   `json:"workers"`
+	WithoutWorker []unservedBody `json:"withoutWorker"`
 }
+
+// unservedBody is a job type of which jobs of a queue are PENDING and that no live worker of the queue runs.
+type unservedBody struct {
+	Queue   string `json:"queue"`
+	JobType string `json:"jobType"`
+	Jobs    int64  `json:"jobs"`
+}
+
+// mostUnserved bounds the listed types without a worker.
+const mostUnserved = 100
 
 type workerBody struct {
 	WorkerID   string             `json:"workerId"`
@@ -44,19 +59,47 @@ type heldAttempt struct {
 func (a *API) ListWorkers(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	workers, err := a.Workers.List(ctx, edge.WidestOwner(c))
+	owner := edge.WidestOwner(c)
+	workers, err := a.Workers.List(ctx, owner)
 	if err != nil {
 		return err
 	}
 	body := workersBody{Workers: make([]workerBody, len(workers))}
+	if body.WithoutWorker, err = a.withoutWorker(ctx, owner); err != nil {
+		return err
+	}
+	body.WithoutWorker = body.WithoutWorker[:min(len(body.WithoutWorker), mostUnserved)]
 	for i := range workers {
 		jobview.OpenProgress(a.Sealer, workers[i].Attempts)
+		workers[i].SeenBy(owner)
 		body.Workers[i] = newWorkerBody(&workers[i])
 		if edge.IsInstallation(c) {
 			body.Workers[i].load(&workers[i])
 		}
 	}
 	return a.Audit.Show(c, body)
+}
+
+// withoutWorker returns the job types of which jobs wait and that no live worker runs, those of most jobs first.
+func (a *API) withoutWorker(ctx context.Context, owner apidb.Owner) ([]unservedBody, error) {
+	unserved := []unservedBody{}
+	stats, err := a.Stats.Get(ctx, owner, "", "")
+	if err != nil {
+		return nil, err
+	}
+	for of, n := range stats.Pending {
+		lacks, err := a.Workers.LacksWorkers(ctx, of.Queue, of.JobType, owner.Filter())
+		if err != nil {
+			return nil, err
+		}
+		if lacks {
+			unserved = append(unserved, unservedBody{of.Queue, of.JobType, n})
+		}
+	}
+	slices.SortFunc(unserved, func(a, b unservedBody) int {
+		return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.JobType, b.JobType))
+	})
+	return unserved, nil
 }
 
 func newWorkerBody(w *workerstore.Worker) workerBody {

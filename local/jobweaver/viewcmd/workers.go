@@ -1,6 +1,7 @@
 package viewcmd
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -24,13 +25,28 @@ func NewWorkers() *cobra.Command {
 		Slots, Busy int
 		Rate        float64
 	}
-	return cli.Verb("workers", "List the workers", 0, func(cmd *cobra.Command, _ []string) error {
-		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page struct{ Workers []worker }) error {
+	type unserved struct {
+		Queue, JobType string
+		Jobs           int64
+	}
+	return cli.Verb("workers", "List the workers, and the job types that none of them runs", 0, func(cmd *cobra.Command, _ []string) error {
+		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page struct {
+			Workers       []worker
+			WithoutWorker []unserved
+		}) error {
 			head := "WORKER\tLIVE\tDRAINING\tQUEUES\tBUSY\tSLOTS\tRATE\tSEEN"
-			return cli.Table(w, head, "no workers", len(page.Workers), func(i int) []any {
+			err := cli.Table(w, head, "no workers", len(page.Workers), func(i int) []any {
 				x := page.Workers[i]
 				return []any{x.WorkerID, x.Live && !x.Stopping, drainOf(x.Draining, x.Drained), strings.Join(x.Queues, ","),
 					x.Busy, x.Slots, strconv.FormatFloat(x.Rate, 'f', 1, 64), cli.At(&x.SeenAt)}
+			})
+			if err != nil || len(page.WithoutWorker) == 0 {
+				return err
+			}
+			fmt.Fprintln(w)
+			return cli.Table(w, "WITHOUT A WORKER\tQUEUE\tPENDING", "", len(page.WithoutWorker), func(i int) []any {
+				x := page.WithoutWorker[i]
+				return []any{x.JobType, x.Queue, x.Jobs}
 			})
 		})
 	})

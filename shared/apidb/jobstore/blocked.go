@@ -41,7 +41,7 @@ func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) err
 				return err
 			}
 			job.BlockedBy = append(job.BlockedBy, blocksOf(controls)...)
-			lacks, err := s.workers.LacksWorkers(ctx, job.Queue, job.JobType, job.OwnerID)
+			lacks, err := s.workers.LacksWorkers(ctx, job.Queue, job.JobType, &job.OwnerID)
 			if err != nil {
 				return err
 			}

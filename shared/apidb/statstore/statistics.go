@@ -23,6 +23,7 @@ type Stats struct {
 
 	Oldest   *uuid.UUID // the oldest job that waited for a worker at AsOf, PENDING or RETRYING
 	OldestAt time.Time  // when it was accepted
+	Pending  map[TypeOfQueue]int64
 
 	Minutes []Flow // the last 60, the current one last
 	Hours   []Flow // the last 24, likewise
@@ -34,6 +35,9 @@ type Stats struct {
 	Latencies BySpan[Latency]
 	Failures  BySpan[Failures]
 }
+
+// TypeOfQueue is a job type of the jobs of a queue.
+type TypeOfQueue struct{ Queue, JobType string }
 
 // BySpan holds a value for each of Minutes, Hours and Days, about the jobs that ended in these.
 type BySpan[T any] struct{ Hour, Day, Month T }

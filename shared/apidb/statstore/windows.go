@@ -35,7 +35,9 @@ type window struct {
 func newStatsBuilder(at time.Time) *statsBuilder {
 	at = at.UTC()
 	b := &statsBuilder{
-		Stats:   Stats{At: at, Total: Counts{}, Types: map[string]Counts{}, Queues: map[string]Counts{}},
+		Stats: Stats{
+			At: at, Total: Counts{}, Types: map[string]Counts{}, Queues: map[string]Counts{}, Pending: map[TypeOfQueue]int64{},
+		},
 		minutes: flows(at, time.Minute, 61),
 	}
 	b.Hours, b.Days = flows(at, time.Hour, 24), flows(at, 24*time.Hour, 30)
@@ -126,6 +128,9 @@ func addFlow(spans []Flow, of time.Duration, row *gen.TalliesOfRow) {
 
 func (b *statsBuilder) addCount(c *jobCount) {
 	b.count(c.Queue, c.JobType, c.Status, c.N)
+	if c.Status == jobstate.Pending {
+		b.Pending[TypeOfQueue{c.Queue, c.JobType}] += c.N
+	}
 	if c.Status != jobstate.Pending && c.Status != jobstate.Retrying {
 		return
 	}

@@ -20,6 +20,13 @@ type AdvertisedType struct {
 	Workers int
 	Queues  []string          // of these workers, sorted
 	Schemas []json.RawMessage // distinct, the one of most workers first; nil: no schema is advertised
+
+	onlyOf map[string]bool // owners whose pull workers ask for it; nil: it is everyone's
+}
+
+// IsShownTo reports whether an owner may know of the type: not if only pull workers of other owners ask for it.
+func (t *AdvertisedType) IsShownTo(owner apidb.Owner) bool {
+	return owner.IsEveryone() || t.onlyOf == nil || t.onlyOf[owner.ID()]
 }
 
 // AdvertisedTypes returns the job types that workers advertise, by name. They may be up to advertisedAge old.
@@ -36,15 +43,13 @@ func (s *Store) AdvertisedTypes(ctx context.Context) (map[string]AdvertisedType,
 // runTypes are the jobs that the live workers of a queue run.
 type runTypes struct {
 	any   bool
-	named map[string]bool    // types of all owners
-	owned map[ownedType]bool // types of one owner, whose pull workers ask for them
+	named map[string]bool     // types of all owners
+	owned map[string][]string // owners whose pull workers ask for a type
 }
 
-type ownedType struct{ jobType, owner string }
-
-// LacksWorkers reports whether the live workers of a queue all run other jobs than those of a type and an owner. It
-// returns false for a queue without a live worker. The answer may be up to advertisedAge old.
-func (s *Store) LacksWorkers(ctx context.Context, queue, jobType, owner string) (bool, error) {
+// LacksWorkers reports whether the live workers of a queue all run other jobs than those of a type and an owner; nil: of
+// any owner. It returns false for a queue without a live worker. The answer may be up to advertisedAge old.
+func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string, owner *string) (bool, error) {
 	byQueue, err := s.run.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]runTypes, error) {
 		workers, err := s.allWorkers(ctx)
 		if err != nil {
@@ -53,7 +58,7 @@ func (s *Store) LacksWorkers(ctx context.Context, queue, jobType, owner string) 
 		return runBy(workers), nil
 	})
 	run, isServed := byQueue[queue]
-	return isServed && !run.any && !run.named[jobType] && !run.owned[ownedType{jobType, owner}], err
+	return isServed && !run.runs(jobType, owner), err
 }
 
 func runBy(workers []Worker) map[string]runTypes {
@@ -65,13 +70,18 @@ func runBy(workers []Worker) map[string]runTypes {
 		for _, queue := range w.Queues {
 			run := byQueue[queue]
 			if run.named == nil {
-				run.named, run.owned = map[string]bool{}, map[ownedType]bool{}
+				run.named, run.owned = map[string]bool{}, map[string][]string{}
 			}
 			run.add(queue, w.Heartbeat)
 			byQueue[queue] = run
 		}
 	}
 	return byQueue
+}
+
+func (r *runTypes) runs(jobType string, owner *string) bool {
+	owners := r.owned[jobType]
+	return r.any || r.named[jobType] || len(owners) > 0 && (owner == nil || slices.Contains(owners, *owner))
 }
 
 func (r *runTypes) add(queue string, h jobevent.Heartbeat) {
@@ -89,10 +99,27 @@ func (r *runTypes) add(queue string, h jobevent.Heartbeat) {
 			if d.Everyone {
 				r.named[name] = true
 			} else {
-				r.owned[ownedType{name, d.OwnerID}] = true
+				r.owned[name] = append(r.owned[name], d.OwnerID)
 			}
 		}
 	}
+}
+
+// ownersOf returns the owners for whom alone the worker's pull workers ask for a type; nil: it runs that of everyone.
+func (w *Worker) ownersOf(jobType string) map[string]bool {
+	owners := map[string]bool{}
+	for _, d := range w.Demands {
+		if slices.Contains(d.JobTypes, jobType) {
+			if d.Everyone {
+				return nil
+			}
+			owners[d.OwnerID] = true
+		}
+	}
+	if len(owners) == 0 {
+		return nil
+	}
+	return owners
 }
 
 func advertisedBy(workers []Worker) map[string]AdvertisedType {
@@ -103,7 +130,13 @@ func advertisedBy(workers []Worker) map[string]AdvertisedType {
 			continue
 		}
 		for _, advertised := range w.JobTypes {
-			t := types[advertised.Name]
+			t, known := types[advertised.Name]
+			if owners := w.ownersOf(advertised.Name); owners == nil || known && t.onlyOf == nil {
+				t.onlyOf = nil
+			} else {
+				maps.Copy(owners, t.onlyOf)
+				t.onlyOf = owners
+			}
 			t.Workers++
 			t.Queues = append(t.Queues, w.Queues...)
 			types[advertised.Name] = t

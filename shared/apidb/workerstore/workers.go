@@ -23,6 +23,25 @@ type Worker struct {
 	Drain  bool // it was ordered to drain; its heartbeat follows
 }
 
+// SeenBy removes what the pull workers of other owners ask for: their job types and slots.
+func (w *Worker) SeenBy(owner apidb.Owner) {
+	if owner.IsEveryone() || w.Demands == nil {
+		return
+	}
+	w.Demands = slices.DeleteFunc(slices.Clone(w.Demands), func(d jobevent.Demand) bool {
+		return !d.Everyone && d.OwnerID != owner.ID()
+	})
+	asked := map[string]bool{}
+	w.Slots = 0
+	for _, d := range w.Demands {
+		w.Slots += d.Slots
+		for _, name := range d.JobTypes {
+			asked[name] = true
+		}
+	}
+	w.JobTypes = slices.DeleteFunc(slices.Clone(w.JobTypes), func(t jobevent.JobType) bool { return !asked[t.Name] })
+}
+
 // Draining reports whether the worker gets no attempts until it is resumed.
 func (w *Worker) Draining() bool { return w.Drain || w.Heartbeat.Draining }
 

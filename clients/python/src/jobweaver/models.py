@@ -1193,6 +1193,16 @@ class TickPage(BaseModel):
     next_cursor: Annotated[str | None, Field(alias="nextCursor", description="Null on the last page.")]
 
 
+class TypeWithoutWorker(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    queue: str
+    job_type: Annotated[str, Field(alias="jobType")]
+    jobs: Annotated[int, Field(ge=1)]
+
+
 class JobTypes(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1479,6 +1489,10 @@ class JobHealthDetailsOrNull(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
+    job_types_without_worker: Annotated[
+        int,
+        Field(alias="jobTypesWithoutWorker", description="The entries of withoutWorker in `/api/workers`, also above 100.", ge=0),
+    ]
     pending_jobs: Annotated[int, Field(alias="pendingJobs", ge=0)]
     dead_jobs: Annotated[int, Field(alias="deadJobs", ge=0)]
     active_threads: Annotated[int, Field(alias="activeThreads", ge=0)]
@@ -2603,6 +2617,14 @@ class Workers(BaseModel):
         extra="ignore",
         populate_by_name=True,
     )
+    without_worker: Annotated[
+        list[TypeWithoutWorker],
+        Field(
+            alias="withoutWorker",
+            description="The job types of which jobs are PENDING in a queue whose live workers run none of them, those of most jobs first. The jobs are as of `asOf` of `/api/stats`.",
+            max_length=100,
+        ),
+    ]
     workers: list[Worker]
 
 

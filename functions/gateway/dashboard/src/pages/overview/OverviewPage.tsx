@@ -14,7 +14,7 @@ import { OldestCard } from './OldestCard';
 import { QueuesCard } from './QueuesCard';
 import { StateTiles } from './StateTiles';
 import { ThroughputCard } from './ThroughputCard';
-import { WorkersCard } from './WorkersCard';
+import { UnservedCard, WorkersCard } from './WorkersCard';
 import './Overview.css';
 
 /** OverviewPage shows whether everything is well, and if not, where to look. */
@@ -40,6 +40,7 @@ export default function OverviewPage() {
             </div>
             <div className="stack">
               <WorkersCard />
+              <UnservedCard />
               <OldestCard oldest={stats.data.oldestWaiting} />
               <ControlsCard />
               <LatencyCard latency={stats.data.latency} throughput={stats.data.throughput} />

@@ -5,7 +5,14 @@ import { paths } from '../../app/paths';
 import { plural } from '../../format/number';
 import { usePolling } from '../../live/live';
 import { Card } from '../../ui/Card';
+import { WithoutWorkerCard } from '../workers/WithoutWorkerCard';
 import { slotsOf } from './slots';
+
+/** UnservedCard lists the job types that no worker runs, if there are any. */
+export function UnservedCard() {
+  const workers = useQuery(workersQuery);
+  return workers.data ? <WithoutWorkerCard types={workers.data.withoutWorker} /> : null;
+}
 
 /** WorkersCard shows how many slots there are, and how many are busy. */
 export function WorkersCard() {

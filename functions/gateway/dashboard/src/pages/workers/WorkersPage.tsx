@@ -19,6 +19,7 @@ import { Skeleton } from '../../ui/Skeleton';
 import { Table } from '../../ui/Table';
 import { QueuesCard } from './QueuesCard';
 import { summary } from './summary';
+import { WithoutWorkerCard } from './WithoutWorkerCard';
 
 type Worker = Schemas['Worker'];
 type Attempt = Schemas['WorkerAttempt'];
@@ -40,6 +41,7 @@ export default function WorkersPage() {
           database; it shows up here with its first beat, within seconds.
         </EmptyState>
       )}
+      {list.data && <WithoutWorkerCard types={list.data.withoutWorker} />}
       {workers.map((worker) => (
         <WorkerCard key={worker.workerId} worker={worker} />
       ))}
