@@ -63,7 +63,7 @@ func TestAnOwnerDoesNotLearnWhatThePullWorkersOfOthersAskFor(t *testing.T) {
 	}
 }
 
-func TestWorkersAndHealthNameTheTypesThatNobodyRuns(t *testing.T) {
+func TestWorkersAndHealthNameTheTypesWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.JobTypes = gateway.AuthOn, []string{"*"} })
 	h.beat(asked(map[string]string{"EMAIL": ""}))

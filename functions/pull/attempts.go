@@ -145,10 +145,10 @@ func (f *Function) takeBack(got []*inHand) {
 	}
 }
 
-// hand gives attempts their tokens, with which their pull worker starts them: from now on their timeouts count, and they
-// do not expire. So it follows the same rules as a pool that starts attempts (package pool): none starts while the worker
-// is silent, or after its context has ended. The order of the two checks matters. The first heartbeats after a silence
-// end the contexts of attempts that others have settled, and only then is the worker fresh again.
+// hand gives attempts their tokens, with which their pull worker starts them: from now on their timeouts count, and
+// they do not expire. So it follows the same rules as a pool that starts attempts (package pool): none starts while the
+// worker is silent, or after its context has ended. The order of the two checks matters. The first heartbeats after a
+// silence end the contexts of attempts that others have settled, and only then is the worker fresh again.
 func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	answer := pullwire.Attempts{Attempts: make([]pullwire.Attempt, 0, len(got))}
 	if !f.fresh() {

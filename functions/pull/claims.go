@@ -66,10 +66,6 @@ func takes(caller pullwire.Caller, types, queues []string, kind runjob.Kind) boo
 
 func (c *openClaim) takes(kind runjob.Kind) bool { return takes(c.Caller, c.Types, c.Queues, kind) }
 
-func (w *pullWorker) takes(kind runjob.Kind) bool {
-	return takes(w.key.Caller, w.types, w.queues, kind)
-}
-
 // hasRoom reports whether an attempt with a payload of this size fits into the answer.
 func (c *openClaim) hasRoom(bytes int) bool {
 	taken := c.kept + len(c.got)
@@ -89,7 +85,8 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 		w = &pullWorker{key: key}
 	}
 	now := time.Now()
-	isSame := w.isThere(now, f.timing.present) && slices.Equal(w.types, asked.Types) && slices.Equal(w.queues, asked.Queues)
+	isSame := w.isThere(now, f.timing.present) &&
+		slices.Equal(w.types, asked.Types) && slices.Equal(w.queues, asked.Queues)
 	if !isSame && !f.mayAsk(now, asked) {
 		f.mu.Unlock()
 		return nil

@@ -56,8 +56,8 @@ func (f *Function) mayAsk(now time.Time, asked pullwire.Claim) bool {
 	return all+added.bytes() <= maxDemands && own+added.bytes() <= maxDemandsOfOne
 }
 
-// groups returns the demands of the pull workers that are there, or that run attempts. It forgets the others. The caller
-// holds the mutex.
+// groups returns the demands of the pull workers that are there, or that run attempts. It forgets the others. The
+// caller holds the mutex.
 func (f *Function) groups(now time.Time) map[group]*jobevent.Demand {
 	demands := map[group]*jobevent.Demand{}
 	for key, w := range f.workers {
@@ -81,8 +81,8 @@ func (f *Function) groups(now time.Time) map[group]*jobevent.Demand {
 	return demands
 }
 
-// list returns the demands for a heartbeat. If the pull workers have more slots than PULL_SLOTS, these are divided among
-// the owners.
+// list returns the demands for a heartbeat. If the pull workers have more slots than PULL_SLOTS, these are divided
+// among the owners.
 func (f *Function) demands() []jobevent.Demand {
 	now := time.Now()
 	f.mu.Lock()

@@ -47,7 +47,7 @@ func TestAHeartbeatListsWhatPullWorkersAskFor(t *testing.T) {
 	})
 }
 
-func TestAttemptsForWhichNobodyAsksGoBackToTheScheduler(t *testing.T) {
+func TestAttemptsForWhichNoPullWorkerAsksGoBackToTheScheduler(t *testing.T) {
 	x := newFixture(t)
 	x.start(nil)
 	run := x.run("GONE", "acme", nil)
@@ -57,7 +57,7 @@ func TestAttemptsForWhichNobodyAsksGoBackToTheScheduler(t *testing.T) {
 	}
 }
 
-func TestACancelledAttemptLeavesMemoryAlthoughNobodyAsksForIt(t *testing.T) {
+func TestACancelledAttemptLeavesMemoryAlthoughNoPullWorkerAsksForIt(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	run := x.run("T", "acme", nil)
@@ -167,8 +167,8 @@ func TestOneOwnerCannotAskForEverythingThatFitsIntoAHeartbeat(t *testing.T) {
 	}
 }
 
-// Nobody gets more than it asks for, no slot is left while somebody asks for one, and who asks for less than an equal
-// part gets all of it.
+// No owner gets more than it asks for, no slot is left while an owner lacks one, and an owner that asks for less than an
+// equal part gets all of it.
 func TestSlotsAreDividedFairly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -1,10 +1,10 @@
 // Package pull is a worker whose handlers run elsewhere: it hands attempts to pull workers, which ask for them over
 // HTTP, and waits until they are settled, cancelled, or their pull worker falls silent.
 //
-// It embeds the worker of runjob, so claims, leases, fencing and outcomes are the same. Its heartbeats list what the pull
-// workers ask for, and the scheduler sends nothing else. An attempt is claimed when a pull worker that may have it asks,
-// and not before, and it starts when it is handed out. What waits here while its pull workers go is given back. The
-// gateway is the only caller of its HTTP.
+// It embeds the worker of runjob, so claims, leases, fencing and outcomes are the same. Its heartbeats list what the
+// pull workers ask for, and the scheduler sends nothing else. An attempt is claimed when a pull worker that may have it
+// asks, and not before, and it starts when it is handed out. What waits here while its pull workers go is given back.
+// The gateway is the only caller of its HTTP.
 //
 // # When pull itself is silent
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// Demand is for a worker whose handlers pass attempts on to other processes, such as pull workers. The scheduler sends it
-// what these ask for, and the worker claims an attempt only when a process asks for one of its kind. Until then the
+// Demand is for a worker whose handlers pass attempts on to other processes, such as pull workers. The scheduler sends
+// it what these ask for, and the worker claims an attempt only when a process asks for one of its kind. Until then the
 // record is not done, the row does not exist, and any other worker may claim the attempt. The functions are called from
 // several goroutines.
 type Demand struct {
@@ -314,7 +314,7 @@ func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
 }
 
 // claimOverdue lets attempts leave memory without a process: those that are to be cancelled or have expired, those of
-// kinds for which nobody asks, and those that another worker has.
+// kinds for which no process asks, and those that another worker has.
 func (f *Function) claimOverdue(ctx, work context.Context) {
 	now := time.Now()
 	u := &f.unclaimed

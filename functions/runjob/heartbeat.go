@@ -26,7 +26,9 @@ type beats struct {
 }
 
 func newBeats() *beats {
-	return &beats{changed: make(chan struct{}, 1), hurried: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1)}
+	return &beats{
+		changed: make(chan struct{}, 1), hurried: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1),
+	}
 }
 
 // change notes that the next heartbeat differs from the last one.

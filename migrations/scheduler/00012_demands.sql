@@ -1,7 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- What the pull workers of a function pull ask for, as its heartbeat lists it: who asks for which types, and beside it
--- the slots and the rate of each, which change all the time. Null: the worker is no function pull.
+-- What the pull workers of a function pull ask for, as its heartbeat lists it: job types for one owner or for all, and
+-- beside it the slots and the rate of each, which change all the time. Null: the worker is no function pull.
 ALTER TABLE workers
     ADD COLUMN IF NOT EXISTS demands jsonb,
     ADD COLUMN IF NOT EXISTS rooms   json;

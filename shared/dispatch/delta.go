@@ -45,6 +45,6 @@ func (d *Delta) ChangesCounts() bool { return d.out.tidy() || tidyRunning(d.runn
 
 // Empty reports whether there is nothing to enter.
 func (d *Delta) Empty() bool {
-	return !d.ChangesCounts() && len(d.floors) == 0 && len(d.lanes) == 0 && len(d.keys) == 0 && len(d.typed) == 0 && len(d.asked) == 0 &&
-		d.due.IsZero() && d.none()
+	return !d.ChangesCounts() && len(d.floors) == 0 && len(d.lanes) == 0 && len(d.keys) == 0 &&
+		len(d.typed) == 0 && len(d.asked) == 0 && d.due.IsZero() && d.none()
 }

@@ -205,10 +205,10 @@ func (r *runners) run(jobType string, owner *string) bool {
 // kindOf returns the job type and the owner of a lane's kind; nil: its jobs may be of any.
 func kindOf(subjects []Subject) (jobType, owner *string) {
 	for i, s := range subjects {
-		switch s.Kind {
-		case runs:
+		if s.Kind == runs {
 			jobType = &subjects[i].Name
-		case runsFor:
+		}
+		if s.Kind == runsFor {
 			owner = &subjects[i].Name
 		}
 	}
@@ -216,7 +216,7 @@ func kindOf(subjects []Subject) (jobType, owner *string) {
 }
 
 // isServed reports whether a live worker runs the jobs of a lane. In a queue that only workers of other processes can
-// start, the lag of jobs that nobody runs has to wake one: they count as served while the queue has no worker at all.
+// start, the lag of jobs without a worker has to wake one: they count as served while the queue has no worker at all.
 func (l *Ledger) isServed(queue string, subjects []Subject) bool {
 	jobType, owner := kindOf(subjects)
 	if jobType == nil || l.runners == nil {

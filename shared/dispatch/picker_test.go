@@ -50,7 +50,7 @@ func (q queue) pick(l *Ledger, most int, targets []Target) []uuid.UUID {
 	return p.Chosen.JobIDs
 }
 
-// closeAndWake ends a step as the store does, which forgets the lanes that nobody runs, and finds in the rows those that
+// closeAndWake ends a step as the store does, which forgets the lanes without a worker, and finds in the rows those that
 // the workers of the next step run.
 func (q queue) closeAndWake(l *Ledger) {
 	l.Close()

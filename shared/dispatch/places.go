@@ -29,7 +29,9 @@ func (l *Ledger) sortTargets(queue string, targets []Target) []Target {
 	if _, isSorted := l.sorted[queue]; !isSorted {
 		return targets
 	}
-	return slices.SortedStableFunc(slices.Values(targets), func(a, b Target) int { return a.worker.compareBreadth(b.worker) })
+	return slices.SortedStableFunc(slices.Values(targets), func(a, b Target) int {
+		return a.worker.compareBreadth(b.worker)
+	})
 }
 
 // compareBreadth orders workers by how many kinds they run, the fewest first.

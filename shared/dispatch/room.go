@@ -61,7 +61,8 @@ func (w *Worker) RunOnly(jobTypes []string) {
 	}
 }
 
-// runs reports whether the worker runs a job type for an owner; nil: for any. A target without a live worker may run any.
+// runs reports whether the worker runs a job type for an owner; nil: for any. A target without a live worker may run
+// any.
 func (w *Worker) runs(jobType string, owner *string) bool {
 	return w == nil || w.types == nil || w.types[jobType] && (owner == nil || w.owner == nil || *w.owner == *owner)
 }
@@ -129,10 +130,10 @@ func NewRoom(workers []*Worker, l *Ledger) *Room {
 	return r
 }
 
-// spread subtracts the attempts of each kind that are out from the slots of the pull workers that ask for it. Nobody
-// knows which of them has which attempt. It begins with the kinds that the fewest run, fills first those pull workers
-// that run the fewest kinds, and gives none to an instance of pull that has fewer attempts out. What does not fit
-// waits for one of them, and takes nothing from the others.
+// spread subtracts the attempts of each kind that are out from the slots of the pull workers that ask for it. The
+// scheduler does not know which of them has which attempt. It begins with the kinds that the fewest run, fills first
+// those pull workers that run the fewest kinds, and gives none to an instance of pull that has fewer attempts out. What
+// does not fit waits for one of them, and takes nothing from the others.
 func (r *Room) spread(out map[Kind]int, instances map[string]*Worker) {
 	if len(out) == 0 {
 		return

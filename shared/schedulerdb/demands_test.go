@@ -34,12 +34,12 @@ func TestOnlyWhatPullWorkersAskForGoesToPull(t *testing.T) {
 	h := newFixture(t)
 	h.beats(pullBeat("p", 0))
 	if runs := h.ingest(typedJobs("DEAD", 30)...).Runs; len(runs) > 0 {
-		t.Fatalf("%d went to a pull of which nobody asks anything", len(runs))
+		t.Fatalf("%d went to a pull without pull workers", len(runs))
 	}
 	h.beats(pullBeat("p", 0, demand("", 2, "LIVE")))
 	h.wantPartitions(h.ingest(typedJobs("LIVE", 3)...).Runs, map[int16]int{0: 2})
 	if runs := h.ingest(typedJobs("DEAD", 3)...).Runs; len(runs) > 0 {
-		t.Fatalf("%d of a type went out for which nobody asks", len(runs))
+		t.Fatalf("%d of a type went out for which no pull worker asks", len(runs))
 	}
 	// A new claim wakes its lane at once.
 	h.wantPartitions(h.beats(pullBeat("p", 0, demand("", 2, "LIVE"), demand("", 5, "DEAD"))).Runs, map[int16]int{0: 5})
@@ -79,7 +79,7 @@ func TestAttemptsGoToTheInstanceOfPullWhosePullWorkersHaveFreeSlots(t *testing.T
 	h.wantPartitions(h.ingest(jobOf("B")).Runs, map[int16]int{1: 1})
 }
 
-func TestWhatNobodyRunsIsForgottenWhenPullWorkersGo(t *testing.T) {
+func TestJobsWithoutAWorkerAreForgottenWhenPullWorkersGo(t *testing.T) {
 	h := newFixture(t)
 	h.beats(pullBeat("p", 0, demand("", 1, "A")))
 	h.ingest(typedJobs("A", 3)...)
@@ -89,7 +89,7 @@ func TestWhatNobodyRunsIsForgottenWhenPullWorkersGo(t *testing.T) {
 	h.beats(pullBeat("p", 0))
 	h.ingest(jobOf("B"))
 	if l := h.ledger(); l.HasReady("default") {
-		t.Error("jobs wait as if somebody ran them")
+		t.Error("jobs wait as if a worker ran them")
 	}
 	h.askAgain(0)
 	if n := h.count(`unserved`); n != 2 {

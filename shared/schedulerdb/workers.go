@@ -97,8 +97,8 @@ func readRuns(w *dispatch.Worker, jobTypes, demands json.RawMessage) error {
 	return nil
 }
 
-// seeWorkers writes the workers of heartbeats. If some may run other jobs than before, it finds the jobs that have waited
-// for that.
+// seeWorkers writes the workers of heartbeats. If some may run other jobs than before, it finds the jobs that have
+// waited for that.
 func seeWorkers(
 	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, l *dispatch.Ledger,
 ) error {
@@ -243,7 +243,8 @@ func typesOf(heartbeat jobevent.Heartbeat) []byte {
 	return mustJSON(names)
 }
 
-// demandsOf returns what the pull workers of a heartbeat ask for, and beside it how much; nil: it is of no function pull.
+// demandsOf returns what the pull workers of a heartbeat ask for, and beside it how much; nil: it is of no function
+// pull.
 func demandsOf(heartbeat jobevent.Heartbeat) (demands, rooms json.RawMessage) {
 	if heartbeat.Demands == nil {
 		return nil, nil

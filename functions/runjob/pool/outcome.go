@@ -131,8 +131,8 @@ func UnknownTypeOutcome(a *Attempt) workerdb.Outcome {
 }
 
 // givenBackOutcome returns the outcome of an attempt that goes back to the scheduler. From its error code the scheduler
-// learns to choose other workers. The delay bounds what happens if it does not learn. No handler has started, so the job
-// still expires.
+// learns to choose other workers. The delay bounds what happens if it does not learn. No handler has started, so the
+// job still expires.
 func givenBackOutcome(a *Attempt, back GiveBack) workerdb.Outcome {
 	o := ended(a, jobevent.KindSnoozed)
 	o.StartedAt = time.Time{}

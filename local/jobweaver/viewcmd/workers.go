@@ -29,7 +29,8 @@ func NewWorkers() *cobra.Command {
 		Queue, JobType string
 		Jobs           int64
 	}
-	return cli.Verb("workers", "List the workers, and the job types that none of them runs", 0, func(cmd *cobra.Command, _ []string) error {
+	about := "List the workers, and the job types that none of them runs"
+	return cli.Verb("workers", about, 0, func(cmd *cobra.Command, _ []string) error {
 		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page struct {
 			Workers       []worker
 			WithoutWorker []unserved

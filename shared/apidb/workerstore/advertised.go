@@ -47,8 +47,8 @@ type runTypes struct {
 	owned map[string][]string // owners whose pull workers ask for a type
 }
 
-// LacksWorkers reports whether the live workers of a queue all run other jobs than those of a type and an owner; nil: of
-// any owner. It returns false for a queue without a live worker. The answer may be up to advertisedAge old.
+// LacksWorkers reports whether the live workers of a queue all run other jobs than those of a type and an owner; nil:
+// of any owner. It returns false for a queue without a live worker. The answer may be up to advertisedAge old.
 func (s *Store) LacksWorkers(ctx context.Context, queue, jobType string, owner *string) (bool, error) {
 	byQueue, err := s.run.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]runTypes, error) {
 		workers, err := s.allWorkers(ctx)
