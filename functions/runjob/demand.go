@@ -1,7 +1,6 @@
 package runjob
 
 import (
-	"container/heap"
 	"context"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
+	"github.com/jobweaver/jobweaver/functions/runjob/turns"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -57,31 +57,16 @@ var (
 // unclaimed has the attempts that were read and not claimed, by kind.
 type unclaimed struct {
 	mu       sync.Mutex
-	kinds    map[Kind]*byRank
+	kinds    map[Kind]*turns.Queue[*ordered]
+	served   map[string]int // by fairness key: the number of the attempt that was taken last
+	taken    int
 	unserved map[Kind]time.Time // since when no process asks for a kind
 	known    map[workerdb.Key]*ordered
 	bytes    int
 	byOwner  map[string]int // bytes
 }
 
-// byRank is a heap, the best rank first.
-type byRank []*ordered
-
-func (h byRank) Len() int           { return len(h) }
-func (h byRank) Less(i, j int) bool { return h[i].run.Rank.Before(h[j].run.Rank) }
-func (h byRank) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *byRank) Push(x any) { *h = append(*h, x.(*ordered)) }
-
-// Pop implements heap.Interface.
-func (h *byRank) Pop() any {
-	last := len(*h) - 1
-	o := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return o
-}
+func (o *ordered) isBefore(other *ordered) bool { return o.run.Rank.Before(other.run.Rank) }
 
 func (o *ordered) kind() Kind {
 	return Kind{Queue: o.Partition.Queue, JobType: o.run.JobType, OwnerID: o.run.OwnerID}
@@ -142,22 +127,23 @@ func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 			continue
 		}
 		if u.known == nil {
-			u.known, u.kinds, u.byOwner = map[workerdb.Key]*ordered{}, map[Kind]*byRank{}, map[string]int{}
+			u.known, u.kinds, u.byOwner = map[workerdb.Key]*ordered{}, map[Kind]*turns.Queue[*ordered]{}, map[string]int{}
+			u.served = map[string]int{}
 		}
 		u.known[o.key()], o.readAt = o, time.Now()
 		u.bytes += o.weight()
 		u.byOwner[o.run.OwnerID] += o.weight()
 		same := u.kinds[o.kind()]
 		if same == nil {
-			same = &byRank{}
+			same = turns.New((*ordered).isBefore)
 			u.kinds[o.kind()] = same
 		}
-		heap.Push(same, o)
+		same.Push(turns.KeyOf(&o.run), o)
 	}
 	return here
 }
 
-// take removes and returns up to limit wanted attempts, the best rank first.
+// take removes and returns up to limit wanted attempts. Fairness keys take turns; of one key the best rank goes first.
 func (u *unclaimed) take(limit int, d *Demand) []ordered {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -167,7 +153,7 @@ func (u *unclaimed) take(limit int, d *Demand) []ordered {
 		var best Kind
 		var first *ordered
 		for kind, same := range u.kinds {
-			if o := (*same)[0]; !refused[kind] && (first == nil || o.run.Rank.Before(first.run.Rank)) {
+			if o := same.First(); !refused[kind] && (first == nil || u.isNext(o, first)) {
 				best, first = kind, o
 			}
 		}
@@ -179,10 +165,17 @@ func (u *unclaimed) take(limit int, d *Demand) []ordered {
 			continue
 		}
 		taken = append(taken, *first)
-		heap.Pop(u.kinds[best])
+		u.kinds[best].Next()
+		u.taken++
+		u.served[turns.KeyOf(&first.run)] = u.taken
 		u.dropped(first)
 	}
 	return taken
+}
+
+func (u *unclaimed) isNext(o, other *ordered) bool {
+	last, others := u.served[turns.KeyOf(&o.run)], u.served[turns.KeyOf(&other.run)]
+	return last < others || last == others && o.isBefore(other)
 }
 
 // remove removes and returns the attempts that the function picks.
@@ -200,10 +193,9 @@ func (u *unclaimed) remove(pick func(*ordered) bool) []ordered {
 	return removed
 }
 
-// removeOne removes an attempt from its heap. The caller holds the mutex.
+// removeOne removes an attempt from the queue of its kind. The caller holds the mutex.
 func (u *unclaimed) removeOne(o *ordered) {
-	same := u.kinds[o.kind()]
-	heap.Remove(same, slices.Index(*same, o))
+	u.kinds[o.kind()].Remove(turns.KeyOf(&o.run), o)
 	u.dropped(o)
 }
 
@@ -229,9 +221,12 @@ func (u *unclaimed) noteServed(now time.Time, serves func(Kind) bool) {
 	}
 }
 
-// dropped removes what is kept of an attempt that has left its heap. The caller holds the mutex.
+// dropped removes what is kept of an attempt that has left the queue of its kind. The caller holds the mutex.
 func (u *unclaimed) dropped(o *ordered) {
 	delete(u.known, o.key())
+	if len(u.known) == 0 {
+		clear(u.served)
+	}
 	u.bytes -= o.weight()
 	if u.byOwner[o.run.OwnerID] -= o.weight(); u.byOwner[o.run.OwnerID] == 0 {
 		delete(u.byOwner, o.run.OwnerID)

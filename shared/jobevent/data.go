@@ -85,11 +85,13 @@ type Run struct {
 	JobType   string          `json:"jobType"`
 	Payload   json.RawMessage `json:"payload"`
 	TimeoutMs int64           `json:"timeoutMs"`
-	Rank      time.Time       `json:"rank"`                // the lowest rank gets a slot first
+	Rank      time.Time       `json:"rank"`                // of one fairness key, the lowest rank gets a slot first
 	Cancel    bool            `json:"cancel,omitempty"`    // settle the attempt as cancelled, do not start it
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled if it has not started by then
 	OwnerID   string          `json:"ownerId,omitempty"`   // empty in an order from a scheduler of the previous release
 	Parents   json.RawMessage `json:"parents,omitempty"`   // []Parent, to which the payload refers
+
+	FairnessKey string `json:"fairnessKey,omitempty"` // by which it shares the slots of a worker; empty: the owner
 }
 
 // Completed is the outcome of a completed attempt.

@@ -114,9 +114,10 @@ func TestAJobThatHasStartedOnceDoesNotExpire(t *testing.T) {
 	h.wantStatus(job, jobstate.Scheduled)
 }
 
-func TestARunOrderHasTheExpiry(t *testing.T) {
+func TestARunOrderHasTheExpiryAndTheFairnessKey(t *testing.T) {
 	h := newFixture(t)
 	job, plain := until(newJob(), time.Hour), newJob()
+	job.FairnessKey, job.OwnerID, plain.OwnerID = "share", "acme", "acme"
 	wantOrder := func(by string, effects emit.Effects) {
 		t.Helper()
 		found := false
@@ -126,7 +127,8 @@ func TestARunOrderHasTheExpiry(t *testing.T) {
 				continue
 			}
 			isIt := order.JobID == job.JobID
-			if found = found || isIt; isIt != (order.ExpiresAt != nil) || isIt && !order.ExpiresAt.Equal(*job.ExpiresAt) {
+			if found = found || isIt; isIt != (order.ExpiresAt != nil) || isIt && !order.ExpiresAt.Equal(*job.ExpiresAt) ||
+				isIt != (order.FairnessKey == "share") || order.OwnerID != "acme" {
 				t.Errorf("%s: %+v", by, order)
 			}
 		}

@@ -177,7 +177,7 @@ func (in *insertion) send(job *dispatch.Arrival, n int) {
 	in.orders = append(in.orders, emit.RunOrder{
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.Rank, Partition: job.Partition,
-		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID,
+		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID, FairnessKey: dispatch.FairnessKeyOf(job.Created),
 	})
 }
 

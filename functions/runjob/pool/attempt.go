@@ -37,7 +37,6 @@ type Attempt struct {
 	HasCheckpoint atomic.Bool // the attempt may have saved a checkpoint, or an earlier one has
 
 	// Guarded by the pool's mutex.
-	place     int // in the heap of held attempts; -1: not held
 	claimedAt time.Time
 	ExpiresAt time.Time               // by this process's clock: it must not start from then on; zero: never
 	StartedAt time.Time               // zero: not started
@@ -67,6 +66,8 @@ func (a *Attempt) compare(b *Attempt) int {
 	return cmp.Or(a.Run.Rank.Compare(b.Run.Rank), a.Key().Compare(b.Key()))
 }
 
+func before(a, b *Attempt) bool { return a.compare(b) < 0 }
+
 // LogFields returns the fields of every line that the handler logs.
 func (a *Attempt) LogFields() []any {
 	return []any{
@@ -83,35 +84,6 @@ func (a *Attempt) Expired(now time.Time) bool {
 func (a *Attempt) bytes() int { return len(a.Run.Payload) + len(a.Run.Parents) + len(a.Checkpoint) }
 
 func (a *Attempt) timeout() time.Duration { return time.Duration(a.Run.TimeoutMs) * time.Millisecond }
-
-// held has the attempts that wait for a slot: a container/heap, the best rank first.
-type held []*Attempt
-
-func (h held) Len() int { return len(h) }
-func (h held) Less(i, j int) bool {
-	return h[i].compare(h[j]) < 0
-}
-func (h held) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *held) Push(x any) {
-	a := x.(*Attempt)
-	a.place = len(*h)
-	*h = append(*h, a)
-}
-
-// Pop implements heap.Interface.
-func (h *held) Pop() any {
-	last := len(*h) - 1
-	a := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	a.place = -1
-	return a
-}
 
 // Finished is an attempt that has an outcome, until the outcome is settled and published.
 type Finished struct {

@@ -109,7 +109,7 @@ func (p *Pool) GiveUp() {
 	defer p.mu.Unlock()
 	now := time.Now()
 	var late []*Attempt
-	for _, a := range p.held {
+	for a := range p.held.All() {
 		if a.Expired(now) {
 			late = append(late, a)
 		}
@@ -121,8 +121,8 @@ func (p *Pool) GiveUp() {
 
 // overdueHeld returns the held attempts that were claimed longer ago than atMost, the worst rank first.
 func (p *Pool) overdueHeld(atMost time.Duration) []*Attempt {
-	var late held
-	for _, a := range p.held {
+	var late []*Attempt
+	for a := range p.held.All() {
 		if time.Since(a.claimedAt) >= atMost {
 			late = append(late, a)
 		}
@@ -136,8 +136,8 @@ func (p *Pool) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopping = true
-	for len(p.held) > 0 {
-		p.decide(p.held[0], interrupted(p.held[0], "its worker is stopping"))
+	for p.held.Len() > 0 {
+		p.decide(p.held.First(), interrupted(p.held.First(), "its worker is stopping"))
 	}
 	p.work.Broadcast()
 }
@@ -149,8 +149,8 @@ func (p *Pool) Drain(draining bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.draining = draining
-	for draining && len(p.held) > 0 {
-		p.decide(p.held[0], interrupted(p.held[0], drainingReason))
+	for draining && p.held.Len() > 0 {
+		p.decide(p.held.First(), interrupted(p.held.First(), drainingReason))
 	}
 	p.changed(p.roomNow())
 }

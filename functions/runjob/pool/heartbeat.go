@@ -19,7 +19,7 @@ type Figures struct {
 func (p *Pool) Figures() Figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := Figures{Running: p.busy, Held: len(p.held), Stopping: p.stopping}
+	f := Figures{Running: p.busy, Held: p.held.Len(), Stopping: p.stopping}
 	for _, a := range p.running {
 		if a != nil && a.decided {
 			f.Overdue++
@@ -57,7 +57,7 @@ func (p *Pool) freeSlots() int {
 	if p.Defers { // what waits for another process keeps none of its slots busy
 		return max(0, min(p.slots, p.slotsNow())-p.started)
 	}
-	return max(0, min(p.slots, p.slotsNow())-p.busy-len(p.held))
+	return max(0, min(p.slots, p.slotsNow())-p.busy-p.held.Len())
 }
 
 // slotsNow returns the slots that a heartbeat reports.

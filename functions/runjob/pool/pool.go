@@ -1,13 +1,13 @@
 package pool
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/runjob/turns"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -41,13 +41,13 @@ type Pool struct {
 	mu       sync.Mutex
 	work     sync.Cond // an attempt may start, or the pool is stopping
 	mine     map[workerdb.Key]*Attempt
-	left     []left // settled as waiting a short time ago, whose progress may be in no heartbeat yet
-	held     held
-	weight   int        // bytes of the attempts in held
-	ahead    int        // attempts that may be held beyond the places, because they are expected to run very soon
-	running  []*Attempt // by slot, until the handler returns, even if the attempt is decided
-	busy     int        // slots
-	started  int        // attempts of these that have started
+	left     []left                 // settled as waiting a short time ago, whose progress may be in no heartbeat yet
+	held     *turns.Queue[*Attempt] // those that wait for a slot
+	weight   int                    // bytes of the attempts in held
+	ahead    int                    // attempts that may be held beyond the places, because they are expected to run very soon
+	running  []*Attempt             // by slot, until the handler returns, even if the attempt is decided
+	busy     int                    // slots
+	started  int                    // attempts of these that have started
 	timer    *time.Timer
 	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat Moment
@@ -63,7 +63,7 @@ type Pool struct {
 func New(slots, places int, silence time.Duration, decidedTo func(Finished), changed func(int)) *Pool {
 	p := &Pool{
 		slots: slots, places: places, Silence: silence, clock: clock{sinceBoot}, decidedTo: decidedTo, changed: changed,
-		mine: map[workerdb.Key]*Attempt{}, running: make([]*Attempt, slots),
+		mine: map[workerdb.Key]*Attempt{}, held: turns.New(before), running: make([]*Attempt, slots),
 	}
 	p.work.L = &p.mu
 	return p
@@ -86,10 +86,10 @@ func (p *Pool) roomNow() int {
 	if p.weight < maxAheadBytes {
 		places += p.ahead
 	}
-	if p.stopping || p.draining || len(p.held) > places/2 {
+	if p.stopping || p.draining || p.held.Len() > places/2 {
 		return 0
 	}
-	return p.slots - p.busy + places - len(p.held)
+	return p.slots - p.busy + places - p.held.Len()
 }
 
 // silent reports whether other workers may have settled the attempts of this one as lost by now.
@@ -161,7 +161,7 @@ func (p *Pool) Add(claimed []*Attempt, epoch int) bool {
 
 // take adds an attempt. If it must not start, it is decided at once. The caller holds the mutex.
 func (p *Pool) take(a *Attempt, now time.Time) {
-	a.claimedAt, a.place = now, -1
+	a.claimedAt = now
 	p.mine[a.Key()] = a
 	switch {
 	case a.Run.Cancel:
@@ -180,7 +180,7 @@ func (p *Pool) take(a *Attempt, now time.Time) {
 		p.decide(a, givenBackOutcome(a, *a.GiveBack))
 		return
 	}
-	heap.Push(&p.held, a)
+	p.held.Push(turns.KeyOf(&a.Run), a)
 	p.weight += a.bytes()
 	p.work.Signal()
 }
@@ -215,7 +215,7 @@ func (p *Pool) Next(
 		}
 		return nil, nil
 	}
-	a := heap.Pop(&p.held).(*Attempt)
+	a := p.held.Next()
 	p.weight -= a.bytes()
 	p.running[slot] = a
 	p.busy++
@@ -268,10 +268,10 @@ func (p *Pool) ready(now time.Time) bool {
 	if p.silentAt(now) {
 		return false
 	}
-	for len(p.held) > 0 && p.held[0].Expired(now) {
-		p.decide(p.held[0], expiredOutcome(p.held[0]))
+	for p.held.Len() > 0 && p.held.First().Expired(now) {
+		p.decide(p.held.First(), expiredOutcome(p.held.First()))
 	}
-	return len(p.held) > 0
+	return p.held.Len() > 0
 }
 
 // decide sets the outcome of an attempt; only the first one counts. The caller holds the mutex.
@@ -284,8 +284,7 @@ func (p *Pool) decide(a *Attempt, outcome workerdb.Outcome) {
 
 func (p *Pool) finish(a *Attempt, f Finished) {
 	a.decided = true
-	if a.place >= 0 {
-		heap.Remove(&p.held, a.place)
+	if p.held.Remove(turns.KeyOf(&a.Run), a) {
 		p.weight -= a.bytes()
 	}
 	f.Attempt, f.From = a, a.From

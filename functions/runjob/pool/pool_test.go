@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -62,6 +64,33 @@ func TestAFastPoolHoldsMoreAttempts(t *testing.T) {
 	quick.Heartbeat(now.Add(10 * time.Second))
 	if got := quick.Room(); got != 112 {
 		t.Errorf("idle since: room for %d", got)
+	}
+}
+
+func TestAnAttemptDoesNotWaitBehindThoseOfOtherFairnessKeys(t *testing.T) {
+	t.Parallel()
+	p := New(1, 100, time.Hour, func(Finished) {}, func(int) {})
+	p.Beaten(p.Now(), 0)
+	p.Beaten(p.Now(), 0)
+	begin := time.Now()
+	hold := func(owner, key string, rank int) {
+		p.Add([]*Attempt{{Run: jobevent.Run{
+			JobID: uuid.New(), Attempt: 1, OwnerID: owner, FairnessKey: key, Rank: begin.Add(time.Duration(rank) * time.Second),
+		}}}, p.Epoch())
+	}
+	hold("quiet", "", 1000)
+	hold("quiet", "", 999)
+	hold("", "key", 1001)
+	var a *Attempt
+	var order []string
+	for i := range 8 {
+		hold("noisy", "", i) // they have waited longer, and come as slots become free
+		a, _ = p.Next(t.Context(), 0, a, workerdb.Outcome{})
+		order = append(order, fmt.Sprint(a.Run.OwnerID, a.Run.FairnessKey, a.Run.Rank.Sub(begin).Seconds()))
+	}
+	want := []string{"quiet999", "key1001", "noisy0", "quiet1000", "noisy1", "noisy2", "noisy3", "noisy4"}
+	if !slices.Equal(order, want) {
+		t.Errorf("they started as %v, want %v", order, want)
 	}
 }
 

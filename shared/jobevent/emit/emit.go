@@ -52,6 +52,7 @@ type RunOrder struct {
 	ExpiresAt         *time.Time
 	StartedAt         *time.Time
 	OwnerID           string
+	FairnessKey       string
 	Parents           json.RawMessage
 }
 

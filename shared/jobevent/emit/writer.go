@@ -33,13 +33,17 @@ func (w *writer) run(o RunOrder) {
 	if o.Partition != nil {
 		partition = int32(*o.Partition)
 	}
+	share := o.FairnessKey
+	if share == o.OwnerID {
+		share = "" // the default
+	}
 	w.add(jobevent.TypeRun, jobevent.Meta{
 		ID: jobevent.RunID(o.JobID, int(o.Attempt)), JobID: o.JobID, TraceID: o.TraceID,
 		Key: jobevent.RoutingKey(partition), Queue: o.Queue,
 	}, jobevent.Run{
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
 		TimeoutMs: int64(o.TimeoutMs), Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
-		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents,
+		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents, FairnessKey: share,
 	})
 }
 

@@ -143,7 +143,7 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
 -- The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
 -- fresh statistics would walk the index of all attempts that are out.
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
-       expires_at, started_at, coalesce(owner_id, '')::text as owner_id,
+       expires_at, started_at, coalesce(owner_id, '')::text as owner_id, fairness_key,
        (case when inputs is not null then parents_of(inputs) end)::json as parents
 from jobs
 where job_id = any (@job_ids::uuid[])

@@ -336,7 +336,7 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 
 const JobsRunOrders = `-- name: JobsRunOrders :many
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
-       expires_at, started_at, coalesce(owner_id, '')::text as owner_id,
+       expires_at, started_at, coalesce(owner_id, '')::text as owner_id, fairness_key,
        (case when inputs is not null then parents_of(inputs) end)::json as parents
 from jobs
 where job_id = any ($1::uuid[])
@@ -358,6 +358,7 @@ type JobsRunOrdersRow struct {
 	ExpiresAt         *time.Time
 	StartedAt         *time.Time
 	OwnerID           string
+	FairnessKey       string
 	Parents           json.RawMessage
 }
 
@@ -386,6 +387,7 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 			&i.ExpiresAt,
 			&i.StartedAt,
 			&i.OwnerID,
+			&i.FairnessKey,
 			&i.Parents,
 		); err != nil {
 			return nil, err
