@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// maxDue bounds one pass of the clock.
+// maxDue bounds one pass of the clock. If more is due, the pass also takes a quarter as many that became due last.
 const maxDue = 1000
 
 // lockedPause is when the clock tries a due row again that another transaction had locked.
@@ -30,7 +30,9 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effec
 		if r.Jobs, err = s.takeOverdue(ctx, t.Queries, &delta); err != nil {
 			return err
 		}
-		due, err := t.JobsDue(ctx, gen.JobsDueParams{MaxJobs: maxDue, SilentAfter: silentAfter})
+		due, err := t.JobsDue(ctx, gen.JobsDueParams{
+			MaxJobs: maxDue, FullPage: maxDue, MaxLast: maxDue / 4, SilentAfter: silentAfter,
+		})
 		if err != nil {
 			return fmt.Errorf("make due jobs ready: %w", err)
 		}

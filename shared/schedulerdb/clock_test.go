@@ -71,6 +71,30 @@ func TestALostOrInterruptedJobGoesBeforeLaterOnes(t *testing.T) {
 	}
 }
 
+func TestAJobThatHasJustBecomeDueDoesNotWaitForManyThatWereDueBefore(t *testing.T) {
+	h := newFixture(t)
+	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+			attempt, rank, due_at, history, created_at)
+		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'SCHEDULED', 0, now(), now() - interval '1 min',
+			'{"at": "2026-01-01T00:00:00Z"}', now()
+		FROM generate_series(1, $1)`, 3*maxDue)
+	late := newJob()
+	late.OwnerID = "quiet"
+	runAt := time.Now().Add(time.Hour)
+	late.RunAt = &runAt
+	h.ingest(late)
+	h.exec("UPDATE jobs SET due_at = now() - interval '1 s' WHERE job_id = $1", late.JobID)
+	h.exec("UPDATE dispatch_state SET due_floor = now() - interval '1 h'")
+	for pass, left := range []int{2 * maxDue, maxDue, 0} {
+		effects, next, err := h.Due(t.Context(), time.Minute)
+		h.must(effects, err)
+		h.wantStatus(late, jobstate.Queued)
+		if got := h.count("jobs WHERE status = 'SCHEDULED'"); got != left || (next == 0) != (left > 0) {
+			t.Errorf("pass %d left %d, and the next one comes in %s; want %d", pass, got, next, left)
+		}
+	}
+}
+
 func TestOverdueJobsAndCallbacksAreTakenInSeveralPasses(t *testing.T) {
 	h := newFixture(t)
 	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,

@@ -219,7 +219,9 @@ func (s *Store) Release(ctx context.Context) (released Released, err error) {
 	notify, done := s.db.BeginChange()
 	defer done()
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
-		rows, err := q.HeldRelease(ctx, releaseMost)
+		rows, err := q.HeldRelease(ctx, gen.HeldReleaseParams{
+			MaxJobs: releaseMost, FullPage: releaseMost, MaxLast: releaseMost / 4,
+		})
 		if err != nil {
 			return err
 		}

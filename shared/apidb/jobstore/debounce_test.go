@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -290,6 +292,30 @@ func TestARequestWithAnotherTurnDoesNotChangeAHeldJob(t *testing.T) {
 }
 
 // Reconcile does not publish a held job, and one that was released and lost is published again like any other.
+func TestAHeldJobThatIsJustDueDoesNotWaitForManyOfAnotherOwner(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var noisy []jobstore.NewJob
+	for i := range 250 {
+		noisy = append(noisy, debounced("noisy", strconv.Itoa(i), "1", time.Hour, time.Hour))
+	}
+	if _, err := h.Jobs.InsertJobs(t.Context(), noisy); err != nil {
+		t.Fatal(err)
+	}
+	quiet := h.Accept(t, debounced("quiet", "k", "1", 2*time.Hour, 2*time.Hour))
+	h.Exec(t, "update jobs set created_at = created_at - interval '3 hours', run_at = run_at - interval '3 hours'")
+	released, all := h.release(t), 0
+	if !slices.ContainsFunc(released.Jobs, func(job jobevent.Created) bool { return job.JobID == quiet.JobID }) {
+		t.Error("the first release leaves it out")
+	}
+	for all += len(released.Jobs); released.More; all += len(released.Jobs) {
+		released = h.release(t)
+	}
+	if all != 251 {
+		t.Errorf("%d jobs were released", all)
+	}
+}
+
 func TestReconcilePublishesADebouncedJobOnlyAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	h := open(t)

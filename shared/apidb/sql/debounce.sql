@@ -31,15 +31,26 @@ select unnest(@owner_ids::text[]), unnest(@identities::bytea[]), unnest(@request
 on conflict do nothing;
 
 -- Releases held jobs that are due, or that a command has made ready. Several processes get different jobs. Only the
--- database's clock decides, and only this statement ends the time during which requests change a job.
+-- database's clock decides, and only this statement ends the time during which requests change a job. If more are due
+-- than it releases, it also releases the last ones: a job that has just become due does not wait for ten thousand of
+-- another owner.
 -- name: HeldRelease :many
 with commanded as (
     select job_id from jobs where not held order by job_id limit @max_jobs::int for update skip locked
-), due as (
-    select job_id from jobs where held and run_at <= now() order by run_at limit @max_jobs for update skip locked
+), first as (
+    select job_id, run_at from jobs where held and run_at <= now() order by run_at limit @max_jobs for update skip locked
+), last as (
+    select job_id from jobs
+    where held and run_at <= now()
+        and run_at > (select max(first.run_at) from first having count(*) = @full_page::bigint)
+    order by run_at desc
+    limit @max_last::int
+    for update skip locked
 )
 update jobs set held = null, released_at = now()
-from (select job_id from commanded union all select job_id from due) as ready
+from (
+    select job_id from commanded union all select job_id from first union all select job_id from last
+) as ready
 where jobs.job_id = any (array[ready.job_id])
 returning
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,

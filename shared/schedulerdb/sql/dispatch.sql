@@ -81,20 +81,31 @@ where jobs.job_id = any (array[placed.job_id])
 returning jobs.job_id, jobs.rank, jobs.partition;
 
 -- name: JobsDue :many
--- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. A suspect is a job that was lost at
+-- Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,
+-- it also takes the last ones: otherwise a job that has just become due would wait for a million that another owner
+-- wanted a moment before. A suspect is a job that was lost at
 -- least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
 -- shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
 -- has run for ten minutes no longer counts. Nor does one that has waited for a minute, or that no worker has started
 -- within ten although the queue has workers: a pause, or a type that no pull worker takes, may hold it back for days,
 -- and it must not hold back the others. Two passes of the clock at the same instant may dispatch one suspect too many:
 -- that costs a suspect one further loss, and it fails only after several.
-with due as (
+with first as (
     select job_id, due_at, queue, lost_count from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and due_at <= now()
     order by due_at
     limit @max_jobs::int
     for update skip locked
+), last as (
+    select job_id, due_at, queue, lost_count from jobs
+    where due_at > (select max(first.due_at) from first having count(*) = @full_page::bigint)
+      and due_at <= now()
+    order by due_at desc
+    limit @max_last::int
+    for update skip locked
+), due as (
+    select * from first union all select * from last
 ), suspects as (
     select job_id, queue, row_number() over (partition by queue order by due_at) as place
     from due

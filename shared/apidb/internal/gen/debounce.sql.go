@@ -137,11 +137,20 @@ func (q *Queries) HeldNext(ctx context.Context) (float64, error) {
 const HeldRelease = `-- name: HeldRelease :many
 with commanded as (
     select job_id from jobs where not held order by job_id limit $1::int for update skip locked
-), due as (
-    select job_id from jobs where held and run_at <= now() order by run_at limit $1 for update skip locked
+), first as (
+    select job_id, run_at from jobs where held and run_at <= now() order by run_at limit $1 for update skip locked
+), last as (
+    select job_id from jobs
+    where held and run_at <= now()
+        and run_at > (select max(first.run_at) from first having count(*) = $2::bigint)
+    order by run_at desc
+    limit $3::int
+    for update skip locked
 )
 update jobs set held = null, released_at = now()
-from (select job_id from commanded union all select job_id from due) as ready
+from (
+    select job_id from commanded union all select job_id from first union all select job_id from last
+) as ready
 where jobs.job_id = any (array[ready.job_id])
 returning
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,
@@ -149,6 +158,12 @@ returning
     jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.fairness_key, jobs.keep_build,
     jobs.after_conditions, jobs.inputs
 `
+
+type HeldReleaseParams struct {
+	MaxJobs  int32
+	FullPage int64
+	MaxLast  int32
+}
 
 type HeldReleaseRow struct {
 	JobID           uuid.UUID
@@ -176,9 +191,11 @@ type HeldReleaseRow struct {
 }
 
 // Releases held jobs that are due, or that a command has made ready. Several processes get different jobs. Only the
-// database's clock decides, and only this statement ends the time during which requests change a job.
-func (q *Queries) HeldRelease(ctx context.Context, maxJobs int32) ([]HeldReleaseRow, error) {
-	rows, err := q.db.Query(ctx, HeldRelease, maxJobs)
+// database's clock decides, and only this statement ends the time during which requests change a job. If more are due
+// than it releases, it also releases the last ones: a job that has just become due does not wait for ten thousand of
+// another owner.
+func (q *Queries) HeldRelease(ctx context.Context, arg HeldReleaseParams) ([]HeldReleaseRow, error) {
+	rows, err := q.db.Query(ctx, HeldRelease, arg.MaxJobs, arg.FullPage, arg.MaxLast)
 	if err != nil {
 		return nil, err
 	}

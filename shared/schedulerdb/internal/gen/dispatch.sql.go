@@ -226,13 +226,22 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 }
 
 const JobsDue = `-- name: JobsDue :many
-with due as (
+with first as (
     select job_id, due_at, queue, lost_count from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and due_at <= now()
     order by due_at
     limit $1::int
     for update skip locked
+), last as (
+    select job_id, due_at, queue, lost_count from jobs
+    where due_at > (select max(first.due_at) from first having count(*) = $2::bigint)
+      and due_at <= now()
+    order by due_at desc
+    limit $3::int
+    for update skip locked
+), due as (
+    select job_id, due_at, queue, lost_count from first union all select job_id, due_at, queue, lost_count from last
 ), suspects as (
     select job_id, queue, row_number() over (partition by queue order by due_at) as place
     from due
@@ -242,7 +251,7 @@ with due as (
     from suspects
     cross join lateral (
         select count(*) as n from workers w
-        where w.seen_at > now() - $2::interval and (w.slots > 0 or w.rooms is not null)
+        where w.seen_at > now() - $4::interval and (w.slots > 0 or w.rooms is not null)
           and json_array_length(w.partitions -> suspects.queue) > 0
     ) as live
     cross join lateral (
@@ -280,6 +289,8 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
 
 type JobsDueParams struct {
 	MaxJobs     int32
+	FullPage    int64
+	MaxLast     int32
 	SilentAfter time.Duration
 }
 
@@ -296,7 +307,9 @@ type JobsDueRow struct {
 	StartedAt   *time.Time
 }
 
-// Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. A suspect is a job that was lost at
+// Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,
+// it also takes the last ones: otherwise a job that has just become due would wait for a million that another owner
+// wanted a moment before. A suspect is a job that was lost at
 // least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
 // shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
 // has run for ten minutes no longer counts. Nor does one that has waited for a minute, or that no worker has started
@@ -304,7 +317,12 @@ type JobsDueRow struct {
 // and it must not hold back the others. Two passes of the clock at the same instant may dispatch one suspect too many:
 // that costs a suspect one further loss, and it fails only after several.
 func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow, error) {
-	rows, err := q.db.Query(ctx, JobsDue, arg.MaxJobs, arg.SilentAfter)
+	rows, err := q.db.Query(ctx, JobsDue,
+		arg.MaxJobs,
+		arg.FullPage,
+		arg.MaxLast,
+		arg.SilentAfter,
+	)
 	if err != nil {
 		return nil, err
 	}
