@@ -23,7 +23,7 @@ import (
 func newSystem() *cobra.Command {
 	o := dev.Options{
 		Kafka: "embedded", Queues: []string{jobevent.DefaultQueue, rig.Queue},
-		WorkerQueues: []string{jobevent.DefaultQueue}, Out: io.Discard,
+		WorkerQueues: []string{jobevent.DefaultQueue}, JobTypes: []string{"*"}, Out: io.Discard,
 	}
 	var pulls bool
 	cmd := &cobra.Command{

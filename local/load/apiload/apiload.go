@@ -23,8 +23,8 @@ var ErrRefused = errors.New("refused for the moment")
 
 // API is a client of one gateway, with persistent connections.
 type API struct {
-	base string
-	http *http.Client
+	base, key string
+	http      *http.Client
 }
 
 // New makes a client for the gateway at base.
@@ -36,6 +36,31 @@ func New(base string) *API {
 		DisableCompression:  true,
 	}
 	return &API{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: transport, Timeout: 2 * time.Minute}}
+}
+
+// As returns a client on the same connections that sends an API key.
+func (a *API) As(key string) *API { return &API{base: a.base, key: key, http: a.http} }
+
+// Owned returns a client with a new key of an owner, which this client makes as an administrator.
+func (a *API) Owned(ctx context.Context, owner string) (*API, error) {
+	var made struct{ Key string }
+	err := a.Do(ctx, http.MethodPost, "/api/keys", fmt.Sprintf(
+		`{"ownerId":%q,"name":%[1]q,"roles":["submit","read","operate","work"]}`, owner), &made)
+	return a.As(made.Key), err
+}
+
+// Do sends a request and reads the answer, whose status must be a 2xx, into out; nil: nowhere.
+func (a *API) Do(ctx context.Context, method, path, body string, out any) error {
+	status, answer, err := a.send(ctx, method, path, []byte(body))
+	switch {
+	case err != nil:
+		return err
+	case status/100 != 2:
+		return unexpected(method, path, status, answer)
+	case out == nil:
+		return nil
+	}
+	return json.Unmarshal(answer, out)
 }
 
 // Close closes the connections.
@@ -58,6 +83,9 @@ func (a *API) send(ctx context.Context, method, path string, body []byte) (statu
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if a.key != "" {
+		req.Header.Set("Authorization", "Bearer "+a.key)
 	}
 	res, err := a.http.Do(req)
 	if err != nil {

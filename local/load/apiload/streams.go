@@ -26,6 +26,9 @@ func (a *API) OpenStreams(ctx context.Context, streams int) (*Streams, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make request: %w", err)
 		}
+		if a.key != "" {
+			req.Header.Set("Authorization", "Bearer "+a.key)
+		}
 		res, err := endless.Do(req)
 		if err != nil {
 			s.Close()

@@ -86,6 +86,12 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 	if h := r.HTTP; h != nil && asked("http") {
 		tableHTTP(line, h)
 	}
+	if asked("neighbours") {
+		for _, n := range r.Neighbours {
+			line(n.Case+", beside "+n.Beside, "p50 %.1f → %.1f, p95 %.1f → %.1f ms",
+				n.Alone.P50, n.With.P50, n.Alone.P95, n.With.P95)
+		}
+	}
 	if asked("peers") {
 		for _, p := range r.Peers {
 			line(p.Name+" "+p.Version, "%.0f jobs/s (%.0f–%.0f), %.0f µs of CPU a job; to start at %d/s: p50 %.1f, p99 %.1f ms",

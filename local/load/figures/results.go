@@ -28,7 +28,16 @@ type Results struct {
 	Payload    *Payload    `json:"payload,omitempty"`
 	Retention  *Retention  `json:"retention,omitempty"`
 	HTTP       *HTTP       `json:"http,omitempty"`
+	Neighbours []Neighbour `json:"neighbours,omitempty"`
 	Peers      []Peer      `json:"peers,omitempty"`
+}
+
+// Neighbour is a latency of one owner, alone and beside another one.
+type Neighbour struct {
+	Case   string       `json:"case"`
+	Beside string       `json:"beside"` // what the other owner does
+	Alone  Distribution `json:"alone"`
+	With   Distribution `json:"with"`
 }
 
 // Machine describes the machine on which the bench ran.
