@@ -45,7 +45,9 @@ func (s *Store) releaseDependents(
 		return nil, 0, fmt.Errorf("drop dependencies: %w", err)
 	}
 	l.NoteDependencies(-dropped)
-	rows, err := q.DependenciesOf(ctx, gen.DependenciesOfParams{AfterIDs: ended, MaxRows: int32Of(most)})
+	rows, err := q.DependenciesOf(ctx, gen.DependenciesOfParams{
+		AfterIDs: ended, Each: int32Of(max(most/len(ended), 1)), MaxRows: int32Of(most),
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("find dependent jobs: %w", err)
 	}

@@ -9,16 +9,23 @@ on conflict do nothing;
 
 -- name: DependenciesOf :many
 -- The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
--- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then.
-select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, d.condition,
-       j.queue, j.rank, j.lane, j.fairness_key
-from dependencies d
-cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = d.after_id offset 0) a
-join jobs j on j.job_id = any (array[d.job_id])
-where d.after_id = any (@after_ids::uuid[])
-  and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-limit @max_rows::int
-for update of j skip locked;
+-- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then. Each
+-- ended job has an equal part of the rows, so that the dependents of one do not wait for the 50,000 of another.
+select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.runs_anyway, d.condition,
+       d.queue, d.rank, d.lane, d.fairness_key
+from (select distinct unnest(@after_ids::uuid[]) as after_id) ended
+cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = ended.after_id offset 0) a
+cross join lateral (
+    select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank, j.lane,
+           j.fairness_key
+    from dependencies w
+    join jobs j on j.job_id = any (array[w.job_id])
+    where w.after_id = ended.after_id
+    limit @each::int
+    for update of j skip locked
+) d
+where a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+limit @max_rows::int;
 
 -- name: DependenciesDelete :execrows
 delete from dependencies d
