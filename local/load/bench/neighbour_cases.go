@@ -29,8 +29,10 @@ const (
 )
 
 var neighbourCases = []neighbour{
-	{name: "queue", beside: "50,000 waiting jobs of 50 ms", noise: fill(50_000, SleepType, ""), probe: starts(noopRequest, 0)},
-	{name: "types", beside: "200,000 waiting jobs of 10,000 types without a worker", noise: unservedTypes(jobevent.DefaultQueue),
+	{name: "queue", beside: "50,000 waiting jobs of 50 ms",
+		noise: fill(50_000, SleepType, ""), probe: starts(noopRequest, 0)},
+	{name: "types", beside: "200,000 waiting jobs of 10,000 types without a worker",
+		noise: unservedTypes(jobevent.DefaultQueue),
 		probe: starts(noopRequest, 0)},
 	{name: "order", beside: "20,000 jobs of one ordering key", noise: fill(20_000, SleepType, `,"orderingKey":"o"`),
 		probe: starts(noopRequest, 0)},
@@ -97,7 +99,8 @@ const lookAgain = 50 * time.Millisecond
 
 func unservedTypes(queue string) func(context.Context, *neighbourhood) error {
 	return func(ctx context.Context, n *neighbourhood) error {
-		err := n.submitEach(ctx, func(i int) string { return request(fmt.Sprintf("UNSERVED%d", i%10_000), queue) }, 200_000)
+		unserved := func(i int) string { return request(fmt.Sprintf("UNSERVED%d", i%10_000), queue) }
+		err := n.submitEach(ctx, unserved, 200_000)
 		return errors.Join(err, n.server.Settle(ctx), pass(ctx, 2*settling)) // it is what waits that is measured
 	}
 }
@@ -111,7 +114,8 @@ func paused(ctx context.Context, n *neighbourhood) error {
 
 func dueAtOnce(ctx context.Context, n *neighbourhood) error {
 	at := time.Now().Add(50 * time.Second)
-	one := strings.TrimSuffix(request(NoopType, jobevent.DefaultQueue), "}") + `,"runAt":"` + at.UTC().Format(time.RFC3339) + `"}`
+	one := strings.TrimSuffix(request(NoopType, jobevent.DefaultQueue), "}") +
+		`,"runAt":"` + at.UTC().Format(time.RFC3339) + `"}`
 	if err := n.submit(ctx, one, 200_000); err != nil {
 		return err
 	}
@@ -151,7 +155,8 @@ func chains(ctx context.Context, n *neighbourhood) ([]time.Duration, error) {
 func debounced(ctx context.Context, n *neighbourhood) error {
 	at := time.Now().Add(15 * time.Second)
 	err := n.submitHeld(ctx, func(i int) string {
-		return fmt.Sprintf(`{"jobType":"NOOP","payload":{},"debounce":{"key":"k%d","delayMs":%d}}`, i, time.Until(at).Milliseconds())
+		return fmt.Sprintf(`{"jobType":"NOOP","payload":{},"debounce":{"key":"k%d","delayMs":%d}}`, i,
+			time.Until(at).Milliseconds())
 	}, 20_000)
 	if err != nil {
 		return err
@@ -278,7 +283,8 @@ func schedule(ctx context.Context, api *apiload.API, number int, cron string) er
 
 func schedulesDue(ctx context.Context, n *neighbourhood) error {
 	at := time.Now().Add(40 * time.Second).UTC()
-	if err := schedule(ctx, n.noisy, 10_000, fmt.Sprintf("%d %d %d * * *", at.Second(), at.Minute(), at.Hour())); err != nil {
+	cron := fmt.Sprintf("%d %d %d * * *", at.Second(), at.Minute(), at.Hour())
+	if err := schedule(ctx, n.noisy, 10_000, cron); err != nil {
 		return err
 	}
 	return pass(ctx, time.Until(at))

@@ -86,12 +86,7 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 	if h := r.HTTP; h != nil && asked("http") {
 		tableHTTP(line, h)
 	}
-	if asked("neighbours") {
-		for _, n := range r.Neighbours {
-			line(n.Case+", beside "+n.Beside, "p50 %.1f → %.1f, p95 %.1f → %.1f ms",
-				n.Alone.P50, n.With.P50, n.Alone.P95, n.With.P95)
-		}
-	}
+	tableNeighbours(line, asked("neighbours"), r.Neighbours)
 	if asked("peers") {
 		for _, p := range r.Peers {
 			line(p.Name+" "+p.Version, "%.0f jobs/s (%.0f–%.0f), %.0f µs of CPU a job; to start at %d/s: p50 %.1f, p99 %.1f ms",
@@ -224,5 +219,15 @@ func tableKits(line func(what, format string, args ...any), asked bool, k *figur
 	for _, kit := range slices.Sorted(maps.Keys(k.Seconds)) {
 		rounds := slices.Sorted(slices.Values(k.Seconds[kit]))
 		line(fmt.Sprintf("%d no-ops with %d slots, kit in %s", k.Jobs, k.Slots, kit), "%.2f s", rounds)
+	}
+}
+
+func tableNeighbours(line func(what, format string, args ...any), asked bool, neighbours []figures.Neighbour) {
+	if !asked {
+		return
+	}
+	for _, n := range neighbours {
+		line(n.Case+", beside "+n.Beside, "p50 %.1f → %.1f, p95 %.1f → %.1f ms",
+			n.Alone.P50, n.With.P50, n.Alone.P95, n.With.P95)
 	}
 }
