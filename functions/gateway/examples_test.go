@@ -76,6 +76,12 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 	h.scheduler(id, 1, jobstate.Pending, nil)
 	key := h.key(keystore.Key{Roles: []string{"read"}})
 	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{queue}", "reports", "{name}", "report.daily", "{keyId}", key.ID()).Replace(path)
+	if strings.Contains(path, "{flowId}") {
+		made := h.flow(`{"jobs": {"charge": {"jobType": "MAIL", "payload": 1}}}`)
+		h.scheduler(made.Jobs["charge"], 1, jobstate.Completed, nil)
+		h.sweep()
+		at = strings.ReplaceAll(at, "{flowId}", made.FlowID.String())
+	}
 	if strings.HasPrefix(path, "/api/controls/") {
 		at = "/api/controls/queue/default"
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,9 @@ type madeFlow struct {
 type flowGraph struct {
 	flowView
 
-	Jobs map[string]struct {
+	Run         int
+	EarlierRuns []struct{ Status string }
+	Jobs        map[string]struct {
 		JobID   uuid.UUID
 		JobType string
 		Status  *string
@@ -47,6 +50,7 @@ type flowGraph struct {
 			Total  int
 			Counts map[string]int
 		}
+		RunAgainOf uuid.UUID
 	}
 }
 
@@ -174,7 +178,7 @@ func TestAFlowIsRetriedAsAWhole(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	made := h.flow(`{"onFailure": {"jobType": "MAIL", "payload": 1}, ` + diamond[1:])
-	for name, end := range map[string]jobstate.Status{"a": jobstate.Failed, "b": jobstate.Cancelled, "c": jobstate.Completed, "d": jobstate.Completed} {
+	for name, end := range map[string]jobstate.Status{"a": jobstate.Failed, "b": jobstate.Cancelled, "c": jobstate.Failed, "d": jobstate.Completed} {
 		h.scheduler(made.Jobs[name], 1, end, nil)
 	}
 	h.sweep()
@@ -183,7 +187,7 @@ func TestAFlowIsRetriedAsAWhole(t *testing.T) {
 	}
 	at := "/api/flows/" + made.FlowID.String() + "/retry"
 	var kept struct{ Jobs int }
-	if h.post(at, "").want(http.StatusAccepted).into(&kept); kept.Jobs != 2 {
+	if h.post(at, "").want(http.StatusAccepted).into(&kept); kept.Jobs != 3 {
 		t.Errorf("%d jobs run again", kept.Jobs)
 	}
 	h.post(at, "").wantError(apierror.InvalidStateTransition)
@@ -334,4 +338,53 @@ func TestACycleIsNamed(t *testing.T) {
 	if want := "the jobs wait for each other: y → x → y"; len(e.Details) != 1 || e.Details[0].Message != want {
 		t.Errorf("it is refused with %+v", e)
 	}
+}
+
+const shop = `{"name": "shop", "onFailure": {"jobType": "MAIL", "payload": 1}, "jobs": {
+	"charge": {"jobType": "MAIL", "payload": {"cents": 1970670598291982290}, "tags": ["a"], "priority": 7},
+	"pack": {"jobType": "MAIL", "after": ["charge"], "forEach": {"$output": "charge", "path": "$.items"}, "callbackUrl": "https://example.org/packed",
+		"payload": {"sku": {"$item": "value"}, "receipt": {"$output": "charge", "path": "$.receipt"}}},
+	"ship": {"jobType": "MAIL", "after": ["pack"], "payload": {"boxes": {"$output": "pack"}}},
+	"refund": {"jobType": "MAIL", "payload": {"of": {"$output": "charge"}}, "after": ["charge", {"name": "ship", "on": "failed"}]}
+}}`
+
+func TestAFlowWhoseCompensationHasRunMustSayWhatRunsAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	made := h.flow(shop)
+	retry := "/api/flows/" + made.FlowID.String() + "/retry"
+	for name, state := range map[string]jobstate.Status{
+		"charge": jobstate.Completed, "pack": jobstate.Failed, "ship": jobstate.Cancelled, "refund": jobstate.Completed,
+	} {
+		h.scheduler(made.Jobs[name], 1, state, nil)
+	}
+	h.sweep()
+	h.post(retry, "").wantError(apierror.FlowCompensated)
+	h.post(retry, "{}").wantError(apierror.FlowCompensated)
+	h.post(retry, `{"all": false}`).wantError(apierror.FlowCompensated)
+	for _, wrong := range []string{`{"from": []}`, `{"from": ["nobody"]}`, `{"from": "charge"}`, `{"from": ["ship"], "all": true}`, `{"name": 1}`, `[]`} {
+		h.post(retry, wrong).wantError(apierror.InvalidJobRequest)
+	}
+	h.post(retry, `{"from": ["pack"]}`).want(http.StatusAccepted)
+	second := h.readFlow(made.FlowID, "")
+	if second.Run != 2 || second.Status != "RUNNING" || *second.Total != 4 || second.EarlierRuns[0].Status != "FAILED" {
+		t.Errorf("the flow is %+v", second)
+	}
+	for name, job := range second.Jobs {
+		again := name != "charge"
+		if again != (job.JobID != made.Jobs[name]) || again != (job.RunAgainOf == made.Jobs[name]) {
+			t.Errorf("%s is the job %s, which was %s, in place of %s", name, job.JobID, made.Jobs[name], job.RunAgainOf)
+		}
+		var was, is struct {
+			Payload     json.RawMessage
+			ForEach     *struct{ Path string }
+			CallbackURL string
+		}
+		h.get("/api/jobs/" + made.Jobs[name].String()).want(http.StatusOK).into(&was)
+		h.get("/api/jobs/" + job.JobID.String()).want(http.StatusOK).into(&is)
+		if !reflect.DeepEqual(was, is) {
+			t.Errorf("the new job of %s is %+v, the old one %+v", name, is, was)
+		}
+	}
+	h.post(retry, `{"all": true}`).wantError(apierror.InvalidStateTransition)
 }

@@ -133,7 +133,7 @@ func (f *Function) batchRoutes() []route {
 		{http.MethodGet, "/api/flows", access.Read, f.api.batches.ListFlows},
 		{http.MethodGet, "/api/flows/:flowId", access.Read, f.api.batches.GetFlow},
 		{http.MethodPost, "/api/flows/:flowId/cancel", access.Operate, noQuery(noBody(f.api.batches.CancelFlow))},
-		{http.MethodPost, "/api/flows/:flowId/retry", access.Operate, noQuery(noBody(f.api.batches.RetryFlow))},
+		{http.MethodPost, "/api/flows/:flowId/retry", access.Operate, noQuery(f.api.batches.RetryFlow)},
 	}
 }
 

@@ -26,8 +26,10 @@ GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;
 GRANT SELECT, INSERT ON batches TO jobweaver_gateway;
 GRANT UPDATE (
     status, closed_at, expires_at, expired_at, finished_at, round, operation_id, counts, follow_up_id, follow_up_error,
-    retry
+    retry, graph, run, earlier_runs
 ) ON batches TO jobweaver_gateway;
+GRANT SELECT, INSERT ON replaced_jobs TO jobweaver_gateway;
+GRANT DELETE ON batch_deletions TO jobweaver_gateway;
 GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
     cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
@@ -54,6 +56,7 @@ GRANT UPDATE (answered_at, output) ON callbacks TO jobweaver_projection;
 GRANT SELECT, DELETE ON commands TO jobweaver_projection;
 GRANT SELECT, DELETE ON batches TO jobweaver_projection;
 GRANT INSERT ON batch_deletions TO jobweaver_projection;
+GRANT SELECT, DELETE ON replaced_jobs TO jobweaver_projection;
 GRANT SELECT, DELETE ON controls TO jobweaver_projection;
 GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobweaver_projection;
@@ -87,13 +90,14 @@ GRANT UPDATE (
 GRANT SELECT, DELETE ON operation_answers TO jobweaver_bulk;
 GRANT INSERT ON operation_skips TO jobweaver_bulk;
 GRANT SELECT (name, state) ON queues TO jobweaver_bulk;
+GRANT SELECT ON replaced_jobs TO jobweaver_bulk;
 
 -- Makes the jobs of schedules, and cancels those that overlap. Ends batches, and makes the jobs that follow them.
 GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
     status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number, batch_id, policies,
-    held, queue, fan_out_id, elements
+    held, queue, fan_out_id, elements, run_again_of
 ) ON jobs TO jobweaver_cron;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_cron;
 GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here
@@ -104,7 +108,7 @@ GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron
 GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_cancels TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
-GRANT SELECT ON batches, batch_deletions, queues TO jobweaver_cron;
+GRANT SELECT ON batches, batch_deletions, queues, replaced_jobs TO jobweaver_cron;
 GRANT UPDATE (
     status, closed_at, expired_at, finished_at, operation_id, counts, follow_up_id, follow_up_error, retry
 ) ON batches TO jobweaver_cron;

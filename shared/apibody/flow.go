@@ -1,8 +1,10 @@
 package apibody
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +22,9 @@ const (
 	MaxFlowName  = 64
 	MaxFanOuts   = 100
 )
+
+// MaxFlowRetryBytes bounds the body of a retry, which may name all jobs of a flow.
+const MaxFlowRetryBytes = MaxFlowJobs*(MaxFlowName+8) + 1<<10
 
 // Flow is a request for a flow: a closed batch whose jobs name each other.
 type Flow struct {
@@ -111,6 +116,77 @@ type FlowEdge struct {
 	Name  string             `json:"name,omitempty"` // empty: the job is not of the flow
 	JobID uuid.UUID          `json:"jobId"`
 	On    jobstate.Condition `json:"on"`
+}
+
+// FlowRetry is a request to run jobs of a flow again. Without any of the two, those that did not complete do.
+type FlowRetry struct {
+	From []string // the jobs with these names, and all that come after them
+	All  bool
+}
+
+// DecodeFlowRetry reads it. An empty body asks for nothing special. The error is an *apierror.Error.
+func DecodeFlowRetry(body []byte) (f FlowRetry, err error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return f, nil
+	}
+	if p := strictjson.Scan(body, ""); p != nil {
+		return f, p.Err("retry")
+	}
+	r := newReader(body)
+	given := false
+	r.Object(func() {
+		switch string(r.Name) {
+		case "from":
+			given = true
+			r.Array(MaxFlowJobs, func(int) {
+				name, _ := r.Text(MaxFlowName)
+				f.From = append(f.From, name)
+			})
+		case "all":
+			f.All = r.Boolean()
+		default:
+			r.Unknown()
+		}
+	})
+	if given && len(f.From) == 0 {
+		r.BadAt("from", "must name at least one job")
+	}
+	if given && f.All {
+		r.BadAt("all", "must not be true beside from")
+	}
+	p := r.Close()
+	return f, p.Err("retry")
+}
+
+// Chosen returns the names of the jobs that run again as new ones. The error is an *apierror.Error.
+func (f *FlowRetry) Chosen(graph []FlowJob) (map[string]bool, error) {
+	chosen, children := make(map[string]bool, len(graph)), make(map[string][]string, len(graph))
+	for i := range graph {
+		chosen[graph[i].Name] = f.All
+		for _, edge := range graph[i].After {
+			if edge.Name != "" {
+				children[edge.Name] = append(children[edge.Name], graph[i].Name)
+			}
+		}
+	}
+	var p strictjson.Problems
+	for i, name := range f.From {
+		if _, known := chosen[name]; !known {
+			p.Add(fmt.Sprintf("from[%d]", i), fmt.Sprintf("no job of the flow has this name: %.100q", name))
+		}
+	}
+	if err := p.Err("retry"); err != nil {
+		return nil, err
+	}
+	for left := slices.Clone(f.From); len(left) > 0; {
+		name := left[len(left)-1]
+		if left = left[:len(left)-1]; !chosen[name] {
+			chosen[name] = true
+			left = append(left, children[name]...)
+		}
+	}
+	maps.DeleteFunc(chosen, func(_ string, is bool) bool { return !is })
+	return chosen, nil
 }
 
 // NewGraph returns the graph of a flow of decoded jobs. It refuses a flow in which jobs wait for each other, or which

@@ -21,6 +21,7 @@ const (
 	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
 	InvalidStateTransition Code = "API.INVALID_STATE_TRANSITION"
+	FlowCompensated        Code = "API.FLOW_COMPENSATED"
 	CallbackExpired        Code = "API.CALLBACK_EXPIRED"
 	AttemptOver            Code = "API.ATTEMPT_OVER"
 	CheckpointTooLarge     Code = "API.CHECKPOINT_TOO_LARGE"
@@ -100,6 +101,8 @@ var table = []Entry{
 		"The idempotency key was used before, for a different request."},
 	{InvalidStateTransition, http.StatusConflict,
 		"The job's state does not allow the command or callback, or another one is not confirmed yet."},
+	{FlowCompensated, http.StatusConflict,
+		"A job that waits for the failure of another has run: the retry must say with `from` or `all` which jobs run again."},
 	{CallbackExpired, http.StatusConflict, "The callback came after the attempt's deadline, and changes nothing."},
 	{AttemptOver, http.StatusConflict,
 		"The attempt is not this worker's any more: it ended, timed out, or its worker was silent for too long."},

@@ -78,8 +78,19 @@ type MadeFlow struct {
 type Flow struct {
 	Batch
 
-	FlowID string             `json:"flowId"`
-	Jobs   map[string]FlowJob `json:"jobs"`
+	FlowID      string             `json:"flowId"`
+	Run         int                `json:"run"`         // from 1 on
+	EarlierRuns []FlowRun          `json:"earlierRuns"` // the last of those before this one
+	Jobs        map[string]FlowJob `json:"jobs"`
+}
+
+// FlowRun is how an earlier run of a flow stood when the next one began.
+type FlowRun struct {
+	Run           int            `json:"run"`
+	Status        string         `json:"status"`
+	Counts        map[string]int `json:"counts"`
+	FinishedAt    *time.Time     `json:"finishedAt"` // nil: it had not ended
+	FollowUpJobID string         `json:"followUpJobId"`
 }
 
 // FlowJob is a job in the graph of a flow.
@@ -89,8 +100,9 @@ type FlowJob struct {
 	Status  string       `json:"status"` // empty: the job is deleted
 	After   []Dependency `json:"after"`
 
-	ForEach  *ForEach  `json:"forEach"`  // nil: it is no fan-out
-	Elements *Elements `json:"elements"` // nil: it is no fan-out, or the array is not known yet
+	ForEach    *ForEach  `json:"forEach"`    // nil: it is no fan-out
+	Elements   *Elements `json:"elements"`   // nil: it is no fan-out, or the array is not known yet
+	RunAgainOf string    `json:"runAgainOf"` // the job of an earlier run that it has replaced; empty: none
 }
 
 // CreateFlow submits a flow. A request without an IdempotencyKey gets a random one, so that a repeated request makes no
@@ -133,10 +145,22 @@ func (c *Client) CancelFlow(ctx context.Context, id string) (operation string, e
 	return c.operateBatch(ctx, flowPath(id, "/cancel"))
 }
 
+// FlowRetry says which jobs of a flow become new ones in another run. At most one of its fields is set.
+type FlowRetry struct {
+	From []string `json:"from,omitempty"` // the jobs with these names, and all that come after them
+	All  bool     `json:"all,omitempty"`
+}
+
 // RetryFlow has the failed and cancelled jobs of a flow run again, in the order of its graph, and returns how many they
-// may be.
-func (c *Client) RetryFlow(ctx context.Context, id string) (jobs int, err error) {
+// may be. With a FlowRetry it has new jobs run, and returns how many. Once a job has run that waits for the failure of
+// another one, the API refuses a retry without it, with the code API.FLOW_COMPENSATED.
+func (c *Client) RetryFlow(ctx context.Context, id string, again ...FlowRetry) (jobs int, err error) {
 	var answer struct{ Jobs int }
-	_, err = c.do(ctx, request{method: http.MethodPost, path: flowPath(id, "/retry")}, &answer)
+	asked := request{method: http.MethodPost, path: flowPath(id, "/retry")}
+	if len(again) == 0 {
+		_, err = c.do(ctx, asked, &answer)
+	} else {
+		_, err = c.json(ctx, asked, again[0], &answer)
+	}
 	return answer.Jobs, err
 }

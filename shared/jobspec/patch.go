@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
@@ -245,6 +247,36 @@ func eachMember(value jsontext.Value, visit func(name string, value jsontext.Val
 func (r Request) Again() Request {
 	r.IdempotencyKey, r.RunAt, r.Delay, r.ExpiresAt, r.After, r.RunAnyway = "", nil, 0, nil, nil, false
 	r.BatchID, r.Unique, r.Debounce, r.Conditions, r.Element = uuid.Nil, nil, nil, nil, nil
+	return r
+}
+
+// InNextRun is what a job of a flow asks for that does once more what the job old asked for in another run of the flow,
+// in which the jobs that it names have the ids of idNow. Instants that have passed do not count any more, and what a
+// fan-out had put aside is its own again.
+func (r Request) InNextRun(old uuid.UUID, now time.Time, idNow func(uuid.UUID) uuid.UUID) Request {
+	r.RunAgainOf = old
+	if r.RunAt != nil && !r.RunAt.After(now) {
+		r.RunAt = nil
+	}
+	if r.ExpiresAt != nil && !r.ExpiresAt.After(r.DueAt(now)) {
+		r.ExpiresAt = nil
+	}
+	r.After, r.Inputs = slices.Clone(r.After), slices.Clone(r.Inputs)
+	for i := range r.After {
+		r.After[i] = idNow(r.After[i])
+	}
+	for i := range r.Inputs {
+		r.Inputs[i].JobID = idNow(r.Inputs[i].JobID)
+	}
+	if r.ForEach == nil {
+		return r
+	}
+	each := *r.ForEach
+	r.OrderingKey, r.CallbackURL, r.Policies = each.OrderingKey, each.CallbackURL, each.Policies
+	r.ForEach = &ForEach{Name: each.Name, JobID: idNow(each.JobID), Path: each.Path}
+	if r.Inputs == nil {
+		r.Inputs = []jobevent.Input{} // its payload is checked when it has its element
+	}
 	return r
 }
 

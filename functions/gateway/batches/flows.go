@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
@@ -103,7 +104,10 @@ func (a *API) GetFlow(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := edge.Encode(c, fullFlow{newFlow(found), a.followUps(c, &found), newGraph(found.Graph, standings)})
+	body, err := edge.Encode(c, fullFlow{
+		newFlow(found), a.followUps(c, &found), found.Run, jobview.List(found.EarlierRuns),
+		newGraph(found.Graph, standings),
+	})
 	if err != nil {
 		return err
 	}
@@ -174,6 +178,13 @@ func (a *API) RetryFlow(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	asked, err := readFlowRetry(c)
+	if err != nil {
+		return err
+	}
+	if asked.All || asked.From != nil {
+		return a.runFlowAgain(c, id, asked)
+	}
 	if err := a.Limits.AllowJobs(c, 1); err != nil { // as for an operation with a filter
 		return err
 	}
@@ -186,10 +197,54 @@ func (a *API) RetryFlow(c *gin.Context) error {
 	return edge.Answer(c, http.StatusAccepted, flowRetry{FlowID: id, Jobs: jobs})
 }
 
+// readFlowRetry reads what is to run again. A request may have no body.
+func readFlowRetry(c *gin.Context) (apibody.FlowRetry, error) {
+	body, err := edge.ReadBody(c, apibody.MaxFlowRetryBytes)
+	if err != nil || len(body) == 0 {
+		return apibody.FlowRetry{}, err
+	}
+	if err := edge.RequireJSON(c); err != nil {
+		return apibody.FlowRetry{}, err
+	}
+	return apibody.DecodeFlowRetry(body)
+}
+
+// runFlowAgain begins another run of a flow. Its new jobs count for the rate limit as those of a new flow do.
+func (a *API) runFlowAgain(c *gin.Context, id uuid.UUID, asked apibody.FlowRetry) error {
+	found, err := a.flow(c, id)
+	if err != nil {
+		return err
+	}
+	chosen, err := asked.Chosen(found.Graph)
+	if err != nil {
+		return err
+	}
+	if err := a.Limits.AllowJobs(c, len(chosen)); err != nil {
+		return err
+	}
+	by := a.Submit.Requester(c)
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	jobs, accepted, err := a.Store.RunFlowAgain(
+		edge.WithShare(ctx, c), audit.Entry(c), edge.OwnerOf(c), id, batchstore.Rerun{
+			FlowRetry: asked, NewID: func() uuid.UUID { return a.Submit.NewJobID(by) },
+			Make: func(id, old uuid.UUID, req jobspec.Request) (jobstore.NewJob, error) {
+				return a.Submit.InNextRun(id, old, req, by)
+			},
+		})
+	if err != nil {
+		return ofFlow(err)
+	}
+	if err := a.Submit.Publish(ctx, jobs, accepted); err != nil {
+		return err
+	}
+	return edge.Answer(c, http.StatusAccepted, flowRetry{FlowID: id, Jobs: len(jobs)})
+}
+
 // flowRetry is the response to a retry.
 type flowRetry struct {
 	FlowID uuid.UUID `json:"flowId"`
-	Jobs   int       `json:"jobs"` // that have failed or were cancelled
+	Jobs   int       `json:"jobs"` // that have failed or were cancelled, or are new
 }
 
 // madeFlow is the response to the creation of a flow.
@@ -216,7 +271,9 @@ type fullFlow struct {
 	flow
 	followUps
 
-	Jobs map[string]flowJob `json:"jobs"`
+	Run         int32                   `json:"run"`
+	EarlierRuns []batchstore.EarlierRun `json:"earlierRuns"`
+	Jobs        map[string]flowJob      `json:"jobs"`
 }
 
 // flowJob is a job in a flow, and what it waits for.
@@ -226,8 +283,9 @@ type flowJob struct {
 	Status  *jobstate.Status   `json:"status"` // null: the job is deleted
 	After   []apibody.FlowEdge `json:"after"`
 
-	ForEach  *apibody.ForEach `json:"forEach,omitempty"`
-	Elements *elements        `json:"elements,omitempty"`
+	ForEach    *apibody.ForEach `json:"forEach,omitempty"`
+	Elements   *elements        `json:"elements,omitempty"`
+	RunAgainOf *uuid.UUID       `json:"runAgainOf,omitempty"` // the job of an earlier run that it has replaced
 }
 
 // elements are the jobs of a fan-out.
@@ -241,7 +299,7 @@ func newGraph(jobs []apibody.FlowJob, standings map[uuid.UUID]batchstore.Standin
 	for _, job := range jobs {
 		shown := flowJob{JobID: job.JobID, JobType: job.JobType, After: job.After, ForEach: job.ForEach}
 		if is, there := standings[job.JobID]; there {
-			shown.Status = &is.Status
+			shown.Status, shown.RunAgainOf = &is.Status, is.RunAgainOf
 			if is.Elements != nil {
 				shown.Elements = &elements{*is.Elements, is.Counts}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -96,6 +97,17 @@ func (a *API) DecodeNamed(
 		return jobstore.NewJob{}, err
 	}
 	return a.makeAs(id, req, by)
+}
+
+// InNextRun makes a job of a flow of the request of an old one, in another run of the flow.
+func (a *API) InNextRun(id, old uuid.UUID, req jobspec.Request, by Requester) (job jobstore.NewJob, err error) {
+	if req.Payload, err = a.Sealer.Open(sealing.OfJob(old, sealing.Payload), req.Payload); err != nil {
+		return job, apierror.New(apierror.InvalidStateTransition, "its payload is sealed, and cannot be opened any more")
+	}
+	if _, err := a.Validate(&req, false, by.check); err != nil {
+		return job, err
+	}
+	return a.newJob(id, req, by)
 }
 
 // make checks a request that has been decoded, and makes a job of it.

@@ -18,15 +18,7 @@ import (
 // NewFlow makes the command flow.
 func NewFlow() *cobra.Command {
 	return cli.Group("flow", "Submit, show and cancel flows: jobs that name each other",
-		newFlowCreate(), newFlowList(), newFlowGet(),
-		cli.Verb("retry ID", "Run the failed and cancelled jobs of a flow again, in the order of its graph", 1,
-			func(cmd *cobra.Command, args []string) error {
-				return cli.Call(cmd, http.MethodPost, cli.Path("flows", args[0], "retry"), nil,
-					func(w io.Writer, kept struct{ Jobs int }) error {
-						_, err := fmt.Fprintf(w, "up to %d jobs run again\n", kept.Jobs)
-						return err
-					})
-			}),
+		newFlowCreate(), newFlowList(), newFlowGet(), newFlowRetry(),
 		cli.Verb("cancel ID", "Cancel the jobs of a flow", 1, func(cmd *cobra.Command, args []string) error {
 			return cli.Call(cmd, http.MethodPost, cli.Path("flows", args[0], "cancel"), nil,
 				func(w io.Writer, kept struct{ OperationID string }) error {
@@ -48,6 +40,28 @@ func newFlowCreate() *cobra.Command {
 			return err
 		})
 	})
+}
+
+func newFlowRetry() *cobra.Command {
+	var again client.FlowRetry
+	const short = "Run the failed and cancelled jobs of a flow again, in the order of its graph; or other ones anew"
+	retry := cli.Verb("retry ID", short, 1, func(cmd *cobra.Command, args []string) error {
+		var body any
+		shown := "up to %d jobs run again\n"
+		if again.All || len(again.From) > 0 {
+			body, shown = again, "%d new jobs run\n"
+		}
+		return cli.Call(cmd, http.MethodPost, cli.Path("flows", args[0], "retry"), body,
+			func(w io.Writer, kept struct{ Jobs int }) error {
+				_, err := fmt.Fprintf(w, shown, kept.Jobs)
+				return err
+			})
+	})
+	retry.Flags().StringSliceVar(&again.From, "from", nil,
+		"run the jobs with these names again, and all that come after them, as new jobs")
+	retry.Flags().BoolVar(&again.All, "all", false, "run the whole flow again, as new jobs")
+	retry.MarkFlagsMutuallyExclusive("from", "all")
+	return retry
 }
 
 func newFlowGet() *cobra.Command {

@@ -18,6 +18,8 @@ type Standing struct {
 	Status   jobstate.Status
 	Elements *int32 // of a fan-out; nil: there are no jobs for its elements yet
 	Counts   Counts // of these jobs
+
+	RunAgainOf *uuid.UUID // the job that it has replaced in this run
 }
 
 // Standings returns how the jobs of a flow stand that are not deleted.
@@ -28,7 +30,7 @@ func (s *Store) Standings(ctx context.Context, id uuid.UUID) (map[uuid.UUID]Stan
 	}
 	standings, expanded := make(map[uuid.UUID]Standing, len(rows)), false
 	for _, row := range rows {
-		standing := Standing{Status: jobstate.Status(row.Status), Elements: row.Elements}
+		standing := Standing{Status: jobstate.Status(row.Status), Elements: row.Elements, RunAgainOf: row.RunAgainOf}
 		if row.Elements != nil {
 			standing.Counts, expanded = NoJobs(), true
 		}

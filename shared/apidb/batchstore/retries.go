@@ -19,7 +19,8 @@ import (
 const retriedAtOnce = 1000
 
 // RetryFlow has the failed and cancelled jobs of a flow of the owner run again, each when what it comes after has ended
-// as it has to. It returns how many these may be. If the flow has ended, it goes on, and ends once more.
+// as it has to. It returns how many these may be. If the flow has ended, it goes on, and ends once more. A flow of which
+// a compensation has run is refused.
 func (s *Store) RetryFlow(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID,
 ) (jobs int, err error) {
@@ -30,29 +31,17 @@ func (s *Store) RetryFlow(
 		}
 		batch := &found.Batch
 		entry.SetSubject(batch.OwnerID, "batch/"+id.String())
-		switch {
-		case batch.Graph == nil:
-			return ErrNone
-		case Status(batch.Status) == Completed:
-			return ended(batch)
-		case batch.Retry != nil:
-			return apierror.New(apierror.InvalidStateTransition, "the flow is being retried")
-		case batch.ExpiredAt != nil && batch.FinishedAt == nil:
-			return apierror.New(apierror.InvalidStateTransition, "the flow has expired, and has not ended yet")
+		if err := mayRetry(batch); err != nil {
+			return err
 		}
-		rows, err := q.FlowJobs(ctx, id)
+		if Status(batch.Status) == Completed {
+			return ended(batch)
+		}
+		again, err := jobsToRetry(ctx, q, batch)
 		if err != nil {
 			return err
 		}
-		var again []uuid.UUID
-		for _, row := range rows {
-			if state := jobstate.Status(row.Status); state == jobstate.Failed || state == jobstate.Cancelled {
-				again = append(again, row.JobID)
-			}
-		}
-		if jobs = len(again); jobs == 0 {
-			return apierror.New(apierror.InvalidStateTransition, "no job of the flow has failed or was cancelled")
-		}
+		jobs = len(again)
 		left, err := json.Marshal(again)
 		if err != nil {
 			return fmt.Errorf("write the jobs to retry: %w", err)
@@ -63,6 +52,66 @@ func (s *Store) RetryFlow(
 		return q.BatchesChanged(ctx)
 	})
 	return jobs, none(err)
+}
+
+// mayRetry refuses a batch that is no flow, and a flow of which something is to run again already.
+func mayRetry(batch *gen.Batch) error {
+	switch {
+	case batch.Graph == nil:
+		return ErrNone
+	case batch.Retry != nil:
+		return apierror.New(apierror.InvalidStateTransition, "the flow is being retried")
+	case batch.ExpiredAt != nil && batch.FinishedAt == nil:
+		return apierror.New(apierror.InvalidStateTransition, "the flow has expired, and has not ended yet")
+	}
+	return nil
+}
+
+func jobsToRetry(ctx context.Context, q *gen.Queries, batch *gen.Batch) (again []uuid.UUID, err error) {
+	graph, err := readGraph(batch.BatchID, batch.Graph)
+	if err != nil {
+		return nil, err
+	}
+	r := retry{again: map[uuid.UUID]bool{}, decided: map[uuid.UUID]decision{}}
+	if err := r.read(ctx, q, batch.BatchID, graph); err != nil {
+		return nil, err
+	}
+	for _, id := range r.jobs {
+		if state := r.states[id]; state == jobstate.Failed || state == jobstate.Cancelled {
+			again, r.again[id] = append(again, id), true
+		}
+	}
+	if len(again) == 0 {
+		return nil, apierror.New(apierror.InvalidStateTransition, "no job of the flow has failed or was cancelled")
+	}
+	return again, r.refuseCompensated(graph)
+}
+
+// refuseCompensated refuses a retry if a job that waits for the failure of a job that would run again has run, or is to
+// run: what it undoes would not be done again, and what comes after the retried job would go on without it.
+func (r *retry) refuseCompensated(graph []apibody.FlowJob) error {
+	for _, job := range graph {
+		if !r.ranOrRuns(job.JobID) {
+			continue
+		}
+		for _, edge := range job.After {
+			if edge.On == jobstate.WhenFailed && r.again[edge.JobID] && r.decide(edge.JobID) != stays {
+				return apierror.New(apierror.FlowCompensated, "%s, which waits for the failure of %s, has run or is to run: "+
+					`name in from the jobs that run again with all that come after them, or ask for all`, job.Name, edge.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// ranOrRuns reports whether a job has completed or has yet to end, or for a fan-out one of its elements.
+func (r *retry) ranOrRuns(id uuid.UUID) bool {
+	state := r.states[id]
+	ran := state != "" && state != jobstate.Failed && state != jobstate.Cancelled
+	for _, element := range r.elements[id] {
+		ran = ran || r.states[element] != jobstate.Failed && r.states[element] != jobstate.Cancelled
+	}
+	return ran
 }
 
 // retryNext has those jobs of a flow run again that nothing keeps back any more, by an operation, and notes which are
@@ -124,6 +173,7 @@ const (
 
 // retry decides which jobs of a flow run again now.
 type retry struct {
+	jobs     []uuid.UUID // of the flow
 	again    map[uuid.UUID]bool
 	states   map[uuid.UUID]jobstate.Status // of the jobs of the flow, and of others that these come after
 	after    map[uuid.UUID][]apibody.FlowEdge
@@ -148,7 +198,7 @@ func (r *retry) read(ctx context.Context, q *gen.Queries, flow uuid.UUID, graph 
 		return err
 	}
 	for _, row := range rows {
-		r.states[row.JobID] = jobstate.Status(row.Status)
+		r.jobs, r.states[row.JobID] = append(r.jobs, row.JobID), jobstate.Status(row.Status)
 		if row.FanOutID != nil { // it comes after what its fan-out comes after
 			r.after[row.JobID] = r.after[*row.FanOutID]
 			r.elements[*row.FanOutID] = append(r.elements[*row.FanOutID], row.JobID)

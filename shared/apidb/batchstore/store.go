@@ -116,6 +116,8 @@ type Batch struct {
 	FollowUpID    *uuid.UUID        // the job that was made at the end
 	FollowUpError string            // why none could be made
 	Graph         []apibody.FlowJob // of a flow; nil in a list, and if the batch is none
+	Run           int32             // of a flow, from 1 on; 0 in a list
+	EarlierRuns   []EarlierRun      // of a flow, the last few; nil in a list
 }
 
 // Finished reports whether the batch has ended.
@@ -249,9 +251,14 @@ func newBatch(row gen.Batch) (Batch, error) {
 		ID: row.BatchID, OwnerID: row.OwnerID, Name: nullable.Value(row.Name), Status: Status(row.Status),
 		CreatedAt: row.CreatedAt, ClosedAt: row.ClosedAt, ExpiresAt: row.ExpiresAt, ExpiredAt: row.ExpiredAt,
 		FinishedAt: row.FinishedAt, OnComplete: row.OnComplete, OnFailure: row.OnFailure, FollowUpID: row.FollowUpID,
-		FollowUpError: nullable.Value(row.FollowUpError),
+		FollowUpError: nullable.Value(row.FollowUpError), Run: row.Run,
 	}
 	var err error
+	if row.EarlierRuns != nil {
+		if err := json.Unmarshal(row.EarlierRuns, &batch.EarlierRuns); err != nil {
+			return batch, fmt.Errorf("read the earlier runs of flow %s: %w", batch.ID, err)
+		}
+	}
 	if batch.Graph, err = readGraph(batch.ID, row.Graph); err != nil || row.Counts == nil {
 		return batch, err
 	}

@@ -43,6 +43,7 @@ type RefusedError struct {
 	Expires  bool // the job would expire before it started
 	Started  bool // the job has had an attempt
 	Queue    bool // its queue is being removed, or was
+	Replaced bool // a later run of its flow has a new job in its place
 }
 
 func (e *RefusedError) Error() string {
@@ -51,6 +52,8 @@ func (e *RefusedError) Error() string {
 		return "the job's command " + e.Pending + " is not answered yet"
 	case e.Callback:
 		return "a callback of the job is not answered yet"
+	case e.Replaced:
+		return "a later run of the flow has a new job in the place of this one"
 	case e.Queue:
 		return "the job's queue is being removed or was removed; run-again makes a new job, which can name another queue"
 	case e.Expires:
@@ -130,6 +133,11 @@ func KeepCommandInTx(
 		}
 	}
 	if asked.Command == jobevent.CommandRetry {
+		if replaced, err := q.JobsReplaced(ctx, []uuid.UUID{asked.JobID}); err != nil {
+			return kept, err
+		} else if len(replaced) > 0 {
+			return kept, &RefusedError{Status: jobstate.Status(job.Status), Replaced: true}
+		}
 		if closed, err := q.QueuesClosed(ctx, []string{job.Queue}); err != nil {
 			return kept, err
 		} else if len(closed) > 0 {

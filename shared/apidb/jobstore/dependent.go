@@ -85,6 +85,7 @@ type dependents struct {
 	flow     bool        // the jobs may depend on each other
 	held     map[keyed]*held
 	debounce *debounce // nil: no job is debounced, which is true for jobs of schedules and batches
+	joined   bool      // their batch is closed, and kept from ending
 	elements bool      // of a fan-out: their batch is closed, and what they come after was checked with the flow
 }
 
@@ -132,8 +133,8 @@ func (t *dependents) join(ctx context.Context, open []int) ([]int, error) {
 		return open, nil
 	}
 	open, err := t.refuseMissing(ctx, open)
-	if err != nil {
-		return nil, err
+	if err != nil || t.joined {
+		return open, err
 	}
 	return t.joinBatches(ctx, open)
 }
@@ -246,6 +247,15 @@ func idsLiteral(ids []uuid.UUID) string {
 // does, or ErrCameBetween. Jobs of a flow may depend on each other; all are new.
 func InsertAllInTx(ctx context.Context, q *gen.Queries, jobs []NewJob, flow bool) ([]Accepted, error) {
 	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), flow: flow}
+	if err := t.insert(ctx); err != nil {
+		return nil, err
+	}
+	return t.accepted, t.refusal()
+}
+
+// InsertFlowRunInTx is InsertAllInTx for the jobs of another run of a flow, which the caller has locked.
+func InsertFlowRunInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), flow: true, joined: true}
 	if err := t.insert(ctx); err != nil {
 		return nil, err
 	}

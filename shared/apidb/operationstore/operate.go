@@ -182,12 +182,12 @@ func (w *work) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	closed, err := w.closed(ctx, jobs)
+	closed, replaced, err := w.kept(ctx, ids, jobs)
 	if err != nil {
 		return err
 	}
 	free := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
-		return slices.Contains(awaited, id) || slices.Contains(closed, id)
+		return slices.Contains(awaited, id) || slices.Contains(closed, id) || slices.Contains(replaced, id)
 	})
 	kept, err := w.q.OperationCommandsKeep(ctx, gen.OperationCommandsKeepParams{
 		Command: w.op.Command, JobIDs: free, Allowed: shelves.Texts(commandstore.Allows(w.op.Command)), ByWhom: w.op.ByWhom,
@@ -212,13 +212,19 @@ func (w *work) walk(ctx context.Context) error {
 	}
 	w.op.Matched += int64(len(ids))
 	w.op.Asked += int64(len(kept))
-	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited, closed)
+	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited, closed, replaced)
 }
 
-// closed returns the jobs that must not run again, because their queue is being removed or was.
-func (w *work) closed(ctx context.Context, jobs []gen.OperationJobsLockRow) (closed []uuid.UUID, err error) {
+// kept returns the jobs that must not run again, because their queue is being removed or was, or because a later run of
+// their flow has replaced them.
+func (w *work) kept(
+	ctx context.Context, ids []uuid.UUID, jobs []gen.OperationJobsLockRow,
+) (closed, replaced []uuid.UUID, err error) {
 	if w.op.Command != jobevent.CommandRetry {
-		return nil, nil
+		return nil, nil, nil
+	}
+	if replaced, err = w.q.JobsReplaced(ctx, ids); err != nil {
+		return nil, nil, err
 	}
 	names := make([]string, len(jobs))
 	for i, job := range jobs {
@@ -231,13 +237,14 @@ func (w *work) closed(ctx context.Context, jobs []gen.OperationJobsLockRow) (clo
 			closed = append(closed, job.JobID)
 		}
 	}
-	return closed, err
+	return closed, replaced, err
 }
 
 // skip records why jobs got no command; awaited are the jobs with an unanswered callback, closed those in a queue that
-// is being removed or was.
+// is being removed or was, replaced those that a later run of their flow has replaced.
 func (w *work) skip(
-	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited, closed []uuid.UUID,
+	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow,
+	awaited, closed, replaced []uuid.UUID,
 ) error {
 	pending := map[uuid.UUID]string{}
 	if len(ids) > 0 {
@@ -255,7 +262,7 @@ func (w *work) skip(
 			refused := commandstore.RefusedError{Status: jobstate.Status(job.Status)}
 			if slices.Contains(commandstore.Allows(w.op.Command), refused.Status) {
 				refused.Pending, refused.Callback, refused.Expires = pending[id], slices.Contains(awaited, id), true
-				refused.Queue = slices.Contains(closed, id)
+				refused.Queue, refused.Replaced = slices.Contains(closed, id), slices.Contains(replaced, id)
 			}
 			reason = refused.Error()
 		}

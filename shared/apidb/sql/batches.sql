@@ -57,13 +57,44 @@ where batch_id = @batch_id;
 -- name: FlowRetryLeft :exec
 update batches set retry = sqlc.narg('retry')::json where batch_id = @batch_id;
 
--- The jobs of a flow, those of elements included.
+-- The jobs of the latest run of a flow, those of elements included. A job whose retry is not answered is about to run.
 -- name: FlowJobs :many
-select job_id, status, fan_out_id from jobs where batch_id = @batch_id::uuid;
+select job_id, fan_out_id,
+    (case when status in ('FAILED', 'CANCELLED') and exists (
+        select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+    ) then 'PENDING' else status end)::text as status
+from jobs
+where jobs.batch_id = @batch_id::uuid and coalesce(jobs.fan_out_id, jobs.job_id) not in (
+    select replaced_jobs.job_id from replaced_jobs where replaced_jobs.batch_id = @batch_id
+);
 
--- The states of jobs outside a flow that its jobs come after.
+-- The states of jobs outside a flow that its jobs come after, in the same way.
 -- name: FlowOthers :many
-select job_id, status from jobs where job_id = any (@job_ids::uuid[]);
+select job_id, (case when status in ('FAILED', 'CANCELLED') and exists (
+        select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+    ) then 'PENDING' else status end)::text as status
+from jobs where job_id = any (@job_ids::uuid[]);
+
+-- Locks jobs that a new run is to replace, so that nobody retries them meanwhile.
+-- name: FlowJobsLock :many
+select job_id from jobs where job_id = any (@job_ids::uuid[]) order by job_id for update;
+
+-- name: FlowRequests :many
+select sqlc.embed(jobs) from jobs where job_id = any (@job_ids::uuid[]);
+
+-- Begins another run of a flow, in which the graph has new jobs for some names. What was deleted counts no more.
+-- name: FlowRunAgain :exec
+with forgotten as (
+    delete from batch_deletions where batch_deletions.batch_id = @batch_id
+), replaced as (
+    insert into replaced_jobs (batch_id, job_id) select @batch_id::uuid, unnest(@replaced::uuid[])
+)
+update batches set
+    status = 'RUNNING', finished_at = null, counts = null, follow_up_id = null, follow_up_error = null,
+    expires_at = case when expires_at > now() then expires_at end, expired_at = null,
+    round = case when finished_at is null then round else round + 1 end, graph = @graph::json, run = run + 1,
+    earlier_runs = @earlier_runs::json
+where batches.batch_id = @batch_id;
 
 -- name: BatchDelay :exec
 update batches set operation_id = @operation_id::uuid where batch_id = @batch_id;
@@ -77,12 +108,22 @@ select sqlc.embed(batches) from batches
 where batch_id = @batch_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 for no key update;
 
--- The jobs of a batch by state, including those that were deleted before its end.
+-- The jobs of a batch by state, including those that were deleted before its end, without those that a later run of a
+-- flow has replaced.
 -- name: BatchCounts :many
 select status, sum(jobs)::bigint as jobs from (
     select status, count(*) as jobs from jobs where batch_id = @batch_id::uuid group by status
     union all
     select status, jobs from batch_deletions where batch_deletions.batch_id = @batch_id
+    union all
+    select replaced.status, -count(*) from (
+        select jobs.status from replaced_jobs join jobs on jobs.job_id = any (array[replaced_jobs.job_id])
+        where replaced_jobs.batch_id = @batch_id
+        union all
+        select jobs.status from replaced_jobs join jobs on jobs.fan_out_id = any (array[replaced_jobs.job_id])
+        where replaced_jobs.batch_id = @batch_id
+    ) as replaced
+    group by 1
 ) as counted
 group by status;
 
@@ -106,7 +147,10 @@ order by batch_id desc
 limit @max_batches::int;
 
 -- name: FlowStates :many
-select job_id, status, elements from jobs where batch_id = @batch_id::uuid and fan_out_id is null;
+select job_id, status, elements, run_again_of from jobs
+where batch_id = @batch_id::uuid and fan_out_id is null and job_id not in (
+    select replaced_jobs.job_id from replaced_jobs where replaced_jobs.batch_id = @batch_id
+);
 
 -- name: BatchesEnded :many
 select batch_id from batches where batch_id = any (@ids::uuid[]) and finished_at is not null;
@@ -193,6 +237,8 @@ with page as (
         end
         and not exists (select from jobs where jobs.batch_id = batches.batch_id offset 0)
     returning batches.batch_id
+), replaced as (
+    delete from replaced_jobs where replaced_jobs.batch_id = any (array(select gone.batch_id from gone))
 )
 select
     (select count(*) from page)::bigint as seen,

@@ -6,6 +6,14 @@ for update;
 -- name: CommandOfJob :one
 select number, command, by_whom, run_at, change_hash from commands where job_id = @job_id;
 
+-- Those of these jobs that a later run of their flow has replaced, or whose fan-out it has. They do not run again.
+-- name: JobsReplaced :many
+select job_id from jobs
+where job_id = any (@job_ids::uuid[]) and batch_id is not null and exists (
+    select from replaced_jobs
+    where replaced_jobs.batch_id = jobs.batch_id and replaced_jobs.job_id = coalesce(jobs.fan_out_id, jobs.job_id) offset 0
+);
+
 -- Stores a command under the job's next number.
 -- name: CommandKeep :one
 with numbered as (

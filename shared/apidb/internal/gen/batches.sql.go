@@ -14,7 +14,7 @@ import (
 )
 
 const BatchByID = `-- name: BatchByID :one
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry from batches
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry, batches.run, batches.earlier_runs from batches
 where batch_id = $1 and ($2::text is null or owner_id = $2)
 `
 
@@ -51,6 +51,8 @@ func (q *Queries) BatchByID(ctx context.Context, arg BatchByIDParams) (BatchByID
 		&i.Batch.FollowUpError,
 		&i.Batch.Graph,
 		&i.Batch.Retry,
+		&i.Batch.Run,
+		&i.Batch.EarlierRuns,
 	)
 	return i, err
 }
@@ -78,6 +80,15 @@ select status, sum(jobs)::bigint as jobs from (
     select status, count(*) as jobs from jobs where batch_id = $1::uuid group by status
     union all
     select status, jobs from batch_deletions where batch_deletions.batch_id = $1
+    union all
+    select replaced.status, -count(*) from (
+        select jobs.status from replaced_jobs join jobs on jobs.job_id = any (array[replaced_jobs.job_id])
+        where replaced_jobs.batch_id = $1
+        union all
+        select jobs.status from replaced_jobs join jobs on jobs.fan_out_id = any (array[replaced_jobs.job_id])
+        where replaced_jobs.batch_id = $1
+    ) as replaced
+    group by 1
 ) as counted
 group by status
 `
@@ -87,7 +98,8 @@ type BatchCountsRow struct {
 	Jobs   int64
 }
 
-// The jobs of a batch by state, including those that were deleted before its end.
+// The jobs of a batch by state, including those that were deleted before its end, without those that a later run of a
+// flow has replaced.
 func (q *Queries) BatchCounts(ctx context.Context, batchID uuid.UUID) ([]BatchCountsRow, error) {
 	rows, err := q.db.Query(ctx, BatchCounts, batchID)
 	if err != nil {
@@ -163,7 +175,7 @@ func (q *Queries) BatchExpire(ctx context.Context, batchID uuid.UUID) (int64, er
 }
 
 const BatchHeld = `-- name: BatchHeld :one
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry from batches
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry, batches.run, batches.earlier_runs from batches
 where batch_id = $1 and ($2::text is null or owner_id = $2)
 for no key update
 `
@@ -201,6 +213,8 @@ func (q *Queries) BatchHeld(ctx context.Context, arg BatchHeldParams) (BatchHeld
 		&i.Batch.FollowUpError,
 		&i.Batch.Graph,
 		&i.Batch.Retry,
+		&i.Batch.Run,
+		&i.Batch.EarlierRuns,
 	)
 	return i, err
 }
@@ -307,7 +321,7 @@ func (q *Queries) BatchLive(ctx context.Context, arg BatchLiveParams) (BatchLive
 }
 
 const BatchLock = `-- name: BatchLock :many
-select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry from batches where batch_id = $1 and status = 'RUNNING'
+select batches.batch_id, batches.owner_id, batches.name, batches.on_complete, batches.on_failure, batches.idempotency_key, batches.request_hash, batches.created_at, batches.expires_at, batches.status, batches.closed_at, batches.expired_at, batches.finished_at, batches.round, batches.operation_id, batches.counts, batches.follow_up_id, batches.follow_up_error, batches.graph, batches.retry, batches.run, batches.earlier_runs from batches where batch_id = $1 and status = 'RUNNING'
 for no key update skip locked
 `
 
@@ -346,6 +360,8 @@ func (q *Queries) BatchLock(ctx context.Context, batchID uuid.UUID) ([]BatchLock
 			&i.Batch.FollowUpError,
 			&i.Batch.Graph,
 			&i.Batch.Retry,
+			&i.Batch.Run,
+			&i.Batch.EarlierRuns,
 		); err != nil {
 			return nil, err
 		}
@@ -513,6 +529,8 @@ with page as (
         end
         and not exists (select from jobs where jobs.batch_id = batches.batch_id offset 0)
     returning batches.batch_id
+), replaced as (
+    delete from replaced_jobs where replaced_jobs.batch_id = any (array(select gone.batch_id from gone))
 )
 select
     (select count(*) from page)::bigint as seen,
@@ -746,16 +764,23 @@ func (q *Queries) BatchesShare(ctx context.Context, locks []int64) error {
 }
 
 const FlowJobs = `-- name: FlowJobs :many
-select job_id, status, fan_out_id from jobs where batch_id = $1::uuid
+select job_id, fan_out_id,
+    (case when status in ('FAILED', 'CANCELLED') and exists (
+        select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+    ) then 'PENDING' else status end)::text as status
+from jobs
+where jobs.batch_id = $1::uuid and coalesce(jobs.fan_out_id, jobs.job_id) not in (
+    select replaced_jobs.job_id from replaced_jobs where replaced_jobs.batch_id = $1
+)
 `
 
 type FlowJobsRow struct {
 	JobID    uuid.UUID
-	Status   string
 	FanOutID *uuid.UUID
+	Status   string
 }
 
-// The jobs of a flow, those of elements included.
+// The jobs of the latest run of a flow, those of elements included. A job whose retry is not answered is about to run.
 func (q *Queries) FlowJobs(ctx context.Context, batchID uuid.UUID) ([]FlowJobsRow, error) {
 	rows, err := q.db.Query(ctx, FlowJobs, batchID)
 	if err != nil {
@@ -765,7 +790,7 @@ func (q *Queries) FlowJobs(ctx context.Context, batchID uuid.UUID) ([]FlowJobsRo
 	var items []FlowJobsRow
 	for rows.Next() {
 		var i FlowJobsRow
-		if err := rows.Scan(&i.JobID, &i.Status, &i.FanOutID); err != nil {
+		if err := rows.Scan(&i.JobID, &i.FanOutID, &i.Status); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -776,8 +801,36 @@ func (q *Queries) FlowJobs(ctx context.Context, batchID uuid.UUID) ([]FlowJobsRo
 	return items, nil
 }
 
+const FlowJobsLock = `-- name: FlowJobsLock :many
+select job_id from jobs where job_id = any ($1::uuid[]) order by job_id for update
+`
+
+// Locks jobs that a new run is to replace, so that nobody retries them meanwhile.
+func (q *Queries) FlowJobsLock(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, FlowJobsLock, jobIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const FlowOthers = `-- name: FlowOthers :many
-select job_id, status from jobs where job_id = any ($1::uuid[])
+select job_id, (case when status in ('FAILED', 'CANCELLED') and exists (
+        select from commands where commands.job_id = jobs.job_id and command = 'retry' offset 0
+    ) then 'PENDING' else status end)::text as status
+from jobs where job_id = any ($1::uuid[])
 `
 
 type FlowOthersRow struct {
@@ -785,7 +838,7 @@ type FlowOthersRow struct {
 	Status string
 }
 
-// The states of jobs outside a flow that its jobs come after.
+// The states of jobs outside a flow that its jobs come after, in the same way.
 func (q *Queries) FlowOthers(ctx context.Context, jobIds []uuid.UUID) ([]FlowOthersRow, error) {
 	rows, err := q.db.Query(ctx, FlowOthers, jobIds)
 	if err != nil {
@@ -796,6 +849,84 @@ func (q *Queries) FlowOthers(ctx context.Context, jobIds []uuid.UUID) ([]FlowOth
 	for rows.Next() {
 		var i FlowOthersRow
 		if err := rows.Scan(&i.JobID, &i.Status); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const FlowRequests = `-- name: FlowRequests :many
+select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element from jobs where job_id = any ($1::uuid[])
+`
+
+type FlowRequestsRow struct {
+	Job Job
+}
+
+func (q *Queries) FlowRequests(ctx context.Context, jobIds []uuid.UUID) ([]FlowRequestsRow, error) {
+	rows, err := q.db.Query(ctx, FlowRequests, jobIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FlowRequestsRow
+	for rows.Next() {
+		var i FlowRequestsRow
+		if err := rows.Scan(
+			&i.Job.JobID,
+			&i.Job.OwnerID,
+			&i.Job.JobType,
+			&i.Job.Queue,
+			&i.Job.Payload,
+			&i.Job.Priority,
+			&i.Job.MaxRetryCount,
+			&i.Job.RetryPolicy,
+			&i.Job.TimeoutMs,
+			&i.Job.RunAt,
+			&i.Job.Tags,
+			&i.Job.TraceID,
+			&i.Job.CreatedAt,
+			&i.Job.IdempotencyKey,
+			&i.Job.RequestHash,
+			&i.Job.EventSource,
+			&i.Job.EventID,
+			&i.Job.CommandSeq,
+			&i.Job.CancelRequestedAt,
+			&i.Job.Status,
+			&i.Job.Version,
+			&i.Job.Attempt,
+			&i.Job.RetryCount,
+			&i.Job.UpdatedAt,
+			&i.Job.Snapshot,
+			&i.Job.Progress,
+			&i.Job.ExpiresAt,
+			&i.Job.OrderingKey,
+			&i.Job.OrderNumber,
+			&i.Job.OrderAfter,
+			&i.Job.AfterIDs,
+			&i.Job.RunsAnyway,
+			&i.Job.EndedAs,
+			&i.Job.CallbackURL,
+			&i.Job.EventOwner,
+			&i.Job.ErrorCode,
+			&i.Job.RunAgainOf,
+			&i.Job.FairnessKey,
+			&i.Job.BatchID,
+			&i.Job.Policies,
+			&i.Job.AfterConditions,
+			&i.Job.Inputs,
+			&i.Job.Held,
+			&i.Job.ReleasedAt,
+			&i.Job.KeepBuild,
+			&i.Job.ForEach,
+			&i.Job.Elements,
+			&i.Job.FanOutID,
+			&i.Job.Element,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -840,14 +971,50 @@ func (q *Queries) FlowRetryLeft(ctx context.Context, arg FlowRetryLeftParams) er
 	return err
 }
 
+const FlowRunAgain = `-- name: FlowRunAgain :exec
+with forgotten as (
+    delete from batch_deletions where batch_deletions.batch_id = $3
+), replaced as (
+    insert into replaced_jobs (batch_id, job_id) select $3::uuid, unnest($4::uuid[])
+)
+update batches set
+    status = 'RUNNING', finished_at = null, counts = null, follow_up_id = null, follow_up_error = null,
+    expires_at = case when expires_at > now() then expires_at end, expired_at = null,
+    round = case when finished_at is null then round else round + 1 end, graph = $1::json, run = run + 1,
+    earlier_runs = $2::json
+where batches.batch_id = $3
+`
+
+type FlowRunAgainParams struct {
+	Graph       json.RawMessage
+	EarlierRuns json.RawMessage
+	BatchID     uuid.UUID
+	Replaced    []uuid.UUID
+}
+
+// Begins another run of a flow, in which the graph has new jobs for some names. What was deleted counts no more.
+func (q *Queries) FlowRunAgain(ctx context.Context, arg FlowRunAgainParams) error {
+	_, err := q.db.Exec(ctx, FlowRunAgain,
+		arg.Graph,
+		arg.EarlierRuns,
+		arg.BatchID,
+		arg.Replaced,
+	)
+	return err
+}
+
 const FlowStates = `-- name: FlowStates :many
-select job_id, status, elements from jobs where batch_id = $1::uuid and fan_out_id is null
+select job_id, status, elements, run_again_of from jobs
+where batch_id = $1::uuid and fan_out_id is null and job_id not in (
+    select replaced_jobs.job_id from replaced_jobs where replaced_jobs.batch_id = $1
+)
 `
 
 type FlowStatesRow struct {
-	JobID    uuid.UUID
-	Status   string
-	Elements *int32
+	JobID      uuid.UUID
+	Status     string
+	Elements   *int32
+	RunAgainOf *uuid.UUID
 }
 
 func (q *Queries) FlowStates(ctx context.Context, batchID uuid.UUID) ([]FlowStatesRow, error) {
@@ -859,7 +1026,12 @@ func (q *Queries) FlowStates(ctx context.Context, batchID uuid.UUID) ([]FlowStat
 	var items []FlowStatesRow
 	for rows.Next() {
 		var i FlowStatesRow
-		if err := rows.Scan(&i.JobID, &i.Status, &i.Elements); err != nil {
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Status,
+			&i.Elements,
+			&i.RunAgainOf,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -195,3 +195,32 @@ func (q *Queries) JobLock(ctx context.Context, arg JobLockParams) (JobLockRow, e
 	)
 	return i, err
 }
+
+const JobsReplaced = `-- name: JobsReplaced :many
+select job_id from jobs
+where job_id = any ($1::uuid[]) and batch_id is not null and exists (
+    select from replaced_jobs
+    where replaced_jobs.batch_id = jobs.batch_id and replaced_jobs.job_id = coalesce(jobs.fan_out_id, jobs.job_id) offset 0
+)
+`
+
+// Those of these jobs that a later run of their flow has replaced, or whose fan-out it has. They do not run again.
+func (q *Queries) JobsReplaced(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, JobsReplaced, jobIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -606,11 +606,15 @@ with input as (
 ), gone as (
     delete from jobs using input
     where jobs.job_id = any (array[input.job_id]) and jobs.version <= input.version
-    returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.status
+    returning jobs.job_id, jobs.callback_url, jobs.batch_id, jobs.fan_out_id, jobs.status
 ), unbatched as (
     insert into batch_deletions (batch_id, status, jobs)
     select gone.batch_id, case when gone.status in ('COMPLETED', 'FAILED', 'CANCELLED') then gone.status else 'CANCELLED' end, count(*)
-    from gone join batches on batches.batch_id = any (array[gone.batch_id]) where batches.finished_at is null
+    from gone join batches on batches.batch_id = any (array[gone.batch_id])
+    where batches.finished_at is null and not exists ( -- a later run has replaced it
+        select from replaced_jobs
+        where replaced_jobs.batch_id = gone.batch_id and replaced_jobs.job_id = coalesce(gone.fan_out_id, gone.job_id) offset 0
+    )
     group by 1, 2
 ), answered as (
     delete from commands where job_id = any (array(select gone.job_id from gone))

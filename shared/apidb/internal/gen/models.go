@@ -61,6 +61,8 @@ type Batch struct {
 	FollowUpError  *string
 	Graph          json.RawMessage
 	Retry          json.RawMessage
+	Run            int32
+	EarlierRuns    json.RawMessage
 }
 
 type Control struct {
