@@ -40,6 +40,7 @@ type Created struct {
 	// anyway.
 	Conditions []jobstate.Condition `json:"conditions,omitempty"`
 	Inputs     []Input              `json:"inputs,omitempty"` // the jobs whose outputs the payload refers to
+	FlowID     uuid.UUID            `json:"flowId,omitzero"`  // whose jobs are kept together; absent: it is in no flow
 }
 
 // FanOutQueue is the queue of jobs that no worker runs: the scheduler lets each wait, and the API reports how the jobs

@@ -233,6 +233,7 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
 	setLast(&p.Lanes, len(p.JobIDs)-1, job.Lane)
 	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
+	setLast(&p.FlowIDs, len(p.JobIDs)-1, job.FlowID)
 	if job.KeepBuild {
 		setLast(&p.Builds, len(p.JobIDs)-1, "+")
 	}

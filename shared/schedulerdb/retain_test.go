@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -273,5 +275,59 @@ func TestImpossibleRetentionsAreRefused(t *testing.T) {
 	}
 	if err := (Retention{Forget: jobevent.RecordsGone}).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// age lets a job be accepted, and end if it has, this many days ago.
+func (h fixture) age(job jobevent.Created, days int) {
+	h.Helper()
+	for _, table := range []string{"jobs", "ended"} {
+		h.exec("UPDATE "+table+" SET finished_at = finished_at - $2 * interval '1 d' WHERE job_id = $1", job.JobID, days)
+	}
+}
+
+// retired returns which of the jobs have been deleted, after one walk.
+func (h fixture) retired(jobs ...jobevent.Created) (gone []bool) {
+	h.Helper()
+	if _, _, err := h.Retire(h.Context(), aMonth, uuid.Nil, 1000); err != nil {
+		h.Fatal(err)
+	}
+	for _, job := range jobs {
+		gone = append(gone, h.count("all_jobs WHERE deleted_at IS NOT NULL AND job_id = '"+job.JobID.String()+"'") == 1)
+	}
+	return gone
+}
+
+// The outputs of a flow's jobs, those of elements too, are there until its last job has ended, however old they are; and
+// while a job that has failed can be retried.
+func TestTheJobsOfAFlowAreKeptWhileItNeedsThem(t *testing.T) {
+	h := openFixture(t, Config{Lease: time.Hour, MaxLost: 3}, "")
+	h.heartbeat("w1", 200, []int32{0, 5})
+	flow, at := uuid.Must(uuid.NewV7()), time.Now().Add(time.Hour)
+	old := func(of uuid.UUID) jobevent.Created {
+		job := newJob()
+		job.JobID, job.FlowID, job.MaxRetryCount = firstIDAt(time.Now().Add(-40*day)), of, 0
+		_, _ = rand.Read(job.JobID[6:])
+		return job
+	}
+	parent, failing, late, alone := old(flow), old(flow), old(flow), old(uuid.Nil)
+	late.After, late.Inputs, late.RunAt = []uuid.UUID{parent.JobID}, []jobevent.Input{{Name: "parent", JobID: parent.JobID}}, &at
+	h.ingest(parent, failing, late, alone)
+	h.settle(completed(parent, 1), completed(alone, 1), ended(failing, 1, jobstate.KindFailed))
+	for _, job := range []jobevent.Created{parent, failing, alone} {
+		h.age(job, 20)
+	}
+	if gone := h.retired(parent, failing, late, alone); !slices.Equal(gone, []bool{false, false, false, true}) {
+		t.Errorf("while a job waits, these are deleted: %v", gone)
+	}
+	h.order(late, 1, jobevent.CommandCancel)
+	h.age(late, 20)
+	if gone := h.retired(parent, failing, late); !slices.Equal(gone, []bool{false, false, false}) {
+		t.Errorf("while a failed job is kept, these are deleted: %v", gone)
+	}
+	h.age(failing, 20)
+	h.retired()
+	if gone := h.retired(parent, failing, late); !slices.Equal(gone, []bool{true, true, true}) {
+		t.Errorf("afterwards these are deleted: %v", gone)
 	}
 }

@@ -335,9 +335,13 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
     return unwrap(await this.api.POST("/api/flows/{flowId}/cancel", { params: { path: { flowId } }, signal })).operationId;
   }
 
-  /** Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be. */
-  async retryFlow(flowId: string, { signal }: CallOptions = {}): Promise<number> {
-    return unwrap(await this.api.POST("/api/flows/{flowId}/retry", { params: { path: { flowId } }, signal })).jobs;
+  /**
+   * Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be.
+   * With `from`, the jobs with these names and all that come after them run as new jobs; with `all`, the whole flow.
+   */
+  async retryFlow(flowId: string, { signal, from, all }: CallOptions & Schemas["FlowRetryRequest"] = {}): Promise<number> {
+    const body = from || all ? { from, all } : undefined;
+    return unwrap(await this.api.POST("/api/flows/{flowId}/retry", { params: { path: { flowId } }, body, signal })).jobs;
   }
 
   /** Creates a queue. One that is there is left as it is, and a removal is taken back. */

@@ -731,8 +731,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run the failed and cancelled jobs of a flow again
-         * @description Those jobs of the flow that have failed or were cancelled run again in the order of the graph: each when what it comes after has ended as it has to. Completed jobs keep their outputs. If the flow has ended, it goes on and ends once more, with another onComplete or onFailure. A completed flow, and one that is being retried, is a 409.
+         * Run jobs of a flow again
+         * @description Those jobs of the flow that have failed or were cancelled run again in the order of the graph: each when what it comes after has ended as it has to. Completed jobs keep their outputs. If the flow has ended, it goes on and ends once more, with another onComplete or onFailure. A completed flow, and one that is being retried, is a 409. So is a flow in which a job that waits for the failure of one of these jobs has run or is to run (API.FLOW_COMPENSATED): the request must say what runs again. With `from` or `all`, new jobs do, in another run of the flow, also of a completed one; the old ones stay as they ended, and count no more. A job of which a new one is to be made must have ended, else it is a 409.
          */
         post: operations["retryFlow"];
         delete?: never;
@@ -2336,8 +2336,18 @@ export interface components {
         };
         FlowRetry: {
             flowId: components["schemas"]["Id"];
-            /** @description How many jobs have failed or were cancelled. One whose conditions are not met stays as it is. */
+            /** @description How many jobs have failed or were cancelled, of which one whose conditions are not met stays as it is; with from or all, how many new jobs there are. */
             jobs: number;
+        };
+        /** @description What runs again. Without any of these, the jobs that have failed or were cancelled do. */
+        FlowRetryRequest: {
+            /** @description The jobs with these names and all that come after them become new jobs. Not with all. */
+            from?: components["schemas"]["FlowName"][];
+            /**
+             * @description All jobs of the flow become new ones.
+             * @default false
+             */
+            all: boolean;
         };
         FlowOperation: {
             flowId: components["schemas"]["Id"];
@@ -2374,16 +2384,34 @@ export interface components {
             /** @description As it was submitted. Null if it cannot be shown. */
             onFailure: Record<string, never> | null;
             sealed?: components["schemas"]["Sealed"];
+            /** @description Which run of the flow this is. A retry with from or all begins another one. */
+            run: number;
+            /** @description How the last runs before this one stood when the next one began, oldest first. */
+            earlierRuns: components["schemas"]["FlowRun"][];
             /** @description The graph of the flow, by the names of its jobs. */
             jobs: {
                 [key: string]: components["schemas"]["FlowJob"];
             };
+        };
+        FlowRun: {
+            run: number;
+            status: components["schemas"]["BatchStatus"];
+            counts: components["schemas"]["BatchCounts"];
+            /** @description Null if it had not ended. */
+            finishedAt: components["schemas"]["InstantOrNull"];
+            /**
+             * Format: uuid
+             * @description The job onComplete or onFailure that followed it.
+             */
+            followUpJobId: string | null;
         };
         FlowJob: {
             jobId: components["schemas"]["Id"];
             jobType: components["schemas"]["JobType"];
             /** @description Null if the job is deleted. */
             status: components["schemas"]["Status"] | null;
+            /** @description The job of an earlier run that it has replaced. Absent if there is none. */
+            runAgainOf?: components["schemas"]["Id"];
             /** @description What it waits for. */
             after: components["schemas"]["FlowEdge"][];
             forEach?: components["schemas"]["ForEach"];
@@ -2899,7 +2927,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -6038,7 +6066,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FlowRetryRequest"];
+            };
+        };
         responses: {
             /** @description The flow goes on. */
             202: {
@@ -6060,7 +6092,10 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NoFlow"];
+            408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };

@@ -78,7 +78,7 @@ func (a *API) createFlow(
 		if asked.Jobs[i], err = a.Submit.DecodeNamed(job.Job, ids[job.Name], ids, by); err != nil {
 			return made, apibody.AtJob(strictjson.Join("jobs", job.Name), err)
 		}
-		requests[i] = asked.Jobs[i].Request
+		asked.Jobs[i].InFlow, requests[i] = true, asked.Jobs[i].Request
 	}
 	if asked.Graph, err = apibody.NewGraph(named, ids, requests); err != nil {
 		return made, err

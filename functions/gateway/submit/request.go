@@ -107,7 +107,9 @@ func (a *API) InNextRun(id, old uuid.UUID, req jobspec.Request, by Requester) (j
 	if _, err := a.Validate(&req, false, by.check); err != nil {
 		return job, err
 	}
-	return a.newJob(id, req, by)
+	job, err = a.newJob(id, req, by)
+	job.InFlow = true
+	return job, err
 }
 
 // make checks a request that has been decoded, and makes a job of it.

@@ -30,6 +30,7 @@ type NewJob struct {
 	Whose       apidb.Owner  // the owner that sees a repeated event, which is the request's; Everyone: any owner
 	Audit       *apidb.Audit // the same for all jobs of a request; nil: authentication is off
 	TraceParent string       // of the client, if it differs from the request's trace; not stored
+	InFlow      bool         // its batch is a flow
 	Late        error        // why only a repeated request is accepted; nil: a new job is accepted, too
 
 	// SealFor returns the payload of a debounced request, sealed for the job that it changes; nil: it is not sealed.
@@ -91,8 +92,13 @@ func (a Accepted) Status() jobstate.Status {
 // Created returns the job as it was accepted.
 func (a Accepted) Created(job NewJob) jobevent.Created {
 	req := &job.Request
+	flow := uuid.Nil
+	if job.InFlow {
+		flow = req.BatchID
+	}
 	return jobevent.Created{
-		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, FairnessKey: req.OwnFairnessKey(),
+		FlowID: flow,
+		JobID:  a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, FairnessKey: req.OwnFairnessKey(),
 		JobType: req.JobType, Queue: queueOf(req), Payload: req.Payload, Priority: req.Priority,
 		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,

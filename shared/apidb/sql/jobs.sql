@@ -390,7 +390,10 @@ select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
     payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs
+    keep_build, after_conditions, inputs,
+    coalesce((
+        select batches.batch_id from batches where batches.batch_id = page.batch_id and batches.graph is not null
+    ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
 from page
 where bytes_before <= @max_bytes::bigint
 order by job_id;

@@ -1,9 +1,10 @@
 -- Deletes the jobs of one page that ended too long ago. It returns how many jobs it has looked at, the last of them,
 -- and how many it deleted. A job with a command stays until the command is answered, or is a day old: then no
--- scheduler knows the job. A command that was stored while the deletion waited for the job has raised its number.
+-- scheduler knows the job. A command that was stored while the deletion waited for the job has raised its number. A job of
+-- a flow stays while the flow has not ended, and while a failed one is kept: other jobs of it may need its output.
 -- name: JobsExpire :one
 with page as (
-    select job_id, status, version, command_seq, updated_at from jobs
+    select job_id, status, version, command_seq, updated_at, batch_id from jobs
     where job_id > @after_id::uuid and job_id < @before_id::uuid
     order by job_id
     limit @max_jobs::int
@@ -15,7 +16,14 @@ with page as (
         when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
         when 'FAILED'    then sqlc.narg('failed_before')::timestamptz
         when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
-    end
+    end and (batch_id is null or not exists (
+        select from batches
+        where batches.batch_id = page.batch_id and batches.graph is not null and (
+            batches.finished_at is null or batches.status in ('FAILED', 'EXPIRED')
+                and coalesce(batches.finished_at >= sqlc.narg('failed_before'), true)
+        )
+        offset 0
+    ))
 ), gone as (
     delete from jobs using old
     where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version and jobs.command_seq = old.command_seq

@@ -97,3 +97,26 @@ func TestACommandThatArrivesWhileAnExpiryWaitsForItsJobKeepsTheJob(t *testing.T)
 		}
 	}
 }
+
+// The jobs of a flow stay in the API, too, while the flow may need their outputs.
+func TestTheJobsOfAFlowExpireOnceItHasEnded(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	const day = 24 * time.Hour
+	ages := statusstore.Ages{Completed: 7 * day, Failed: 30 * day, Cancelled: 7 * day}
+	for status, want := range map[string]int{"RUNNING": 0, "FAILED": 0, "COMPLETED": 1, "CANCELLED": 1} {
+		flow, id := f.NewID(), f.NewID()
+		f.Exec(t, `insert into batches (batch_id, owner_id, status, closed_at, finished_at, graph)
+			values ($1, '', $2, now() - interval '9 d', case when $2 <> 'RUNNING' then now() - interval '9 d' end, '[]')`, flow, status)
+		job := apidbtest.NewJob()
+		job.JobID = id
+		f.Accept(t, job)
+		f.Apply(t, apidbtest.Status(id, 1, jobstate.Completed))
+		f.Exec(t, `update jobs set batch_id = $2, updated_at = now() - interval '9 d', job_id = uuidv7(interval '-9 d')
+			where job_id = $1`, id, flow)
+		walked, err := f.Statuses.ExpireJobs(t.Context(), time.Now(), ages, uuid.Nil, 1000)
+		if err != nil || int(walked.Gone) != want {
+			t.Errorf("of a flow that is %s, %d are deleted, %v", status, walked.Gone, err)
+		}
+	}
+}

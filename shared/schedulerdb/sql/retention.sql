@@ -1,19 +1,27 @@
 -- name: JobsOld :many
--- A page of old jobs, in the order of their ids, and whether each is to be deleted or forgotten. It locks no row.
+-- A page of old jobs, in the order of their ids, and whether each is to be deleted or forgotten. It locks no row. A job
+-- of a flow stays while another one has not ended, or has failed and is kept: it may need the output of this one.
 select job_id,
        coalesce(deleted_at is null and finished_at < case status
            when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
            when 'FAILED'    then sqlc.narg('failed_before')::timestamptz
            when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
-       end, false)::boolean as is_over,
+       end and (flow_id is null or not exists (
+           select from jobs
+           where jobs.flow_id = old.flow_id and jobs.deleted_at is null and jobs.status not in ('COMPLETED', 'CANCELLED')
+               and jobs.status = any (case when old.status = 'FAILED'
+                   then '{SCHEDULED,PENDING,QUEUED,RUNNING,WAITING,RETRYING}'::text[]
+                   else '{SCHEDULED,PENDING,QUEUED,RUNNING,WAITING,RETRYING,FAILED}' end)
+           offset 0
+       )), false)::boolean as is_over,
        coalesce(deleted_at < @deleted_before::timestamptz, false)::boolean as is_forgotten
 from (
-    (select job_id, status, finished_at, deleted_at from jobs
+    (select job_id, status, finished_at, deleted_at, flow_id from jobs
      where job_id > @after_id::uuid and job_id < @before_id::uuid
      order by job_id
      limit @max_jobs::int)
     union all
-    (select job_id, 'COMPLETED', finished_at, deleted_at from ended
+    (select job_id, 'COMPLETED', finished_at, deleted_at, flow_id from ended
      where job_id > @after_id::uuid and job_id < @before_id::uuid
      order by job_id
      limit @max_jobs::int)

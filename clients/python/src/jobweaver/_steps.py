@@ -349,8 +349,9 @@ class Plan:
     def cancel_flow(self, flow_id: uuid.UUID | str) -> Steps[uuid.UUID]:
         return (yield from self.model(models.FlowOperation, Send("POST", path("flows", flow_id, "cancel")))).operation_id
 
-    def retry_flow(self, flow_id: uuid.UUID | str) -> Steps[int]:
-        return (yield from self.model(models.FlowRetry, Send("POST", path("flows", flow_id, "retry")))).jobs
+    def retry_flow(self, flow_id: uuid.UUID | str, from_: Sequence[str] | None, all_: bool) -> Steps[int]:
+        asked = {"from": list(from_)} if from_ is not None else {"all": True} if all_ else None
+        return (yield from self.model(models.FlowRetry, Send("POST", path("flows", flow_id, "retry"), json=asked))).jobs
 
     def create_queue(self, queue: str, workers: str) -> Steps[models.QueueInfo]:
         return (yield from self.model(models.QueueInfo, Send("PUT", path("queues", queue), json={"workers": workers})))

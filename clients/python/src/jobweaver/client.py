@@ -253,9 +253,12 @@ class Client:
         """Cancels the jobs of a flow by an operation, whose id it returns."""
         return self._run(self._plan.cancel_flow(flow_id))
 
-    def retry_flow(self, flow_id: Id) -> int:
-        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be."""
-        return self._run(self._plan.retry_flow(flow_id))
+    def retry_flow(self, flow_id: Id, *, from_: Sequence[str] | None = None, all_: bool = False) -> int:
+        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be.
+
+        With from_, the jobs with these names and all that come after them run as new jobs; with all_, the whole flow.
+        """
+        return self._run(self._plan.retry_flow(flow_id, from_, all_))
 
     def create_queue(self, queue: str, *, workers: Literal["runjob", "pull"] = "runjob") -> models.QueueInfo:
         """Creates a queue. One that is there is left as it is, and a removal is taken back."""
@@ -535,9 +538,12 @@ class AsyncClient:
         """Cancels the jobs of a flow by an operation, whose id it returns."""
         return await self._run(self._plan.cancel_flow(flow_id))
 
-    async def retry_flow(self, flow_id: Id) -> int:
-        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be."""
-        return await self._run(self._plan.retry_flow(flow_id))
+    async def retry_flow(self, flow_id: Id, *, from_: Sequence[str] | None = None, all_: bool = False) -> int:
+        """Runs the FAILED and CANCELLED jobs of a flow again, in the order of its graph, and returns how many these may be.
+
+        With from_, the jobs with these names and all that come after them run as new jobs; with all_, the whole flow.
+        """
+        return await self._run(self._plan.retry_flow(flow_id, from_, all_))
 
     async def create_queue(self, queue: str, *, workers: Literal["runjob", "pull"] = "runjob") -> models.QueueInfo:
         """Creates a queue. One that is there is left as it is, and a removal is taken back."""

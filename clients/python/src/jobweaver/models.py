@@ -626,8 +626,32 @@ class FlowRetry(BaseModel):
     flow_id: Annotated[UUID, Field(alias="flowId")]
     jobs: Annotated[
         int,
-        Field(description="How many jobs have failed or were cancelled. One whose conditions are not met stays as it is.", ge=1),
+        Field(
+            description="How many jobs have failed or were cancelled, of which one whose conditions are not met stays as it is; with from or all, how many new jobs there are.",
+            ge=1,
+        ),
     ]
+
+
+class FlowRetryRequest(BaseModel):
+    """
+    What runs again. Without any of these, the jobs that have failed or were cancelled do.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    from_: Annotated[
+        list[FlowName] | None,
+        Field(
+            alias="from",
+            description="The jobs with these names and all that come after them become new jobs. Not with all.",
+            max_length=10000,
+            min_length=1,
+        ),
+    ] = None
+    all: Annotated[bool | None, Field(description="All jobs of the flow become new ones.")] = False
 
 
 class FlowOperation(BaseModel):
@@ -2347,6 +2371,28 @@ class FlowFields(BaseModel):
     ]
 
 
+class FlowRun(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    run: Annotated[int, Field(ge=1)]
+    status: Annotated[
+        Literal["OPEN", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "EXPIRED"],
+        Field(
+            description="OPEN: jobs can join. RUNNING: it is closed and has not ended. COMPLETED: all of its jobs have completed, or there were none. EXPIRED: it had not ended by its expiresAt. Otherwise FAILED if a job has failed, and CANCELLED if not."
+        ),
+    ]
+    counts: Annotated[
+        JobCounts | None,
+        Field(description="The jobs by state. Those of a batch that has ended are counted as they were at its end."),
+    ]
+    finished_at: Annotated[AwareDatetime | None, Field(alias="finishedAt", description="Null if it had not ended.")]
+    follow_up_job_id: Annotated[
+        UUID | None, Field(alias="followUpJobId", description="The job onComplete or onFailure that followed it.")
+    ]
+
+
 class Elements(BaseModel):
     """
     Of a fan-out, once the array is known.
@@ -2381,6 +2427,10 @@ class FlowJob(BaseModel):
         Literal["SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING", "COMPLETED", "FAILED", "CANCELLED"] | None,
         Field(description="Null if the job is deleted."),
     ]
+    run_again_of: Annotated[
+        UUID | None,
+        Field(alias="runAgainOf", description="The job of an earlier run that it has replaced. Absent if there is none."),
+    ] = None
     after: Annotated[list[FlowEdge], Field(description="What it waits for.")]
     for_each: Annotated[ForEach | None, Field(alias="forEach")] = None
     elements: Annotated[Elements | None, Field(description="Of a fan-out, once the array is known.")] = None
@@ -2940,6 +2990,15 @@ class JobFlow(FlowFields):
             min_length=1,
         ),
     ] = None
+    run: Annotated[int, Field(description="Which run of the flow this is. A retry with from or all begins another one.", ge=1)]
+    earlier_runs: Annotated[
+        list[FlowRun],
+        Field(
+            alias="earlierRuns",
+            description="How the last runs before this one stood when the next one began, oldest first.",
+            max_length=20,
+        ),
+    ]
     jobs: Annotated[dict[str, FlowJob], Field(description="The graph of the flow, by the names of its jobs.")]
 
 
@@ -2995,7 +3054,7 @@ class Error1(BaseModel):
     timestamp: AwareDatetime
     status: Annotated[int, Field(ge=400, le=599)]
     error_code: Annotated[
-        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
+        Literal["API.INVALID_JOB_REQUEST", "API.INVALID_EVENT", "API.UNAUTHORIZED", "API.FORBIDDEN", "API.JOB_NOT_FOUND", "API.SCHEDULE_NOT_FOUND", "API.SCHEDULE_EXISTS", "API.BATCH_NOT_FOUND", "API.BATCH_CLOSED", "API.FLOW_NOT_FOUND", "API.NOT_FOUND", "API.METHOD_NOT_ALLOWED", "API.IDEMPOTENCY_CONFLICT", "API.INVALID_STATE_TRANSITION", "API.FLOW_COMPENSATED", "API.CALLBACK_EXPIRED", "API.ATTEMPT_OVER", "API.CHECKPOINT_TOO_LARGE", "API.REQUEST_TIMEOUT", "API.PAYLOAD_TOO_LARGE", "API.UNSUPPORTED_MEDIA_TYPE", "API.RATE_LIMITED", "API.INTERNAL", "API.UNAVAILABLE", "API.SEALED"],
         Field(alias="errorCode", description="docs/errors.md explains them."),
     ]
     message: str

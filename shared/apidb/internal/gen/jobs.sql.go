@@ -973,7 +973,10 @@ select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
     payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs
+    keep_build, after_conditions, inputs,
+    coalesce((
+        select batches.batch_id from batches where batches.batch_id = page.batch_id and batches.graph is not null
+    ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
 from page
 where bytes_before <= $1::bigint
 order by job_id
@@ -1010,6 +1013,7 @@ type JobsUnconfirmedRow struct {
 	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
+	FlowID          uuid.UUID
 }
 
 // The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
@@ -1056,6 +1060,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
+			&i.FlowID,
 		); err != nil {
 			return nil, err
 		}

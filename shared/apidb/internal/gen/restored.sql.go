@@ -18,7 +18,10 @@ select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
     payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs
+    keep_build, after_conditions, inputs,
+    coalesce((
+        select batches.batch_id from batches where batches.batch_id = jobs.batch_id and batches.graph is not null
+    ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -47,6 +50,7 @@ type RestoredAcceptedRow struct {
 	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
+	FlowID          uuid.UUID
 }
 
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]RestoredAcceptedRow, error) {
@@ -81,6 +85,7 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]R
 			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
+			&i.FlowID,
 		); err != nil {
 			return nil, err
 		}

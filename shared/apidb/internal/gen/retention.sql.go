@@ -14,7 +14,7 @@ import (
 
 const JobsExpire = `-- name: JobsExpire :one
 with page as (
-    select job_id, status, version, command_seq, updated_at from jobs
+    select job_id, status, version, command_seq, updated_at, batch_id from jobs
     where job_id > $1::uuid and job_id < $2::uuid
     order by job_id
     limit $3::int
@@ -26,7 +26,14 @@ with page as (
         when 'COMPLETED' then $4::timestamptz
         when 'FAILED'    then $5::timestamptz
         when 'CANCELLED' then $6::timestamptz
-    end
+    end and (batch_id is null or not exists (
+        select from batches
+        where batches.batch_id = page.batch_id and batches.graph is not null and (
+            batches.finished_at is null or batches.status in ('FAILED', 'EXPIRED')
+                and coalesce(batches.finished_at >= $5, true)
+        )
+        offset 0
+    ))
 ), gone as (
     delete from jobs using old
     where jobs.job_id = any (array[old.job_id]) and jobs.version = old.version and jobs.command_seq = old.command_seq
@@ -68,7 +75,8 @@ type JobsExpireRow struct {
 
 // Deletes the jobs of one page that ended too long ago. It returns how many jobs it has looked at, the last of them,
 // and how many it deleted. A job with a command stays until the command is answered, or is a day old: then no
-// scheduler knows the job. A command that was stored while the deletion waited for the job has raised its number.
+// scheduler knows the job. A command that was stored while the deletion waited for the job has raised its number. A job of
+// a flow stays while the flow has not ended, and while a failed one is kept: other jobs of it may need its output.
 func (q *Queries) JobsExpire(ctx context.Context, arg JobsExpireParams) (JobsExpireRow, error) {
 	row := q.db.QueryRow(ctx, JobsExpire,
 		arg.AfterID,

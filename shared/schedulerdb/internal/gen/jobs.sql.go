@@ -122,17 +122,17 @@ with input as (
             || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry as history,
         least(jobs.moves + 1, 100) as moves, input.output::json as output, -- sqlc needs the cast
         coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at) as started_at, jobs.created_at,
-        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs,
+        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.flow_id,
         jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
 ), moved as (
     insert into ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                        version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
                        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at,
-                       fairness_key, build, inputs)
+                       fairness_key, build, inputs, flow_id)
     select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
            version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
-           fairness_key, build, inputs
+           fairness_key, build, inputs, flow_id
     from completed
     where not exists (select from ended known where known.job_id = completed.job_id offset 0)
 )
@@ -291,7 +291,7 @@ const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build, inputs, callback_deadline_at)
+                  lane, expires_at, fairness_key, build, inputs, callback_deadline_at, flow_id)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -324,7 +324,8 @@ select unnest($1::uuid[]),
        unnest($29::text[]),
        substr(nullif(unnest($30::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
        unnest($31::json[]),
-       $32::timestamptz
+       $32::timestamptz,
+       nullif(unnest($33::uuid[]), '00000000-0000-0000-0000-000000000000')
 `
 
 type JobsInsertParams struct {
@@ -360,6 +361,7 @@ type JobsInsertParams struct {
 	Builds             []string
 	Inputs             []json.RawMessage
 	CallbackDeadlineAt *time.Time
+	FlowIDs            []uuid.UUID
 }
 
 // Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
@@ -398,6 +400,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.Builds,
 		arg.Inputs,
 		arg.CallbackDeadlineAt,
+		arg.FlowIDs,
 	)
 	return err
 }
@@ -632,16 +635,16 @@ const JobsRevive = `-- name: JobsRevive :exec
 with found as (
     select job_id from ended where job_id = any ($1::uuid[]) order by job_id for update
 ), revived as (
-    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs
+    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs, ended.flow_id
 )
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
                   finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
-                  fairness_key, build, inputs)
+                  fairness_key, build, inputs, flow_id)
 select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED',
        version, attempt, retry_count, finished_at, command_seq, last_command, history, moves, output, started_at,
        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
-       fairness_key, build, inputs
+       fairness_key, build, inputs, flow_id
 from revived
 `
 

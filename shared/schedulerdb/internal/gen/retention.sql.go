@@ -54,15 +54,22 @@ select job_id,
            when 'COMPLETED' then $1::timestamptz
            when 'FAILED'    then $2::timestamptz
            when 'CANCELLED' then $3::timestamptz
-       end, false)::boolean as is_over,
+       end and (flow_id is null or not exists (
+           select from jobs
+           where jobs.flow_id = old.flow_id and jobs.deleted_at is null and jobs.status not in ('COMPLETED', 'CANCELLED')
+               and jobs.status = any (case when old.status = 'FAILED'
+                   then '{SCHEDULED,PENDING,QUEUED,RUNNING,WAITING,RETRYING}'::text[]
+                   else '{SCHEDULED,PENDING,QUEUED,RUNNING,WAITING,RETRYING,FAILED}' end)
+           offset 0
+       )), false)::boolean as is_over,
        coalesce(deleted_at < $4::timestamptz, false)::boolean as is_forgotten
 from (
-    (select job_id, status, finished_at, deleted_at from jobs
+    (select job_id, status, finished_at, deleted_at, flow_id from jobs
      where job_id > $5::uuid and job_id < $6::uuid
      order by job_id
      limit $7::int)
     union all
-    (select job_id, 'COMPLETED', finished_at, deleted_at from ended
+    (select job_id, 'COMPLETED', finished_at, deleted_at, flow_id from ended
      where job_id > $5::uuid and job_id < $6::uuid
      order by job_id
      limit $7::int)
@@ -87,7 +94,8 @@ type JobsOldRow struct {
 	IsForgotten bool
 }
 
-// A page of old jobs, in the order of their ids, and whether each is to be deleted or forgotten. It locks no row.
+// A page of old jobs, in the order of their ids, and whether each is to be deleted or forgotten. It locks no row. A job
+// of a flow stays while another one has not ended, or has failed and is kept: it may need the output of this one.
 func (q *Queries) JobsOld(ctx context.Context, arg JobsOldParams) ([]JobsOldRow, error) {
 	rows, err := q.db.Query(ctx, JobsOld,
 		arg.CompletedBefore,

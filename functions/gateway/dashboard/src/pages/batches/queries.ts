@@ -1,4 +1,5 @@
 import { answer, api, type Schemas } from '../../api/client';
+import { asApiError } from '../../api/error';
 import { useAction } from '../../api/useAction';
 
 export type Batch = Schemas['Batch'];
@@ -56,9 +57,34 @@ export function useCancelFlow(done: () => void) {
   });
 }
 
-export function useRetryFlow() {
+export type FlowRetry = Schemas['FlowRetryRequest'];
+
+/** useRunFlowAgain has new jobs run in the places of some jobs of a flow, or of all. */
+export function useRunFlowAgain(done: () => void) {
   return useAction({
-    run: (flow: FlowSummary) => answer(api.POST('/api/flows/{flowId}/retry', ofFlow(flow))),
+    run: async ({ flow, asked }: { flow: FlowSummary; asked: FlowRetry }) => {
+      const started = await answer(api.POST('/api/flows/{flowId}/retry', { ...ofFlow(flow), body: asked }));
+      done();
+      return started;
+    },
+    done: ({ jobs }) => `${jobs} new jobs of the flow run.`,
+    changes: CHANGES,
+  });
+}
+
+/** useRetryFlow retries a flow. compensated is called if the request must say what runs again. */
+export function useRetryFlow(compensated: () => void) {
+  return useAction({
+    run: async (flow: FlowSummary) => {
+      try {
+        return await answer(api.POST('/api/flows/{flowId}/retry', ofFlow(flow)));
+      } catch (thrown) {
+        if (asApiError(thrown).code === 'API.FLOW_COMPENSATED') {
+          compensated();
+        }
+        throw thrown;
+      }
+    },
     done: () => 'The jobs of the flow that failed or were cancelled run again, in the order of the graph.',
     changes: CHANGES,
   });

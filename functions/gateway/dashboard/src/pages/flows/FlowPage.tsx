@@ -14,6 +14,7 @@ import { Skeleton } from '../../ui/Skeleton';
 import { About, FollowUps, Jobs } from '../batches/parts';
 import { type Flow, hasEnded, useCancelFlow, useRetryFlow } from '../batches/queries';
 import { Graph } from './Graph';
+import { RetryDialog } from './RetryDialog';
 
 export default function FlowPage() {
   const { flowId = '' } = useParams({ strict: false }) as { flowId?: string };
@@ -47,7 +48,8 @@ function Actions({ flow }: { flow: Flow }) {
   const may = useMay();
   const [asking, setAsking] = useState(false);
   const cancel = useCancelFlow(() => setAsking(false));
-  const retry = useRetryFlow();
+  const [choosing, setChoosing] = useState<'asked' | 'compensated' | null>(null);
+  const retry = useRetryFlow(() => setChoosing('compensated'));
   return (
     <>
       {may('operate') && hasEnded(flow) && flow.status !== 'COMPLETED' && (
@@ -55,6 +57,12 @@ function Actions({ flow }: { flow: Flow }) {
           Retry
         </Button>
       )}
+      {may('operate') && hasEnded(flow) && (
+        <Button icon="retry" onClick={() => setChoosing('asked')}>
+          Run again
+        </Button>
+      )}
+      {choosing && <RetryDialog flow={flow} compensated={choosing === 'compensated'} onClose={() => setChoosing(null)} />}
       {may('operate') && !hasEnded(flow) && (
         <Button icon="cancel" variant="danger" onClick={() => setAsking(true)}>
           Cancel
