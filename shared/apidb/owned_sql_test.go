@@ -48,6 +48,7 @@ var ownerless = map[string]string{
 	"BatchExpire":     forAll, "BatchesDue": forAll, "BatchLock": forAll, "BatchLive": forAll, "BatchEnd": forAll, "BatchesExpire": forAll,
 	"BatchCounts": asked, "FlowStates": asked, "BatchesEnded": asked, "BatchesList": "only for callers that see all owners",
 	"FlowRetry": locked, "FlowRetryLeft": locked, "FlowJobs": locked, "FlowOthers": locked,
+	"FlowJobsLock": locked, "FlowRequests": locked, "FlowRunAgain": locked, "JobsReplaced": locked,
 	"FanOutsLive": forAll, "FanOutTry": none, "FanOutRead": forAll, "FanOutParents": forAll, "BatchUnfinished": forAll, "FanOutExpanded": forAll,
 	"FanOutEnds": forAll, "FanOutOutputs": forAll, "FanOutCounts": asked, "FanOutOrphans": forAll, "FanOutOrphansOf": forAll,
 	"BatchReopen": locked, "BatchDelay": locked, "BatchHold": none, "BatchesShare": none, "BatchesChanged": none,

@@ -2343,11 +2343,8 @@ export interface components {
         FlowRetryRequest: {
             /** @description The jobs with these names and all that come after them become new jobs. Not with all. */
             from?: components["schemas"]["FlowName"][];
-            /**
-             * @description All jobs of the flow become new ones.
-             * @default false
-             */
-            all: boolean;
+            /** @description All jobs of the flow become new ones. */
+            all?: boolean;
         };
         FlowOperation: {
             flowId: components["schemas"]["Id"];

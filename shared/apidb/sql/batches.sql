@@ -120,7 +120,9 @@ select status, sum(jobs)::bigint as jobs from (
         select jobs.status from replaced_jobs join jobs on jobs.job_id = any (array[replaced_jobs.job_id])
         where replaced_jobs.batch_id = @batch_id
         union all
-        select jobs.status from replaced_jobs join jobs on jobs.fan_out_id = any (array[replaced_jobs.job_id])
+        select element.status from replaced_jobs cross join lateral (
+            select jobs.status from jobs where jobs.fan_out_id = replaced_jobs.job_id offset 0
+        ) as element
         where replaced_jobs.batch_id = @batch_id
     ) as replaced
     group by 1

@@ -19,7 +19,7 @@ with page as (
     end and (batch_id is null or not exists (
         select from batches
         where batches.batch_id = page.batch_id and batches.graph is not null and (
-            batches.finished_at is null or batches.status in ('FAILED', 'EXPIRED')
+            batches.finished_at is null or batches.status <> 'COMPLETED' and batches.status <> 'CANCELLED'
                 and coalesce(batches.finished_at >= sqlc.narg('failed_before'), true)
         )
         offset 0

@@ -106,8 +106,9 @@ func TestTheJobsOfAFlowExpireOnceItHasEnded(t *testing.T) {
 	ages := statusstore.Ages{Completed: 7 * day, Failed: 30 * day, Cancelled: 7 * day}
 	for status, want := range map[string]int{"RUNNING": 0, "FAILED": 0, "COMPLETED": 1, "CANCELLED": 1} {
 		flow, id := f.NewID(), f.NewID()
-		f.Exec(t, `insert into batches (batch_id, owner_id, status, closed_at, finished_at, graph)
-			values ($1, '', $2, now() - interval '9 d', case when $2 <> 'RUNNING' then now() - interval '9 d' end, '[]')`, flow, status)
+		f.Exec(t, `insert into batches (batch_id, owner_id, status, closed_at, finished_at, counts, graph)
+			values ($1, '', $2, now() - interval '9 d', case when $2 <> 'RUNNING' then now() - interval '9 d' end,
+				case when $2 <> 'RUNNING' then '{}'::json end, '[]')`, flow, status)
 		job := apidbtest.NewJob()
 		job.JobID = id
 		f.Accept(t, job)

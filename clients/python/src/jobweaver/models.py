@@ -651,7 +651,7 @@ class FlowRetryRequest(BaseModel):
             min_length=1,
         ),
     ] = None
-    all: Annotated[bool | None, Field(description="All jobs of the flow become new ones.")] = False
+    all: Annotated[bool | None, Field(description="All jobs of the flow become new ones.")] = None
 
 
 class FlowOperation(BaseModel):

@@ -945,7 +945,7 @@ export interface paths {
         };
         /**
          * List the workers and the attempts that they run
-         * @description By id, as of their latest heartbeats. A worker that has been silent for an hour is no longer listed. An owner sees all workers, but neither how busy they are nor the attempts of other owners' jobs.
+         * @description By id, as of their latest heartbeats. A worker that has been silent for an hour is no longer listed. An owner sees all workers, but neither how busy they are nor the attempts of other owners' jobs, nor what the pull workers of other owners ask for.
          */
         get: operations["listWorkers"];
         put?: never;
@@ -2343,11 +2343,8 @@ export interface components {
         FlowRetryRequest: {
             /** @description The jobs with these names and all that come after them become new jobs. Not with all. */
             from?: components["schemas"]["FlowName"][];
-            /**
-             * @description All jobs of the flow become new ones.
-             * @default false
-             */
-            all: boolean;
+            /** @description All jobs of the flow become new ones. */
+            all?: boolean;
         };
         FlowOperation: {
             flowId: components["schemas"]["Id"];
@@ -3026,7 +3023,14 @@ export interface components {
             nextCursor: string | null;
         };
         Workers: {
+            /** @description The job types of which jobs are PENDING in a queue whose live workers run none of them, those of most jobs first. The jobs are as of `asOf` of `/api/stats`. */
+            withoutWorker: components["schemas"]["TypeWithoutWorker"][];
             workers: components["schemas"]["Worker"][];
+        };
+        TypeWithoutWorker: {
+            queue: string;
+            jobType: string;
+            jobs: number;
         };
         JobTypes: {
             jobTypes: components["schemas"]["JobTypeInfo"][];
@@ -3237,6 +3241,8 @@ export interface components {
         };
         /** @description Null if the database, which has them, is away, or if the client may not see them. Of more than 5,000 jobs the numbers are those of the last count, as in `total` of `/api/stats`. */
         JobHealthDetailsOrNull: {
+            /** @description The entries of withoutWorker in `/api/workers`, also above 100. */
+            jobTypesWithoutWorker: number;
             pendingJobs: number;
             deadJobs: number;
             activeThreads: number;
