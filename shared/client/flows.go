@@ -145,7 +145,7 @@ func (c *Client) CancelFlow(ctx context.Context, id string) (operation string, e
 	return c.operateBatch(ctx, flowPath(id, "/cancel"))
 }
 
-// FlowRetry says which jobs of a flow become new ones in another run. At most one of its fields is set.
+// FlowRetry chooses which jobs of a flow become new ones in another run. At most one of its fields is set.
 type FlowRetry struct {
 	From []string `json:"from,omitempty"` // the jobs with these names, and all that come after them
 	All  bool     `json:"all,omitempty"`

@@ -75,7 +75,7 @@ select job_id, (case when status in ('FAILED', 'CANCELLED') and exists (
     ) then 'PENDING' else status end)::text as status
 from jobs where job_id = any (@job_ids::uuid[]);
 
--- Locks jobs that a new run is to replace, so that nobody retries them meanwhile.
+-- Locks jobs that a new run is to replace, so that no client retries them meanwhile.
 -- name: FlowJobsLock :many
 select job_id from jobs where job_id = any (@job_ids::uuid[]) order by job_id for update;
 

@@ -807,7 +807,7 @@ const FlowJobsLock = `-- name: FlowJobsLock :many
 select job_id from jobs where job_id = any ($1::uuid[]) order by job_id for update
 `
 
-// Locks jobs that a new run is to replace, so that nobody retries them meanwhile.
+// Locks jobs that a new run is to replace, so that no client retries them meanwhile.
 func (q *Queries) FlowJobsLock(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, FlowJobsLock, jobIds)
 	if err != nil {
