@@ -263,7 +263,9 @@ func (x *expansion) makeJobs(req jobspec.Request, payload, output []byte) error 
 		}
 		id := jobevent.JobID(x.db.NewIDAt(x.fanOut.At), jobevent.Sampled(fanOut.JobID))
 		of.Payload = x.rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), of.Payload)
-		x.jobs[i] = jobstore.NewJob{JobID: id, TraceID: fanOut.TraceID, Request: of, Whose: apidb.OwnerOf(fanOut.OwnerID), InFlow: true}
+		x.jobs[i] = jobstore.NewJob{
+			JobID: id, TraceID: fanOut.TraceID, Request: of, Whose: apidb.OwnerOf(fanOut.OwnerID), InFlow: true,
+		}
 	}
 	return nil
 }

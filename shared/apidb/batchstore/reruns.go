@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -184,7 +185,9 @@ func (r *rerun) earlier(ctx context.Context, row *gen.Batch) (json.RawMessage, e
 			return nil, err
 		}
 	}
-	runs := append(batch.EarlierRuns, EarlierRun{batch.Run, batch.Status, batch.Counts, batch.FinishedAt, batch.FollowUpID})
+	runs := slices.Concat(batch.EarlierRuns, []EarlierRun{
+		{batch.Run, batch.Status, batch.Counts, batch.FinishedAt, batch.FollowUpID},
+	})
 	written, err := json.Marshal(runs[max(len(runs)-maxEarlierRuns, 0):])
 	if err != nil {
 		return nil, fmt.Errorf("write the earlier runs: %w", err)

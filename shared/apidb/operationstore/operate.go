@@ -212,7 +212,8 @@ func (w *work) walk(ctx context.Context) error {
 	}
 	w.op.Matched += int64(len(ids))
 	w.op.Asked += int64(len(kept))
-	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited, closed, replaced)
+	left := slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 })
+	return w.skip(ctx, left, found, awaited, closed, replaced)
 }
 
 // kept returns the jobs that must not run again, because their queue is being removed or was, or because a later run of
