@@ -1,0 +1,1 @@
+function e(){let e=crypto.getRandomValues(new Uint8Array(16));return`dashboard-${Array.from(e,e=>e.toString(16).padStart(2,`0`)).join(``)}`}export{e as t};
