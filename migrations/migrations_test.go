@@ -80,14 +80,22 @@ func TestAnAddressKeepsAllButItsDatabase(t *testing.T) {
 // A dump reads a table for hours. A migration that waits for it must not stop all other statements.
 func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
 	t.Parallel()
-	before := migrations.API
-	before.Name, before.Grants, before.FS = "api_in_use", "", withoutLast(t, migrations.API.FS)
-	url := pgtest.Database(t, before)
+	set := migrations.Set{Name: "in_use", FS: fstest.MapFS{
+		"00001_jobs.sql": {Data: []byte("-- +goose Up\nCREATE TABLE jobs ();\n")},
+	}}
+	url := pgtest.Empty(t)
+	if err := migrations.Up(t.Context(), url, set); err != nil {
+		t.Fatal(err)
+	}
+	set.FS = fstest.MapFS{
+		"00001_jobs.sql":   {Data: []byte("-- +goose Up\nCREATE TABLE jobs ();\n")},
+		"00002_column.sql": {Data: []byte("-- +goose Up\nALTER TABLE jobs ADD COLUMN c int;\n")},
+	}
 	dump, others := connect(t, url), connect(t, url)
 	read := "SELECT FROM jobs LIMIT 1"
 	exec(t, dump, "BEGIN; "+read)
 	migrated := make(chan error, 1)
-	go func() { migrated <- migrations.Up(t.Context(), url, migrations.API) }()
+	go func() { migrated <- migrations.Up(t.Context(), url, set) }()
 	pgtest.UntilBlocked(t, others.QueryRow)
 	if _, err := others.Exec(t.Context(), "SET statement_timeout = '4s'; "+read); err != nil {
 		t.Errorf("while the migration waits: %v", err)
@@ -96,7 +104,7 @@ func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
 	if err := <-migrated; err != nil {
 		t.Fatal(err)
 	}
-	if database, own, err := migrations.Versions(t.Context(), url, migrations.API); database != own || err != nil {
+	if database, own, err := migrations.Versions(t.Context(), url, set); database != own || err != nil {
 		t.Errorf("the database has migration %d of %d: %v", database, own, err)
 	}
 }

@@ -39,7 +39,7 @@ PGSERVICE and so on) have no effect: the address of a database has all.
 
 | variable | default | meaning |
 |---|---|---|
-| DATABASE_URL |  | the function's own database; for dev and migrate a server, on which they create three databases; DATABASE_URL_FILE and a passfile= in the address are read again for each connection |
+| DATABASE_URL |  | the function's own database; for dev and migrate a server; a file of it is read at each connection |
 `
 
 const tail = `

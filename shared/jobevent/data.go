@@ -423,7 +423,7 @@ type Heartbeat struct {
 	Queues     []string           `json:"queues"`
 	JobTypes   []JobType          `json:"jobTypes"`
 	OnlyTypes  bool               `json:"onlyTypes,omitempty"` // it runs no others
-	Demands    []Demand           `json:"demands,omitzero"`    // of a function pull: it takes only what these ask for; nil: any
+	Demands    []Demand           `json:"demands,omitzero"`    // of a function pull: it takes no other; nil: any
 	Partitions map[string][]int32 `json:"partitions"`          // by queue
 	Slots      int                `json:"slots"`
 	Free       int                `json:"free"`
