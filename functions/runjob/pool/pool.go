@@ -44,7 +44,7 @@ type Pool struct {
 	left     []left                 // settled as waiting a short time ago, whose progress may be in no heartbeat yet
 	held     *turns.Queue[*Attempt] // those that wait for a slot
 	weight   int                    // bytes of the attempts in held
-	ahead    int                    // attempts that may be held beyond the places, because they are expected to run very soon
+	ahead    int                    // attempts that may be held beyond the places: they are expected to run very soon
 	running  []*Attempt             // by slot, until the handler returns, even if the attempt is decided
 	busy     int                    // slots
 	started  int                    // attempts of these that have started

@@ -66,7 +66,9 @@ func (b *bench) neighbour(ctx context.Context, c neighbour) (measured figures.Ne
 	sys := &system{server: b.server, dir: b.folder()}
 	defer func() { err = errors.Join(err, b.tidy(context.WithoutCancel(ctx), sys)) }()
 	admin := apikey.New().Reveal()
-	env := append([]string{"AUTH=on", "BOOTSTRAP_API_KEY=" + admin, "SCHEDULE_LIMIT=10000", "OPERATION_LIMIT=1000"}, c.env...)
+	env := append([]string{
+		"AUTH=on", "BOOTSTRAP_API_KEY=" + admin, "SCHEDULE_LIMIT=10000", "OPERATION_LIMIT=1000",
+	}, c.env...)
 	err = b.running(ctx, sys, env, func(sys *system) (err error) {
 		n := &neighbourhood{bench: b, sys: sys, admin: sys.api.As(admin)}
 		var errNoisy, errQuiet error

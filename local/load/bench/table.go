@@ -16,8 +16,8 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(what, format string, args ...any) { fmt.Fprintf(w, what+"\t"+format+"\n", args...) }
 	asked := func(part string) bool { return slices.Contains(parts, part) }
-	if t := r.Throughput; t != nil && asked("throughput") {
-		tableThroughput(line, t)
+	if r.Throughput != nil && asked("throughput") {
+		tableThroughput(line, r.Throughput)
 	}
 	if asked("latency") {
 		tableLatencies(line, r.Latency)
@@ -88,12 +88,16 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 	}
 	tableNeighbours(line, asked("neighbours"), r.Neighbours)
 	if asked("peers") {
-		for _, p := range r.Peers {
-			line(p.Name+" "+p.Version, "%.0f jobs/s (%.0f–%.0f), %.0f µs of CPU a job; to start at %d/s: p50 %.1f, p99 %.1f ms",
-				p.JobsPerS.Median, p.JobsPerS.Min, p.JobsPerS.Max, p.CPU.Median, peerRate, p.StartP50.Median, p.StartP99.Median)
-		}
+		tablePeers(line, r.Peers)
 	}
 	return w.Flush()
+}
+
+func tablePeers(line liner, peers []figures.Peer) {
+	for _, p := range peers {
+		line(p.Name+" "+p.Version, "%.0f jobs/s (%.0f–%.0f), %.0f µs of CPU a job; to start at %d/s: p50 %.1f, p99 %.1f ms",
+			p.JobsPerS.Median, p.JobsPerS.Min, p.JobsPerS.Max, p.CPU.Median, peerRate, p.StartP50.Median, p.StartP99.Median)
+	}
 }
 
 func tableHTTP(line liner, h *figures.HTTP) {
