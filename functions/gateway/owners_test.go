@@ -78,6 +78,7 @@ var bodies = map[string]func(things) []string{
 			fmt.Sprintf(`{"jobs": {"a": {"jobType": "OWN", "payload": {"$output": %[1]q}, "after": [{"jobId": %[1]q}]}}}`, x.job),
 		}
 	},
+	"retryFlow":     func(things) []string { return []string{`{}`, `{"all": true}`, `{"from": ["a"]}`} },
 	"rescheduleJob": func(things) []string { return []string{`{"delayMs": 5}`} },
 	"changeJob":     func(things) []string { return []string{`{"priority": 1}`, `{"payload": {"a": null}}`} },
 	"runJobAgain": func(x things) []string {
@@ -111,7 +112,7 @@ var bodies = map[string]func(things) []string{
 	"listJobs": nil, "listDeadJobs": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
 	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
 	"listBatches": nil, "getBatch": nil, "closeBatch": nil, "cancelBatch": nil, "retryBatch": nil,
-	"listFlows": nil, "getFlow": nil, "cancelFlow": nil, "retryFlow": nil,
+	"listFlows": nil, "getFlow": nil, "cancelFlow": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "listShares": nil, "listQueues": nil, "getQueue": nil, "removeQueue": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "drainWorker": nil, "undrainWorker": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
