@@ -114,11 +114,13 @@ func TestTheGraceBeginsWithTheLastGoodAnswer(t *testing.T) {
 func TestAProbeNamesTheOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var failure error
+		var failure atomic.Pointer[error]
+		none := error(nil)
+		failure.Store(&none)
 		full, frozen := errors.New("full"), errors.New("frozen")
 		m := NewMonitor(grace)
 		m.Add(&Dependency{
-			Reason: "it is away", Check: func(context.Context) error { return failure },
+			Reason: "it is away", Check: func(context.Context) error { return *failure.Load() },
 			Why: func(err error) string {
 				if errors.Is(err, full) {
 					return "its disk is full"
@@ -139,7 +141,7 @@ func TestAProbeNamesTheOutage(t *testing.T) {
 			{full, checkEvery, "its disk is full"}, // without a grace: waiting does not help
 			{nil, checkEvery, ""},
 		} {
-			failure = c.failure
+			failure.Store(&c.failure)
 			after(c.wait)
 			got := ""
 			if err := m.Ready(time.Now()); err != nil {
