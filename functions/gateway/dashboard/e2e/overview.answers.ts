@@ -73,7 +73,7 @@ export function overviewAnswers(now: string): Record<string, unknown> {
     components: { job: { status: 'UP', details: null }, db: { status: 'UP' }, kafka: { status: 'UP' } },
   };
   return {
-    '/api/stats': stats, '/api/workers': { workers: [worker('worker-1', 16), worker('worker-2', 5)] }, '/api/controls': { controls },
+    '/api/stats': stats, '/api/workers': { workers: [worker('worker-1', 16), worker('worker-2', 5)], withoutWorker: [] }, '/api/controls': { controls },
     '/api/lag': lag, '/api/health': health, '/api/queues/default/shares': shares,
   };
 }
