@@ -18,19 +18,19 @@ def part(message: str, **more: object) -> FlowJobRequest:
 charge = steps(kind="FAIL", message="the card is declined", failAttempts=1, retryable=False)
 
 with Client(os.environ["JOBWEAVER_URL"], os.environ.get("JOBWEAVER_API_KEY")) as jobs:
-    # A flow: charge runs when reserve has completed, and tell however it ends.
+    # A flow: charge runs when reserve has completed, and report however it ends.
     flow = FlowRequest(
         name="order 17",
         jobs={
             "reserve": part("reserved"),
             "charge": FlowJobRequest(job_type="SIMULATION", payload=charge, after=["reserve"], tags=["payments"]),
             "ship": part("shipped", after=["charge"]),
-            "tell": part("told", after=[{"name": "charge", "on": "ended"}]),
+            "report": part("reported", after=[{"name": "charge", "on": "ended"}]),
         },
     )
     flow_id = jobs.create_flow(flow).flow_id
     failed = jobs.wait_for_flow(flow_id)
-    print(failed.status, failed.jobs["ship"].status, failed.jobs["tell"].status)
+    print(failed.status, failed.jobs["ship"].status, failed.jobs["report"].status)
 
     # The jobs that failed or were cancelled run again, in their order.
     print(jobs.retry_flow(flow_id))

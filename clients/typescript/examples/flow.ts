@@ -4,18 +4,18 @@ const jobs = new JobWeaver({ url: process.env.JOBWEAVER_URL!, apiKey: process.en
 const log = (message: string) => ({ jobType: "SIMULATION", payload: { steps: [{ type: "LOG", message }] } });
 const charge = { type: "FAIL", message: "the card is declined", failAttempts: 1, retryable: false };
 
-// A flow: charge runs when reserve has completed, and tell however it ends.
+// A flow: charge runs when reserve has completed, and report however it ends.
 const { flowId } = await jobs.createFlow({
   name: "order 17",
   jobs: {
     reserve: log("reserved"),
     charge: { jobType: "SIMULATION", payload: { steps: [charge] }, after: ["reserve"], tags: ["payments"] },
     ship: { ...log("shipped"), after: ["charge"] },
-    tell: { ...log("told"), after: [{ name: "charge", on: "ended" }] },
+    report: { ...log("reported"), after: [{ name: "charge", on: "ended" }] },
   },
 });
 const failed = await jobs.waitForFlow(flowId);
-console.log(failed.status, failed.jobs.ship?.status, failed.jobs.tell?.status);
+console.log(failed.status, failed.jobs.ship?.status, failed.jobs.report?.status);
 
 // The jobs that failed or were cancelled run again, in their order.
 console.log(await jobs.retryFlow(flowId));
