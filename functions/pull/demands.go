@@ -81,7 +81,7 @@ func (f *Function) groups(now time.Time) map[group]*jobevent.Demand {
 	return demands
 }
 
-// list returns the demands for a heartbeat. If the pull workers have more slots than PULL_SLOTS, these are divided
+// demands returns the list for a heartbeat. If the pull workers have more slots than PULL_SLOTS, these are divided
 // among the owners.
 func (f *Function) demands() []jobevent.Demand {
 	now := time.Now()

@@ -72,7 +72,7 @@ func (o *ordered) kind() Kind {
 	return Kind{Queue: o.Partition.Queue, JobType: o.run.JobType, OwnerID: o.run.OwnerID}
 }
 
-// bytes returns about how many bytes of memory an unclaimed attempt takes.
+// weight returns about how many bytes of memory an unclaimed attempt takes.
 func (o *ordered) weight() int { return o.bytes() + 500 }
 
 // shed removes and returns attempts beyond the bounds: of the owner with the most bytes those with the worst ranks.
