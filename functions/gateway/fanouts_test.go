@@ -59,7 +59,7 @@ func TestAFanOutBecomesAJobForEachElement(t *testing.T) {
 	h, sealer, _ := openSealed(t)
 	made := h.flow(fanOut(`{"x": {"$item": "value", "path": "$.n"}, "i": {"$item": "index"}}`, `, "priority": 4, "orderingKey": "k", "tags": ["t"]`))
 	list, each := made.Jobs["list"], made.Jobs["each"]
-	if created := h.nextCreated(3); !new(created[each]).IsFanOut() || created[each].OrderingKey != "" {
+	if created := h.nextCreated(3); !new(created[each]).IsFanOut() || created[each].OrderingKey != "k" {
 		t.Errorf("it is published as %+v", created[each])
 	}
 	h.scheduler(each, 1, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt = 1 })

@@ -27,8 +27,8 @@ type Store struct {
 	watch  watch
 }
 
-// NewestOfSchema is a table of the newest migration. Open refuses a database without it.
-const NewestOfSchema = "replaced_jobs"
+// NewestOfSchema is the increment of a sequence in the newest migration. Open refuses a database without it.
+const NewestOfSchema = "order_numbers.16384"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

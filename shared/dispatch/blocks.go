@@ -39,6 +39,7 @@ type Blocks struct {
 	Gaps         []*jobevent.Created           // jobs whose predecessor has not arrived
 	TooLate      []uuid.UUID                   // jobs that had failed before other jobs were accepted that depend on them
 	ended        map[uuid.UUID]jobstate.Status // the states of the jobs in `after` that have ended
+	Overtaken    []OrderKey                    // keys whose turn has to be yielded to a new job
 	lines        map[OrderKey]Line
 	blockedBy    map[uuid.UUID]string
 }
@@ -52,6 +53,7 @@ type Dependency struct {
 // Line is the state of an ordering key.
 type Line struct {
 	HasTurn bool  // a job has the turn
+	YieldAt int64 // number of the job that has the turn, if it yields it to a lower one; 0: it does not
 	First   int64 // number of the first job that waits for it; 0: none does
 }
 
@@ -114,6 +116,9 @@ func (b *Blocks) Decide(jobs []jobevent.Created) {
 }
 
 func (b *Blocks) depend(job *jobevent.Created) {
+	if job.IsFanOut() { // it waits for the jobs of its elements
+		b.blockedBy[job.JobID] = ByDependency
+	}
 	seen := make(map[uuid.UUID]bool, len(job.After))
 	for i, id := range job.After {
 		condition := job.Condition(i)
@@ -142,12 +147,15 @@ func (b *Blocks) lineUp(job *jobevent.Created) {
 	line := b.lines[key]
 	isFirst := line.First == 0 || job.OrderNumber < line.First
 	if line.HasTurn || !isFirst || !b.Arrived[job.JobID] {
+		if line.HasTurn && job.OrderNumber < line.YieldAt {
+			b.Overtaken = append(b.Overtaken, key)
+		}
 		b.blockedBy[job.JobID] = ByOrder
 		if isFirst {
 			line.First = job.OrderNumber
 		}
 	} else {
-		line.HasTurn = true
+		line.HasTurn = true // Decide takes the lowest number first, so no later one asks the job to yield
 	}
 	b.lines[key] = line
 }

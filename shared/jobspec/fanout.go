@@ -25,7 +25,7 @@ type ForEach struct {
 	JobID uuid.UUID `json:"jobId"`
 	Path  string    `json:"path"`
 
-	// What the jobs of the elements have, and the fan-out itself does not.
+	// What the jobs of the elements have. The fan-out itself only has a place in their order.
 	OrderingKey string `json:"orderingKey,omitempty"`
 	CallbackURL string `json:"callbackUrl,omitempty"`
 	Policies
@@ -76,15 +76,15 @@ func (r *Request) checkForEach(labels map[string]uuid.UUID) (p strictjson.Proble
 	return p
 }
 
-// FanOut returns the request of the fan-out itself: what must hold for each job of an element is put aside. Otherwise
-// these jobs would wait in an order for the fan-out, which waits for them.
+// FanOut returns the request of the fan-out itself: what must hold for each job of an element is put aside. In the order
+// of its key, the fan-out keeps the place for these jobs, which come right before it.
 func (r Request) FanOut() Request {
 	if r.ForEach == nil {
 		return r
 	}
 	kept := *r.ForEach
 	kept.OrderingKey, kept.CallbackURL, kept.Policies = r.OrderingKey, r.CallbackURL, r.Policies
-	r.ForEach, r.OrderingKey, r.CallbackURL, r.Policies = &kept, "", "", Policies{}
+	r.ForEach, r.OrderingKey, r.CallbackURL, r.Policies = &kept, r.LineKey(), "", Policies{}
 	return r
 }
 

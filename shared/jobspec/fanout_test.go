@@ -112,7 +112,7 @@ func TestAFanOutNeedsAnArray(t *testing.T) {
 	}
 }
 
-// What the jobs of the elements have, the fan-out does not: it would hold the turn for which they wait.
+// What the jobs of the elements have, the fan-out does not, except for a place in the order of their key.
 func TestAFanOutPutsAsideWhatItsElementsHave(t *testing.T) {
 	t.Parallel()
 	list, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
@@ -123,7 +123,7 @@ func TestAFanOutPutsAsideWhatItsElementsHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := req.FanOut()
-	if f.OrderingKey != "" || f.Throttle != nil || f.CallbackURL != "" || f.ForEach.JobID != list || f.Priority != 3 {
+	if f.OrderingKey != "k" || f.Throttle != nil || f.CallbackURL != "" || f.ForEach.JobID != list || f.Priority != 3 {
 		t.Errorf("the fan-out is %+v", f)
 	}
 	text, err := json.Marshal(f.ForEach)

@@ -42,7 +42,7 @@ func findBlocks(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (*
 	}
 	for _, row := range lines {
 		b.NoteLine(dispatch.OrderKey{Key: row.OrderingKey, Owner: row.OwnerID},
-			dispatch.Line{HasTurn: row.HasTurn, First: row.FirstInLine})
+			dispatch.Line{HasTurn: row.HasTurn, YieldAt: row.YieldAt, First: row.FirstInLine})
 	}
 	b.Decide(jobs)
 	return b, nil
@@ -54,9 +54,7 @@ func addBlocks(p *gen.JobsInsertParams, b *dispatch.Blocks, job *jobevent.Create
 		return
 	}
 	last := len(p.JobIDs) - 1
-	if !job.IsFanOut() { // its state is what keeps it from running
-		setLast(&p.BlockedBys, last, b.By(job.JobID))
-	}
+	setLast(&p.BlockedBys, last, b.By(job.JobID))
 	setLast(&p.WaitsFors, last, int32Of(len(b.Dependencies[job.JobID])))
 	setLast(&p.RunsAnyways, last, job.RunAnyway)
 	setLast(&p.OrderingKeys, last, job.OrderingKey)
@@ -152,6 +150,9 @@ func (s *Store) settleBlocks(
 	}
 	if err := closeGaps(ctx, q, l, slices.Collect(maps.Keys(b.Arrived))); err != nil {
 		return nil, err
+	}
+	for _, key := range b.Overtaken {
+		l.NoteTurn(key)
 	}
 	return s.release(ctx, q, "ingest", l)
 }

@@ -330,7 +330,7 @@ func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	switch {
 	case j.Status.Terminal() && !was.Terminal():
 		delta.NoteEnded(j.row.JobID, j.row.OrderingKey, j.row.OwnerID)
-	case isOrdered && j.blockedBy == dispatch.ByOrder:
+	case isOrdered && j.blockedBy != "": // it waits for the turn, or has to yield it
 		delta.NoteTurn(key)
 	case j.Status == jobstate.Pending && j.blockedBy == "":
 		delta.NoteWaiting(j.row.Queue, orEmpty(j.row.Lane), j.row.FairnessKey, j.rank())

@@ -131,6 +131,9 @@ func takeTurns(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, keys map
 	for key := range keys {
 		p.OrderingKeys, p.OwnerIDs = append(p.OrderingKeys, key.Key), append(p.OwnerIDs, key.Owner)
 	}
+	if err := q.TurnsYield(ctx, gen.TurnsYieldParams(p)); err != nil {
+		return fmt.Errorf("yield turns: %w", err)
+	}
 	rows, err := q.TurnsTake(ctx, p)
 	if err != nil {
 		return fmt.Errorf("take turns: %w", err)

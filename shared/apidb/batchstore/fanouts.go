@@ -267,7 +267,22 @@ func (x *expansion) makeJobs(req jobspec.Request, payload, output []byte) error 
 			JobID: id, TraceID: fanOut.TraceID, Request: of, Whose: apidb.OwnerOf(fanOut.OwnerID), InFlow: true,
 		}
 	}
+	x.lineUp()
 	return nil
+}
+
+// lineUp gives the jobs their places in the order of their key: right before the fan-out, so that they wait for no job
+// that may wait for the fan-out. The sequence order_numbers leaves room for them.
+func (x *expansion) lineUp() {
+	last := nullable.Value(x.fanOut.Job.OrderNumber)
+	if last == 0 {
+		return
+	}
+	after := &x.fanOut.Job.JobID // when it has arrived, so have all jobs before it
+	for i := range x.jobs {
+		x.jobs[i].Place = jobstore.Place{OrderNumber: last - int64(len(x.jobs)-i), OrderAfter: after}
+		after = &x.jobs[i].JobID
+	}
 }
 
 // check refuses a payload that could not be checked before it had its element. One that refers to outputs is checked

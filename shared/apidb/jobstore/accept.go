@@ -32,9 +32,16 @@ type NewJob struct {
 	TraceParent string       // of the client, if it differs from the request's trace; not stored
 	InFlow      bool         // its batch is a flow
 	Late        error        // why only a repeated request is accepted; nil: a new job is accepted, too
+	Place       Place        // in the order of its key, of the job of an element; zero: after all accepted jobs
 
 	// SealFor returns the payload of a debounced request, sealed for the job that it changes; nil: it is not sealed.
 	SealFor func(uuid.UUID) json.RawMessage
+}
+
+// Place is where a job stands among the jobs of its ordering key.
+type Place struct {
+	OrderNumber int64      // rising in the order of acceptance; 0: the job has no ordering key
+	OrderAfter  *uuid.UUID // the previous job of the key; nil: all previous ones have ended
 }
 
 // payloadFor returns the payload as another job stores it.
@@ -57,10 +64,10 @@ type Accepted struct {
 	Replayed  bool // the job existed before, or is earlier in the same batch
 	Conflict  bool // its idempotency key belongs to JobID, whose request differs
 
-	OrderNumber int64      // of a job with an ordering key, rising in the order of acceptance
-	OrderAfter  *uuid.UUID // the previous job of the key; nil: all previous ones have ended
-	Missing     []int      // the first indexes in After that are not jobs of the owner, so it was refused
-	Late        error      // why the request was refused: NewJob.Late, its batch takes no job, or a policy
+	Place
+
+	Missing   []int // the first indexes in After that are not jobs of the owner, so it was refused
+	Late      error // why the request was refused: NewJob.Late, its batch takes no job, or a policy
 
 	DecidedBy string          // the policy by which the request got a job that exists; empty: none
 	Found     jobstate.Status // of that job; empty: as at acceptance

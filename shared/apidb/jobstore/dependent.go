@@ -265,6 +265,9 @@ func InsertFlowRunInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Ac
 // InsertElementsInTx is InsertAllInTx for the jobs of a fan-out, while its batch is kept from ending.
 func InsertElementsInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs)), elements: true}
+	for i := range jobs {
+		t.accepted[i].Place = jobs[i].Place
+	}
 	if err := t.insert(ctx); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (k keyed) lock() int64 {
 
 // keysOf returns all keys of a request.
 func keysOf(req *jobspec.Request) (keys []keyed) {
-	if key := req.LineKey(); key != "" {
+	if key := req.LineKey(); key != "" && req.Element == nil { // the job of an element has its place already
 		keys = append(keys, keyed{orderKeys, req.OwnerID, key})
 	}
 	if req.Unique != nil {

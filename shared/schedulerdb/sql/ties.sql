@@ -71,19 +71,26 @@ with input as (
 )
 update jobs
 set waits_for  = nullif(jobs.waits_for - input.ended, 0),
-    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end,
+    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' and jobs.status <> 'WAITING'
+                      then null else jobs.blocked_by end, -- a fan-out now waits for the jobs of its elements
     updated_at = case when jobs.waits_for = input.ended then now() else jobs.updated_at end
 from input
 where jobs.job_id = any (array[input.job_id]);
 
 -- name: OrderTaken :many
--- For each ordering key: whether a job has the turn, and the number of the first job that waits for it; 0: none waits.
+-- For each ordering key: whether a job has the turn, its number if it waits for other jobs, and the number of the first
+-- job that waits for the turn; 0: none.
 select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                  and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
                offset 0)::boolean as has_turn,
+       coalesce((select j.order_number from jobs j
+                 where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+                   and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                   and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and j.blocked_by = 'dependency'
+                 limit 1), 0)::bigint as yield_at,
        coalesce((select j.order_number from jobs j
                  where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
                  order by j.order_number
@@ -114,6 +121,35 @@ delete from order_gaps g
 where g.job_id = any (array(select known.job_id from known))
 returning g.ordering_key, g.owner_id;
 
+-- name: TurnsYield :exec
+-- A job that has the turn but waits for other jobs yields it to one with a lower number: a job that is retried, or the
+-- job of an element. So a job waits for a higher number only while that one waits for no job, and no jobs wait for each
+-- other in a circle. If another transaction has the job locked, that transaction has it yield afterwards.
+with later as (
+    select holder.job_id
+    from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
+    cross join lateral (
+        select j.job_id, j.order_number from jobs j
+        where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+          and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+          and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and j.blocked_by = 'dependency'
+        limit 1
+    ) holder
+    cross join lateral (
+        select j.job_id, j.order_number from jobs j
+        where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+        order by j.order_number
+        limit 1
+    ) h
+    where h.order_number < holder.order_number
+      and not exists (select 1 from order_gaps g where g.job_id = h.job_id offset 0)
+), free as (
+    select j.job_id from later join jobs j on j.job_id = any (array[later.job_id])
+    where case when j.blocked_by = 'dependency' then true else false end
+    for update of j skip locked
+)
+update jobs set blocked_by = 'order' from free where jobs.job_id = any (array[free.job_id]);
+
 -- name: TurnsTake :many
 -- Gives the turn of each free ordering key to the first job in line, if all jobs before it have arrived. The job is
 -- chosen before it is locked. If another transaction has it locked, no other job overtakes it, and that transaction
@@ -139,27 +175,27 @@ with first as (
     for update of j skip locked
 )
 update jobs
-set blocked_by = case when jobs.waits_for is not null then 'dependency' end,
+set blocked_by = case when jobs.waits_for is not null or jobs.status = 'WAITING' then 'dependency' end,
     updated_at = now()
 from free
 where jobs.job_id = any (array[free.job_id])
 returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane, jobs.fairness_key;
 
 -- name: TurnsOverdue :many
--- The ordering keys for which a job waits, in their order, and whether a job has the turn. A loose index scan takes one
--- step for each key.
+-- The ordering keys for which a job waits, in their order, and whether a job has the turn that does not have to yield it.
+-- A loose index scan takes one step for each key, to its first job in line.
 with recursive line as (
-    (select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
+    (select j.ordering_key, coalesce(j.owner_id, '') as owner_id, j.order_number from jobs j
      where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (@ordering_key::text, @owner_id::text)
-     order by j.ordering_key, coalesce(j.owner_id, '')
+     order by j.ordering_key, coalesce(j.owner_id, ''), j.order_number
      limit 1)
     union all
-    select later.ordering_key, later.owner_id
+    select later.ordering_key, later.owner_id, later.order_number
     from line
     cross join lateral (
-        select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
+        select j.ordering_key, coalesce(j.owner_id, '') as owner_id, j.order_number from jobs j
         where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (line.ordering_key, line.owner_id)
-        order by j.ordering_key, coalesce(j.owner_id, '')
+        order by j.ordering_key, coalesce(j.owner_id, ''), j.order_number
         limit 1
     ) later
 )
@@ -168,6 +204,7 @@ select line.ordering_key::text as ordering_key, line.owner_id::text as owner_id,
                where j.ordering_key = line.ordering_key and coalesce(j.owner_id, '') = line.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                  and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                 and (j.blocked_by is distinct from 'dependency' or j.order_number < line.order_number)
                offset 0)::boolean as has_turn
 from line
 limit @max_keys::int;

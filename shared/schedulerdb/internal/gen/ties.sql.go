@@ -256,7 +256,8 @@ with input as (
 )
 update jobs
 set waits_for  = nullif(jobs.waits_for - input.ended, 0),
-    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end,
+    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' and jobs.status <> 'WAITING'
+                      then null else jobs.blocked_by end, -- a fan-out now waits for the jobs of its elements
     updated_at = case when jobs.waits_for = input.ended then now() else jobs.updated_at end
 from input
 where jobs.job_id = any (array[input.job_id])
@@ -371,6 +372,11 @@ select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
                  and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
                offset 0)::boolean as has_turn,
        coalesce((select j.order_number from jobs j
+                 where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+                   and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                   and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and j.blocked_by = 'dependency'
+                 limit 1), 0)::bigint as yield_at,
+       coalesce((select j.order_number from jobs j
                  where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
                  order by j.order_number
                  limit 1), 0)::bigint as first_in_line
@@ -386,10 +392,12 @@ type OrderTakenRow struct {
 	OrderingKey string
 	OwnerID     string
 	HasTurn     bool
+	YieldAt     int64
 	FirstInLine int64
 }
 
-// For each ordering key: whether a job has the turn, and the number of the first job that waits for it; 0: none waits.
+// For each ordering key: whether a job has the turn, its number if it waits for other jobs, and the number of the first
+// job that waits for the turn; 0: none.
 func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]OrderTakenRow, error) {
 	rows, err := q.db.Query(ctx, OrderTaken, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {
@@ -403,6 +411,7 @@ func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]Order
 			&i.OrderingKey,
 			&i.OwnerID,
 			&i.HasTurn,
+			&i.YieldAt,
 			&i.FirstInLine,
 		); err != nil {
 			return nil, err
@@ -417,17 +426,17 @@ func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]Order
 
 const TurnsOverdue = `-- name: TurnsOverdue :many
 with recursive line as (
-    (select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
+    (select j.ordering_key, coalesce(j.owner_id, '') as owner_id, j.order_number from jobs j
      where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > ($2::text, $3::text)
-     order by j.ordering_key, coalesce(j.owner_id, '')
+     order by j.ordering_key, coalesce(j.owner_id, ''), j.order_number
      limit 1)
     union all
-    select later.ordering_key, later.owner_id
+    select later.ordering_key, later.owner_id, later.order_number
     from line
     cross join lateral (
-        select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
+        select j.ordering_key, coalesce(j.owner_id, '') as owner_id, j.order_number from jobs j
         where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (line.ordering_key, line.owner_id)
-        order by j.ordering_key, coalesce(j.owner_id, '')
+        order by j.ordering_key, coalesce(j.owner_id, ''), j.order_number
         limit 1
     ) later
 )
@@ -436,6 +445,7 @@ select line.ordering_key::text as ordering_key, line.owner_id::text as owner_id,
                where j.ordering_key = line.ordering_key and coalesce(j.owner_id, '') = line.owner_id
                  and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                  and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                 and (j.blocked_by is distinct from 'dependency' or j.order_number < line.order_number)
                offset 0)::boolean as has_turn
 from line
 limit $1::int
@@ -453,8 +463,8 @@ type TurnsOverdueRow struct {
 	HasTurn     bool
 }
 
-// The ordering keys for which a job waits, in their order, and whether a job has the turn. A loose index scan takes one
-// step for each key.
+// The ordering keys for which a job waits, in their order, and whether a job has the turn that does not have to yield it.
+// A loose index scan takes one step for each key, to its first job in line.
 func (q *Queries) TurnsOverdue(ctx context.Context, arg TurnsOverdueParams) ([]TurnsOverdueRow, error) {
 	rows, err := q.db.Query(ctx, TurnsOverdue, arg.MaxKeys, arg.OrderingKey, arg.OwnerID)
 	if err != nil {
@@ -497,7 +507,7 @@ with first as (
     for update of j skip locked
 )
 update jobs
-set blocked_by = case when jobs.waits_for is not null then 'dependency' end,
+set blocked_by = case when jobs.waits_for is not null or jobs.status = 'WAITING' then 'dependency' end,
     updated_at = now()
 from free
 where jobs.job_id = any (array[free.job_id])
@@ -548,4 +558,44 @@ func (q *Queries) TurnsTake(ctx context.Context, arg TurnsTakeParams) ([]TurnsTa
 		return nil, err
 	}
 	return items, nil
+}
+
+const TurnsYield = `-- name: TurnsYield :exec
+with later as (
+    select holder.job_id
+    from rows from (unnest($1::text[]), unnest($2::text[])) as k (ordering_key, owner_id)
+    cross join lateral (
+        select j.job_id, j.order_number from jobs j
+        where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+          and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+          and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED') and j.blocked_by = 'dependency'
+        limit 1
+    ) holder
+    cross join lateral (
+        select j.job_id, j.order_number from jobs j
+        where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+        order by j.order_number
+        limit 1
+    ) h
+    where h.order_number < holder.order_number
+      and not exists (select 1 from order_gaps g where g.job_id = h.job_id offset 0)
+), free as (
+    select j.job_id from later join jobs j on j.job_id = any (array[later.job_id])
+    where case when j.blocked_by = 'dependency' then true else false end
+    for update of j skip locked
+)
+update jobs set blocked_by = 'order' from free where jobs.job_id = any (array[free.job_id])
+`
+
+type TurnsYieldParams struct {
+	OrderingKeys []string
+	OwnerIDs     []string
+}
+
+// A job that has the turn but waits for other jobs yields it to one with a lower number: a job that is retried, or the
+// job of an element. So a job waits for a higher number only while that one waits for no job, and no jobs wait for each
+// other in a circle. If another transaction has the job locked, that transaction has it yield afterwards.
+func (q *Queries) TurnsYield(ctx context.Context, arg TurnsYieldParams) error {
+	_, err := q.db.Exec(ctx, TurnsYield, arg.OrderingKeys, arg.OwnerIDs)
+	return err
 }
