@@ -66,54 +66,6 @@ func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
 	}
 }
 
-// A command and its job's creation come on two topics, and the command may come first.
-func TestACommandThatOvertakesItsJobWaitsForIt(t *testing.T) {
-	t.Parallel()
-	store, err := schedulerdb.Open(t.Context(), pgtest.Database(t, migrations.Scheduler),
-		schedulerdb.Config{Lease: 15 * time.Second, MaxLost: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	f := New(store)
-	f.Arrival = time.Minute // longer than any machine takes to ingest one job
-	cancel := func(id uuid.UUID) []jobevent.Item {
-		t.Helper()
-		it, err := jobevent.New(jobevent.TypeCommand, jobevent.Meta{Function: "test", ID: "1"},
-			jobevent.Command{JobID: id, Number: 1, Command: jobevent.CommandCancel})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []jobevent.Item{it}
-	}
-	old := uuid.Must(uuid.FromBytes(append([]byte{1, 0, 0, 0, 0, 0, 0x70, 0, 0x80}, make([]byte, 7)...))) // made in 2004
-	if published, err := f.Handle(t.Context(), cancel(old)); err != nil || len(published) > 0 {
-		t.Errorf("about a job that is not young: returned %v, %v", published, err)
-	}
-	id, answer := uuid.Must(uuid.NewV7()), make(chan []jobevent.Item, 1)
-	batch := cancel(id)
-	go func() {
-		published, err := f.Handle(t.Context(), batch)
-		if err != nil {
-			t.Error(err)
-		}
-		answer <- published
-	}()
-	if _, err := store.Ingest(t.Context(), []jobevent.Created{
-		{JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if published := <-answer; len(published) == 0 || published[0].JobID() != id {
-		t.Errorf("returned %v", published)
-	}
-
-	f.Arrival = lookEvery
-	if published, err := f.Handle(t.Context(), cancel(uuid.Must(uuid.NewV7()))); err != nil || len(published) > 0 {
-		t.Errorf("about a job that does not come: returned %v, %v", published, err)
-	}
-}
-
 func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 	t.Parallel()
 	store, err := schedulerdb.Open(t.Context(), pgtest.Database(t, migrations.Scheduler),

@@ -59,8 +59,9 @@ func TestAFanOutBecomesAJobForEachElement(t *testing.T) {
 	h, sealer, _ := openSealed(t)
 	made := h.flow(fanOut(`{"x": {"$item": "value", "path": "$.n"}, "i": {"$item": "index"}}`, `, "priority": 4, "orderingKey": "k", "tags": ["t"]`))
 	list, each := made.Jobs["list"], made.Jobs["each"]
-	if created := h.nextCreated(3); !new(created[each]).IsFanOut() || created[each].OrderingKey != "k" {
-		t.Errorf("it is published as %+v", created[each])
+	accepted := h.nextCreated(3)[each]
+	if !accepted.IsFanOut() || accepted.OrderingKey != "k" {
+		t.Errorf("it is published as %+v", accepted)
 	}
 	h.scheduler(each, 1, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt = 1 })
 	if f := h.readFlow(made.FlowID, ""); f.Jobs["each"].ForEach.Path != "$.items" || f.Jobs["each"].Elements != nil || *f.Total != 3 {
@@ -77,6 +78,9 @@ func TestAFanOutBecomesAJobForEachElement(t *testing.T) {
 		payload, err := sealer.Open(sealing.OfJob(ids[i], sealing.Payload), job.Payload)
 		if err != nil || string(payload) != want || job.Priority != 4 || job.OrderingKey != "k" || job.Queue != "default" || strings.Contains(string(job.Payload), "x") && job.Payload[0] == '{' {
 			t.Errorf("element %d is published as %+v with %s, %v", i, job, payload, err)
+		}
+		if after := append([]uuid.UUID{each}, ids...)[i]; job.OrderNumber != accepted.OrderNumber-2+int64(i) || *job.OrderAfter != after {
+			t.Errorf("element %d has place %d after %s, its fan-out %d", i, job.OrderNumber, job.OrderAfter, accepted.OrderNumber)
 		}
 		var shown struct {
 			BatchID uuid.UUID

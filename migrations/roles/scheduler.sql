@@ -18,6 +18,10 @@ GRANT SELECT (job_id) ON order_gaps
 GRANT INSERT ON jobs, dependencies TO jobweaver_ingest;
 GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
 
+-- Keeps commands until their jobs arrive.
+GRANT SELECT, INSERT, DELETE ON early_commands TO jobweaver_command;
+GRANT SELECT, DELETE ON early_commands TO jobweaver_ingest;
+
 -- Moves jobs that complete to ended.
 GRANT DELETE ON jobs TO jobweaver_outcome;
 GRANT INSERT ON ended TO jobweaver_outcome;

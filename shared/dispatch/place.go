@@ -40,7 +40,7 @@ type Arrival struct {
 
 // Place decides where each new job begins, in the order of their ranks. A job that is due, that nothing blocks, and
 // that finds room while no other job of its queue is ready, goes out at once. The caller enters delta when the jobs are
-// inserted.
+// inserted. If r is nil, none goes out at once.
 func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []Arrival, delta Delta) {
 	arrivals, due := make([]Arrival, len(jobs)), map[string]int{}
 	for i := range jobs {
@@ -58,7 +58,7 @@ func Place(jobs []jobevent.Created, b *Blocks, l *Ledger, r *Room) (arrivals []A
 	})
 	places := map[string]*places{}
 	for queue, n := range due {
-		if !l.HasReady(queue) {
+		if r != nil && !l.HasReady(queue) {
 			places[queue] = newPlaces(l, queue, l.sortTargets(queue, r.Take(queue, min(n, l.RoomOfQueue(queue)))))
 		}
 	}

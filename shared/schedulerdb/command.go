@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,42 +11,67 @@ import (
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // Command applies commands, each only once by its number, and publishes the current state of jobs that a report names.
-// A command for an unknown job changes nothing: the job may not have arrived yet, and the API republishes the command
-// until it is answered. A delete is the exception: the API sends it only for an ended job, so an unknown job was known
-// before, and Command publishes it as deleted.
+// It keeps a command for an unknown job, and Ingest applies it when the job arrives: they are on different topics. A
+// delete is the exception: the API sends it only for an ended job, so an unknown job was known before, and Command
+// publishes it as deleted.
 func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (emit.Effects, error) {
 	for _, c := range commands {
 		if err := checkCommand(c); err != nil {
 			return emit.Effects{}, err
 		}
 	}
+	effects, early, err := s.applyCommands(ctx, commands)
+	if err != nil || len(early) == 0 {
+		return effects, err
+	}
+	if err := s.keepEarly(ctx, early); err != nil {
+		return emit.Effects{}, err
+	}
+	// A job that arrived before the commands were kept is known now, and one that arrives later finds them.
+	more, _, err := s.applyCommands(ctx, early)
+	effects.Runs, effects.Jobs = append(effects.Runs, more.Runs...), append(effects.Jobs, more.Jobs...)
+	effects.Cancels = append(effects.Cancels, more.Cancels...)
+	return effects, err
+}
+
+// applyTries is how often commands are applied while jobs complete between two statements.
+const applyTries = 5
+
+// applyCommands applies the commands whose jobs are known, and returns the others.
+func (s *Store) applyCommands(
+	ctx context.Context, commands []jobevent.Command,
+) (effects emit.Effects, early []jobevent.Command, err error) {
 	var r result
-	err := s.step(ctx, &r, nil, func(t step) error {
-		r = result{}
-		delta := dispatch.NewDelta()
-		if err := s.command(ctx, t.Queries, commands, &r, &delta); err != nil {
-			return err
+	for range applyTries {
+		err = s.step(ctx, &r, nil, func(t step) (err error) {
+			r = result{}
+			delta := dispatch.NewDelta()
+			if early, err = s.command(ctx, t.Queries, commands, &r, &delta); err != nil {
+				return err
+			}
+			return s.dispatch(ctx, t, "command", delta, &r)
+		})
+		if !errors.Is(err, errMoved) {
+			break
 		}
-		return s.dispatch(ctx, t, "command", delta, &r)
-	})
-	return r.Effects, err
+	}
+	return r.Effects, early, err
 }
 
 func (s *Store) command(
 	ctx context.Context, q *gen.Queries, commands []jobevent.Command, r *result, delta *dispatch.Delta,
-) error {
+) (early []jobevent.Command, err error) {
 	var ids, repeat []uuid.UUID
 	var unknown []emit.Snapshot
 	for _, c := range commands {
 		if c.Command == jobevent.CommandReport {
 			newer, missing, err := newerThan(ctx, q, c.Reports)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			repeat, unknown = append(repeat, newer...), append(unknown, missing...)
 		} else {
@@ -54,21 +80,25 @@ func (s *Store) command(
 	}
 	jobs, err := lockAnyJobs(ctx, q, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range commands {
-		if job := jobs[c.JobID]; job != nil && c.Command != jobevent.CommandReport {
+		switch job := jobs[c.JobID]; {
+		case c.Command == jobevent.CommandReport:
+		case job != nil:
 			job.command(c)
+		case c.Command != jobevent.CommandDelete:
+			early = append(early, c)
 		}
 	}
 	if err := changeJobs(ctx, q, jobs); err != nil {
-		return err
+		return nil, err
 	}
 	if r.Jobs, err = saveJobs(ctx, q, jobs, delta); err != nil {
-		return err
+		return nil, err
 	}
 	if err := republish(ctx, q, append(ids, repeat...), r, delta); err != nil {
-		return err
+		return nil, err
 	}
 	r.Jobs = append(r.Jobs, unknown...)
 	now := time.Now()
@@ -77,16 +107,7 @@ func (s *Store) command(
 			r.Jobs = append(r.Jobs, emit.Snapshot{JobID: c.JobID, Version: c.Version, DeletedAt: &now})
 		}
 	}
-	return nil
-}
-
-// Known returns those of the jobs that have a row in the scheduler's database; a tombstone counts.
-func (s *Store) Known(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
-	known, err := gen.New(s.pool).JobsKnown(ctx, ids)
-	if err != nil {
-		return nil, pgpool.Classify(fmt.Errorf("look for known jobs: %w", err))
-	}
-	return known, nil
+	return early, nil
 }
 
 // newerThan returns the jobs that have a higher version than the report names, and snapshots that report the jobs that

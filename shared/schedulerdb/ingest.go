@@ -37,6 +37,7 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Ef
 		err := s.step(ctx, &r, func(b *pgx.Batch) {
 			queueLock(b, &found.ledger)
 			pgpool.QueueMany(b, &found.known, pgx.RowTo[uuid.UUID], gen.JobsKnown, ids)
+			pgpool.QueueMany(b, &found.early, pgx.RowToStructByPos[gen.EarlyCommandsRow], gen.EarlyCommands, ids)
 			pgpool.QueueMany(b, &found.workers, pgx.RowToStructByPos[gen.WorkersLiveRow], gen.WorkersLive, silentAfter)
 		}, func(t step) (err error) {
 			r, err = s.ingest(ctx, t, created[:n], found)
@@ -69,6 +70,7 @@ func partOf(created []jobevent.Created) int {
 type arrivalFacts struct {
 	ledger  gen.DispatchLockRow
 	known   []uuid.UUID // those of the new jobs that were stored before
+	early   []gen.EarlyCommandsRow
 	workers []gen.WorkersLiveRow
 }
 
@@ -88,12 +90,16 @@ func (s *Store) ingest(
 	if err != nil {
 		return r, err
 	}
-	arrivals, delta := dispatch.Place(created, b, l, room)
+	atOnce := room
+	if len(found.early) > 0 { // none of the jobs goes out before the commands have been applied
+		atOnce = nil
+	}
+	arrivals, delta := dispatch.Place(created, b, l, atOnce)
 	in := s.insertion(arrivals, b, l.At)
 	if err := in.insert(ctx, t.last); err != nil {
 		return r, err
 	}
-	if b != nil || len(in.scheduled.JobIDs) > 0 || len(in.waiting.JobIDs) > 0 { // later statements read the rows
+	if b != nil || len(found.early) > 0 || len(in.scheduled.JobIDs) > 0 || len(in.waiting.JobIDs) > 0 { // later statements read the rows
 		if err := t.flush(ctx); err != nil {
 			return r, err
 		}
@@ -103,8 +109,22 @@ func (s *Store) ingest(
 	if r.Jobs, err = snapshots(ctx, t.Queries, slices.Concat(in.scheduled.JobIDs, in.waiting.JobIDs)); err != nil {
 		return r, err
 	}
-	if b != nil {
+	if len(found.early) > 0 {
+		changed, err := applyEarly(ctx, t.Queries, found.early, created, l)
+		if err != nil {
+			return r, err
+		}
+		r.Jobs = append(r.Jobs, changed...)
+	}
+	switch {
+	case b != nil:
 		cancelled, err := s.settleBlocks(ctx, t.Queries, b, l)
+		if err != nil {
+			return r, err
+		}
+		r.Jobs = append(r.Jobs, cancelled...)
+	case len(found.early) > 0:
+		cancelled, err := s.release(ctx, t.Queries, "ingest", l)
 		if err != nil {
 			return r, err
 		}

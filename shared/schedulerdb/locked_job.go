@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -67,16 +68,33 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 }
 
 // lockAnyJobs is lockJobs also for completed jobs, which it moves back to jobs first: if a transaction looked for them
-// while it has other jobs locked, it could deadlock with another one that does so. A job that completes between the two
-// statements is missing; its command is sent again.
+// while it has other jobs locked, it could deadlock with another one that does so. If a job completes between the two
+// statements, the error is errMoved: the transaction has to be tried again.
 func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
 	if len(ids) > 0 {
 		if err := q.JobsRevive(ctx, ids); err != nil {
 			return nil, fmt.Errorf("move completed jobs back: %w", err)
 		}
 	}
-	return lockJobs(ctx, q, ids)
+	jobs, err := lockJobs(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return jobs[id] != nil })
+	if len(missing) == 0 {
+		return jobs, nil
+	}
+	moved, err := q.JobsKnown(ctx, missing)
+	if err != nil {
+		return nil, fmt.Errorf("look for completed jobs: %w", err)
+	}
+	if len(moved) > 0 {
+		return nil, errMoved
+	}
+	return jobs, nil
 }
+
+var errMoved = errors.New("a job has completed meanwhile")
 
 // outcome applies one outcome. If a cancel is pending, the outcome answers it.
 func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {

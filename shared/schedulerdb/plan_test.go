@@ -232,7 +232,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"JobsDispatch", "QueuesPending", "InFlight", "JobsDue", "JobsOverdue", "NextDue", "JobsAskAgain",
 		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsDelete", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
 		"JobsStarted", "JobsHeld", "JobsInsert", "JobsKnown", "DispatchLock", "DispatchSave", "DispatchState",
-		"JobsEnds", "OrderKnown", "OrderTaken", "OrderGapsInsert", "OrderGapsClose", "TurnsTake", "TurnsOverdue",
+		"JobsEnds", "OrderKnown", "OrderTaken", "OrderGapsInsert", "OrderGapsClose", "TurnsTake", "TurnsYield", "TurnsOverdue", "EarlyCommands",
 		"DependenciesInsert", "DependenciesOf", "DependenciesDelete", "DependenciesLeft", "DependenciesOverdue",
 	} {
 		if len(seen[name]) == 0 {

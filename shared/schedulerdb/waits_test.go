@@ -114,8 +114,8 @@ func TestTheClockFindsATurnThatWasNotYielded(t *testing.T) {
 	h.ingest(last)
 	h.tamper("UPDATE jobs SET order_number = 1 WHERE job_id = $1", last.JobID)
 	h.wantRuns(h.ingest(first))
-	h.tamper("UPDATE jobs SET order_number = 200 WHERE job_id = $1", last.JobID)
-	h.wantRuns(h.due(), first)
+	h.exec("UPDATE jobs SET order_number = 200 WHERE job_id = $1", last.JobID)
+	h.wantRuns(h.askAgain(0), first)
 }
 
 // waits is a random flow with keys and fan-outs, whose jobs arrive and end in any order and are retried by hand.
@@ -160,8 +160,8 @@ func newWaits(h fixture, r *rand.Rand) *waits {
 			w.fanOuts[job.JobID] = &expanded{job: *job, elements: elementsOf(job, r.IntN(4))}
 		}
 	}
-	w.arriving = jobs
-	r.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	w.arriving = slices.Clone(jobs)
+	r.Shuffle(len(jobs), func(i, j int) { w.arriving[i], w.arriving[j] = w.arriving[j], w.arriving[i] })
 	return w
 }
 

@@ -78,9 +78,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *fixture {
 }
 
 func (h *fixture) readAll(scheduler *schedulerdb.Store) {
-	commands := command.New(scheduler)
-	commands.Arrival = 0 // here no job creation arrives while a command waits for it
-	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), commands.Host()
+	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), command.New(scheduler).Host()
 	dog, pro := h.watchdog.Host(), h.projection().Host()
 	h.read(in.Name, in.Handle, in.Topics...)
 	h.read(out.Name, out.Handle, out.Topics...)

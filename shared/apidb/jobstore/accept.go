@@ -66,8 +66,8 @@ type Accepted struct {
 
 	Place
 
-	Missing   []int // the first indexes in After that are not jobs of the owner, so it was refused
-	Late      error // why the request was refused: NewJob.Late, its batch takes no job, or a policy
+	Missing []int // the first indexes in After that are not jobs of the owner, so it was refused
+	Late    error // why the request was refused: NewJob.Late, its batch takes no job, or a policy
 
 	DecidedBy string          // the policy by which the request got a job that exists; empty: none
 	Found     jobstate.Status // of that job; empty: as at acceptance
