@@ -25,7 +25,7 @@ func Created(job jobevent.Created) (jobevent.Item, error) {
 // Command builds the event of a stored command.
 func Command(c commandstore.Command) (jobevent.Item, error) {
 	data := jobevent.Command{
-		JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt, Released: c.Released,
+		JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt,
 	}
 	if c.Command == jobevent.CommandDelete {
 		data.Version = c.Version

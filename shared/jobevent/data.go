@@ -303,8 +303,6 @@ type Command struct {
 	Version int64       `json:"version,omitempty"` // delete only: the job's version, as far as the API knows
 	Change  *Change     `json:"change,omitempty"`  // change only
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
-
-	Released bool `json:"released,omitempty"` // the job was published together with the command, however old it is
 }
 
 // Change has new values for a job that has not started. Absent values do not change.

@@ -330,19 +330,28 @@ func (m *model) waitLess(j *modelJob) (changed bool) {
 	return changed
 }
 
-// takeTurn gives the job the turn if no other job of its key has it and none is before it in line.
+// takeTurn gives the job the turn if it is the first in line and no other job of its key has the turn, or only one with
+// a higher number that waits for other jobs, which yields it.
 func (m *model) takeTurn(j *modelJob) bool {
 	if j.hasTurn || j.Status.Terminal() || !m.complete(j) {
 		return false
 	}
+	var holder *modelJob
 	for _, other := range m.jobs {
-		ofKey := other != j && other.known && !other.Status.Terminal() &&
-			other.created.OrderingKey == j.created.OrderingKey && other.created.OwnerID == j.created.OwnerID
-		if ofKey && (other.hasTurn || other.created.OrderNumber < j.created.OrderNumber) {
+		if other == j || !other.known || other.Status.Terminal() ||
+			other.created.OrderingKey != j.created.OrderingKey || other.created.OwnerID != j.created.OwnerID {
+			continue
+		}
+		if other.created.OrderNumber < j.created.OrderNumber || other.hasTurn && len(other.waits) == 0 {
 			return false
 		}
+		if other.hasTurn {
+			holder = other
+		}
 	}
-	j.hasTurn = true
+	if j.hasTurn = true; holder != nil {
+		holder.hasTurn = false
+	}
 	return true
 }
 

@@ -30,8 +30,6 @@ type Command struct {
 	RunAt   *time.Time // of a reschedule
 	Change  *JobChange // nil: none, or it does not fit into this pass
 	Version int64      // of the job when it was read
-
-	Released bool // the job is published with it
 }
 
 // RefusedError is the reason why a command was not stored.

@@ -252,7 +252,7 @@ func commandsOf(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]command
 	for i, row := range rows {
 		commands[i] = commandstore.Command{
 			JobID: row.JobID, TraceID: row.TraceID, Number: int(row.Number), Command: row.Command, By: row.ByWhom,
-			RunAt: row.RunAt, Version: row.Version, Released: true,
+			RunAt: row.RunAt, Version: row.Version,
 		}
 		if row.Change == nil {
 			continue

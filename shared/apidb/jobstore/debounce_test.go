@@ -338,7 +338,7 @@ func TestReconcilePublishesADebouncedJobOnlyAfterItsRelease(t *testing.T) {
 		t.Errorf("%d jobs are published before their release", n)
 	}
 	released := h.release(t)
-	if len(released.Jobs) != 1 || len(released.Commands) != 1 || !released.Commands[0].Released || released.Commands[0].Command != jobevent.CommandCancel {
+	if len(released.Jobs) != 1 || len(released.Commands) != 1 || released.Commands[0].Command != jobevent.CommandCancel {
 		t.Errorf("released %+v", released)
 	}
 	if n := unconfirmed(); n != 1 {
