@@ -99,7 +99,7 @@ func (s *Store) ingest(
 	if err := in.insert(ctx, t.last); err != nil {
 		return r, err
 	}
-	if b != nil || len(found.early) > 0 || len(in.scheduled.JobIDs) > 0 || len(in.waiting.JobIDs) > 0 { // later statements read the rows
+	if b != nil || len(found.early)+len(in.scheduled.JobIDs)+len(in.waiting.JobIDs) > 0 { // later statements read the rows
 		if err := t.flush(ctx); err != nil {
 			return r, err
 		}

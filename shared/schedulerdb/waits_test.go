@@ -127,8 +127,6 @@ type waits struct {
 	fanOuts  map[uuid.UUID]*expanded
 	out      []emit.RunOrder
 	retries  map[uuid.UUID]int // by job: the number of its last command
-	byKey    map[uuid.UUID]string
-	running  map[string]int
 }
 
 type expanded struct {
