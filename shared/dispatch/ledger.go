@@ -278,13 +278,8 @@ func (l *Ledger) HasReady(queue string) bool {
 
 // UsesLanes reports whether jobs of a queue are in lanes, or may be from now on.
 func (l *Ledger) UsesLanes(queue string) bool {
-	return l.controls.byJob || len(l.lanes[queue]) > 0 || l.isSortedNow(queue)
-}
-
-// isSortedNow reports whether the lane of a new job of a queue depends on its kind.
-func (l *Ledger) isSortedNow(queue string) bool {
 	_, isSorted := l.sorted[queue]
-	return isSorted
+	return l.controls.byJob || len(l.lanes[queue]) > 0 || isSorted
 }
 
 // Floor returns the rank below which no job of a queue waits outside of all lanes.
