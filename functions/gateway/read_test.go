@@ -126,11 +126,15 @@ func TestListHasPages(t *testing.T) {
 		"?traceId=" + ids[0].String(): 0, "?idempotencyKey=none": 0, "?errorCode=DEMO": 1, "?errorCode=OTHER": 0, "?errorCode=DEMO&status=PENDING": 0,
 		"?ownerId=none": 0, "?ownerId=acme": 1,
 		"?type=SIMULATION": 7, "?type=MAIL": 0, "?status=RUNNING": 0, "?status=RETRYING": 0,
-		"?since=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 7,
-		"?since=" + url.QueryEscape(now.Add(time.Minute).Format(time.RFC3339)):  0,
-		"?until=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 0,
-		"?until=" + now.Add(time.Minute).UTC().Format(time.RFC3339):             7,
-		"?since=1970-01-01T00:00:00Z&until=9999-01-01T00:00:00Z":                7,
+		"?since=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)):      7,
+		"?since=" + url.QueryEscape(now.Add(time.Minute).Format(time.RFC3339)):       0,
+		"?until=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)):      0,
+		"?until=" + now.Add(time.Minute).UTC().Format(time.RFC3339):                  7,
+		"?since=1970-01-01T00:00:00Z&until=9999-01-01T00:00:00Z":                     7,
+		"?endedSince=1970-01-01T00:00:00Z&endedUntil=9999-01-01T00:00:00Z":           1,
+		"?endedSince=1970-01-01T00:00:00Z&status=PENDING":                            0,
+		"?endedSince=1970-01-01T00:00:00Z&status=FAILED&tag=t1":                      1,
+		"?endedUntil=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 0,
 	} {
 		if got, _ := page(query); len(got) != want {
 			t.Errorf("%s: %d jobs, want %d", query, len(got), want)

@@ -22,7 +22,10 @@ type statsBody struct {
 	}
 	Throughput struct {
 		PerSecond            map[string]map[string]float64
-		Minutes, Hours, Days []struct{ Accepted, Completed int }
+		Minutes, Hours, Days []struct {
+			At                          time.Time
+			Accepted, Completed, Failed int
+		}
 	}
 	Failures map[string]struct {
 		JobTypes   []struct{ Failed, Ended int }
@@ -107,6 +110,53 @@ func TestStatisticsListTheMostFrequentFailures(t *testing.T) {
 	}
 	if s := h.stats("?type=MAIL"); len(s.Failures["1h"].JobTypes)+len(s.Failures["1h"].ErrorCodes) != 0 {
 		t.Errorf("of e-mails %+v", s.Failures)
+	}
+}
+
+// What the statistics count of a window is what the list has by the window's begin, at its edges, too.
+func TestTheListByTheEndHasWhatTheStatisticsCount(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	n := 0
+	for of, spans := range map[time.Duration]time.Duration{time.Minute: 59, time.Hour: 23, 24 * time.Hour: 29} {
+		edge := time.Now().Truncate(of).Add(-spans * of)
+		for _, off := range []time.Duration{-time.Minute, -time.Millisecond, 0, time.Millisecond, of, of + time.Millisecond} {
+			var id uuid.UUID // accepted long before its end
+			h.sql(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
+				values (uuidv7(-interval '60 days'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', now() - interval '60 days')
+				returning job_id`, &id)
+			ended := edge.Add(off)
+			h.scheduler(id, 1, []jobstate.Status{jobstate.Failed, jobstate.Completed}[n%2], func(s *jobevent.Status) { s.FinishedAt = &ended })
+			h.scheduler(id, 2, []jobstate.Status{jobstate.Failed, jobstate.Completed}[n%2], func(s *jobevent.Status) {
+				s.FinishedAt = &ended // a command was refused
+			})
+			n++
+		}
+	}
+	listed := func(status string, since time.Time) int {
+		var page struct {
+			Jobs []struct{ FinishedAt time.Time }
+		}
+		h.get("/api/jobs?limit=200&status=" + status + "&endedSince=" + since.Format(time.RFC3339Nano)).want(http.StatusOK).into(&page)
+		return len(page.Jobs)
+	}
+	all := h.stats("")
+	for span, flows := range map[string][]struct {
+		At                          time.Time
+		Accepted, Completed, Failed int
+	}{"1h": all.Throughput.Minutes, "24h": all.Throughput.Hours, "30d": all.Throughput.Days} {
+		completed, failed := 0, 0
+		for _, flow := range flows {
+			completed, failed = completed+flow.Completed, failed+flow.Failed
+		}
+		since := flows[0].At
+		if c, f := listed("COMPLETED", since), listed("FAILED", since); c != completed || f != failed || c == 0 || f == 0 {
+			t.Errorf("%s: %d and %d ended, of which the list has %d and %d", span, completed, failed, c, f)
+		}
+		types := all.Failures[span].JobTypes
+		if len(types) != 1 || types[0].Failed != failed || types[0].Ended != failed+completed {
+			t.Errorf("%s: failures %+v, and %d ended and %d failed", span, types, completed+failed, failed)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ jobweaver submit job.json --wait 2m
 echo '{"jobs":[…]}' | jobweaver submit -`,
 	"get": `jobweaver get 01936f3e-5f3e-7cc0-8000-0123456789ab
 jobweaver get ID --wait 30s -o json`,
-	"list": `jobweaver list --status FAILED,CANCELLED --since 2h
+	"list": `jobweaver list --status FAILED,CANCELLED --ended-since 2h
 jobweaver list --trace-id 01936f3e-5f3e-7cc0-8000-0123456789ab
 jobweaver list --error-code WORKER.TIMEOUT --owner shop
 jobweaver list --search 'connection refused' --since 1d
@@ -62,8 +62,8 @@ jobweaver change ID --set payload.to=a@b.example --set expiresAt=null`,
 	"run-again": `jobweaver run-again ID --watch
 jobweaver run-again ID --set payload.to=a@b.example --set tags=null --priority 5
 echo '{"payload":{"steps":[{"type":"LOG","message":"again"}]}}' | jobweaver run-again ID -`,
-	"delete":        "jobweaver delete ID\njobweaver delete --status COMPLETED --until 30d --yes",
-	"dead":          "jobweaver dead --type EMAIL --since 1d",
+	"delete":        "jobweaver delete ID\njobweaver delete --status COMPLETED --ended-until 30d --yes",
+	"dead":          "jobweaver dead --type EMAIL --ended-since 1d",
 	"dead redrive":  "jobweaver dead redrive --type EMAIL --wait\njobweaver dead redrive --all --dry-run",
 	"rejected list": "jobweaver rejected list --topic job-created --redriven false",
 	"rejected redrive": `jobweaver rejected redrive --function ingest --since 2h

@@ -76,7 +76,7 @@ GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 GRANT SELECT (
     job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
     cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids, batch_id, held,
-    fan_out_id
+    fan_out_id, updated_at
 ) ON jobs TO jobweaver_bulk;
 GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at, held) ON jobs TO jobweaver_bulk;

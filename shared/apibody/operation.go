@@ -33,8 +33,10 @@ type Filter struct {
 	JobType        string            `json:"type,omitempty"`
 	Queue          string            `json:"queue,omitempty"`
 	Tag            string            `json:"tag,omitempty"`
-	Since          *time.Time        `json:"since,omitempty"` // accepted from here on
-	Until          *time.Time        `json:"until,omitempty"` // accepted before this
+	Since          *time.Time        `json:"since,omitempty"`      // accepted from here on
+	Until          *time.Time        `json:"until,omitempty"`      // accepted before this
+	EndedSince     *time.Time        `json:"endedSince,omitempty"` // ended from here on
+	EndedUntil     *time.Time        `json:"endedUntil,omitempty"` // ended before this
 	OrderingKey    string            `json:"orderingKey,omitempty"`
 	ErrorCode      string            `json:"errorCode,omitempty"`   // of the last failure
 	NoErrorCode    bool              `json:"noErrorCode,omitempty"` // never failed, or with no code
@@ -154,6 +156,10 @@ func (r reader) filter() *Filter {
 			f.Since = r.Instant()
 		case "until":
 			f.Until = r.Instant()
+		case "endedSince":
+			f.EndedSince = r.Instant()
+		case "endedUntil":
+			f.EndedUntil = r.Instant()
 		case "orderingKey":
 			f.OrderingKey = r.Label(jobspec.MaxKey)
 		case "errorCode":

@@ -135,7 +135,9 @@ type Filter struct {
 	FanOutID       string // jobs of its elements
 	Search         string // q
 	OwnerID        string
-	Since, Until   time.Time // created at Since or later, and before Until
+	Since, Until   time.Time // accepted at Since or later, and before Until
+
+	EndedSince, EndedUntil time.Time // ended at EndedSince or later, and before EndedUntil
 }
 
 func (f Filter) values() url.Values {
@@ -149,7 +151,9 @@ func (f Filter) values() url.Values {
 			values.Set(name, value)
 		}
 	}
-	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+	for name, at := range map[string]time.Time{
+		"since": f.Since, "until": f.Until, "endedSince": f.EndedSince, "endedUntil": f.EndedUntil,
+	} {
 		if !at.IsZero() {
 			values.Set(name, at.UTC().Format(time.RFC3339Nano))
 		}

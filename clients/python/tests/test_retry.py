@@ -1,6 +1,7 @@
 import asyncio
 import json as jsonlib
 import threading
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -207,9 +208,11 @@ def test_a_list_goes_from_page_to_page(both: Both) -> None:
     gateway = Gateway(
         json(200, {"jobs": [job("FAILED")], "nextCursor": ID}), json(200, {"jobs": [job("FAILED")], "nextCursor": None})
     )
-    which = Filter(status=["FAILED", "CANCELLED"], search="a b", fan_out_id=ID)
+    which = Filter(status=["FAILED", "CANCELLED"], search="a b", fan_out_id=ID, ended_since=datetime(2026, 11, 22, 8, tzinfo=UTC))
     assert len(both.all(gateway, lambda c: c.list(which))) == 2
-    assert gateway.asked[1].url.query == f"status=FAILED&status=CANCELLED&fanOutId={ID}&q=a+b&limit=200&cursor={ID}".encode()
+    ended = "endedSince=2026-11-22T08%3A00%3A00%2B00%3A00"
+    want = f"status=FAILED&status=CANCELLED&fanOutId={ID}&q=a+b&{ended}&limit=200&cursor={ID}"
+    assert gateway.asked[1].url.query == want.encode()
 
 
 def test_changes_are_patches_and_run_again_has_a_key(both: Both) -> None:

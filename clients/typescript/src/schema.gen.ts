@@ -2116,10 +2116,14 @@ export interface components {
             type?: components["schemas"]["JobType"];
             queue?: string;
             tag?: components["schemas"]["Tag"];
-            /** @description Created at this instant or later. */
+            /** @description Accepted at this instant or later, by createdAt. */
             since?: components["schemas"]["Instant"];
-            /** @description Created before this instant. */
+            /** @description Accepted before this instant, by createdAt. */
             until?: components["schemas"]["Instant"];
+            /** @description Ended at this instant or later, by finishedAt. */
+            endedSince?: components["schemas"]["Instant"];
+            /** @description Ended before this instant, by finishedAt. */
+            endedUntil?: components["schemas"]["Instant"];
             orderingKey?: components["schemas"]["Key"];
             /** @description The error code of the last failure. */
             errorCode?: components["schemas"]["Key"];
@@ -3868,10 +3872,14 @@ export interface components {
         SearchQuery: components["schemas"]["Key"];
         /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
         OwnerIdQuery: components["schemas"]["Key"];
-        /** @description Created at this instant or later. */
+        /** @description Accepted at this instant or later, by createdAt. For the time of the end there is endedSince. */
         Since: components["schemas"]["Instant"];
-        /** @description Created before this instant. */
+        /** @description Accepted before this instant, by createdAt. */
         Until: components["schemas"]["Instant"];
+        /** @description Ended at this instant or later, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. The list is in the order of acceptance all the same. */
+        EndedSince: components["schemas"]["Instant"];
+        /** @description Ended before this instant, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. */
+        EndedUntil: components["schemas"]["Instant"];
         /** @description The most entries that a page has; it has fewer if outputs are large. */
         Limit: number;
         /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
@@ -3961,10 +3969,14 @@ export interface operations {
                 q?: components["parameters"]["SearchQuery"];
                 /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
                 ownerId?: components["parameters"]["OwnerIdQuery"];
-                /** @description Created at this instant or later. */
+                /** @description Accepted at this instant or later, by createdAt. For the time of the end there is endedSince. */
                 since?: components["parameters"]["Since"];
-                /** @description Created before this instant. */
+                /** @description Accepted before this instant, by createdAt. */
                 until?: components["parameters"]["Until"];
+                /** @description Ended at this instant or later, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. The list is in the order of acceptance all the same. */
+                endedSince?: components["parameters"]["EndedSince"];
+                /** @description Ended before this instant, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. */
+                endedUntil?: components["parameters"]["EndedUntil"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
                 /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
@@ -4179,10 +4191,14 @@ export interface operations {
                 q?: components["parameters"]["SearchQuery"];
                 /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
                 ownerId?: components["parameters"]["OwnerIdQuery"];
-                /** @description Created at this instant or later. */
+                /** @description Accepted at this instant or later, by createdAt. For the time of the end there is endedSince. */
                 since?: components["parameters"]["Since"];
-                /** @description Created before this instant. */
+                /** @description Accepted before this instant, by createdAt. */
                 until?: components["parameters"]["Until"];
+                /** @description Ended at this instant or later, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. The list is in the order of acceptance all the same. */
+                endedSince?: components["parameters"]["EndedSince"];
+                /** @description Ended before this instant, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. */
+                endedUntil?: components["parameters"]["EndedUntil"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
                 /** @description The nextCursor of the page before; the other parameters must be the same. A text of another form is refused. */
@@ -4741,7 +4757,9 @@ export interface operations {
                 /** @description key:<id>, oidc:<subject> or bootstrap */
                 actor?: string;
                 action?: string;
+                /** @description Only entries of this instant or later, by at. */
                 since?: components["schemas"]["Instant"];
+                /** @description Only entries before this instant. */
                 until?: components["schemas"]["Instant"];
                 /** @description The most entries that a page has; it has fewer if outputs are large. */
                 limit?: components["parameters"]["Limit"];
@@ -7274,10 +7292,14 @@ export interface operations {
                 q?: components["parameters"]["SearchQuery"];
                 /** @description Jobs of this owner. A key that sees the jobs of one owner finds none of another. */
                 ownerId?: components["parameters"]["OwnerIdQuery"];
-                /** @description Created at this instant or later. */
+                /** @description Accepted at this instant or later, by createdAt. For the time of the end there is endedSince. */
                 since?: components["parameters"]["Since"];
-                /** @description Created before this instant. */
+                /** @description Accepted before this instant, by createdAt. */
                 until?: components["parameters"]["Until"];
+                /** @description Ended at this instant or later, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. The list is in the order of acceptance all the same. */
+                endedSince?: components["parameters"]["EndedSince"];
+                /** @description Ended before this instant, by finishedAt: COMPLETED, FAILED or CANCELLED jobs only. */
+                endedUntil?: components["parameters"]["EndedUntil"];
             };
             header?: {
                 /** @description The id of the last event that the client read; the stream continues after it. */

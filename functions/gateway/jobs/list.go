@@ -39,7 +39,7 @@ func (a *API) List(c *gin.Context) error {
 var (
 	Filters = []string{
 		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "batchId",
-		"fanOutId", "q", "ownerId", "since", "until",
+		"fanOutId", "q", "ownerId", "since", "until", "endedSince", "endedUntil",
 	}
 	parameters = append(slices.Clip(Filters), "cursor", "limit")
 )
@@ -54,7 +54,8 @@ func ReadFilter(q *edge.Query) jobstore.Filter {
 		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
 		TraceID: q.UUID("traceId"), After: q.UUID("after"), BatchID: q.UUID("batchId"), FanOutID: q.UUID("fanOutId"),
 		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
-		Since: q.Instant("since"), Until: q.Instant("until"), Before: q.Cursor("cursor"),
+		Since: q.Instant("since"), Until: q.Instant("until"),
+		EndedSince: q.Instant("endedSince"), EndedUntil: q.Instant("endedUntil"), Before: q.Cursor("cursor"),
 		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
 	}
 }

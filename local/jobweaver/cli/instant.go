@@ -42,7 +42,7 @@ func ageOf(text string) (time.Duration, bool) {
 // QueryFlag registers a flag whose value is passed on as a query parameter.
 func QueryFlag(cmd *cobra.Command, name, usage string) *string {
 	value := new(string)
-	if name == "since" || name == "until" {
+	if strings.HasSuffix(name, "since") || strings.HasSuffix(name, "until") {
 		cmd.Flags().Var((*instant)(value), name, usage)
 	} else {
 		cmd.Flags().StringVar(value, name, "", usage)

@@ -25,8 +25,10 @@ var filterNames = []struct{ flag, name, usage string }{
 	{"after", "after", "jobs that come after this job"}, {"batch", "batchId", "jobs of this batch"},
 	{"fan-out", "fanOutId", "jobs of the elements of this fan-out"},
 	{"search", "q", "jobs with this id, trace id, idempotency key, error code or tag, or this text in their last error"},
-	{"since", "since", "jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d"},
-	{"until", "until", "jobs created before this instant"},
+	{"since", "since", "jobs accepted at this instant or later: RFC 3339, or an age such as 90m or 3d"},
+	{"until", "until", "jobs accepted before this instant"},
+	{"ended-since", "endedSince", "jobs that ended at this instant or later"},
+	{"ended-until", "endedUntil", "jobs that ended before this instant"},
 }
 
 func (f *filterFlags) register(cmd *cobra.Command) {

@@ -3,6 +3,7 @@ package jobstore
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -16,10 +17,13 @@ type accepts struct {
 	of map[acceptedKey]int32
 }
 
-type acceptedKey struct{ owner, queue, jobType string }
+type acceptedKey struct {
+	owner, queue, jobType string
+	minute                int64 // of the acceptance, since 1970
+}
 
-func acceptedKeyOf(job *NewJob) acceptedKey {
-	return acceptedKey{job.Request.OwnerID, job.Request.Queue, job.Request.JobType}
+func acceptedKeyOf(job *NewJob, accepted *Accepted) acceptedKey {
+	return acceptedKey{job.Request.OwnerID, job.Request.Queue, job.Request.JobType, accepted.CreatedAt.Unix() / 60}
 }
 
 func (a *accepts) add(key acceptedKey, n int32) {
@@ -33,9 +37,9 @@ func (a *accepts) count(jobs []NewJob, accepted []Accepted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for from, to := 0, 0; from < len(accepted); from = to {
-		key := acceptedKeyOf(&jobs[from])
+		key := acceptedKeyOf(&jobs[from], &accepted[from])
 		var n int32
-		for ; to < len(accepted) && acceptedKeyOf(&jobs[to]) == key; to++ {
+		for ; to < len(accepted) && acceptedKeyOf(&jobs[to], &accepted[to]) == key; to++ {
 			if accepted[to].New() {
 				n++
 			}
@@ -77,6 +81,7 @@ func (s *Store) EnterAccepted(ctx context.Context) error {
 	for key, n := range taken {
 		p.OwnerIDs, p.Queues = append(p.OwnerIDs, key.owner), append(p.Queues, key.queue)
 		p.JobTypes, p.Ns = append(p.JobTypes, key.jobType), append(p.Ns, n)
+		p.Ats = append(p.Ats, time.Unix(60*key.minute, 0))
 	}
 	err := s.q.TallyEnterAccepted(ctx, p)
 	if err != nil {

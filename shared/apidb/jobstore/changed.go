@@ -19,6 +19,8 @@ import (
 type Changed struct {
 	Job
 	Were []jobstate.Status // the states that it has left lately
+
+	EndedAt *time.Time // its end, also one that a retry has undone lately; nil: it has not ended
 }
 
 // lately is how long a job counts as having been in a state. It is longer than a notification of a change takes.
@@ -46,9 +48,9 @@ func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Cha
 		return nil, nil, apidb.Classify("find what jobs wait for", err)
 	}
 	for _, job := range jobs {
-		were := statusesBefore(&job)
+		were, endedAt := statusesBefore(&job), endOf(&job)
 		job.Snapshot.History = nil
-		changed = append(changed, Changed{job, were})
+		changed = append(changed, Changed{Job: job, Were: were, EndedAt: endedAt})
 	}
 	return changed, later, nil
 }
@@ -105,6 +107,20 @@ func statusesBefore(job *Job) (were []jobstate.Status) {
 	return shelves.Once(were)
 }
 
+// endOf returns the end of a job that has ended, or had ended until lately.
+func endOf(job *Job) *time.Time {
+	if job.Status.Terminal() {
+		return &job.UpdatedAt
+	}
+	moves := job.Snapshot.History
+	for i := len(moves) - 1; i > 0 && !moves[i].At.Before(moves[len(moves)-1].At.Add(-lately)); i-- {
+		if jobstate.Status(moves[i].From).Terminal() {
+			return &moves[i-1].At
+		}
+	}
+	return nil
+}
+
 // Fits reports whether an owner's list with the filter shows a job, or showed it until lately, so that a client that
 // follows a list of one status sees a job leave it. The page limits of the filter are ignored.
 func (f *Filter) Fits(owner apidb.Owner, job *Changed) bool {
@@ -113,7 +129,13 @@ func (f *Filter) Fits(owner apidb.Owner, job *Changed) bool {
 		return false
 	}
 	return f.fitsStatus(job) && f.fitsKeys(job) && f.fitsText(job) && f.fitsSearch(job) &&
-		(f.Since == nil || !job.CreatedAt.Before(*f.Since)) && (f.Until == nil || job.CreatedAt.Before(*f.Until))
+		within(job.CreatedAt, f.Since, f.Until) &&
+		(!f.byEnd() || job.EndedAt != nil && within(*job.EndedAt, f.EndedSince, f.EndedUntil))
+}
+
+// within reports whether an instant is not before since and before until; nil excludes nothing.
+func within(at time.Time, since, until *time.Time) bool {
+	return (since == nil || !at.Before(*since)) && (until == nil || at.Before(*until))
 }
 
 func (f *Filter) fitsStatus(job *Changed) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -15,7 +16,8 @@ import (
 )
 
 var filtered = jobstore.Changed{
-	Were: []jobstate.Status{jobstate.Running},
+	Were:    []jobstate.Status{jobstate.Running},
+	EndedAt: new(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)),
 	Job: jobstore.Job{
 		JobID: uuid.New(), TraceID: uuid.New(), OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"},
 		CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed, OrderingKey: "k", IdempotencyKey: "i",
@@ -28,6 +30,7 @@ var filtered = jobstore.Changed{
 func TestEachFilterChoosesChangedJobs(t *testing.T) {
 	t.Parallel()
 	created, after := filtered.CreatedAt, filtered.CreatedAt.Add(time.Second)
+	ended, afterEnd := *filtered.EndedAt, filtered.EndedAt.Add(time.Second)
 	trace := uuid.New()
 	first := filtered.After[0]
 	tries := map[string]struct{ fits, doesNot jobstore.Filter }{
@@ -47,6 +50,8 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"OwnerID":        {jobstore.Filter{OwnerID: "acme"}, jobstore.Filter{OwnerID: "other"}},
 		"Since":          {jobstore.Filter{Since: &created}, jobstore.Filter{Since: &after}},
 		"Until":          {jobstore.Filter{Until: &after}, jobstore.Filter{Until: &created}},
+		"EndedSince":     {jobstore.Filter{EndedSince: &ended}, jobstore.Filter{EndedSince: &afterEnd}},
+		"EndedUntil":     {jobstore.Filter{EndedUntil: &afterEnd}, jobstore.Filter{EndedUntil: &ended}},
 	}
 	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true} // streams do not have these filters
 	for i := range reflect.TypeFor[jobstore.Filter]().NumField() {
@@ -93,5 +98,37 @@ func TestWhatAJobWasLatelyIsKnownFromItsMoves(t *testing.T) {
 	}
 	if got := jobstore.StatusesBefore(&jobstore.Job{}); len(got) > 0 {
 		t.Errorf("a new job was %v", got)
+	}
+}
+
+func TestAStreamOfJobsByTheirEndHasThoseThatARetryTakesFromIt(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	at := time.Now().Add(-time.Second)
+	retried := func(s *jobevent.Status) {
+		s.History = []jobevent.Move{{At: at, To: "RUNNING"}, {At: at, From: "RUNNING", To: "FAILED"}, {At: at.Add(time.Second), From: "FAILED", To: "PENDING"}}
+	}
+	for name, c := range map[string]struct {
+		status jobstate.Status
+		change func(*jobevent.Status)
+		since  time.Time
+		fits   bool
+	}{
+		"a job that ended":                  {jobstate.Failed, func(s *jobevent.Status) { s.FinishedAt, s.UpdatedAt = &at, time.Now() }, at, true},
+		"one that ended before":             {jobstate.Failed, func(s *jobevent.Status) { s.FinishedAt, s.UpdatedAt = &at, time.Now() }, at.Add(time.Millisecond), false},
+		"one that is retried":               {jobstate.Pending, retried, at, true},
+		"one that is retried, ended before": {jobstate.Pending, retried, at.Add(time.Millisecond), false},
+		"one that runs":                     {jobstate.Running, func(*jobevent.Status) {}, at, false},
+	} {
+		id := h.Accept(t, apidbtest.NewJob()).JobID
+		h.Apply(t, apidbtest.Status(id, 1, c.status, c.change))
+		changed, _, err := h.Jobs.ChangedJobs(t.Context(), []uuid.UUID{id})
+		if err != nil || len(changed) != 1 {
+			t.Fatal(changed, err)
+		}
+		since := c.since.Truncate(time.Microsecond)
+		if fits := (&jobstore.Filter{EndedSince: &since}).Fits(apidb.Everyone, &changed[0]); fits != c.fits {
+			t.Errorf("%s fits: %v", name, fits)
+		}
 	}
 }

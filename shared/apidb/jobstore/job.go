@@ -68,6 +68,8 @@ type Filter struct {
 	OwnerID        string
 	Since          *time.Time // createdAt from here on
 	Until          *time.Time // createdAt before this
+	EndedSince     *time.Time // ended from here on
+	EndedUntil     *time.Time // ended before this
 	Before         uuid.UUID  // only jobs after this one in the list, that is older jobs
 	Skip           int        // how many of the newest remaining jobs to skip
 	Limit          int

@@ -2,6 +2,7 @@ package jobstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -93,17 +94,23 @@ func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
 		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.BatchID != nil ||
-		f.FanOutID != nil || f.Search != ""
+		f.FanOutID != nil || f.Search != "" || f.byEnd()
 }
 
+// byEnd reports whether the filter has ended jobs only, by the time of their end.
+func (f Filter) byEnd() bool { return f.EndedSince != nil || f.EndedUntil != nil }
+
 func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
+	if f.byEnd() && len(f.Status) == 0 {
+		f.Status = []jobstate.Status{jobstate.Completed, jobstate.Failed, jobstate.Cancelled}
+	}
 	p := gen.JobsSeenParams{
 		Owner: owner.Filter(), JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
 		OrderingKey: nullable.Text(f.OrderingKey), ErrorCode: nullable.Text(f.ErrorCode),
 		IdempotencyKey: nullable.Text(f.IdempotencyKey),
 		NoErrorCode:    f.NoErrorCode, After: f.After, BatchID: f.BatchID,
-		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
-		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
+		TraceID: f.TraceID, Since: f.Since, Until: f.Until, EndedSince: f.EndedSince, EndedUntil: f.EndedUntil,
+		BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
 	}
 	if len(f.Status) > 0 {
 		p.Statuses = shelves.Texts(f.Status)
@@ -114,11 +121,13 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 	if f.After != nil {
 		p.AfterID = idtime.Later(p.AfterID, idtime.FirstAfter(*f.After, idtime.Slack))
 	}
-	if f.Until != nil {
-		p.BeforeID = idtime.First(f.Until.Add(idtime.Slack))
+	for _, until := range []*time.Time{f.Until, f.EndedUntil} { // a job is accepted before its end
+		if until != nil {
+			p.BeforeID = idtime.Earlier(p.BeforeID, idtime.First(until.Add(idtime.Slack)))
+		}
 	}
-	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
-		p.BeforeID = f.Before
+	if f.Before != uuid.Nil {
+		p.BeforeID = idtime.Earlier(p.BeforeID, f.Before)
 	}
 	p.Search, p.SearchID, p.SearchMessage = f.search.Terms(f.Search)
 	f.chooseSource(&p, owner)

@@ -3,6 +3,7 @@ package jobstore_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,6 +31,9 @@ func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 		"all owners' FAILED ones of a tag":              {apidb.Everyone, jobstore.Filter{Tag: "often", Status: []jobstate.Status{jobstate.Failed}}, 2, 1},
 		"all owners' COMPLETED ones of a queue":         {apidb.Everyone, jobstore.Filter{Queue: "none", Status: []jobstate.Status{jobstate.Completed}}, 5, 0},
 		"all owners' of an ordering key":                {apidb.Everyone, jobstore.Filter{OrderingKey: "k", JobType: "none"}, 5, 0},
+		"all owners' FAILED ones that ended lately":     {apidb.Everyone, jobstore.Filter{EndedSince: new(time.Now().Add(time.Hour)), Status: []jobstate.Status{jobstate.Failed}}, 2, 0},
+		"all owners' that ended lately":                 {apidb.Everyone, jobstore.Filter{EndedSince: new(time.Now().Add(time.Hour))}, 5, 0},
+		"an owner's that ended lately":                  {apidb.OwnerOf("umbrella"), jobstore.Filter{EndedSince: new(time.Now().Add(time.Hour))}, 4, 0},
 		"the installation's":                            {apidb.OwnerOf(""), jobstore.Filter{}, 5, 0},
 		"the installation's FAILED ones":                {apidb.OwnerOf(""), jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}}, 2, 0},
 		"the installation's of an ordering key":         {apidb.OwnerOf(""), jobstore.Filter{OrderingKey: "k"}, 5, 0},

@@ -23,7 +23,7 @@ type operationFilter struct {
 // to this version.
 func storeFilter(f *apibody.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
 	switch {
-	case f.FanOutID != nil:
+	case f.FanOutID != nil || f.EndedSince != nil || f.EndedUntil != nil:
 		narrow, err = json.Marshal([][][]operationFilter{{{{*f, by}}}})
 	case f.Narrowest():
 		narrow, err = json.Marshal([][]operationFilter{{{*f, by}}})

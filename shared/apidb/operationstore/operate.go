@@ -326,7 +326,8 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	p := gen.OperationMatchesParams{
 		Statuses: shelves.Texts(statuses), AcceptedBy: w.op.CreatedAt,
 		JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
-		Since: f.Since, Until: f.Until, OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
+		Since: f.Since, Until: f.Until, EndedSince: f.EndedSince, EndedUntil: f.EndedUntil,
+		OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
 		ErrorCode: nullable.Text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID,
 		IdempotencyKey: nullable.Text(f.IdempotencyKey),
 		After:          f.After, BatchID: f.BatchID, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,

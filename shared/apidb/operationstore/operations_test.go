@@ -173,7 +173,7 @@ func TestAFilterChoosesWhatTheListOfJobsShows(t *testing.T) {
 		byStatus[status] = append(h.jobs(t, 2, status, ""), h.jobs(t, 1, status, "'acme', 'key', n, array['a', 'b']")...)
 	}
 	middle := time.Now()
-	h.Exec(t, "update jobs set created_at = $1::timestamptz + interval '1 s' where owner_id = 'acme'", middle)
+	h.Exec(t, "update jobs set created_at = $1::timestamptz + interval '1 s', updated_at = $1::timestamptz + interval '1 s' where owner_id = 'acme'", middle)
 	of := func(at int, statuses ...jobstate.Status) (ids []uuid.UUID) {
 		for _, status := range statuses {
 			if at < 0 {
@@ -204,6 +204,11 @@ func TestAFilterChoosesWhatTheListOfJobsShows(t *testing.T) {
 		"a type":              {"retry", apibody.Filter{JobType: "Y"}, nil},
 		"a queue":             {"retry", apibody.Filter{Queue: "other"}, nil},
 		"later ones":          {"retry", apibody.Filter{Since: &middle}, of(2, jobstate.Failed, jobstate.Cancelled)},
+		"ended later":         {"delete", apibody.Filter{EndedSince: &middle}, of(2, jobstate.Completed, jobstate.Failed, jobstate.Cancelled)},
+		"ended before":        {"retry", apibody.Filter{EndedUntil: &middle}, append(of(0, jobstate.Failed, jobstate.Cancelled), of(1, jobstate.Failed, jobstate.Cancelled)...)},
+		"ended, and in a state of jobs that have not": {
+			"cancel", apibody.Filter{EndedSince: &middle, Status: []jobstate.Status{jobstate.Running}}, nil,
+		},
 		"earlier ones": {"delete", apibody.Filter{Until: &middle, Status: []jobstate.Status{jobstate.Completed}},
 			of(-1, jobstate.Completed)[:2]},
 	} {
@@ -440,6 +445,7 @@ func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *test
 	filters := map[string]*apibody.Filter{
 		"all":             {},
 		"of some time":    {Since: at(10 * time.Minute), Until: at(-10 * time.Minute)},
+		"of some end":     {EndedSince: at(10 * time.Minute), EndedUntil: at(-10 * time.Minute)},
 		"of an owner":     {OwnerID: "acme"},
 		"failed ones":     {Status: []jobstate.Status{jobstate.Failed}},
 		"of an order key": {OrderingKey: "k"},

@@ -1,7 +1,7 @@
 -- The ids of the matching jobs among the newest jobs of one source, how many match, and the last job that was looked
 -- at. It looks at most_seen jobs, however few match. A source is an index in the order of ids. A parameter that is not
 -- null chooses it, and the others read nothing. Only a search may have several sources, and a job can be in two of
--- them. Jobs of a trace have two sources, each with the jobs that the other lacks.
+-- them. Jobs of a trace have two sources, each with the jobs that the other lacks. The updated_at of an ended job is its end.
 -- name: JobsSeen :one
 with seen as materialized (
     select
@@ -12,6 +12,8 @@ with seen as materialized (
         and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('ended_since')::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at >= sqlc.narg('ended_since'))
+        and (sqlc.narg('ended_until')::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at < sqlc.narg('ended_until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
         and (sqlc.narg('error_code')::text is null or error_code = sqlc.narg('error_code'))
         and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
@@ -36,7 +38,7 @@ with seen as materialized (
         end as fits
     from (
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where @by_id::boolean and job_id > @after_id::uuid and job_id < @before_id::uuid
             order by job_id desc limit @most_seen::int
@@ -44,7 +46,7 @@ with seen as materialized (
         union all
         ( -- each shelf in the order of ids: the planner does not know the order of several at once
             select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
                 where shelf_of(status, version) = shelf and job_id > @after_id and job_id < @before_id
                 order by job_id desc limit @most_seen
@@ -54,7 +56,7 @@ with seen as materialized (
         union all
         ( -- the shelves of one owner, where completed jobs have one, too
             select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
                 where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
                     and job_id > @after_id and job_id < @before_id
@@ -64,7 +66,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_ordering_key')::text is not null
                 and ordering_key = sqlc.narg('by_ordering_key') and job_id > @after_id and job_id < @before_id
@@ -72,7 +74,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_owned_ordering_key')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
                 and ordering_key = sqlc.narg('by_owned_ordering_key') and job_id > @after_id and job_id < @before_id
@@ -80,7 +82,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_error_code')::text is not null
                 and error_code = sqlc.narg('by_error_code') and job_id > @after_id and job_id < @before_id
@@ -88,7 +90,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_owned_error_code')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
                 and error_code = sqlc.narg('by_owned_error_code') and job_id > @after_id and job_id < @before_id
@@ -96,14 +98,14 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_job_id')::uuid is not null
                 and job_id = sqlc.narg('by_job_id') and job_id > @after_id and job_id < @before_id
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_trace_id')::uuid is not null
                 and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
@@ -112,7 +114,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_trace_id') is not null -- the jobs of the same 256 ms, which are in no index of traces
                 and job_id > greatest(sqlc.narg('by_trace_id'), @after_id)
@@ -121,7 +123,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from (
                 select * from jobs
                 where sqlc.narg('by_idempotency_key')::text is not null and idempotency_key = sqlc.narg('by_idempotency_key')
@@ -132,14 +134,14 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_owned_idempotency_key')::text is not null and owner_id = sqlc.narg('owner')
                 and idempotency_key = sqlc.narg('by_owned_idempotency_key') and job_id > @after_id and job_id < @before_id
         )
         union all
         ( -- of the job's owner, as it is too
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_after')::uuid is not null and after_ids is not null
                 and owner_id = (select named.owner_id from jobs as named where named.job_id = sqlc.narg('by_after'))
@@ -149,7 +151,7 @@ with seen as materialized (
         union all
         ( -- the jobs of a fan-out, of which there are at most 10,000; their index is in the order of the elements
             select elements.* from (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
                 where sqlc.narg('by_fan_out_id')::uuid is not null and fan_out_id = sqlc.narg('by_fan_out_id')
                 offset 0 -- as above
@@ -160,7 +162,7 @@ with seen as materialized (
         union all
         ( -- the states in a batch, read one by one like the shelves
             select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
                 where batch_id = sqlc.narg('batch_id') and status = state and job_id > @after_id and job_id < @before_id
                 order by job_id desc limit @most_seen

@@ -118,6 +118,8 @@ select
         and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('ended_since')::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at >= sqlc.narg('ended_since'))
+        and (sqlc.narg('ended_until')::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at < sqlc.narg('ended_until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
         and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
         and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
@@ -139,7 +141,7 @@ select
         end)::boolean as matches
 from (
     (
-        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
         from jobs
         where @by_id::boolean and job_id > @after_id::uuid
         order by job_id limit @max_jobs::int
@@ -147,7 +149,7 @@ from (
     union all
     ( -- each shelf in the order of ids: the planner does not know the order of several at once
         select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where shelf_of(status, version) = shelf and job_id > @after_id
             order by job_id limit @max_jobs
@@ -157,7 +159,7 @@ from (
     union all
     ( -- the shelves of one owner, where completed jobs have one, too
         select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
                 and job_id > @after_id
@@ -168,7 +170,7 @@ from (
     union all
     ( -- the jobs of a fan-out, as in JobsSeen
         select elements.* from (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where sqlc.narg('by_fan_out_id')::uuid is not null and fan_out_id = sqlc.narg('by_fan_out_id')
             offset 0
@@ -179,7 +181,7 @@ from (
     union all
     ( -- the states of a batch
         select batched.* from unnest(@batch_states::text[]) as state cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where batch_id = sqlc.narg('batch_id') and status = state and job_id > @after_id
             order by job_id limit @max_jobs

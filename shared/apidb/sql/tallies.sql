@@ -3,8 +3,8 @@
 select pg_try_advisory_xact_lock(7306371);
 
 -- name: TallyEnterAccepted :exec
-insert into tally_entries (owner_id, queue, job_type, what, n, kept)
-select unnest(@owner_ids::text[]), unnest(@queues::text[]), unnest(@job_types::text[]), 'ACCEPTED', unnest(@ns::int[]), 0;
+insert into tally_entries (at, owner_id, queue, job_type, what, n, kept)
+select unnest(@ats::timestamptz[]), unnest(@owner_ids::text[]), unnest(@queues::text[]), unnest(@job_types::text[]), 'ACCEPTED', unnest(@ns::int[]), 0;
 
 -- name: TallyTakeEntries :many
 delete from tally_entries

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -398,6 +399,39 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 	h.sumAll(t, 0)
 	if n := apidbtest.One[int](t, h, "select count(*) from tallies where kept = 1"); n != 2 {
 		t.Errorf("%d sums were made", n)
+	}
+}
+
+// A projection may apply an end late, and a gateway enters what it has accepted every few seconds.
+func TestJobsCountInTheMinuteOfTheirAcceptanceAndTheirEnd(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	now := apidbtest.One[time.Time](t, h, "select now()")
+	ago := func(d time.Duration) *time.Time { at := now.Add(-d); return &at }
+	for _, endedAt := range []*time.Time{ago(3 * time.Minute), ago(90 * time.Minute), ago(-time.Hour)} { // the scheduler's clock may be ahead
+		job := apidbtest.NewJob()
+		h.Accept(t, job)
+		h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Failed, func(s *jobevent.Status) { s.FinishedAt = endedAt }))
+		h.Jobs.CountAccepted([]jobstore.NewJob{job}, []jobstore.Accepted{{JobID: job.JobID, CreatedAt: now.Add(-5 * time.Minute)}})
+	}
+	for _, when := range []string{"entered", "summed up"} {
+		got, err := statstore.New(h.Store).Get(t.Context(), apidb.Everyone, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed, accepted := map[int64]int64{}, map[int64]int64{}
+		for _, flow := range got.Minutes {
+			minutesAgo := int64(now.Truncate(time.Minute).Sub(flow.At) / time.Minute)
+			failed[max(minutesAgo, 0)] += flow.Failed
+			accepted[max(minutesAgo, 0)] += flow.Accepted
+		}
+		if failed[0] != 1 || failed[3] != 1 || got.Failures.Day.Types[0].Failed != 3 {
+			t.Errorf("%s: failed %v, %+v", when, failed, got.Failures.Day.Types)
+		}
+		h.sumAll(t, 0)
+		if when == "summed up" && (accepted[5] != 3 || accepted[0] != 3) {
+			t.Errorf("accepted %v", accepted)
+		}
 	}
 }
 

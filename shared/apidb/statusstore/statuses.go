@@ -86,12 +86,21 @@ func statusParams(latest []*PublishedStatus) gen.JobsApplyStatusParams {
 	for i, published := range latest {
 		p.JobIDs[i], p.Statuses[i], p.Versions[i] = published.JobID, published.Status.Status, published.Version
 		p.Attempts[i], p.RetryCounts[i] = int32(published.Attempt), int32(published.RetryCount)
-		p.UpdatedAts[i], p.Snapshots[i], p.Times[i] = published.UpdatedAt, string(published.JSON), times(published)
+		p.UpdatedAts[i], p.Snapshots[i], p.Times[i] = lastMoveAt(published), string(published.JSON), times(published)
 		if published.LastError != nil {
 			p.ErrorCodes[i] = published.LastError.ErrorCode
 		}
 	}
 	return p
+}
+
+// lastMoveAt returns the end of an ended job, also if the scheduler has written its row since, as for a refused
+// command. Filters, statistics and retention take updated_at of an ended job as its end.
+func lastMoveAt(published *PublishedStatus) time.Time {
+	if published.FinishedAt != nil {
+		return *published.FinishedAt
+	}
+	return published.UpdatedAt
 }
 
 func answerParams(latest []*PublishedStatus) (p gen.CommandsAnsweredParams) {
@@ -111,10 +120,7 @@ func answerParams(latest []*PublishedStatus) (p gen.CommandsAnsweredParams) {
 // (16–23). Clocks differ, so a duration is at least zero. The time in a job's id is that of its acceptance.
 func times(published *PublishedStatus) int32 {
 	waited, took, ran := int32(latency.None), int32(latency.None), int32(latency.None)
-	finishedAt := published.UpdatedAt
-	if published.FinishedAt != nil {
-		finishedAt = *published.FinishedAt
-	}
+	finishedAt := lastMoveAt(published)
 	if acceptedAt, known := idtime.Of(published.JobID); known {
 		took = latency.BucketOf(finishedAt.Sub(acceptedAt))
 		if published.StartedAt != nil && published.Attempt == 1 {

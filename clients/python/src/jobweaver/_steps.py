@@ -175,6 +175,8 @@ class Filter(BaseModel):
     owner_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    ended_since: datetime | None = None
+    ended_until: datetime | None = None
 
     def query(self) -> tuple[tuple[str, str], ...]:
         names = {
@@ -186,6 +188,8 @@ class Filter(BaseModel):
             "idempotency_key": "idempotencyKey",
             "search": "q",
             "owner_id": "ownerId",
+            "ended_since": "endedSince",
+            "ended_until": "endedUntil",
         }
         return query({names.get(name, name): value for name, value in self})
 

@@ -450,8 +450,14 @@ class OperationFilter(BaseModel):
     ] = None
     queue: Annotated[str | None, Field(pattern="^[a-z0-9-]{1,63}$")] = None
     tag: Annotated[str | None, Field(max_length=64, min_length=1)] = None
-    since: Annotated[AwareDatetime | None, Field(description="Created at this instant or later.")] = None
-    until: Annotated[AwareDatetime | None, Field(description="Created before this instant.")] = None
+    since: Annotated[AwareDatetime | None, Field(description="Accepted at this instant or later, by createdAt.")] = None
+    until: Annotated[AwareDatetime | None, Field(description="Accepted before this instant, by createdAt.")] = None
+    ended_since: Annotated[
+        AwareDatetime | None, Field(alias="endedSince", description="Ended at this instant or later, by finishedAt.")
+    ] = None
+    ended_until: Annotated[
+        AwareDatetime | None, Field(alias="endedUntil", description="Ended before this instant, by finishedAt.")
+    ] = None
     ordering_key: Annotated[
         str | None,
         Field(

@@ -519,6 +519,7 @@ with input as (
     from input
     where jobs.job_id = any (array[input.job_id]) and jobs.version < input.version
     returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
+        date_trunc('minute', jobs.updated_at) as minute,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only its run time counts
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                   and jobs.ended_as is distinct from ''
@@ -531,15 +532,15 @@ with input as (
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
-    select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times,
+    select owner_id, queue, job_type, status, ended_as, minute, count(*) as n, array_agg(times) as times,
         coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
-    from changed group by owner_id, queue, job_type, status, ended_as
+    from changed group by owner_id, queue, job_type, status, ended_as, minute
 ), entered as (
-    insert into tally_entries (owner_id, queue, job_type, what, n, kept, times, error_codes)
-    select owner_id, queue, job_type, status, n, n, times, error_codes from grouped
+    insert into tally_entries (at, owner_id, queue, job_type, what, n, kept, times, error_codes)
+    select least(minute, now()), owner_id, queue, job_type, status, n, n, times, error_codes from grouped
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
-    select owner_id, queue, job_type, ended_as, 0, -n, '{}', '{}' from grouped where ended_as <> ''
+    select now(), owner_id, queue, job_type, ended_as, 0, -n, '{}', '{}' from grouped where ended_as <> ''
 ), delivered as (
     insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
     select
@@ -579,9 +580,10 @@ type JobsApplyStatusRow struct {
 
 // Applies published statuses of many jobs, one row each in the input. A row's version only rises, so a repeated or
 // late status changes nothing. A cancel request is over when the job has ended. The end of a job is entered for the
-// statistics; a job that ended, was retried and ended again counts twice. An end to be delivered is stored with all
-// that the delivery contains, and the deliverers are woken. The same statement notifies the watchers of jobs;
-// payloads is empty while no client watches. Why the rows are found by "any (array[…])": docs/sql.md, "Joins by key".
+// statistics in its minute, but not in a later one than now, as the scheduler's clock may be ahead; a job that ended,
+// was retried and ended again counts twice. An end to be delivered is stored with all that the delivery contains, and
+// the deliverers are woken. The same statement notifies the watchers of jobs; payloads is empty while no client watches.
+// Why the rows are found by "any (array[…])": docs/sql.md, "Joins by key".
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, JobsApplyStatus,
 		arg.JobIDs,

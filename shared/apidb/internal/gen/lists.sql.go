@@ -121,164 +121,166 @@ with seen as materialized (
         and ($7::text is null or $7 = any (tags))
         and ($8::timestamptz is null or created_at >= $8)
         and ($9::timestamptz is null or created_at < $9)
-        and ($10::text is null or ordering_key = $10)
-        and ($11::text is null or error_code = $11)
-        and ($12::uuid is null or trace_id = $12)
-        and ($13::text is null or idempotency_key = $13)
-        and ($14::text is null or owner_id = $14)
-        and ($15::uuid is null or $15 = any (after_ids))
-        and ($16::uuid is null or batch_id = $16)
-        and (not $17::boolean or error_code is null)
+        and ($10::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at >= $10)
+        and ($11::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at < $11)
+        and ($12::text is null or ordering_key = $12)
+        and ($13::text is null or error_code = $13)
+        and ($14::uuid is null or trace_id = $14)
+        and ($15::text is null or idempotency_key = $15)
+        and ($16::text is null or owner_id = $16)
+        and ($17::uuid is null or $17 = any (after_ids))
+        and ($18::uuid is null or batch_id = $18)
+        and (not $19::boolean or error_code is null)
         and case -- in this order: the message of a failure is read only if nothing else decides
-            when $18::text is null then true
-            when idempotency_key = $18 then true
-            when $19::uuid is not null then job_id = $19 or trace_id = $19
-            when error_code = $18 then true
-            when $20::text is null then false
-            when $18 = any (tags) then true
+            when $20::text is null then true
+            when idempotency_key = $20 then true
+            when $21::uuid is not null then job_id = $21 or trace_id = $21
+            when error_code = $20 then true
+            when $22::text is null then false
+            when $20 = any (tags) then true
             when error_code is null then false
             else coalesce((
-                select position(lower($20) in lower(substring(left(failed.snapshot, 32768)
+                select position(lower($22) in lower(substring(left(failed.snapshot, 32768)
                     from '"lastError":\{"errorCode":"(?:[^"\\]|\\.)*","message":"(?!sealed:)((?:[^"\\]|\\.)*)"'))) > 0
                 from jobs as failed where failed.job_id = source.job_id
             ), false)
         end as fits
     from (
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $21::boolean and job_id > $3::uuid and job_id < $22::uuid
-            order by job_id desc limit $23::int
+            where $23::boolean and job_id > $3::uuid and job_id < $24::uuid
+            order by job_id desc limit $25::int
         )
         union all
         ( -- each shelf in the order of ids: the planner does not know the order of several at once
-            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($24::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id, shelved.updated_at from unnest($26::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
-                where shelf_of(status, version) = shelf and job_id > $3 and job_id < $22
-                order by job_id desc limit $23
+                where shelf_of(status, version) = shelf and job_id > $3 and job_id < $24
+                order by job_id desc limit $25
             ) as shelved
-            order by shelved.job_id desc limit $23
+            order by shelved.job_id desc limit $25
         )
         union all
         ( -- the shelves of one owner, where completed jobs have one, too
-            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($25::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id, shelved.updated_at from unnest($27::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
-                where owner_id = $14 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-                    and job_id > $3 and job_id < $22
-                order by job_id desc limit $23
+                where owner_id = $16 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+                    and job_id > $3 and job_id < $24
+                order by job_id desc limit $25
             ) as shelved
-            order by shelved.job_id desc limit $23
+            order by shelved.job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
-            from jobs
-            where $26::text is not null
-                and ordering_key = $26 and job_id > $3 and job_id < $22
-            order by job_id desc limit $23
-        )
-        union all
-        (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
-            from jobs
-            where $27::text is not null and owner_id = $14 and owner_id <> ''
-                and ordering_key = $27 and job_id > $3 and job_id < $22
-            order by job_id desc limit $23
-        )
-        union all
-        (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
             where $28::text is not null
-                and error_code = $28 and job_id > $3 and job_id < $22
-            order by job_id desc limit $23
+                and ordering_key = $28 and job_id > $3 and job_id < $24
+            order by job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $29::text is not null and owner_id = $14 and owner_id <> ''
-                and error_code = $29 and job_id > $3 and job_id < $22
-            order by job_id desc limit $23
+            where $29::text is not null and owner_id = $16 and owner_id <> ''
+                and ordering_key = $29 and job_id > $3 and job_id < $24
+            order by job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $30::uuid is not null
-                and job_id = $30 and job_id > $3 and job_id < $22
+            where $30::text is not null
+                and error_code = $30 and job_id > $3 and job_id < $24
+            order by job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $31::uuid is not null
+            where $31::text is not null and owner_id = $16 and owner_id <> ''
+                and error_code = $31 and job_id > $3 and job_id < $24
+            order by job_id desc limit $25
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
+            from jobs
+            where $32::uuid is not null
+                and job_id = $32 and job_id > $3 and job_id < $24
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
+            from jobs
+            where $33::uuid is not null
                 and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
-                and trace_id = $31 and job_id > $3 and job_id < $22
-            order by job_id desc limit $23
+                and trace_id = $33 and job_id > $3 and job_id < $24
+            order by job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $31 is not null -- the jobs of the same 256 ms, which are in no index of traces
-                and job_id > greatest($31, $3)
-                and job_id < least($32::uuid, $22)
-            order by job_id desc limit $23
+            where $33 is not null -- the jobs of the same 256 ms, which are in no index of traces
+                and job_id > greatest($33, $3)
+                and job_id < least($34::uuid, $24)
+            order by job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from (
                 select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id, policies, after_conditions, inputs, held, released_at, keep_build, for_each, elements, fan_out_id, element from jobs
-                where $33::text is not null and idempotency_key = $33
+                where $35::text is not null and idempotency_key = $35
                 offset 0 -- otherwise the planner may walk by id until it has found enough
             ) as keyed
-            where job_id > $3 and job_id < $22
-            order by job_id desc limit $23
+            where job_id > $3 and job_id < $24
+            order by job_id desc limit $25
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $34::text is not null and owner_id = $14
-                and idempotency_key = $34 and job_id > $3 and job_id < $22
+            where $36::text is not null and owner_id = $16
+                and idempotency_key = $36 and job_id > $3 and job_id < $24
         )
         union all
         ( -- of the job's owner, as it is too
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $35::uuid is not null and after_ids is not null
-                and owner_id = (select named.owner_id from jobs as named where named.job_id = $35)
-                and job_id > $3 and job_id < $22
-            order by job_id desc limit $23
+            where $37::uuid is not null and after_ids is not null
+                and owner_id = (select named.owner_id from jobs as named where named.job_id = $37)
+                and job_id > $3 and job_id < $24
+            order by job_id desc limit $25
         )
         union all
         ( -- the jobs of a fan-out, of which there are at most 10,000; their index is in the order of the elements
-            select elements.job_id, elements.status, elements.job_type, elements.queue, elements.tags, elements.created_at, elements.ordering_key, elements.error_code, elements.trace_id, elements.idempotency_key, elements.owner_id, elements.after_ids, elements.batch_id from (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select elements.job_id, elements.status, elements.job_type, elements.queue, elements.tags, elements.created_at, elements.ordering_key, elements.error_code, elements.trace_id, elements.idempotency_key, elements.owner_id, elements.after_ids, elements.batch_id, elements.updated_at from (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
-                where $36::uuid is not null and fan_out_id = $36
+                where $38::uuid is not null and fan_out_id = $38
                 offset 0 -- as above
             ) as elements
-            where elements.job_id > $3 and elements.job_id < $22
-            order by elements.job_id desc limit $23
+            where elements.job_id > $3 and elements.job_id < $24
+            order by elements.job_id desc limit $25
         )
         union all
         ( -- the states in a batch, read one by one like the shelves
-            select batched.job_id, batched.status, batched.job_type, batched.queue, batched.tags, batched.created_at, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($37::text[]) as state cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+            select batched.job_id, batched.status, batched.job_type, batched.queue, batched.tags, batched.created_at, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id, batched.updated_at from unnest($39::text[]) as state cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
                 from jobs
-                where batch_id = $16 and status = state and job_id > $3 and job_id < $22
-                order by job_id desc limit $23
+                where batch_id = $18 and status = state and job_id > $3 and job_id < $24
+                order by job_id desc limit $25
             ) as batched
-            order by batched.job_id desc limit $23
+            order by batched.job_id desc limit $25
         )
     ) as source
     order by job_id desc
-    limit $23
+    limit $25
 )
 select
     array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
@@ -297,6 +299,8 @@ type JobsSeenParams struct {
 	Tag                   *string
 	Since                 *time.Time
 	Until                 *time.Time
+	EndedSince            *time.Time
+	EndedUntil            *time.Time
 	OrderingKey           *string
 	ErrorCode             *string
 	TraceID               *uuid.UUID
@@ -337,7 +341,7 @@ type JobsSeenRow struct {
 // The ids of the matching jobs among the newest jobs of one source, how many match, and the last job that was looked
 // at. It looks at most_seen jobs, however few match. A source is an index in the order of ids. A parameter that is not
 // null chooses it, and the others read nothing. Only a search may have several sources, and a job can be in two of
-// them. Jobs of a trace have two sources, each with the jobs that the other lacks.
+// them. Jobs of a trace have two sources, each with the jobs that the other lacks. The updated_at of an ended job is its end.
 func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {
 	row := q.db.QueryRow(ctx, JobsSeen,
 		arg.Skip,
@@ -349,6 +353,8 @@ func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow
 		arg.Tag,
 		arg.Since,
 		arg.Until,
+		arg.EndedSince,
+		arg.EndedUntil,
 		arg.OrderingKey,
 		arg.ErrorCode,
 		arg.TraceID,

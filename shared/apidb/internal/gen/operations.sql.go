@@ -488,77 +488,79 @@ select
         and ($5::text is null or $5 = any (tags))
         and ($6::timestamptz is null or created_at >= $6)
         and ($7::timestamptz is null or created_at < $7)
-        and ($8::text is null or ordering_key is not distinct from $8)
-        and ($9::text is null or error_code is not distinct from $9)
-        and ($10::uuid is null or trace_id = $10)
-        and ($11::text is null or idempotency_key is not distinct from $11)
-        and ($12::text is null or owner_id = $12)
-        and ($13::text is null or owner_id = $13)
-        and ($14::uuid is null or coalesce($14 = any (after_ids), false))
-        and ($15::uuid is null or batch_id is not distinct from $15)
-        and (not $16::boolean or error_code is null)
+        and ($8::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at >= $8)
+        and ($9::timestamptz is null or status in ('COMPLETED', 'FAILED', 'CANCELLED') and updated_at < $9)
+        and ($10::text is null or ordering_key is not distinct from $10)
+        and ($11::text is null or error_code is not distinct from $11)
+        and ($12::uuid is null or trace_id = $12)
+        and ($13::text is null or idempotency_key is not distinct from $13)
+        and ($14::text is null or owner_id = $14)
+        and ($15::text is null or owner_id = $15)
+        and ($16::uuid is null or coalesce($16 = any (after_ids), false))
+        and ($17::uuid is null or batch_id is not distinct from $17)
+        and (not $18::boolean or error_code is null)
         and case -- as in JobsSeen
-            when $17::text is null then true
-            when idempotency_key = $17 then true
-            when $18::uuid is not null then job_id = $18 or trace_id = $18
-            when error_code = $17 then true
-            when $19::text is null then false
-            when $17 = any (tags) then true
+            when $19::text is null then true
+            when idempotency_key = $19 then true
+            when $20::uuid is not null then job_id = $20 or trace_id = $20
+            when error_code = $19 then true
+            when $21::text is null then false
+            when $19 = any (tags) then true
             when error_code is null then false
-            else failure_has(job_id, $19)
+            else failure_has(job_id, $21)
         end)::boolean as matches
 from (
     (
-        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
         from jobs
-        where $20::boolean and job_id > $21::uuid
-        order by job_id limit $22::int
+        where $22::boolean and job_id > $23::uuid
+        order by job_id limit $24::int
     )
     union all
     ( -- each shelf in the order of ids: the planner does not know the order of several at once
-        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($23::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id, shelved.updated_at from unnest($25::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where shelf_of(status, version) = shelf and job_id > $21
-            order by job_id limit $22
+            where shelf_of(status, version) = shelf and job_id > $23
+            order by job_id limit $24
         ) as shelved
-        order by shelved.job_id limit $22
+        order by shelved.job_id limit $24
     )
     union all
     ( -- the shelves of one owner, where completed jobs have one, too
-        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id from unnest($24::int[]) as shelf cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids, shelved.batch_id, shelved.updated_at from unnest($26::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where owner_id = $13 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-                and job_id > $21
-            order by job_id limit $22
+            where owner_id = $15 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+                and job_id > $23
+            order by job_id limit $24
         ) as shelved
-        order by shelved.job_id limit $22
+        order by shelved.job_id limit $24
     )
     union all
     ( -- the jobs of a fan-out, as in JobsSeen
-        select elements.job_id, elements.status, elements.created_at, elements.job_type, elements.queue, elements.tags, elements.ordering_key, elements.error_code, elements.trace_id, elements.idempotency_key, elements.owner_id, elements.after_ids, elements.batch_id from (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+        select elements.job_id, elements.status, elements.created_at, elements.job_type, elements.queue, elements.tags, elements.ordering_key, elements.error_code, elements.trace_id, elements.idempotency_key, elements.owner_id, elements.after_ids, elements.batch_id, elements.updated_at from (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where $25::uuid is not null and fan_out_id = $25
+            where $27::uuid is not null and fan_out_id = $27
             offset 0
         ) as elements
-        where elements.job_id > $21
-        order by elements.job_id limit $22
+        where elements.job_id > $23
+        order by elements.job_id limit $24
     )
     union all
     ( -- the states of a batch
-        select batched.job_id, batched.status, batched.created_at, batched.job_type, batched.queue, batched.tags, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id from unnest($26::text[]) as state cross join lateral (
-            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id
+        select batched.job_id, batched.status, batched.created_at, batched.job_type, batched.queue, batched.tags, batched.ordering_key, batched.error_code, batched.trace_id, batched.idempotency_key, batched.owner_id, batched.after_ids, batched.batch_id, batched.updated_at from unnest($28::text[]) as state cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from jobs
-            where batch_id = $15 and status = state and job_id > $21
-            order by job_id limit $22
+            where batch_id = $17 and status = state and job_id > $23
+            order by job_id limit $24
         ) as batched
-        order by batched.job_id limit $22
+        order by batched.job_id limit $24
     )
 ) as source
 order by job_id
-limit $22
+limit $24
 `
 
 type OperationMatchesParams struct {
@@ -569,6 +571,8 @@ type OperationMatchesParams struct {
 	Tag            *string
 	Since          *time.Time
 	Until          *time.Time
+	EndedSince     *time.Time
+	EndedUntil     *time.Time
 	OrderingKey    *string
 	ErrorCode      *string
 	TraceID        *uuid.UUID
@@ -606,6 +610,8 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.Tag,
 		arg.Since,
 		arg.Until,
+		arg.EndedSince,
+		arg.EndedUntil,
 		arg.OrderingKey,
 		arg.ErrorCode,
 		arg.TraceID,

@@ -418,11 +418,12 @@ func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]Tallies
 }
 
 const TallyEnterAccepted = `-- name: TallyEnterAccepted :exec
-insert into tally_entries (owner_id, queue, job_type, what, n, kept)
-select unnest($1::text[]), unnest($2::text[]), unnest($3::text[]), 'ACCEPTED', unnest($4::int[]), 0
+insert into tally_entries (at, owner_id, queue, job_type, what, n, kept)
+select unnest($1::timestamptz[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[]), 'ACCEPTED', unnest($5::int[]), 0
 `
 
 type TallyEnterAcceptedParams struct {
+	Ats      []time.Time
 	OwnerIDs []string
 	Queues   []string
 	JobTypes []string
@@ -431,6 +432,7 @@ type TallyEnterAcceptedParams struct {
 
 func (q *Queries) TallyEnterAccepted(ctx context.Context, arg TallyEnterAcceptedParams) error {
 	_, err := q.db.Exec(ctx, TallyEnterAccepted,
+		arg.Ats,
 		arg.OwnerIDs,
 		arg.Queues,
 		arg.JobTypes,

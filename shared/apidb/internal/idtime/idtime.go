@@ -43,6 +43,14 @@ func Later(a, b uuid.UUID) uuid.UUID {
 	return a
 }
 
+// Earlier returns the lower of two ids.
+func Earlier(a, b uuid.UUID) uuid.UUID {
+	if bytes.Compare(a[:], b[:]) < 0 {
+		return a
+	}
+	return b
+}
+
 // Before returns an id that is higher than the ids of all jobs accepted longer than age ago.
 func Before(now time.Time, age time.Duration) uuid.UUID { return First(now.Add(Slack - age)) }
 

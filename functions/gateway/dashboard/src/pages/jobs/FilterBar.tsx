@@ -3,7 +3,7 @@ import { statsQuery } from '../../api/queries';
 import { Button, IconButton } from '../../ui/Button';
 import { Menu } from '../../ui/Menu';
 import { MEANING, STATUSES } from '../../ui/StatusBadge';
-import { isEmpty, LABELS, readFilters, SHOWN, TEXTS, toggleStatus, withText, type Filters } from './filters';
+import { isEmpty, LABELS, readFilters, SHOWN, TEXTS, TIMES, toggleStatus, withText, type Filters } from './filters';
 import { SearchField } from './SearchField';
 import { TextFilterForm } from './TextFilterForm';
 import { TimeFilter } from './TimeFilter';
@@ -41,7 +41,9 @@ export function FilterBar({ filters, onChange }: Props) {
         <SearchField key={filters.texts.q ?? ''} value={filters.texts.q ?? ''} onSearch={(value) => onChange(withText(filters, 'q', value))} />
         <Choice label="Job type" value={filters.texts.type ?? ''} options={types} onChange={(value) => onChange(withText(filters, 'type', value))} />
         <Choice label="Queue" value={filters.texts.queue ?? ''} options={queues} onChange={(value) => onChange(withText(filters, 'queue', value))} />
-        <TimeFilter filters={filters} onChange={onChange} />
+        {TIMES.map((time) => (
+          <TimeFilter key={time.label} time={time} filters={filters} onChange={onChange} />
+        ))}
         <Menu label="More filters" icon="filter">
           {(close) => (
             <TextFilterForm

@@ -1,5 +1,6 @@
 import { instant } from '../../format/time';
-import { isSpan, type Filters } from './filters';
+import { IconButton } from '../../ui/Button';
+import { isSpan, type Filters, type Time } from './filters';
 
 const SPANS = [
   { value: '15m', label: 'Last 15 min' },
@@ -10,31 +11,38 @@ const SPANS = [
 ] as const;
 
 interface Props {
+  time: Time;
   filters: Filters;
   onChange: (filters: Filters) => void;
 }
 
-/** TimeFilter selects when jobs were accepted. A different value in the address is kept as another choice. */
-export function TimeFilter({ filters, onChange }: Props) {
-  const { since, until } = filters;
+/** TimeFilter selects when jobs were accepted, or ended. A different value in the address is kept as another choice. */
+export function TimeFilter({ time, filters, onChange }: Props) {
+  const since = filters[time.since];
+  const until = filters[time.until];
   const known = since === '' || SPANS.some((span) => span.value === since);
   return (
     <>
       <select
         className="input choice"
-        aria-label="Accepted"
+        aria-label={time.label}
         value={since}
-        onChange={(event) => onChange({ ...filters, since: event.target.value, until: '' })}
+        onChange={(event) => onChange({ ...filters, [time.since]: event.target.value, [time.until]: '' })}
       >
-        <option value="">Accepted: at any time</option>
+        <option value="">{time.label}: at any time</option>
         {SPANS.map((span) => (
           <option key={span.value} value={span.value}>
-            {span.label}
+            {time.label}: {span.label.toLowerCase()}
           </option>
         ))}
-        {!known && <option value={since}>{isSpan(since) ? `Last ${since}` : `Since ${instant(since)}`}</option>}
+        {!known && <option value={since}>{`${time.label}: ${isSpan(since) ? `last ${since}` : `since ${instant(since)}`}`}</option>}
       </select>
-      {until && <span className="set-filter">until {instant(until)}</span>}
+      {until && (
+        <span className="set-filter">
+          {time.label} until <strong>{instant(until)}</strong>
+          <IconButton icon="close" label={`Remove the filter ${time.label} until`} onClick={() => onChange({ ...filters, [time.until]: '' })} />
+        </span>
+      )}
     </>
   );
 }

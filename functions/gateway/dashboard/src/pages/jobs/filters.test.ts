@@ -6,7 +6,7 @@ const now = new Date('2026-11-23T08:00:00Z');
 
 describe('filters in the address', () => {
   it('survive being written and read', () => {
-    const search = '?status=RUNNING&status=FAILED&type=EMAIL&tag=a%26b&since=24h&until=2026-11-23T07%3A00%3A00Z';
+    const search = '?status=RUNNING&status=FAILED&type=EMAIL&tag=a%26b&since=24h&until=2026-11-23T07%3A00%3A00Z&endedSince=1h&endedUntil=2026-11-23T07%3A30%3A00Z';
     expect(stringifySearch(writeFilters(readFilters(parseSearch(search))))).toBe(search);
   });
   it('take one state or several', () => {
@@ -30,6 +30,13 @@ describe('filters in a request', () => {
       since: '2026-11-23T06:30:00.000Z',
       until: '2026-11-23T07:00:00.000Z',
     });
+  });
+  it('tell the end from the acceptance', () => {
+    expect(toQuery(readFilters({ endedSince: '1m', endedUntil: '2026-11-23T08:00:00Z' }), now)).toEqual({
+      endedSince: '2026-11-23T07:59:00.000Z',
+      endedUntil: '2026-11-23T08:00:00.000Z',
+    });
+    expect(isEmpty(readFilters({ endedSince: 'soon', endedUntil: '1h' }))).toBe(true);
   });
   it('are empty where there are none', () => expect(toQuery(readFilters({}), now)).toEqual({}));
   it('tell a span from an instant', () => {

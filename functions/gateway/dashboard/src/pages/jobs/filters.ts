@@ -9,10 +9,19 @@ export type TextFilter = (typeof TEXTS)[number];
 /** SHOWN are the text filters that are on the page. */
 export const SHOWN: readonly TextFilter[] = ['q', 'type', 'queue'];
 
-export interface Filters {
+/** TIMES are the times of a job by which the list filters. */
+export const TIMES = [
+  { label: 'Accepted', since: 'since', until: 'until' },
+  { label: 'Ended', since: 'endedSince', until: 'endedUntil' },
+] as const;
+
+export type Time = (typeof TIMES)[number];
+
+type SinceName = Time['since']; // its value is an instant, a span that ends now such as "1h", or empty
+type UntilName = Time['until']; // an instant, or empty
+
+export interface Filters extends Record<SinceName | UntilName, string> {
   status: Status[];
-  since: string; // an instant, a span that ends now such as "1h", or empty
-  until: string; // an instant, or empty
   noErrorCode: boolean;
   texts: Partial<Record<TextFilter, string>>;
 }
@@ -48,6 +57,8 @@ export function readFilters(search: Search): Filters {
     status: STATUSES.filter((known) => status.includes(known)),
     since: timeOr(search['since'], SPAN),
     until: timeOr(search['until'], /^$/),
+    endedSince: timeOr(search['endedSince'], SPAN),
+    endedUntil: timeOr(search['endedUntil'], /^$/),
     noErrorCode: list(search['noErrorCode']).includes('true'),
     texts: {},
   };
@@ -74,10 +85,14 @@ export function writeFilters(filters: Filters): Record<string, string | string[]
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
     ...filters.texts,
-    ...(filters.since && { since: filters.since }),
-    ...(filters.until && { until: filters.until }),
+    ...timesOf(filters, (text) => text),
     ...(filters.noErrorCode && { noErrorCode: 'true' }),
   };
+}
+
+function timesOf(filters: Filters, write: (text: string) => string): Partial<Record<SinceName | UntilName, string>> {
+  const set = TIMES.flatMap(({ since, until }) => [since, until]).filter((name) => filters[name] !== '');
+  return Object.fromEntries(set.map((name) => [name, write(filters[name])]));
 }
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -98,8 +113,7 @@ export function toQuery(filters: Filters, now: Date): Query {
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
     ...filters.texts,
-    ...(filters.since && { since: instantOf(resolveSince(filters.since, now)) }),
-    ...(filters.until && { until: instantOf(filters.until) }),
+    ...timesOf(filters, (text) => instantOf(resolveSince(text, now))),
     ...(filters.noErrorCode && { noErrorCode: true as const }),
   };
 }

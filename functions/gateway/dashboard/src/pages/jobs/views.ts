@@ -9,7 +9,7 @@ export interface View {
 /** BUILTIN are the views that all users have. */
 export const BUILTIN: readonly View[] = [
   { name: 'All jobs', search: '' },
-  { name: 'Failed in the last day', search: 'status=FAILED&since=24h' },
+  { name: 'Failed in the last day', search: 'status=FAILED&endedSince=24h' },
   { name: 'In hand now', search: 'status=QUEUED&status=RUNNING&status=WAITING' },
   { name: 'Waiting for their turn', search: 'status=PENDING&status=RETRYING' },
   { name: 'Timed out', search: 'errorCode=WORKER.TIMEOUT' },

@@ -20,19 +20,19 @@ interface Props {
 export function FailuresCard({ failures, throughput }: Props) {
   const [window, setWindow] = useState<Window>('24h');
   const { jobTypes, errorCodes } = failures[window];
-  const since = sinceOf(window, throughput);
+  const endedSince = sinceOf(window, throughput);
   const byType: Bar[] = jobTypes.slice(0, SHOWN).map(({ jobType, failed, ended }) => ({
     name: jobType,
     n: failed,
     note: `${share(failed, ended)} of those that ended`,
-    href: paths.jobs({ status: 'FAILED', type: jobType, since }),
+    href: paths.jobs({ status: 'FAILED', type: jobType, endedSince }),
   }));
   // With many codes, failures with an unnamed code are counted with those without one.
   const allNamed = errorCodes.length < NAMED;
   const byCode: Bar[] = errorCodes.slice(0, SHOWN).map(({ errorCode, failed }) => ({
     name: errorCode ?? (allNamed ? 'no error code' : 'other or none'),
     n: failed,
-    href: paths.jobs({ status: 'FAILED', since, ...(errorCode !== null ? { errorCode } : allNamed && { noErrorCode: 'true' }) }),
+    href: paths.jobs({ status: 'FAILED', endedSince, ...(errorCode !== null ? { errorCode } : allNamed && { noErrorCode: 'true' }) }),
   }));
   return (
     <Card

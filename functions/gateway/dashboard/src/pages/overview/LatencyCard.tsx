@@ -26,7 +26,7 @@ interface Props {
 export function LatencyCard({ latency, throughput }: Props) {
   const [window, setWindow] = useState<keyof Schemas['LatencyByWindow']>('5m');
   const shown = latency[window];
-  const since = window === '5m' ? window : sinceOf(window, throughput);
+  const endedSince = sinceOf(window, throughput);
   return (
     <Card
       title="Latency of jobs that ended"
@@ -68,7 +68,7 @@ export function LatencyCard({ latency, throughput }: Props) {
                 <Duration ms={shown[key].p99Ms} />
               </td>
               <td className="number">
-                <Link href={paths.jobs({ status: ENDED, since })} className="quiet-link">
+                <Link href={paths.jobs({ status: ENDED, endedSince })} className="quiet-link">
                   <Count n={shown[key].count} />
                 </Link>
               </td>

@@ -40,13 +40,13 @@ export function ThroughputCard({ throughput }: { throughput: Schemas['Throughput
     >
       <dl className="figures">
         <Figure name="accepted" value={count(total.accepted)} href={paths.jobs({ since })} />
-        <Figure name="completed" value={count(total.completed)} href={paths.jobs({ status: 'COMPLETED', since })} />
+        <Figure name="completed" value={count(total.completed)} href={paths.jobs({ status: 'COMPLETED', endedSince: since })} />
         <Figure
           name={`failed, ${share(total.failed, total.completed + total.failed + total.cancelled)} of what ended`}
           value={count(total.failed)}
-          href={paths.jobs({ status: 'FAILED', since })}
+          href={paths.jobs({ status: 'FAILED', endedSince: since })}
         />
-        <Figure name="completed in the last minute" value={perSecond(throughput.perSecond['1m'].completed)} href={paths.jobs({ status: 'COMPLETED' })} />
+        <Figure name="completed in the last minute" value={perSecond(throughput.perSecond['1m'].completed)} href={paths.jobs({ status: 'COMPLETED', endedSince: '1m' })} />
       </dl>
       <Suspense fallback={<Skeleton lines={6} />}>
         <Plot series={SERIES} data={data} height={220} unit="count" label={label} />

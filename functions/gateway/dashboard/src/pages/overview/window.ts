@@ -12,7 +12,7 @@ export const WINDOWS = [
 
 const SPANS: Record<Window, Span> = { '1h': 'minutes', '24h': 'hours', '30d': 'days' };
 
-/** sinceOf returns when a window began. */
-export function sinceOf(window: Window, throughput: Schemas['Throughput']): string {
-  return throughput[SPANS[window]][0]?.at ?? '';
+/** sinceOf returns when a window began. That of five minutes also has the minute that is not over. */
+export function sinceOf(window: Window | '5m', throughput: Schemas['Throughput']): string {
+  return (window === '5m' ? throughput.minutes.at(-6) : throughput[SPANS[window]][0])?.at ?? '';
 }
