@@ -53,6 +53,8 @@ type Batch struct {
 	OnFailure     json.RawMessage  `json:"onFailure"`
 	Sealed        []string         `json:"sealed"` // members that the gateway cannot show
 	IsFlow        bool             `json:"isFlow"`
+
+	IdempotencyKey string `json:"idempotencyKey"`
 }
 
 // CreateBatch makes a batch with all of its jobs, or no batch, and returns its id. A request without an IdempotencyKey

@@ -2,6 +2,10 @@ package client_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os/exec"
 	"reflect"
 	"slices"
@@ -75,7 +79,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"Unique": client.Unique{}, "Throttle": client.Throttle{}, "Singleton": client.Singleton{}, "Debounce": client.Debounce{},
 		"StreamProgress": client.JobProgress{}, "WorkBeat": client.WorkBeat{}, "WorkBeaten": client.WorkBeaten{},
 		"WorkAttempt": client.WorkAttempt{}, "Batch": client.Batch{}, "BatchRequest": client.BatchRequest{},
-		"QueueInfo": client.Queue{},
+		"QueueInfo": client.Queue{}, "FlowRequest": client.FlowRequest{}, "ForEach": client.ForEach{}, "FlowJob": client.FlowJob{},
 	} {
 		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(name string) bool {
 			return slices.Contains(problem, name)
@@ -124,6 +128,43 @@ func TestARequestHasEveryFieldOfTheContract(t *testing.T) {
 	for _, name := range membersOf(schema) {
 		if sent[name] == nil {
 			t.Errorf("a request cannot have %s", name)
+		}
+	}
+}
+
+func TestARetryPolicyHasEveryFieldOfTheContract(t *testing.T) {
+	t.Parallel()
+	doc := contract(t)
+	var want []string
+	for _, name := range []string{"RetryExponential", "RetryFixed", "RetryList"} {
+		want = append(want, membersOf(doc.Components.Schemas[name])...)
+	}
+	slices.Sort(want)
+	if got := membersOfType(reflect.TypeFor[client.RetryPolicy]()); !slices.Equal(got, slices.Compact(want)) {
+		t.Errorf("it has %v, not %v", got, want)
+	}
+}
+
+func TestAFilterHasEveryParameterOfTheContract(t *testing.T) {
+	t.Parallel()
+	asked := make(chan url.Values, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Query()
+		_, _ = io.WriteString(w, `{"jobs": [], "nextCursor": null}`)
+	}))
+	t.Cleanup(server.Close)
+	at := time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC)
+	filter := client.Filter{
+		Status: []string{client.Failed}, Type: "A", Queue: "q", Tag: "t", OrderingKey: "o", ErrorCode: "e", TraceID: "i", IdempotencyKey: "k",
+		BatchID: "b", FanOutID: "f", After: "a", NoErrorCode: true, Search: "s", OwnerID: "w", Since: at, Until: at, EndedSince: at, EndedUntil: at,
+	}
+	if _, err := client.New(server.URL, "").List(t.Context(), filter, 1, "c"); err != nil {
+		t.Fatal(err)
+	}
+	sent := <-asked
+	for _, parameter := range contract(t).Paths.Find("/api/jobs").Get.Parameters {
+		if p := parameter.Value; p.In == "query" && !sent.Has(p.Name) {
+			t.Errorf("a filter cannot have %s", p.Name)
 		}
 	}
 }

@@ -67,6 +67,9 @@ type Job struct {
 	Payload             json.RawMessage   `json:"payload"`
 	Schedule            *Tick             `json:"schedule"`
 	CallbackURL         string            `json:"callbackUrl"`
+	IdempotencyKey      string            `json:"idempotencyKey"`
+	RetryPolicy         *RetryPolicy      `json:"retryPolicy"` // as it applies, with all members of its type
+	TimeoutMs           int64             `json:"timeoutMs"`   // of one attempt
 	RunAgainOf          string            `json:"runAgainOf"`
 	RunAgainAs          string            `json:"runAgainAs"`
 	After               []string          `json:"after"`

@@ -133,6 +133,8 @@ type Filter struct {
 	IdempotencyKey string
 	BatchID        string
 	FanOutID       string // jobs of its elements
+	After          string // jobs that name this job in their own After
+	NoErrorCode    bool   // never failed, or last with no error code
 	Search         string // q
 	OwnerID        string
 	Since, Until   time.Time // accepted at Since or later, and before Until
@@ -145,7 +147,7 @@ func (f Filter) values() url.Values {
 	for name, value := range map[string]string{
 		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
 		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "fanOutId": f.FanOutID,
-		"q": f.Search, "ownerId": f.OwnerID,
+		"q": f.Search, "ownerId": f.OwnerID, "after": f.After,
 	} {
 		if value != "" {
 			values.Set(name, value)
@@ -160,6 +162,9 @@ func (f Filter) values() url.Values {
 	}
 	if len(f.Status) > 0 {
 		values["status"] = f.Status
+	}
+	if f.NoErrorCode {
+		values.Set("noErrorCode", "true")
 	}
 	return values
 }

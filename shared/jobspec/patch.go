@@ -308,8 +308,10 @@ func policyOf(r *Request) retrypolicy.Policy {
 	return *r.RetryPolicy
 }
 
-// policyFieldsOf are the members of a policy of its type, those that are 0 too: left out they would get their defaults.
-func policyFieldsOf(p retrypolicy.Policy) map[string]any {
+// PolicyFields are the members of a request's retry policy of its type, those that are 0 too: left out they would get
+// their defaults.
+func PolicyFields(r *Request) map[string]any {
+	p := policyOf(r)
 	fields := map[string]any{"type": p.Type, "jitter": p.Jitter}
 	switch p.Type {
 	case retrypolicy.Exponential:

@@ -148,7 +148,7 @@ var members = []member{
 	{
 		name:  "retryPolicy",
 		body:  func(r reader, d *draft) { d.RetryPolicy, d.Silent.RetryPolicy = r.policy(), false },
-		write: func(r *Request) any { return policyFieldsOf(policyOf(r)) },
+		write: func(r *Request) any { return PolicyFields(r) },
 		canonical: func(r *Request) any {
 			if r.RetryPolicy.Equal(nil) {
 				return nil

@@ -11,7 +11,7 @@ import standardwebhooks
 from conftest import ID, job
 from pydantic import BaseModel, Field
 
-from jobweaver import JobRequest, Webhook, WebhookVerificationError, __version__, enqueue, enqueue_async
+from jobweaver import Filter, JobRequest, Webhook, WebhookVerificationError, __version__, enqueue, enqueue_async
 from jobweaver.types import write_types
 
 OLD, NEW = "whsec_b2xkIG9sZCBvbGQgb2xkIG9sZCBvbGQ=", "whsec_bmV3IG5ldyBuZXcgbmV3IG5ldyBuZXc="
@@ -99,6 +99,18 @@ def test_the_package_has_the_version_of_the_contract() -> None:
     contract = (ROOT / "../../functions/gateway/openapi.yaml").read_text()
     assert own == __version__
     assert re.search(rf"^  version: {re.escape(__version__)}$", contract, re.MULTILINE)
+
+
+def test_a_filter_has_each_parameter_of_the_contract() -> None:
+    contract = json.loads((ROOT / "../../functions/gateway/openapi.json").read_text())
+    named = contract["components"]["parameters"]
+    parameters = [named.get(p.get("$ref", "").split("/")[-1], p) for p in contract["paths"]["/api/jobs"]["get"]["parameters"]]
+    values: dict[str, object] = {"status": ["FAILED"], "no_error_code": True}
+    instants = [name for name in Filter.model_fields if "since" in name or "until" in name]
+    values |= dict.fromkeys(instants, datetime.now(UTC))
+    query = dict(Filter.model_validate(dict.fromkeys(Filter.model_fields, "x") | values).query())
+    assert set(query) | {"limit", "cursor"} == {p["name"] for p in parameters if p["in"] == "query"}
+    assert query["noErrorCode"] == "true"
 
 
 def test_types_are_made_of_the_schemas_of_job_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,7 +187,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a job once more, with changes
-         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. Nor does it take over unique. It does take over the fairnessKey, throttle, and the orderingKey or singleton, and is the last job with that key. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
+         * @description Submits a new job with the request of this one, which may be in any state. The body changes the request by the rules of a JSON Merge Patch (RFC 7396): a member replaces the old one, objects such as the payload are merged, and null removes a member, so that its default applies. Limits and checks are those of a submit. The new job does not take over idempotencyKey, jobId, runAt, delayMs, expiresAt, after and onDependencyFailure: it runs at once unless the body sets another time. Nor does it take over batchId, unique and debounce, since it is a job of its own. It does take over everything else, such as throttle, and the orderingKey or singleton, and is the last job with that key. The new job shows the old one as runAgainOf. The old job shows the newest of its new jobs as runAgainAs. This also needs the role read.
          */
         post: operations["runJobAgain"];
         delete?: never;
@@ -2246,6 +2246,8 @@ export interface components {
             sealed?: components["schemas"]["Sealed"];
             /** @description Whether it is a flow. Absent if the gateway is of a release without it. */
             isFlow?: boolean;
+            /** @description As requested. */
+            idempotencyKey?: string | null;
         };
         /** @description What a job onComplete or onFailure gets in place of {"$batch": "summary"}. */
         BatchSummary: {
@@ -2385,6 +2387,8 @@ export interface components {
             /** @description As it was submitted. Null if it cannot be shown. */
             onFailure: Record<string, never> | null;
             sealed?: components["schemas"]["Sealed"];
+            /** @description As requested. */
+            idempotencyKey?: string | null;
             /** @description Which run of the flow this is. A retry with from or all begins another one. */
             run: number;
             /** @description How the last runs before this one stood when the next one began, oldest first. */
@@ -2460,7 +2464,7 @@ export interface components {
             maxRetryCount: components["schemas"]["MaxRetryCount"];
             createdAt: components["schemas"]["Instant"];
             updatedAt: components["schemas"]["Instant"];
-            /** @description As requested, or the start that throttle has reserved for the job. */
+            /** @description As requested, also by delayMs; or the start that throttle has reserved for the job, or debounce has set. */
             runAt: components["schemas"]["InstantOrNull"];
             /** @description When the next attempt is due. */
             nextRunAt: components["schemas"]["InstantOrNull"];
@@ -3110,6 +3114,12 @@ export interface components {
             schedule: null | components["schemas"]["JobTick"];
             /** @description As requested. */
             callbackUrl: string | null;
+            /** @description As requested; the jobId, if the client has given that. */
+            idempotencyKey?: string | null;
+            /** @description As requested, with all members of its type; or else the one that applied at the submit. */
+            retryPolicy?: components["schemas"]["RetryPolicy"];
+            /** @description As requested, or else the one that applied at the submit. */
+            timeoutMs?: components["schemas"]["TimeoutMs"];
             /** @description The job that this one runs again; null for most. */
             runAgainOf: components["schemas"]["IdOrNull"];
             /** @description The newest job that runs this one again; null if there is none. */

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/batchstore"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 // API has the endpoints of batches.
@@ -52,7 +53,7 @@ func (a *API) followUps(c *gin.Context, b *batchstore.Batch) followUps {
 	if len(sealed) > 0 {
 		a.Sealed.Log(c.Request.Context(), sealed)
 	}
-	return followUps{b.OnComplete, b.OnFailure, sealed}
+	return followUps{b.OnComplete, b.OnFailure, jobview.Given(b.IdempotencyKey), sealed}
 }
 
 func batchID(c *gin.Context) (uuid.UUID, error) { return edge.PathID(c, "batchId", batchstore.ErrNone) }

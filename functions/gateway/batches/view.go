@@ -52,11 +52,14 @@ type full struct {
 	IsFlow bool `json:"isFlow"`
 }
 
-// followUps are the jobs that follow a batch.
+// followUps are the jobs that follow a batch, and its key.
 type followUps struct {
 	OnComplete json.RawMessage `json:"onComplete"`
 	OnFailure  json.RawMessage `json:"onFailure"`
-	Sealed     []string        `json:"sealed,omitempty"` // members that cannot be shown
+
+	IdempotencyKey *string `json:"idempotencyKey"`
+
+	Sealed []string `json:"sealed,omitempty"` // members that cannot be shown
 }
 
 func newBatch(b batchstore.Batch) batch { return batch{b.ID, newFields(b), jobview.UTC(b.ClosedAt)} }

@@ -24,6 +24,9 @@ type full struct {
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
 	Schedule            *scheduled      `json:"schedule"`
 	CallbackURL         *string         `json:"callbackUrl"`
+	IdempotencyKey      *string         `json:"idempotencyKey"`
+	RetryPolicy         map[string]any  `json:"retryPolicy"`
+	TimeoutMs           int64           `json:"timeoutMs"`
 	RunAgainOf          *uuid.UUID      `json:"runAgainOf"`
 	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
 	KeepBuild           bool            `json:"keepBuild"`
@@ -89,6 +92,9 @@ type LogLine struct {
 }
 
 func newFull(job jobstore.Job, lines []logstore.Line) full {
+	if each := job.ForEach; each != nil { // as requested, though only the jobs of the elements have it
+		job.OrderingKey, job.CallbackURL, job.Policies = each.OrderingKey, each.CallbackURL, each.Policies
+	}
 	history := make([]move, len(job.Snapshot.History))
 	for i, m := range job.Snapshot.History {
 		history[i] = move{
@@ -98,6 +104,8 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 	return full{
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
+		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: job.RetryPolicy,
+		TimeoutMs:  job.Timeout.Milliseconds(),
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
 		ForEach: apibody.NewForEach(job.ForEach), Element: newElement(job.Element),
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,

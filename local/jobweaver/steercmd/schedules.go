@@ -3,6 +3,7 @@
 package steercmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ func NewSchedules() *cobra.Command {
 		})
 	}
 	cmd := cli.Group("schedules", "Manage schedules: jobs that are submitted again and again",
-		newScheduleList(at), newScheduleCreate(at),
+		newScheduleList(at), newScheduleCreate(at), newScheduleChange(at),
 		cli.Verb("get NAME", "Show a schedule and its next tick", 1, func(cmd *cobra.Command, args []string) error {
 			return cli.Show(cmd, at(args[0]), showSchedule)
 		}),
@@ -79,40 +80,111 @@ func newScheduleList(at func(...string) string) *cobra.Command {
 	})
 }
 
+// scheduleFlags are the members of a schedule beside its job.
+type scheduleFlags struct{ cron, zone, overlap, missed, startAt, endAt string }
+
+func (f *scheduleFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.cron, "cron", "", "when: five or six fields, or @every 90s")
+	flags.StringVar(&f.zone, "time-zone", "", "time zone of the cron expression, such as Europe/Berlin (default UTC)")
+	flags.StringVar(&f.overlap, "overlap", "", "if the previous job has not ended: allow, skip or cancel it")
+	flags.StringVar(&f.missed, "missed", "", "for missed ticks: skip them, run one or all")
+	flags.StringVar(&f.startAt, "start-at", "", "no tick before this instant (RFC 3339)")
+	flags.StringVar(&f.endAt, "end-at", "", "no tick after this instant (RFC 3339)")
+}
+
+// set sets the members whose flags are given; an empty one is taken away, so that its default holds.
+func (f *scheduleFlags) set(cmd *cobra.Command, body map[string]any) {
+	for _, member := range []struct{ flag, name, value string }{
+		{"cron", "cron", f.cron}, {"time-zone", "timeZone", f.zone}, {"overlap", "overlap", f.overlap},
+		{"missed", "missed", f.missed}, {"start-at", "startAt", f.startAt}, {"end-at", "endAt", f.endAt},
+	} {
+		switch {
+		case !cmd.Flags().Changed(member.flag):
+		case member.value == "":
+			delete(body, member.name)
+		default:
+			body[member.name] = member.value
+		}
+	}
+}
+
 // newScheduleCreate takes the job in the same way as submit.
 func newScheduleCreate(at func(...string) string) *cobra.Command {
-	body := map[string]any{}
-	var cron, zone, overlap, missed string
-	var replace bool
+	var flags scheduleFlags
+	var replace, paused bool
 	short := "Create a schedule that submits a JobRequest"
 	cmd := cli.Verb("create NAME FILE|-", short, 2, func(cmd *cobra.Command, args []string) error {
-		if cron == "" {
+		if flags.cron == "" {
 			return cli.Usage("when? Give --cron, such as --cron '30 2 * * *' or --cron '@every 90s'")
 		}
-		job, err := cli.ReadFile(cmd, args[1])
+		job, err := jobOf(cmd, args[1])
 		if err != nil {
 			return err
 		}
-		if !json.Valid(job) {
-			return cli.Usage("%s is not JSON: it must be a JobRequest", args[1])
+		body := map[string]any{"job": job}
+		if paused {
+			body["paused"] = true
 		}
-		body["job"], body["cron"] = json.RawMessage(job), cron
-		for name, value := range map[string]string{"timeZone": zone, "overlap": overlap, "missed": missed} {
-			if value != "" {
-				body[name] = value
-			}
-		}
+		flags.set(cmd, body)
 		if replace {
 			return cli.Call(cmd, http.MethodPut, at(args[0]), body, showSchedule)
 		}
 		body["name"] = args[0]
 		return cli.Call(cmd, http.MethodPost, at(), body, showSchedule)
 	})
-	cmd.Flags().StringVar(&cron, "cron", "", "when: five or six fields, or @every 90s")
-	cmd.Flags().StringVar(&zone, "time-zone", "", "time zone of the cron expression, such as Europe/Berlin (default UTC)")
-	cmd.Flags().StringVar(&overlap, "overlap", "", "if the previous job has not ended: allow, skip or cancel it")
-	cmd.Flags().StringVar(&missed, "missed", "", "for missed ticks: skip them, run one or all")
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace the schedule of that name, if there is one")
+	flags.register(cmd)
+	cmd.Flags().BoolVar(&paused, "paused", false, "it fires only once it is resumed")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the whole schedule of that name, if there is one")
+	return cmd
+}
+
+func jobOf(cmd *cobra.Command, file string) (json.RawMessage, error) {
+	job, err := cli.ReadFile(cmd, file)
+	if err == nil && !json.Valid(job) {
+		err = cli.Usage("%s is not JSON: it must be a JobRequest", file)
+	}
+	return job, err
+}
+
+// newScheduleChange makes a command that keeps whatever it does not change.
+func newScheduleChange(at func(...string) string) *cobra.Command {
+	var flags scheduleFlags
+	cmd := &cobra.Command{
+		Use:   "change NAME [FILE|-]",
+		Short: "Change a schedule, by flags, or its job, by a JobRequest from a file or standard input; the rest stays",
+		Args:  cli.Between(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var now map[string]any
+			raw, err := cli.API(cmd).Do(cmd.Context(), http.MethodGet, at(args[0]), "", nil, nil)
+			if err != nil {
+				return err
+			}
+			d := json.NewDecoder(bytes.NewReader(raw))
+			d.UseNumber() // the numbers of its job stay as they are
+			if err := d.Decode(&now); err != nil {
+				return fmt.Errorf("read the schedule: %w", err)
+			}
+			body := map[string]any{}
+			for _, name := range []string{"cron", "timeZone", "job", "overlap", "missed", "paused", "startAt", "endAt"} {
+				if now[name] != nil {
+					body[name] = now[name]
+				}
+			}
+			flags.set(cmd, body)
+			if len(args) > 1 {
+				if body["job"], err = jobOf(cmd, args[1]); err != nil {
+					return err
+				}
+			}
+			if body["job"] == nil {
+				return cli.Usage("the gateway cannot show the job of the schedule: name the file of a new one")
+			}
+			return cli.Call(cmd, http.MethodPut, at(args[0]), body, showSchedule)
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().Lookup("time-zone").Usage = "time zone of the cron expression, such as Europe/Berlin"
 	return cmd
 }
 

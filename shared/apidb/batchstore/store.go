@@ -101,23 +101,24 @@ func (c Counts) status(expired bool) Status {
 
 // Batch is a batch and its progress.
 type Batch struct {
-	ID            uuid.UUID
-	OwnerID       string
-	Name          string
-	Status        Status
-	CreatedAt     time.Time
-	ClosedAt      *time.Time
-	ExpiresAt     *time.Time
-	ExpiredAt     *time.Time // what was waiting has been cancelled since
-	FinishedAt    *time.Time
-	Counts        Counts          // nil in a list, if the batch has not ended; not to be changed
-	OnComplete    json.RawMessage // perhaps sealed; nil in a list
-	OnFailure     json.RawMessage
-	FollowUpID    *uuid.UUID        // the job that was made at the end
-	FollowUpError string            // why none could be made
-	Graph         []apibody.FlowJob // of a flow; nil in a list, and if the batch is none
-	Run           int32             // of a flow, from 1 on; 0 in a list
-	EarlierRuns   []EarlierRun      // of a flow, the last few; nil in a list
+	ID             uuid.UUID
+	OwnerID        string
+	Name           string
+	Status         Status
+	CreatedAt      time.Time
+	ClosedAt       *time.Time
+	ExpiresAt      *time.Time
+	ExpiredAt      *time.Time // what was waiting has been cancelled since
+	FinishedAt     *time.Time
+	Counts         Counts          // nil in a list, if the batch has not ended; not to be changed
+	OnComplete     json.RawMessage // perhaps sealed; nil in a list
+	OnFailure      json.RawMessage
+	IdempotencyKey string            // empty in a list, and if the request had none
+	FollowUpID     *uuid.UUID        // the job that was made at the end
+	FollowUpError  string            // why none could be made
+	Graph          []apibody.FlowJob // of a flow; nil in a list, and if the batch is none
+	Run            int32             // of a flow, from 1 on; 0 in a list
+	EarlierRuns    []EarlierRun      // of a flow, the last few; nil in a list
 }
 
 // Finished reports whether the batch has ended.
@@ -251,7 +252,7 @@ func newBatch(row gen.Batch) (Batch, error) {
 		ID: row.BatchID, OwnerID: row.OwnerID, Name: nullable.Value(row.Name), Status: Status(row.Status),
 		CreatedAt: row.CreatedAt, ClosedAt: row.ClosedAt, ExpiresAt: row.ExpiresAt, ExpiredAt: row.ExpiredAt,
 		FinishedAt: row.FinishedAt, OnComplete: row.OnComplete, OnFailure: row.OnFailure, FollowUpID: row.FollowUpID,
-		FollowUpError: nullable.Value(row.FollowUpError), Run: row.Run,
+		FollowUpError: nullable.Value(row.FollowUpError), Run: row.Run, IdempotencyKey: nullable.Value(row.IdempotencyKey),
 	}
 	var err error
 	if row.EarlierRuns != nil {

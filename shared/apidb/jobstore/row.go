@@ -52,6 +52,8 @@ type Job struct {
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
 	CallbackURL       string           // empty in a list, and if its end is not delivered
+	RetryPolicy       map[string]any   // nil in a list
+	Timeout           time.Duration    // 0 in a list
 	BatchID           *uuid.UUID       // nil: it is in no batch
 	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
 	Policies          jobspec.Policies // none in a list
@@ -77,7 +79,12 @@ func jobOf(row gen.Job) (Job, error) {
 		return Job{}, err
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
-	job.KeepBuild = nullable.Value(row.KeepBuild)
+	job.KeepBuild, job.Timeout = nullable.Value(row.KeepBuild), timeoutOf(row)
+	policy, err := retryPolicyOf(row)
+	if err != nil {
+		return Job{}, err
+	}
+	job.RetryPolicy = jobspec.PolicyFields(&jobspec.Request{RetryPolicy: policy})
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
 	job.Held = nullable.Value(row.Held)
@@ -179,7 +186,7 @@ func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
 func RequestOf(row gen.Job) (jobspec.Request, error) {
 	req := jobspec.Request{
 		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
-		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
+		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: timeoutOf(row),
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
 		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
 		KeepBuild: nullable.Value(row.KeepBuild), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
@@ -202,14 +209,22 @@ func RequestOf(row gen.Job) (jobspec.Request, error) {
 	if req.ForEach, req.Element, err = fanOutOf(row); err != nil {
 		return req, err
 	}
+	req.RetryPolicy, err = retryPolicyOf(row)
+	return req, err
+}
+
+func timeoutOf(row gen.Job) time.Duration { return time.Duration(row.TimeoutMs) * time.Millisecond }
+
+// retryPolicyOf returns the retry policy of a job; nil: retrypolicy.Default.
+func retryPolicyOf(row gen.Job) (*retrypolicy.Policy, error) {
 	if row.RetryPolicy == nil {
-		return req, nil
+		return nil, nil
 	}
-	req.RetryPolicy = new(retrypolicy.Policy)
-	if err := json.Unmarshal(row.RetryPolicy, req.RetryPolicy); err != nil {
-		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
+	policy := new(retrypolicy.Policy)
+	if err := json.Unmarshal(row.RetryPolicy, policy); err != nil {
+		return nil, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
 	}
-	return req, nil
+	return policy, nil
 }
 
 // delayMs returns how long from now a job becomes due.

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -152,7 +152,8 @@ def query(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     for name, value in values.items():
         for one in value if isinstance(value, list | tuple) else [value]:
             if one is not None:
-                pairs.append((name, one.isoformat() if isinstance(one, datetime) else str(one)))
+                text = one.isoformat() if isinstance(one, datetime) else "true" if one is True else str(one)
+                pairs.append((name, text))
     return tuple(pairs)
 
 
@@ -169,6 +170,8 @@ class Filter(BaseModel):
     fan_out_id: uuid.UUID | str | None = None
     ordering_key: str | None = None
     error_code: str | None = None
+    no_error_code: Literal[True] | None = None
+    after: uuid.UUID | str | None = None
     trace_id: str | None = None
     idempotency_key: str | None = None
     search: str | None = None
@@ -184,6 +187,7 @@ class Filter(BaseModel):
             "fan_out_id": "fanOutId",
             "ordering_key": "orderingKey",
             "error_code": "errorCode",
+            "no_error_code": "noErrorCode",
             "trace_id": "traceId",
             "idempotency_key": "idempotencyKey",
             "search": "q",

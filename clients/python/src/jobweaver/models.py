@@ -1335,50 +1335,6 @@ class AttemptSummary(BaseModel):
     message: str | None
 
 
-class JobDetails(BaseModel):
-    model_config = ConfigDict(
-        extra="ignore",
-        populate_by_name=True,
-    )
-    payload: Annotated[Any, Field(description="As it was submitted.")]
-    schedule: Annotated[
-        JobTick | None,
-        Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
-    ]
-    callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
-    run_again_of: Annotated[UUID | None, Field(alias="runAgainOf", description="The job that this one runs again; null for most.")]
-    run_again_as: Annotated[
-        UUID | None, Field(alias="runAgainAs", description="The newest job that runs this one again; null if there is none.")
-    ]
-    after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
-    conditions: Annotated[
-        dict[str, Any] | None,
-        Field(description="How jobs in after have to end, by their ids. Null if no entry was submitted with a condition."),
-    ] = None
-    on_dependency_failure: Annotated[
-        Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
-    ]
-    keep_build: Annotated[
-        bool | None, Field(alias="keepBuild", description="As requested. Absent if the gateway is of a release without it.")
-    ] = None
-    for_each: Annotated[ForEach | None, Field(alias="forEach", description="As requested. Null if the job is not a fan-out.")] = (
-        None
-    )
-    element: Annotated[
-        Element | None, Field(description="The fan-out to which the job belongs, and the index of its element. Null for most.")
-    ] = None
-    unique: Annotated[Unique | None, Field(description="As requested.")] = None
-    throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
-    singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
-    debounce: Annotated[Debounce | None, Field(description="As requested.")] = None
-    held: Annotated[bool | None, Field(description="Whether further requests with its debounce key change the job.")] = None
-    history: Annotated[list[HistoryEntry], Field(description="The last 100 transitions, oldest first.")]
-    attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
-    logs: Annotated[
-        list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")
-    ]
-
-
 class LastErrorOrNull(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -2198,6 +2154,7 @@ class Batch(BatchFields):
     is_flow: Annotated[
         bool | None, Field(alias="isFlow", description="Whether it is a flow. Absent if the gateway is of a release without it.")
     ] = None
+    idempotency_key: Annotated[str | None, Field(alias="idempotencyKey", description="As requested.")] = None
 
 
 class BatchSummary(BaseModel):
@@ -2479,7 +2436,11 @@ class JobFields(BaseModel):
     created_at: Annotated[AwareDatetime, Field(alias="createdAt")]
     updated_at: Annotated[AwareDatetime, Field(alias="updatedAt")]
     run_at: Annotated[
-        AwareDatetime | None, Field(alias="runAt", description="As requested, or the start that throttle has reserved for the job.")
+        AwareDatetime | None,
+        Field(
+            alias="runAt",
+            description="As requested, also by delayMs; or the start that throttle has reserved for the job, or debounce has set.",
+        ),
     ]
     next_run_at: Annotated[AwareDatetime | None, Field(alias="nextRunAt", description="When the next attempt is due.")]
     started_at: Annotated[AwareDatetime | None, Field(alias="startedAt")]
@@ -2682,6 +2643,64 @@ class Workers(BaseModel):
         ),
     ]
     workers: list[Worker]
+
+
+class JobDetails(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    payload: Annotated[Any, Field(description="As it was submitted.")]
+    schedule: Annotated[
+        JobTick | None,
+        Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
+    ]
+    callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
+    idempotency_key: Annotated[
+        str | None, Field(alias="idempotencyKey", description="As requested; the jobId, if the client has given that.")
+    ] = None
+    retry_policy: Annotated[
+        RetryExponential | RetryFixed | RetryList | None,
+        Field(
+            alias="retryPolicy",
+            description="As requested, with all members of its type; or else the one that applied at the submit.",
+        ),
+    ] = None
+    timeout_ms: Annotated[
+        int | None,
+        Field(alias="timeoutMs", description="As requested, or else the one that applied at the submit.", ge=1, le=86400000),
+    ] = 600000
+    run_again_of: Annotated[UUID | None, Field(alias="runAgainOf", description="The job that this one runs again; null for most.")]
+    run_again_as: Annotated[
+        UUID | None, Field(alias="runAgainAs", description="The newest job that runs this one again; null if there is none.")
+    ]
+    after: Annotated[list[UUID], Field(description="The jobs that must end first.")]
+    conditions: Annotated[
+        dict[str, Any] | None,
+        Field(description="How jobs in after have to end, by their ids. Null if no entry was submitted with a condition."),
+    ] = None
+    on_dependency_failure: Annotated[
+        Literal["cancel", "run"] | None, Field(alias="onDependencyFailure", description="Null if the job has no dependencies.")
+    ]
+    keep_build: Annotated[
+        bool | None, Field(alias="keepBuild", description="As requested. Absent if the gateway is of a release without it.")
+    ] = None
+    for_each: Annotated[ForEach | None, Field(alias="forEach", description="As requested. Null if the job is not a fan-out.")] = (
+        None
+    )
+    element: Annotated[
+        Element | None, Field(description="The fan-out to which the job belongs, and the index of its element. Null for most.")
+    ] = None
+    unique: Annotated[Unique | None, Field(description="As requested.")] = None
+    throttle: Annotated[Throttle | None, Field(description="As requested.")] = None
+    singleton: Annotated[Singleton | None, Field(description="As requested.")] = None
+    debounce: Annotated[Debounce | None, Field(description="As requested.")] = None
+    held: Annotated[bool | None, Field(description="Whether further requests with its debounce key change the job.")] = None
+    history: Annotated[list[HistoryEntry], Field(description="The last 100 transitions, oldest first.")]
+    attempts: Annotated[list[AttemptSummary], Field(description="The attempts in the history, oldest first.")]
+    logs: Annotated[
+        list[LogLine], Field(description="The last 200 lines of all attempts, oldest first; fewer if they exceed 256 KiB.")
+    ]
 
 
 class LatencyByWindow(BaseModel):
@@ -2996,6 +3015,7 @@ class JobFlow(FlowFields):
             min_length=1,
         ),
     ] = None
+    idempotency_key: Annotated[str | None, Field(alias="idempotencyKey", description="As requested.")] = None
     run: Annotated[int, Field(description="Which run of the flow this is. A retry with from or all begins another one.", ge=1)]
     earlier_runs: Annotated[
         list[FlowRun],

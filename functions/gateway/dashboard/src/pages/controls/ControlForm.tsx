@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/Dialog';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { Field } from '../../ui/Field';
 import '../../ui/form.css';
-import { limit, wrong } from './form';
+import { draft, hasWeight, toRequest, wrong, type Draft } from './form';
 import { type Control, inWords, type Kind, usePutControl } from './queries';
 
 interface Props {
@@ -18,14 +18,10 @@ interface Props {
 
 export function ControlForm({ control, onClose }: Props) {
   const { installation, ownerId } = useMe();
-  const [kind, setKind] = useState<Kind>(control?.kind ?? (installation ? 'queue' : 'owner'));
-  const [name, setName] = useState(control?.name ?? (installation ? '' : (ownerId ?? '')));
-  const [paused, setPaused] = useState(control?.paused ?? control === undefined);
-  const [most, setMost] = useState(String(control?.maxRunning ?? ''));
-  const [rate, setRate] = useState(String(control?.startsPerSecond ?? ''));
-  const [weight, setWeight] = useState(String(control?.weight ?? ''));
+  const [form, setForm] = useState(() => draft(control, installation ? 'queue' : 'owner', installation ? '' : (ownerId ?? '')));
+  const { kind, name, paused, most, rate, weight } = form;
+  const set = (change: Partial<Draft>) => setForm({ ...form, ...change });
   const [tried, setTried] = useState(false);
-  const hasWeight = kind === 'fairnessKey' && name.trim() !== '*';
   const put = usePutControl();
   const formId = useId();
   const problem = put.error === null ? null : asApiError(put.error);
@@ -36,11 +32,10 @@ export function ControlForm({ control, onClose }: Props) {
   function submit(event: FormEvent) {
     event.preventDefault();
     setTried(true);
-    if (name.trim() === '' || wrong(most) || wrong(rate) || (hasWeight && wrong(weight))) {
+    if (name.trim() === '' || wrong(most) || wrong(rate) || (hasWeight(form) && wrong(weight))) {
       return;
     }
-    const body = { paused, maxRunning: limit(most), startsPerSecond: limit(rate), weight: hasWeight ? limit(weight) : null };
-    put.mutate({ subject: { kind, name: name.trim() }, body }, { onSuccess: onClose });
+    put.mutate({ subject: { kind, name: name.trim() }, body: toRequest(form) }, { onSuccess: onClose });
   }
 
   return (
@@ -61,7 +56,7 @@ export function ControlForm({ control, onClose }: Props) {
           <div className="form-row">
             <Field label="Of">
               {(props) => (
-                <select {...props} className="input" value={kind} onChange={(e) => setKind(e.target.value as Kind)}>
+                <select {...props} className="input" value={kind} onChange={(e) => set({ kind: e.target.value as Kind })}>
                   <option value="queue">a queue</option>
                   <option value="type">a job type</option>
                   <option value="owner">an owner</option>
@@ -69,32 +64,32 @@ export function ControlForm({ control, onClose }: Props) {
                 </select>
               )}
             </Field>
-            <Name kind={kind} name={name} onChange={setName} error={nameless ?? at('name')} />
+            <Name kind={kind} name={name} onChange={(next) => set({ name: next })} error={nameless ?? at('name')} />
           </div>
         )}
         {!control && !installation && <p>This holds all jobs of {name}.</p>}
         <label className="check">
-          <input type="checkbox" checked={paused} onChange={(e) => setPaused(e.target.checked)} /> Paused: none starts
+          <input type="checkbox" checked={paused} onChange={(e) => set({ paused: e.target.checked })} /> Paused: none starts
         </label>
         <div className="form-row">
           <Field label="Run at once, at most" error={(tried ? wrong(most) : undefined) ?? at('maxRunning')} hint="Empty: any number.">
-            {(props) => <input {...props} className="input" inputMode="numeric" value={most} onChange={(e) => setMost(e.target.value)} />}
+            {(props) => <input {...props} className="input" inputMode="numeric" value={most} onChange={(e) => set({ most: e.target.value })} />}
           </Field>
           <Field
             label="Starts a second, at most"
             error={(tried ? wrong(rate) : undefined) ?? at('startsPerSecond')}
             hint="Empty: any. 0.1: one in ten seconds."
           >
-            {(props) => <input {...props} className="input" inputMode="decimal" value={rate} onChange={(e) => setRate(e.target.value)} />}
+            {(props) => <input {...props} className="input" inputMode="decimal" value={rate} onChange={(e) => set({ rate: e.target.value })} />}
           </Field>
         </div>
-        {hasWeight && (
+        {hasWeight(form) && (
           <Field
             label="Weight"
             error={(tried ? wrong(weight) : undefined) ?? at('weight')}
             hint="Its starts for each start of another key of the queue, 1 to 100. Empty: 1."
           >
-            {(props) => <input {...props} className="input" inputMode="numeric" value={weight} onChange={(e) => setWeight(e.target.value)} />}
+            {(props) => <input {...props} className="input" inputMode="numeric" value={weight} onChange={(e) => set({ weight: e.target.value })} />}
           </Field>
         )}
         {problem && !shown && <ErrorBox error={problem} />}

@@ -1,28 +1,46 @@
 import { stringify } from '../../api/json';
 import type { Job } from './queries';
 
-/** requestOf returns a JobRequest for a job like this one, without members that have their default. */
-export function requestOf(job: Job): Record<string, unknown> {
+/**
+ * requestOf returns the JobRequest of a job like this one, without members that have the same default everywhere: the
+ * installation may have other retries and timeouts for a job type. The idempotency key would find the job itself, and an
+ * instant that has passed would be refused, or is over.
+ */
+export function requestOf(job: Job, now: Date): Record<string, unknown> {
+  const ahead = (at: string | null) => at !== null && Date.parse(at) > now.getTime();
+  const setsStart = job.throttle ?? job.debounce; // runAt is then not the client's
   return {
     jobType: job.jobType,
     payload: job.payload,
     ...(job.queue !== 'default' && { queue: job.queue }),
     ...(job.priority !== 0 && { priority: job.priority }),
-    ...(job.maxRetryCount !== 3 && { maxRetryCount: job.maxRetryCount }),
+    maxRetryCount: job.maxRetryCount,
+    ...(job.retryPolicy && { retryPolicy: job.retryPolicy }),
+    ...(job.timeoutMs !== undefined && { timeoutMs: job.timeoutMs }),
+    ...(!setsStart && ahead(job.runAt) && { runAt: job.runAt }),
+    ...(ahead(job.expiresAt) && { expiresAt: job.expiresAt }),
     ...(job.tags.length > 0 && { tags: job.tags }),
+    ...(job.ownerId && { ownerId: job.ownerId }),
     ...(job.orderingKey && { orderingKey: job.orderingKey }),
+    ...(job.fairnessKey && job.fairnessKey !== job.ownerId && { fairnessKey: job.fairnessKey }),
+    ...(job.keepBuild && { keepBuild: true }),
+    ...(job.batchId && { batchId: job.batchId }),
     ...(job.unique && { unique: job.unique }),
     ...(job.throttle && { throttle: job.throttle }),
     ...(job.singleton && { singleton: job.singleton }),
     ...(job.debounce && { debounce: job.debounce }),
-    ...(job.after.length > 0 && { after: job.after, onDependencyFailure: job.onDependencyFailure }),
+    ...(job.after.length > 0 && { after: dependencies(job), onDependencyFailure: job.onDependencyFailure }),
     ...(job.callbackUrl && { callbackUrl: job.callbackUrl }),
   };
 }
 
+function dependencies({ after, conditions }: Job): unknown[] {
+  return after.map((jobId) => (conditions?.[jobId] ? { jobId, on: conditions[jobId] } : jobId));
+}
+
 /** curlOf returns a POSIX shell command that submits a job like this one. */
 export function curlOf(job: Job, origin: string): string {
-  return curl(origin, stringify(requestOf(job), 2));
+  return curl(origin, stringify(requestOf(job, new Date()), 2));
 }
 
 export function curl(origin: string, body: string): string {

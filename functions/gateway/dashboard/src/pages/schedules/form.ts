@@ -13,6 +13,7 @@ export interface Draft {
   paused: boolean;
   startAt: string;
   endAt: string;
+  schedule?: Schedule; // the schedule to change
 }
 
 const example = { jobType: 'SIMULATION', payload: { steps: [{ type: 'LOG', message: 'hello' }] } };
@@ -28,7 +29,16 @@ export function draft(schedule?: Schedule): Draft {
     paused: schedule?.paused ?? false,
     startAt: local(schedule?.startAt),
     endAt: local(schedule?.endAt),
+    ...(schedule && { schedule }),
   };
+}
+
+/**
+ * instantOf returns the instant of an input, or that of the schedule if the input still shows it: the text has no more than
+ * seconds, and is the same for both hours of the night when clocks are set back.
+ */
+function instantOf(text: string, before: string | null | undefined): string | null {
+  return before && text === local(before) ? before : fromLocalInput(text);
 }
 
 function local(at: string | null | undefined): string {
@@ -43,8 +53,8 @@ export function toRequest(from: Draft): { body: ScheduleRequest } | { error: str
   } catch (error) {
     return { error: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
-  const startAt = fromLocalInput(from.startAt);
-  const endAt = fromLocalInput(from.endAt);
+  const startAt = instantOf(from.startAt, from.schedule?.startAt);
+  const endAt = instantOf(from.endAt, from.schedule?.endAt);
   const { name, cron, timeZone, overlap, missed, paused } = from;
   return {
     body: {
