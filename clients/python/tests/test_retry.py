@@ -215,6 +215,15 @@ def test_a_list_goes_from_page_to_page(both: Both) -> None:
     assert gateway.asked[1].url.query == want.encode()
 
 
+def test_a_retry_of_a_flow_says_what_runs_again(both: Both) -> None:
+    gateway = Gateway(json(202, {"flowId": ID, "jobs": 3}))
+    again = both.calls(
+        gateway, lambda c: c.retry_flow(ID), lambda c: c.retry_flow(ID, from_=["pack"]), lambda c: c.retry_flow(ID, all_=True)
+    )
+    assert again == [3, 3, 3]
+    assert [jsonlib.loads(asked.content or b"null") for asked in gateway.asked] == [None, {"from": ["pack"]}, {"all": True}]
+
+
 def test_changes_are_patches_and_run_again_has_a_key(both: Both) -> None:
     gateway = Gateway(json(202, ACCEPTED))
     both.calls(

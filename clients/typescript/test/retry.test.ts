@@ -54,6 +54,18 @@ test("a repeated submit keeps its key, and each job has one", async () => {
   assert.equal(bodies[5]!.idempotencyKey, undefined);
 });
 
+test("a retry of a flow has what runs again", async () => {
+  const { options, asked } = gateway(json(202, { flowId: "f1", jobs: 3 }));
+  const client = new JobWeaver(options);
+  assert.equal(await client.retryFlow("f1"), 3);
+  await client.retryFlow("f1", { from: ["pack"] });
+  await client.retryFlow("f1", { all: true });
+  assert.deepEqual(
+    asked.map((r) => (r.body === "" ? null : JSON.parse(r.body))),
+    [null, { from: ["pack"] }, { all: true }],
+  );
+});
+
 test("a repeated flow or batch keeps its key", async () => {
   const { options, asked } = gateway(breaks(), json(201, { flowId: "f1", jobs: {} }), breaks(), json(201, { batchId: "b1" }));
   const client = new JobWeaver(options);

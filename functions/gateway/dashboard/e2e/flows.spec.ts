@@ -1,4 +1,4 @@
-import { accessible, call, expect, fits, simulation, test } from './fixtures';
+import { accessible, answered, call, expect, fits, simulation, test } from './fixtures';
 import type { Key } from './installation';
 
 test('a flow shows its graph, with conditions and a fan-out, and is cancelled', async ({ page, site, open, unique }) => {
@@ -48,6 +48,53 @@ test('a flow shows its graph, with conditions and a fan-out, and is cancelled', 
   await page.goBack();
   await page.getByRole('link', { name: 'All flows' }).click();
   await expect(page.getByRole('row').filter({ hasText: unique })).toContainText('cancelled');
+});
+
+test('a flow whose compensation has run is asked what of it runs again', async ({ page, site, open, unique, faults }) => {
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin'] }, site.admin);
+  const log = { ...simulation({ type: 'LOG', message: 'x' }) };
+  type Flow = { status: string; run: number; jobs: Record<string, { jobId: string }> };
+  const { flowId, jobs } = await call<{ flowId: string; jobs: Record<string, string> }>(site.url, 'POST', '/api/flows', {
+    name: unique,
+    jobs: {
+      charge: log,
+      ship: { ...simulation({ type: 'FAIL', failAttempts: 1, retryable: false }), after: ['charge'] },
+      refund: { ...log, after: ['charge', { name: 'ship', on: 'failed' }] },
+    },
+  }, key);
+  const flow = () => call<Flow>(site.url, 'GET', `/api/flows/${flowId}?wait=30s`, undefined, key);
+  expect((await flow()).status).toBe('FAILED');
+
+  await open(`/flows/${flowId}`, key);
+  const dialog = page.getByRole('dialog', { name: `What of ${unique} runs again?` });
+  const names = dialog.getByLabel('From');
+  const chosen = () => names.evaluate((select: HTMLSelectElement) => [...select.selectedOptions].map((option) => option.value));
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await expect(dialog).toContainText('A job that waits for the failure of another one has run.');
+  answered(faults, 409);
+  expect(await chosen()).toEqual(['ship']); // what has failed
+  await accessible(page);
+  await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
+  expect((await flow()).run).toBe(1);
+
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await expect(dialog).toBeVisible();
+  answered(faults, 409);
+  await names.selectOption([]);
+  await expect(dialog.getByRole('button', { name: 'From the chosen jobs on' })).toBeDisabled();
+  await names.selectOption(['ship']);
+  await dialog.getByRole('button', { name: 'From the chosen jobs on' }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect.poll(async () => (await flow()).run).toBe(2);
+  const second = await flow();
+  expect([second.jobs['charge']?.jobId === jobs['charge'], second.jobs['ship']?.jobId === jobs['ship']]).toEqual([true, false]);
+
+  await page.getByRole('button', { name: 'Retry' }).click({ timeout: 20_000 });
+  await expect(dialog).toBeVisible();
+  answered(faults, 409);
+  await dialog.getByRole('button', { name: 'The whole flow' }).click();
+  await expect.poll(async () => (await flow()).run).toBe(3);
+  expect((await flow()).jobs['charge']?.jobId).not.toBe(jobs['charge']);
 });
 
 test('the jobs of a fan-out are listed from its flow and from its own page', async ({ page, site, open, unique }) => {
