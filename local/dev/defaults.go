@@ -66,9 +66,6 @@ func (d *defaults) loadOne(cfg any) error {
 		if unset("WEBHOOK_SECRETS") {
 			cfg.Secrets = d.webhook
 		}
-		if unset("WEBHOOK_SHARED_SIGNATURE") {
-			cfg.Shared = false
-		}
 	case *webhook.CallbackConfig:
 		if unset("CALLBACK_SECRETS") {
 			cfg.Secrets = d.callback

@@ -193,7 +193,7 @@ func sayDefaults(o Options, port int) error {
 	if err := new(defaults).furnishSecrets(o.Dir); err != nil {
 		return err
 	}
-	o.say("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "' WEBHOOK_SHARED_SIGNATURE=false")
+	o.say("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "'")
 	o.say("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
 	o.say(fmt.Sprintf("export CALLBACK_URL=http://127.0.0.1:%d/api/jobs/callback", port))
 	o.say("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")

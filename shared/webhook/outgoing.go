@@ -21,23 +21,17 @@ const (
 type Outgoing struct {
 	keys    []key
 	purpose Purpose
-	shared  bool
 }
 
 // NewOutgoing reads the secrets of WEBHOOK_SECRETS. Without any, nothing is signed.
 func NewOutgoing(cfg Config, purpose Purpose) (*Outgoing, error) {
 	keys, err := parse(nameSigning, cfg.Secrets.Reveal())
-	return &Outgoing{keys, purpose, cfg.Shared}, err
+	return &Outgoing{keys, purpose}, err
 }
 
-// Sign signs as Signer.Sign does, with a key derived from each secret, and with the secrets themselves if
-// WEBHOOK_SHARED_SIGNATURE is on. ownerID is empty for a job without an owner.
+// Sign signs as Signer.Sign does, with a key derived from each secret. ownerID is empty for a job without an owner.
 func (o *Outgoing) Sign(h http.Header, ownerID, id string, at time.Time, body []byte) {
-	keys := o.of(ownerID)
-	if o.shared {
-		keys = append(keys, o.keys...)
-	}
-	(&Signer{keys}).Sign(h, id, at, body)
+	(&Signer{o.of(ownerID)}).Sign(h, id, at, body)
 }
 
 // Secrets returns the keys with which an owner's receivers verify, one for each secret, the newest first.
@@ -52,7 +46,7 @@ func (o *Outgoing) Secrets(ownerID string) []string {
 // of derives the keys of an owner. The text that is hashed here begins with the purpose, and a signed message begins
 // with a UUID, so no signature with a secret itself is a key.
 func (o *Outgoing) of(ownerID string) []key {
-	keys := make([]key, len(o.keys), 2*len(o.keys))
+	keys := make([]key, len(o.keys))
 	for i, k := range o.keys {
 		mac := hmac.New(sha256.New, k.bytes())
 		mac.Write([]byte(string(o.purpose) + "\x00" + ownerID))

@@ -12,9 +12,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-func outgoing(t *testing.T, purpose webhook.Purpose, shared bool, secrets ...string) *webhook.Outgoing {
+func outgoing(t *testing.T, purpose webhook.Purpose, secrets ...string) *webhook.Outgoing {
 	t.Helper()
-	o, err := webhook.NewOutgoing(webhook.Config{Secrets: secret.AllOf(secrets...), Shared: shared}, purpose)
+	o, err := webhook.NewOutgoing(webhook.Config{Secrets: secret.AllOf(secrets...)}, purpose)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func verifies(t *testing.T, with string, h http.Header, body string) bool {
 func TestAKeyVerifiesOnePurposeOfOneOwner(t *testing.T) {
 	t.Parallel()
 	signers := map[webhook.Purpose]*webhook.Outgoing{
-		webhook.End:  outgoing(t, webhook.End, false, secretA, secretB),
-		webhook.Call: outgoing(t, webhook.Call, false, secretA, secretB),
+		webhook.End:  outgoing(t, webhook.End, secretA, secretB),
+		webhook.Call: outgoing(t, webhook.Call, secretA, secretB),
 	}
 	owners := []string{"", "acme", "acme2", "end", "call"}
 	var all []string
@@ -67,20 +67,9 @@ func TestAKeyVerifiesOnePurposeOfOneOwner(t *testing.T) {
 	}
 }
 
-func TestForOneReleaseTheSharedSecretSignsToo(t *testing.T) {
-	t.Parallel()
-	signer, h := outgoing(t, webhook.End, true, secretA), http.Header{}
-	signer.Sign(h, "acme", "id", time.Now(), []byte("body"))
-	for _, key := range []string{secretA, signer.Secrets("acme")[0]} {
-		if !verifies(t, key, h, "body") {
-			t.Errorf("%q does not verify", h.Get("webhook-signature"))
-		}
-	}
-}
-
 func TestWithoutSecretsNothingIsSignedForAnOwner(t *testing.T) {
 	t.Parallel()
-	signer, h := outgoing(t, webhook.Call, true), http.Header{}
+	signer, h := outgoing(t, webhook.Call), http.Header{}
 	signer.Sign(h, "acme", "id", time.Now(), []byte("body"))
 	if len(signer.Secrets("acme")) != 0 || h.Get("webhook-signature") != "" || h.Get("webhook-id") != "id" {
 		t.Errorf("signed %v", h)

@@ -21,7 +21,6 @@ const (
 // Config has the secrets that sign outgoing requests.
 type Config struct {
 	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"secrets that sign calls and deliveries: whsec_ and 24 to 64 bytes of base64, separated by commas; each owner has keys derived from each, so that a new one can be introduced beside the old"`
-	Shared  bool         `envconfig:"WEBHOOK_SHARED_SIGNATURE" default:"true" desc:"true: also sign with WEBHOOK_SECRETS themselves, for receivers that do not have the keys of GET /api/webhook-secrets yet; the next release signs with those keys only"`
 }
 
 // CallbackConfig has the secrets that authenticate callbacks.

@@ -14,20 +14,25 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // outside is an outside system: it receives attempts and calls back, and receives the deliveries of ends.
 type outside struct {
-	fixture  *fixture
-	server   *httptest.Server
-	verifier *standardwebhooks.Webhook
-	open     context.Context // ends with the installation
+	fixture *fixture
+	server  *httptest.Server
+	ends    *standardwebhooks.Webhook // verifies the ends of jobs
+	calls   *standardwebhooks.Webhook // verifies the attempts of EXTERNAL jobs
+	open    context.Context           // ends with the installation
 
 	mu        sync.Mutex
-	calls     map[string]int            // requests, by attempt token
+	called    map[string]int            // requests, by attempt token
 	words     map[string]word           // of callbacks that got their 200, by attempt token
 	delivered map[string]map[string]end // ends, by job id and webhook-id
 	seen      map[string]int            // what happened
@@ -51,13 +56,10 @@ const (
 )
 
 func newOutside(h *fixture) *outside {
-	verifier, err := standardwebhooks.NewWebhook(webhookSecret)
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	open, shut := context.WithCancel(context.Background())
 	o := &outside{
-		fixture: h, verifier: verifier, open: open, calls: map[string]int{}, words: map[string]word{},
+		fixture: h, ends: verifier(h.t, webhook.End), calls: verifier(h.t, webhook.Call), open: open,
+		called: map[string]int{}, words: map[string]word{},
 		delivered: map[string]map[string]end{}, seen: map[string]int{},
 	}
 	mux := http.NewServeMux()
@@ -100,12 +102,12 @@ const (
 // work receives an attempt.
 func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	var job handed
-	if !o.read(w, r, &job) {
+	if !o.read(w, r, o.calls, &job) {
 		return
 	}
 	token := job.JobID + "." + strconv.Itoa(job.Attempt)
 	o.mu.Lock()
-	o.calls[token]++
+	o.called[token]++
 	o.mu.Unlock()
 	status := completed
 	switch mood := r.PathValue("mood"); {
@@ -121,13 +123,27 @@ func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// verifier verifies messages about jobs without an owner.
+func verifier(t *testing.T, purpose webhook.Purpose) *standardwebhooks.Webhook {
+	t.Helper()
+	keys, err := webhook.NewOutgoing(webhook.Config{Secrets: secret.AllOf(webhookSecret)}, purpose)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := standardwebhooks.NewWebhook(keys.Secrets("")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // read accepts only signed requests.
-func (o *outside) read(w http.ResponseWriter, r *http.Request, into any) bool {
+func (o *outside) read(w http.ResponseWriter, r *http.Request, signed *standardwebhooks.Webhook, into any) bool {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return false // the sender died
 	}
-	if err = o.verifier.Verify(body, r.Header); err == nil {
+	if err = signed.Verify(body, r.Header); err == nil {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
@@ -193,7 +209,7 @@ func (o *outside) done(w http.ResponseWriter, r *http.Request) {
 		JobID string `json:"jobId"`
 		end
 	}
-	if !o.read(w, r, &job) {
+	if !o.read(w, r, o.ends, &job) {
 		return
 	}
 	id := r.Header.Get("Webhook-Id")

@@ -14,13 +14,16 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // outside is called by jobs and receives the deliveries of their ends. It counts, so that an attempt that ran twice
 // or an undelivered end is seen outside of JobWeaver.
 type outside struct {
-	url  string
-	hook *standardwebhooks.Webhook
+	url       string
+	call, end *standardwebhooks.Webhook // verify calls, and the ends of jobs
 
 	mu        sync.Mutex
 	calls     map[string]int               // by attempt
@@ -28,13 +31,20 @@ type outside struct {
 	delivered map[string]map[string]string // statuses by job and webhook-id
 }
 
-func newOutside(t *testing.T, secret string) *outside {
+func newOutside(t *testing.T, signing string) *outside {
 	t.Helper()
-	hook, err := standardwebhooks.NewWebhook(secret)
-	if err != nil {
-		t.Fatal(err)
+	verifier := func(purpose webhook.Purpose) *standardwebhooks.Webhook {
+		keys, err := webhook.NewOutgoing(webhook.Config{Secrets: secret.AllOf(signing)}, purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := standardwebhooks.NewWebhook(keys.Secrets("")[0]) // the jobs have no owner
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
 	}
-	o := &outside{hook: hook, calls: map[string]int{}, delivered: map[string]map[string]string{}}
+	o := &outside{call: verifier(webhook.Call), end: verifier(webhook.End), calls: map[string]int{}, delivered: map[string]map[string]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /task/{fails}", o.work)
 	mux.HandleFunc("POST /ended", o.ended)
@@ -48,7 +58,7 @@ func newOutside(t *testing.T, secret string) *outside {
 // other state.
 func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil || o.hook.Verify(body, r.Header) != nil {
+	if err != nil || o.call.Verify(body, r.Header) != nil {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -70,7 +80,7 @@ func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 func (o *outside) ended(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var job struct{ JobID, Status string }
-	if err != nil || o.hook.Verify(body, r.Header) != nil || json.Unmarshal(body, &job) != nil {
+	if err != nil || o.end.Verify(body, r.Header) != nil || json.Unmarshal(body, &job) != nil {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}

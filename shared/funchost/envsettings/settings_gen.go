@@ -128,5 +128,4 @@ var allSettings = []string{
 	"TRUSTED_PROXIES",
 	"WAIT_LIMIT",
 	"WEBHOOK_SECRETS",
-	"WEBHOOK_SHARED_SIGNATURE",
 }
