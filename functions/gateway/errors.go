@@ -12,9 +12,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// fail answers a request with an error, and logs it if it is an error of the installation.
+// fail answers a request with an error, and logs it if it is an error of the installation or refuses its sender.
 func (f *Function) fail(c *gin.Context, err error) {
 	body := edge.NewErrorBody(c, err)
+	f.refusals.Note(c, body)
 	var slow edge.SlowDownError
 	switch {
 	case body.ErrorCode == apierror.Unauthorized:

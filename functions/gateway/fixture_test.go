@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -142,6 +144,19 @@ func openCuttable(t *testing.T, change func(*gateway.Config)) *fixture {
 // openOn opens a fixture whose stores reach the database through another address.
 func openOn(t *testing.T, dbURL, through string, change func(*gateway.Config)) *fixture {
 	t.Helper()
+	return openIn(t.Context(), t, dbURL, through, change)
+}
+
+// openLogged opens a fixture whose log is read when it has stopped.
+func openLogged(t *testing.T, change func(*gateway.Config)) (h *fixture, log *strings.Builder) {
+	t.Helper()
+	log, dbURL := &strings.Builder{}, pgtest.Database(t, migrations.API)
+	ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(log, nil)))
+	return openIn(ctx, t, dbURL, dbURL, change), log
+}
+
+func openIn(ctx context.Context, t *testing.T, dbURL, through string, change func(*gateway.Config)) *fixture {
+	t.Helper()
 	h := &fixture{t: t, dbURL: dbURL, direct: pgtest.Pool(t, dbURL), broker: &broker{published: make(chan jobevent.Item, 10_000)}}
 	h.store = apidbtest.Open(t, through)
 	own := apidbtest.Open(t, pgtest.As(through, gateway.Name))
@@ -154,7 +169,7 @@ func openOn(t *testing.T, dbURL, through string, change func(*gateway.Config)) *
 	change(&cfg)
 	g := mustNew(t, cfg, own.Store).Host()
 	h.ready = g.Ready
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()
 	h.stop = sync.OnceFunc(func() {

@@ -41,6 +41,7 @@ type Function struct {
 	auth     *edge.Authenticator
 	limits   *edge.Limits
 	auditLog *audit.Log
+	refusals *edge.Refusals
 	unserved telemetry.Trouble // of requests that are answered with 503; ready notes its end
 	api      endpoints
 	page     dashboard.Page
@@ -75,6 +76,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	f := &Function{
 		cfg: cfg, store: store, limits: s.limits, hub: hub,
 		auth:      &edge.Authenticator{Limits: s.limits},
+		refusals:  edge.NewRefusals(),
 		auditLog:  &audit.Log{Store: store.auditLog, Reads: cfg.AuditReads},
 		unserved:  telemetry.Trouble{What: "serve requests", Quiet: 5 * time.Second},
 		jobEnds:   waiters.New(store.jobs.Ended, hub.IsNotified),
@@ -162,6 +164,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	run(serving, func(ctx context.Context) { funchost.Listen(ctx, make(chan struct{}, 1), f.store.FollowWatchers) })
 	run(serving, func(ctx context.Context) { f.outgoing.Run(ctx, publish) })
 	run(serving, f.accepted.Run)
+	run(serving, f.refusals.Run)
 	if f.auth.Gate != nil {
 		run(serving, f.auth.Gate.Keys.Run)
 		run(ctx, f.bootstrap.Run)

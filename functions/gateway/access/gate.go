@@ -87,6 +87,16 @@ func credential(r *http.Request) (string, error) {
 	return "", unauthorized()
 }
 
+// ClaimedKey returns the id of the API key in the headers of a request, whether or not the key is valid.
+func ClaimedKey(r *http.Request) string {
+	text, err := credential(r)
+	if err != nil {
+		return ""
+	}
+	key, _ := apikey.Parse(text)
+	return key.ID()
+}
+
 func inAddress(u *url.URL) bool {
 	if !strings.Contains(u.RawQuery, "jw") {
 		return false
