@@ -185,9 +185,16 @@ func (c *toolContract) selfContained(schema map[string]any) map[string]any {
 	return whole
 }
 
-// destroys reports whether the tool does something that no other call can undo.
+// harmless are the tools that change something and neither overwrite nor end anything. A tool of a new operation counts
+// as destructive until it stands here.
+var harmless = []string{
+	"submitJob", "submitJobs", "createBatch", "createFlow", "createSchedule", "runSchedule", "runJobAgain",
+	"retryJob", "retryBatch", "retryDelivery", "pauseControl", "resumeControl", "pauseSchedule", "resumeSchedule",
+}
+
+// destroys reports whether the tool may do something that no other call can undo.
 func (t *tool) destroys() bool {
-	return t.method == http.MethodDelete || t.name == "cancelJob" || t.name == "startOperation"
+	return t.method != http.MethodGet && !slices.Contains(harmless, t.name)
 }
 
 // request makes the path with its query, and the body, from arguments.
