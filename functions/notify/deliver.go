@@ -161,7 +161,7 @@ func (f *Function) try(ctx context.Context, c deliverystore.Claimed) (deliveryst
 func (f *Function) decide(n int, answer *outbound.Answer, err error) deliverystore.Tried {
 	came := deliverystore.Tried{Status: deliverystore.Pending}
 	switch {
-	case errors.Is(err, outbound.ErrRefused):
+	case outbound.IsFinal(err):
 		return deliverystore.Tried{Status: deliverystore.Failed, Error: short(err)}
 	case err != nil:
 		came.Error = short(err)

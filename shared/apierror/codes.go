@@ -141,7 +141,7 @@ var table = []Entry{
 	{EmailRefused, 0, "The mail server refused the message, its sender or a recipient, for good."},
 	{EmailFailed, 0, "The mail server could not be reached, or answered that it may accept the message later."},
 	{CallFailed, 0, "The URL that the job calls did not answer, or answered with a status other than 2xx."},
-	{CallRefused, 0, "The URL that the job calls leads to an address that jobs must not reach."},
+	{CallRefused, 0, "The URL that the job calls has a host that does not exist, or that jobs must not reach."},
 	{ReportQueryFailed, 0, "A report's query failed, or its database could not be reached."},
 	{ReportNotStored, 0, "A report's file could not be written: a full disk, or a bucket that is away or refuses it."},
 	{ReportTooLarge, 0, "A report has more rows or columns than its format allows."},

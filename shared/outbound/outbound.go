@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -19,8 +20,30 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// ErrRefused is in the error of a call that is not made because its target is not allowed. A retry cannot help.
+// ErrRefused is in the error of a call that is not made because its target is not allowed.
 var ErrRefused = errors.New("not allowed to be called")
+
+// errNoTarget is the error of a call to a name that does not exist, and to one that is not allowed: a difference would
+// show which names the installation's name server knows.
+type errNoTarget struct {
+	host string
+	why  error
+}
+
+func (e errNoTarget) Error() string {
+	return e.host + " does not exist or is " + ErrRefused.Error() + ": OUTBOUND_ALLOW and OUTBOUND_DENY decide"
+}
+
+func (e errNoTarget) Unwrap() error { return e.why }
+
+// IsUncalled reports whether a call was not made because of its target: ErrRefused, or a name that does not exist.
+func IsUncalled(err error) bool {
+	return errors.Is(err, ErrRefused) || errors.As(err, new(errNoTarget))
+}
+
+// IsFinal reports whether a retry of the call cannot help, because the URL has an address that is not allowed. A name
+// may exist, or lead elsewhere, another time.
+func IsFinal(err error) bool { return errors.Is(err, ErrRefused) && !errors.As(err, new(errNoTarget)) }
 
 const (
 	maxHeader   = 64 << 10
@@ -115,8 +138,8 @@ type Answer struct {
 }
 
 // Do makes a call and reads at most maxBody bytes of its answer. The request's context bounds the call; when it ends,
-// its cause is the error. ErrRefused is in the error of a call that was not made. Any other error means that no answer
-// came, or a 2xx that was not complete. An error names no resolved address.
+// its cause is the error. IsUncalled is true of the error of a call that was not made. Any other error means that no
+// answer came, or a 2xx that was not complete. An error names no resolved address.
 func (c *Client) Do(r *http.Request, maxBody int64) (*Answer, error) {
 	span := telemetry.Call(r)
 	answer, err := c.do(r, maxBody)
@@ -165,6 +188,12 @@ func (a *Answer) read(body io.Reader, atMost int64) error {
 	return nil
 }
 
+// isName reports whether a name server decides where the host leads.
+func isName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return net.ParseIP(host) == nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
+}
+
 // ownersError returns the error of a call for its job's owner. It shows neither addresses of ours nor what names
 // resolve to.
 func ownersError(ctx context.Context, r *http.Request, err error) error {
@@ -176,6 +205,8 @@ func ownersError(ctx context.Context, r *http.Request, err error) error {
 		socket *net.OpError
 	)
 	switch {
+	case isName(r.URL.Hostname()) && (errors.Is(err, ErrRefused) || errors.As(err, &name) && name.IsNotFound):
+		return errNoTarget{r.URL.Host, err}
 	case errors.Is(err, ErrRefused):
 		return fmt.Errorf("%s is %w: OUTBOUND_ALLOW and OUTBOUND_DENY decide", r.URL.Host, ErrRefused)
 	case errors.As(err, &name):

@@ -33,7 +33,7 @@ func nameServer(t testing.TB, answer func(n int) []string) *net.Resolver {
 				continue
 			}
 			question := m.Questions[0]
-			m.Response, m.Additionals = true, nil
+			m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
 			if question.Type == dnsmessage.TypeA {
 				for _, text := range answer(n) {
 					m.Answers = append(m.Answers, dnsmessage.Resource{
@@ -136,13 +136,31 @@ func TestWhereThePublicAddressIsDeadThePrivateOneIsNotTriedInstead(t *testing.T)
 	}
 }
 
-func TestTheErrorForAnUnknownNameShowsNoServer(t *testing.T) {
+// Otherwise a client could find out which names the installation's name server knows.
+func TestANameThatIsRefusedLooksLikeOneThatDoesNotExist(t *testing.T) {
 	t.Parallel()
-	c := client(t)
-	c.dialer.Resolver = nameServer(t, func(int) []string { return nil })
-	_, err := get(t.Context(), t, c, "http://nothing.example/", 100)
-	if err == nil || errors.Is(err, ErrRefused) || strings.Contains(err.Error(), here) || !strings.Contains(err.Error(), "nothing.example") {
-		t.Errorf("got %v", err)
+	for what, c := range map[string]struct {
+		addresses []string
+		deny      []string
+	}{
+		"no such name": {nil, nil}, "an inner address": {[]string{"10.0.0.1"}, nil}, "this machine": {[]string{here}, nil},
+		"a denied name": {[]string{"192.0.2.1"}, []string{"name.example"}},
+		"denied names":  {nil, []string{".example"}},
+	} {
+		guarded, err := New(Config{Deny: c.deny})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(guarded.Close)
+		guarded.dialer.Resolver = nameServer(t, func(int) []string { return c.addresses })
+		_, err = get(t.Context(), t, guarded, "http://name.example:81/", 100)
+		const want = "name.example:81 does not exist or is not allowed to be called: OUTBOUND_ALLOW and OUTBOUND_DENY decide"
+		if err == nil || err.Error() != want || !IsUncalled(err) || IsFinal(err) {
+			t.Errorf("%s: %v, final %t", what, err, IsFinal(err))
+		}
+	}
+	if _, err := get(t.Context(), t, client(t), "http://10.0.0.1/", 100); !IsFinal(err) || !IsUncalled(err) {
+		t.Errorf("an address: %v", err)
 	}
 }
 

@@ -146,8 +146,8 @@ func callBroken(r *http.Request, err error) error {
 		return context.Cause(r.Context())
 	}
 	f := &Failure{Code: string(apierror.CallFailed), Retryable: true, Private: true}
-	if errors.Is(err, outbound.ErrRefused) {
-		f.Code, f.Retryable = string(apierror.CallRefused), false
+	if outbound.IsUncalled(err) {
+		f.Code, f.Retryable = string(apierror.CallRefused), !outbound.IsFinal(err)
 	}
 	f.Message = called(r) + excerpt([]byte(err.Error()))
 	return f

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -27,7 +26,7 @@ func (s *Simulation) httpCall(ctx context.Context, step jobspec.HTTPCall) error 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return callFailed(step, err.Error(), !errors.Is(err, outbound.ErrRefused))
+		return callFailed(step, err.Error(), !outbound.IsFinal(err))
 	case answer.Status < http.StatusBadRequest:
 		return nil
 	}
