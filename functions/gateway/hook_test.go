@@ -4,7 +4,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,10 +116,14 @@ func TestHookRefusesRequestsNotSignedByItsSecret(t *testing.T) {
 			t.Errorf("%s: %d", what, r.status)
 		}
 	}
-	h.post("/hooks/nowhere", body).want(http.StatusNotFound)
-	h.post("/hooks/tokens", body, "X-Token", "wrong").want(http.StatusUnauthorized)
-	h.post("/hooks/tokens", body, "X-Token", "wrong again").want(http.StatusUnauthorized)
-	h.post("/hooks/tokens", body, "X-Token", "guess").want(http.StatusTooManyRequests)
+	wrong := h.post("/hooks/tokens", body, "X-Token", "wrong")
+	unknown := h.post("/hooks/nowhere", body, "X-Token", "wrong")
+	if wrong.status != http.StatusUnauthorized || unknown.status != wrong.status || unknown.error().Message != wrong.error().Message {
+		t.Errorf("a wrong signature gets %s, an unknown name %s", wrong.body, unknown.body)
+	}
+	for _, name := range []string{"tokens", "nowhere"} { // both of these names have used up the limit
+		h.post("/hooks/"+name, body, "X-Token", "guess").want(http.StatusTooManyRequests)
+	}
 	h.push(body).want(http.StatusAccepted) // a valid signature is accepted however many wrong ones the address has sent
 	if h.rows() != 1 {
 		t.Errorf("%d jobs", h.rows())
@@ -140,7 +146,7 @@ func TestInvalidRequestToAHookIsRefusedAndCounted(t *testing.T) {
 	}
 	h.post("/hooks/tokens", `{}`, append(token, "X-Kind", "NONE")...).want(http.StatusBadRequest) // no such job type
 	h.post("/hooks/tokens", `{}`, append(token, "X-Kind", "MAIL")...).want(http.StatusAccepted)
-	h.post("/hooks/tokens", `x=1`, append(token, "Content-Type", "application/x-www-form-urlencoded")...).want(http.StatusUnsupportedMediaType)
+	h.post("/hooks/tokens", `x=1`, append(token, "Content-Type", "text/plain")...).want(http.StatusUnsupportedMediaType)
 
 	var own, all, none hooksBody
 	h.as("shop", "read").get("/api/hooks").into(&own)
@@ -153,7 +159,7 @@ func TestInvalidRequestToAHookIsRefusedAndCounted(t *testing.T) {
 	if pushes.Name != "pushes" || *pushes.JobType != "MAIL" || *pushes.OwnerID != "shop" || pushes.Rejected != 3 || pushes.LastRejection == nil {
 		t.Errorf("pushes is %+v", pushes)
 	}
-	if tokens.Name != "tokens" || tokens.JobType != nil || tokens.OwnerID != nil || tokens.Accepted != 1 || tokens.Rejected != 1 {
+	if tokens.Name != "tokens" || tokens.JobType != nil || tokens.OwnerID != nil || tokens.Accepted != 1 || tokens.Rejected != 2 {
 		t.Errorf("tokens is %+v", tokens)
 	}
 	var owner *string
@@ -178,10 +184,81 @@ func TestMessageWithChangedContentIsTheSameMessage(t *testing.T) {
 	}
 }
 
+func TestEachRequestIsAJobIfTheHookWantsNoKey(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, withHooks(t, `hooks:
+- {name: alerts, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL, idempotencyKey: null}}
+`))
+	for range 2 {
+		h.post("/hooks/alerts", `{"alert": "disk full"}`, "X-Token", hookSecret).want(http.StatusAccepted)
+	}
+	if h.rows() != 2 {
+		t.Errorf("%d jobs", h.rows())
+	}
+}
+
 func TestHooksAreReadAtTheStart(t *testing.T) {
 	t.Parallel()
 	_, err := gateway.New(gateway.Config{HooksFile: filepath.Join(t.TempDir(), "none")}, nil)
 	if err == nil || !strings.Contains(err.Error(), "HOOKS_FILE") {
 		t.Errorf("without the file: %v", err)
+	}
+}
+
+// GitHub sends forms unless its user changes that, and the commands and buttons of Slack are always forms.
+func TestAFormBecomesAJob(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, withHooks(t, twoHooks+`- {name: all, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL}}
+`))
+	for _, contentType := range []string{"application/x-www-form-urlencoded", "application/x-www-form-urlencoded; charset=UTF-8"} {
+		form := url.Values{"payload": {`{"repository": "a/b", "who": "ada@example.org", "n": 12345678901234567890}`}}.Encode()
+		r := h.push(form, "Content-Type", contentType)
+		if r.status != http.StatusAccepted && r.status != http.StatusOK {
+			t.Errorf("%s: %d %s", contentType, r.status, r.body)
+		}
+	}
+	if h.rows() != 1 {
+		t.Errorf("%d jobs", h.rows())
+	}
+	for form, want := range map[string]string{
+		"command=%2Fdeploy&text=now+here&channel=x&channel=y": `{"channel":["x","y"],"command":"/deploy","text":"now here"}`,
+		"payload=%7B%22type%22%3A%22block_actions%22%7D":      `{"type":"block_actions"}`,
+		"payload=text&other=1":                                `{"other":"1","payload":"text"}`,
+	} {
+		r := h.post("/hooks/all", form, "X-Token", hookSecret, "Content-Type", "application/x-www-form-urlencoded")
+		r.want(http.StatusAccepted)
+		var job struct{ Payload json.RawMessage }
+		h.get("/api/jobs/" + r.jobID().String()).into(&job)
+		if string(job.Payload) != want {
+			t.Errorf("%s became %s", form, job.Payload)
+		}
+	}
+}
+
+func TestEveryRefusalOfAHookIsCountedWithItsReason(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) {
+		withHooks(t, "\ufeff"+twoHooks)(cfg) // as some editors of Windows write a file
+	})
+	form := "application/x-www-form-urlencoded"
+	for i, c := range []struct {
+		body, contentType string
+		status            int
+		reason            string
+	}{
+		{`{}`, "text/xml", http.StatusUnsupportedMediaType, "text/xml"},
+		{`{}`, "application/json; charset=latin1", http.StatusUnsupportedMediaType, "UTF-8"},
+		{strings.Repeat(" ", 600<<10), "application/json", http.StatusRequestEntityTooLarge, "at most"},
+		{`{"repository": "a/b", "who": "x"}}}}`, "application/json", http.StatusBadRequest, "one JSON value"},
+		{"payload=%zz", form, http.StatusBadRequest, "not a form"},
+		{"a=%ff&b=", form, http.StatusBadRequest, "UTF-8"},
+		{"payload=%5B", form, http.StatusBadRequest, "JSON"},
+	} {
+		h.push(c.body, "Content-Type", c.contentType).want(c.status)
+		var list hooksBody
+		h.as("", "admin").get("/api/hooks").into(&list)
+		if got := list.Hooks[0]; got.Rejected != i+1 || !strings.Contains(got.LastRejection.Message, c.reason) {
+			t.Errorf("after %s %.40s: %d refusals, the last one %+v", c.contentType, c.body, got.Rejected, got.LastRejection)
+		}
 	}
 }

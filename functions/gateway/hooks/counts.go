@@ -20,8 +20,11 @@ type rejection struct {
 }
 
 // count counts a request by its result. A request that failed because of the installation, and that its sender repeats,
-// does not count.
+// does not count. hook is nil for an unknown name.
 func (a *API) count(hook *Hook, replayed bool, err error) {
+	if hook == nil {
+		return
+	}
 	result := telemetry.HookAccepted
 	var refused *apierror.Error
 	switch {

@@ -71,6 +71,7 @@ func Open(path string) (*reload.Files[Set], error) {
 
 func parse(text []byte) (Set, error) {
 	var file fileConfig
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors of Windows write it
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read hooks: %w", err)
 	}
@@ -125,14 +126,17 @@ func trimmed(texts [][]byte) ([][]byte, error) {
 	return secrets, nil
 }
 
-// Verify checks that one of the hook's secrets has signed a request. It returns an id of the message: a repeated
+// Verify checks that one of the hook's secrets has signed a request; nothing is signed for a hook that is nil. It returns an id of the message: a repeated
 // request has the same id. The error states what is wrong without revealing anything about the secret.
 func (h *Hook) Verify(header http.Header, body []byte, now time.Time) (id string, err error) {
+	if h == nil {
+		return "", errors.New("there is no such hook")
+	}
 	return h.scheme(h.secrets.Get(), header, body, now)
 }
 
 // Request makes the JSON of a JobRequest. If the configuration has no idempotencyKey, the hook's name and the message's
-// id make one, so that a message becomes one job however often it is sent.
+// id make one, so that a message becomes one job however often it is sent. With null, each request becomes a job.
 func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMessage, error) {
 	in, err := read(header, body)
 	if err != nil {
@@ -146,11 +150,13 @@ func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMess
 	if _, ok := job["payload"]; !ok {
 		job["payload"] = json.RawMessage(body)
 	}
-	if _, ok := job["idempotencyKey"]; !ok {
-		if len(id) > maxReadableID {
-			id = contentID([]byte(id))
-		}
+	switch key, ok := job["idempotencyKey"]; {
+	case !ok && len(id) > maxReadableID:
+		job["idempotencyKey"] = h.Name + ":" + contentID([]byte(id))
+	case !ok:
 		job["idempotencyKey"] = h.Name + ":" + id
+	case key == nil:
+		delete(job, "idempotencyKey")
 	}
 	var request boundedText
 	if err := jsonv2.MarshalWrite(&request, job, strictjson.AsEncodingJSON, jsontext.EscapeForHTML(false)); err != nil {

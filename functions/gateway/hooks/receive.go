@@ -41,36 +41,32 @@ func (a *API) all() Set {
 	return a.hooks.Get()
 }
 
+// errUnsigned is the same for an unknown name and for a wrong signature, so that nobody can find out the names of hooks.
+// The list of hooks has the reason.
+var errUnsigned = apierror.New(apierror.Unauthorized, "there is no hook of this name, or no secret of it has signed the request")
+
 // Receive is POST /hooks/{name}. The signature takes the place of an API key: no row is read before it has been
 // verified.
 func (a *API) Receive(c *gin.Context) error {
 	hook := a.all()[c.Param("name")]
-	if hook == nil {
-		return apierror.New(apierror.NotFound, "there is no hook with this name")
-	}
-	if err := edge.RequireJSON(c); err != nil {
-		return err
-	}
 	body, release, err := a.submit.Limits.ReadUnknownSender(c, jobspec.MaxJobBytes)
 	if err != nil {
+		a.count(hook, false, err)
 		return err
 	}
 	defer release()
 	id, wrong := hook.Verify(c.Request.Header, body, time.Now())
 	release()
 	if wrong != nil {
-		err := apierror.New(apierror.Unauthorized, "%s", wrong)
-		a.count(hook, false, err)
-		return a.submit.Limits.CountGuess(c, err)
+		a.count(hook, false, apierror.New(apierror.Unauthorized, "%s", wrong))
+		return a.submit.Limits.CountGuess(c, errUnsigned)
 	}
 	p := access.Principal{
 		Owner: hook.Owner, Everyone: a.auth.Gate == nil, Actor: "hook:" + hook.Name, Roles: []access.Role{access.Submit},
 	}
 	c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
-	if err := a.submit.Limits.AllowRequest(c); err != nil {
-		return err
-	}
-	if err := edge.LoadOf(c).Take(int64(len(body))); err != nil {
+	if err := a.admit(c, len(body)); err != nil {
+		a.count(hook, false, err)
 		return err
 	}
 	if contentType, answer := hook.Greeting(c.Request.Header, body); answer != nil {
@@ -85,9 +81,33 @@ func (a *API) Receive(c *gin.Context) error {
 	return edge.Answer(c, submit.AcceptedStatus(c, job), submit.NewBody(job))
 }
 
+// admit counts a verified request, and its body.
+func (a *API) admit(c *gin.Context, size int) error {
+	if err := a.submit.Limits.AllowRequest(c); err != nil {
+		return err
+	}
+	return edge.LoadOf(c).Take(int64(size))
+}
+
+// readJSON returns the JSON of a body, which may be a form.
+func readJSON(c *gin.Context, body []byte) ([]byte, error) {
+	media, err := edge.MediaType(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case media == formType:
+		return ofForm(body)
+	}
+	return body, edge.RequireJSON(c)
+}
+
 // submitJob makes a job of a verified request. A message whose content has changed since it was first sent is still the
 // same message: Stripe counts its tries in the event.
 func (a *API) submitJob(c *gin.Context, hook *Hook, body []byte, id string) (jobstore.Accepted, error) {
+	body, err := readJSON(c, body)
+	if err != nil {
+		return jobstore.Accepted{}, err
+	}
 	raw, err := hook.Request(c.Request.Header, body, id)
 	if refused := (*apierror.Error)(nil); err != nil && !errors.As(err, &refused) {
 		err = apierror.New(apierror.InvalidJobRequest, "%s", err)

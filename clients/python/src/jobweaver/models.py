@@ -2579,9 +2579,7 @@ class Hook(BaseModel):
     job_type: Annotated[str | None, Field(alias="jobType", description="Null if each request decides.")]
     accepted: Annotated[int, Field(description="Requests that became jobs.", ge=0)]
     replayed: Annotated[int, Field(description="Requests whose message had arrived before.", ge=0)]
-    rejected: Annotated[
-        int, Field(description="Requests that were answered with 400 to 499, including those with a wrong signature.", ge=0)
-    ]
+    rejected: Annotated[int, Field(description="Requests that were answered with 400 to 499, for whatever reason.", ge=0)]
     last_rejection: Annotated[HookRejection | None, Field(alias="lastRejection")]
 
 

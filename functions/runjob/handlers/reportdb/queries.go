@@ -1,6 +1,7 @@
 package reportdb
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func ReadQueries(path string) (map[string]*Query, error) {
 // parseQueries parses the text of that file.
 func parseQueries(text []byte) (map[string]*Query, error) {
 	var queries map[string]*Query
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors of Windows write it
 	if err := yaml.UnmarshalWithOptions(text, &queries, yaml.Strict()); err != nil {
 		return nil, errors.New(yaml.FormatError(err, false, false))
 	}
