@@ -99,6 +99,7 @@ func (f *workFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	// 0 would mean the default of the worker kit.
 	f.options.Logger, f.options.Grace = logger, max(f.options.Grace, time.Nanosecond)
+	hideEnvironment(logger)
 	now := make(chan struct{})
 	p := &program.Program{Path: path, Args: args[1:], KillAfter: f.killAfter, Strict: f.json, Now: now}
 	w := worker.New(cli.API(cmd), f.options)
