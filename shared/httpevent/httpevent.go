@@ -12,8 +12,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -50,24 +51,26 @@ func Batch(body []byte) ([]json.RawMessage, error) {
 	return events, nil
 }
 
-// Binary reads an event whose attributes are headers and whose data is the body. It ignores all other headers.
+// Binary reads an event whose attributes are headers and whose data is the body. It ignores all other headers, and
+// extensions that are not valid: most are not for JobWeaver, and Knative never sends an event again that was refused.
 func Binary(header http.Header, body []byte) (event.Event, error) {
 	attributes := http.Header{}
 	for name, values := range header {
+		attribute, found := strings.CutPrefix(name, HeaderPrefix)
+		attribute = strings.ToLower(attribute)
 		switch {
-		case len(values) > 1 && (name == "Content-Type" || strings.HasPrefix(name, HeaderPrefix)):
-			return event.Event{}, fmt.Errorf("header %s is given twice", name)
-		case name == "Content-Type":
+		case !found && name != "Content-Type":
+			continue
+		case !found && len(values) == 1:
 			attributes[name] = values
-		case strings.HasPrefix(name, HeaderPrefix):
-			value, err := unescape(values[0])
-			if err != nil {
-				return event.Event{}, fmt.Errorf("read header %s: %w", name, err)
-			}
-			if err := checkAttribute(strings.ToLower(name[len(HeaderPrefix):]), value); err != nil {
-				return event.Event{}, err
-			}
+			continue
+		}
+		value, err := headerValue(name, attribute, values)
+		switch {
+		case err == nil:
 			attributes[name] = []string{value}
+		case !found || slices.Contains(core, attribute):
+			return event.Event{}, err
 		}
 	}
 	if attributes.Get(HeaderPrefix+"Specversion") != event.CloudEventsVersionV1 {
@@ -82,6 +85,24 @@ func Binary(header http.Header, body []byte) (event.Event, error) {
 		return event.Event{}, fmt.Errorf("read attributes: %w", err)
 	}
 	return *e, check(*e)
+}
+
+// core are the attributes of the specification that an event may have; all others are extensions.
+var core = []string{
+	"id", "source", "specversion", "type", "subject", "time", "datacontenttype", "dataschema",
+	"data", // no attribute: an SDK would take it for the body
+}
+
+// headerValue returns the value of an attribute's header.
+func headerValue(name, attribute string, values []string) (string, error) {
+	if len(values) > 1 {
+		return "", fmt.Errorf("header %s is given twice", name)
+	}
+	value := unescape(values[0])
+	if !utf8.ValidString(value) {
+		return "", fmt.Errorf("header %s is not UTF-8", name)
+	}
+	return value, checkAttribute(attribute, value)
 }
 
 // decode reads valid JSON. It takes the data out first and reads it itself, because the SDK reads it incorrectly.
@@ -201,17 +222,21 @@ func IsJSON(e event.Event) bool {
 }
 
 // unescape undoes the encoding of an attribute's value by CloudEvents' HTTP binding, once: first quotes, then
-// percent-encoding. The SDK does not (sdk-go #1331).
-func unescape(value string) (string, error) {
+// percent-encoding. The SDK does not (sdk-go #1331). A % that begins no escape is an ordinary character, as in the
+// URLs of browsers, and so is every % of a value that is not UTF-8 when it is decoded: the data plane of Knative and
+// most SDKs encode nothing, so that an id such as 10% arrives as it is.
+func unescape(value string) string {
 	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 		value = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(value[1 : len(value)-1])
 	}
-	plain, err := url.PathUnescape(value)
-	if err != nil {
-		return "", err
-	}
+	plain := escape.ReplaceAllStringFunc(value, func(text string) string {
+		char, _ := strconv.ParseUint(text[1:], 16, 8) // the expression matches only digits
+		return string([]byte{byte(char)})
+	})
 	if !utf8.ValidString(plain) {
-		return "", errors.New("it is not UTF-8")
+		return value
 	}
-	return plain, nil
+	return plain
 }
+
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)

@@ -57,7 +57,7 @@ func TestAttributesAreAsTheSpecificationHasThem(t *testing.T) {
 	for name, c := range map[string]struct{ body, header, value, want string }{
 		"a space in the source":    {`{"specversion": "1.0", "source": "/a b", ` + id + `}`, "Ce-Source", "/a%20b", "URI-reference"},
 		"a name in capitals":       {`{` + attributes + `, "MyExt": "1"}`, "", "", `"MyExt" must consist of lower-case letters`},
-		"an empty name":            {`{` + attributes + `, "": "1"}`, "Ce-", "1", `"" must consist of lower-case letters`},
+		"an empty name":            {`{` + attributes + `, "": "1"}`, "", "", `"" must consist of lower-case letters`},
 		"a fraction":               {`{` + attributes + `, "ext": 1.5}`, "", "", "only integers"},
 		"a fraction, negative":     {`{` + attributes + `, "ext": -1e2}`, "", "", "only integers"},
 		"an empty subject":         {`{` + attributes + `, "subject": ""}`, "Ce-Subject", "", "subject must not be empty"},
@@ -111,6 +111,8 @@ func TestBinaryHeadersAreDecodedOnce(t *testing.T) {
 	}
 	for value, want := range map[string]string{
 		"a": "a", "%C3%BC": "ü", "100%25": "100%", "%2525": "%25", `"a b"`: "a b", `"a\"b\\"`: `a"b\`, `"`: `"`,
+		// What no encoding can have made is as its sender wrote it.
+		"10% off": "10% off", "100%": "100%", "%zz": "%zz", "%%41": "%A", "%4": "%4", "%ff": "%ff", "a%41%ff": "a%41%ff",
 	} {
 		e, err := httpevent.Binary(header("Ce-Id", value), []byte(`{}`))
 		if err != nil || e.ID() != want || string(e.Data()) != `{}` || len(e.Extensions()) != 0 {
@@ -118,12 +120,26 @@ func TestBinaryHeadersAreDecodedOnce(t *testing.T) {
 		}
 	}
 	for name, h := range map[string]http.Header{
-		"a bad escape": header("Ce-Id", "%zz"), "bad UTF-8": header("Ce-Id", "%ff"), "an id twice": header("Ce-Id", "1|2"),
+		"bad UTF-8": header("Ce-Id", "\xff"), "a subject of bad UTF-8": header("Ce-Subject", "\xff"), "an id twice": header("Ce-Id", "1|2"),
 		"two types of content": header("Content-Type", "a/b|c/d"), "an old event": header("Ce-Specversion", "0.3"),
 		"a later one": header("Ce-Specversion", "2.0"), "no type": header("Ce-Type", ""), "a bad time": header("Ce-Time", "noon"),
 	} {
 		if e, err := httpevent.Binary(h, nil); err == nil {
 			t.Errorf("%s is %s", name, e)
+		}
+	}
+}
+
+func TestAnExtensionThatIsNotUsedNeverRefusesAnEvent(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string][]string{
+		"Ce-Note": {`a "q" 5%`}, "Ce-Old": {"gr\xf6\xdfe"}, "Ce-Twice": {"1", "2"}, "Ce-Two-Words": {"1"}, "Ce-": {"1"}, "Ce-Empty": {""},
+	} {
+		header := http.Header{"Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Source": {"/t"}, "Ce-Type": {"x"}, "Ce-Kept": {"5%25"}}
+		header[name] = values
+		e, err := httpevent.Binary(header, []byte(`{}`))
+		if err != nil || e.Extensions()["kept"] != "5%" {
+			t.Errorf("%s %q: %v, %v", name, values, e.Extensions(), err)
 		}
 	}
 }
