@@ -176,3 +176,16 @@ test('the policy of the page stops a script and a connection that are none of it
   expect(refused).toContain('script-src');
   expect(refused).toContain('connect-src');
 });
+
+test('a session ends when nobody uses it, and a late input does not prolong it', async ({ page, open }) => {
+  await page.clock.install();
+  await open('/workers');
+  await expect(page.getByRole('heading', { name: 'Workers' })).toBeVisible();
+  await page.clock.fastForward('29:00');
+  await page.keyboard.press('Shift');
+  await page.clock.fastForward('29:00');
+  await expect(page.getByRole('heading', { name: 'Workers' })).toBeVisible();
+  await page.clock.fastForward('02:00');
+  await expect(page.getByRole('heading', { name: 'Log in to JobWeaver' })).toBeVisible();
+  expect(await page.evaluate(() => sessionStorage.getItem('jobweaver.key'))).toBeNull();
+});

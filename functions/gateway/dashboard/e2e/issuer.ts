@@ -6,7 +6,7 @@ const CLIENT = 'dashboard';
 /** Issuer is an OpenID Connect issuer with one user who is logged in: only the code flow with PKCE. */
 export class Issuer {
   readonly environment: Record<string, string>;
-  private readonly codes = new Map<string, { challenge: string; redirect: string }>();
+  private readonly codes = new Map<string, { challenge: string; redirect: string; nonce: string }>();
   private readonly keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
   private constructor(
@@ -60,7 +60,7 @@ export class Issuer {
       return json(response, 400, { error: 'invalid_request' });
     }
     const code = randomUUID();
-    this.codes.set(code, { challenge: asked.get('code_challenge') ?? '', redirect: redirect.href });
+    this.codes.set(code, { challenge: asked.get('code_challenge') ?? '', redirect: redirect.href, nonce: asked.get('nonce') ?? '' });
     redirect.searchParams.set('code', code);
     redirect.searchParams.set('state', asked.get('state') ?? '');
     redirect.searchParams.set('iss', this.url);
@@ -75,7 +75,7 @@ export class Issuer {
       return json(response, 400, { error: 'invalid_grant', error_description: 'the code or its verifier is wrong' });
     }
     const now = Math.floor(Date.now() / 1000);
-    const claims = { iss: this.url, sub: 'ada', aud: CLIENT, iat: now, exp: now + 600, owner: 'acme', roles: ['read'] };
+    const claims = { iss: this.url, sub: 'ada', aud: CLIENT, iat: now, exp: now + 600, owner: 'acme', roles: ['read'], nonce: begun.nonce };
     json(response, 200, { token_type: 'Bearer', access_token: 'opaque', id_token: jwt(claims, this.keys.privateKey) });
   }
 }

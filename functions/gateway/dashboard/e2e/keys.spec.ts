@@ -5,6 +5,12 @@ test('a key is made and shown once, rotated, and revoked', async ({ page, site, 
   await open('/keys');
   await page.getByRole('button', { name: 'New key' }).click();
   const dialog = page.getByRole('dialog');
+  await accessible(page);
+  await dialog.getByLabel('Your API key').fill('jw_another');
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+  await expect(dialog.getByText('It is not the key')).toBeVisible();
+  await dialog.getByLabel('Your API key').fill(site.acme.key);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
   await dialog.getByRole('button', { name: 'Make the key' }).click();
   await expect(dialog.getByLabel('Name')).toHaveAttribute('aria-invalid', 'true');
   answered(faults, 400);

@@ -11,12 +11,13 @@ const NAME = 'jobweaver.login';
 interface Begun {
   state: string;
   verifier: string;
+  nonce: string; // in the ID token: another login's token is refused
   back: string; // the requested page
 }
 
-/** begin goes to the issuer, by the code flow with PKCE (RFC 7636). */
-export async function begin(oidc: Oidc): Promise<void> {
-  const begun: Begun = { state: random(), verifier: random(), back: location.pathname + location.search };
+/** begin goes to the issuer, by the code flow with PKCE (RFC 7636). With anew, the issuer asks for the password again. */
+export async function begin(oidc: Oidc, anew = false): Promise<void> {
+  const begun: Begun = { state: random(), verifier: random(), nonce: random(), back: location.pathname + location.search };
   sessionStorage.setItem(NAME, JSON.stringify(begun));
   const to = new URL(oidc.authorizationEndpoint);
   const asked = {
@@ -25,6 +26,8 @@ export async function begin(oidc: Oidc): Promise<void> {
     redirect_uri: location.origin + callbackPath,
     scope: oidc.scopes.join(' '),
     state: begun.state,
+    nonce: begun.nonce,
+    ...(anew && { prompt: 'login' }),
     code_challenge: await challenge(begun.verifier),
     code_challenge_method: 'S256',
   };
@@ -63,7 +66,20 @@ export async function finish(oidc: Oidc, search: string): Promise<{ token: strin
   if (!response.ok || typeof token !== 'string') {
     throw new Error(`The issuer gave no token: ${String(tokens['error_description'] ?? tokens['error'] ?? response.status)}`);
   }
+  if (oidc.token === 'id_token' && nonceOf(token) !== begun.nonce) {
+    throw new Error('The token is of another login.');
+  }
   return { token, back: begun.back };
+}
+
+/** nonceOf returns the nonce of an ID token, whose signature the gateway verifies. */
+export function nonceOf(token: string): unknown {
+  try {
+    const claims: unknown = JSON.parse(atob((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));
+    return (claims as { nonce?: unknown }).nonce;
+  } catch {
+    return undefined;
+  }
 }
 
 /** take returns the stored state of begin and deletes it, so that a login is finished once. */

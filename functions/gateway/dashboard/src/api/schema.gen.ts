@@ -2892,7 +2892,7 @@ export interface components {
             replayed: number;
             /**
              * Format: int64
-             * @description Requests that were answered with 400 to 499, including those with a wrong signature.
+             * @description Requests that were answered with 400 to 499, for whatever reason.
              */
             rejected: number;
             lastRejection: components["schemas"]["HookRejection"] | null;
@@ -6675,7 +6675,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Any JSON that the other system sends. */
+        /** @description Any JSON that the other system sends, or a form: one whose only field is payload stands for the JSON in it, any other for an object with its fields. */
         requestBody: {
             content: {
                 /**
@@ -6687,6 +6687,13 @@ export interface operations {
                  *     }
                  */
                 "application/json": unknown;
+                /**
+                 * @example {
+                 *       "command": "/deploy",
+                 *       "text": "shop"
+                 *     }
+                 */
+                "application/x-www-form-urlencoded": unknown;
             };
         };
         responses: {
@@ -6715,7 +6722,6 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];

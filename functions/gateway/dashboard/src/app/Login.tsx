@@ -1,7 +1,7 @@
 import { useState, type FormEvent } from 'react';
 import { asApiError, type ApiError } from '../api/error';
 import { answer, api } from '../api/client';
-import { looksLikeKey, session } from '../api/session';
+import { IDLE_MINUTES, looksLikeKey, session, SESSION_HOURS } from '../api/session';
 import { Button } from '../ui/Button';
 import { ErrorBox } from '../ui/ErrorBox';
 import { Field } from '../ui/Field';
@@ -45,7 +45,7 @@ export function Login({ oidc }: { oidc: Oidc | null }) {
         <Logo />
         <h1>Log in to JobWeaver</h1>
         {oidc && <IssuerLogin oidc={oidc} />}
-        <Field label="API key" error={refused} hint="It stays in this tab until you close it or log out.">
+        <Field label="API key" error={refused} hint={`It stays in this tab until you log out, close it, do nothing for ${IDLE_MINUTES} minutes, or for ${SESSION_HOURS} hours.`}>
           {(props) => (
             <input
               {...props}

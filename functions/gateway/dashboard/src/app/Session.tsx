@@ -43,6 +43,8 @@ export function Session({ children }: { children: ReactNode }) {
     enabled: known,
   });
 
+  useEffect(() => session.watch(), []);
+
   useEffect(() => {
     // data that one key or owner has read must not be shown to another
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' && queryKey[0] !== 'login' });

@@ -14,6 +14,7 @@ import { useNow } from '../../ui/now';
 import { RelativeTime } from '../../ui/RelativeTime';
 import { Skeleton } from '../../ui/Skeleton';
 import { Table } from '../../ui/Table';
+import { Confirmed } from './Confirmed';
 import { CreateKey, NewKey, RevokeKey, RotateKey } from './dialogs';
 import { type StoredKey, stateOf } from './state';
 
@@ -63,8 +64,16 @@ export default function KeysPage() {
           />
         </Card>
       )}
-      {open?.dialog === 'create' && <CreateKey onMade={made} onClose={close} />}
-      {open?.dialog === 'rotate' && <RotateKey stored={open.key} onMade={made} onClose={close} />}
+      {open?.dialog === 'create' && (
+        <Confirmed onClose={close}>
+          <CreateKey onMade={made} onClose={close} />
+        </Confirmed>
+      )}
+      {open?.dialog === 'rotate' && (
+        <Confirmed onClose={close}>
+          <RotateKey stored={open.key} onMade={made} onClose={close} />
+        </Confirmed>
+      )}
       {open?.dialog === 'revoke' && <RevokeKey stored={open.key} onClose={close} />}
       {open?.dialog === 'made' && <NewKey made={open.key} onClose={close} />}
     </div>
