@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -216,5 +218,53 @@ func TestHostileEventsAreRefused(t *testing.T) {
 	}
 	if n := h.rows(); n != 0 {
 		t.Errorf("%d jobs", n)
+	}
+}
+
+// A sender that gets no answer, such as Knative's Broker, finds its job by its event.
+func TestAJobIsFoundByItsEvent(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	acme, other, admin := h.as("acme", "submit", "read"), h.as("other", "submit", "read"), h.as("", "admin")
+	event := []string{"Ce-Specversion", "1.0", "Ce-Id", "order 17%", "Ce-Source", "/shop?a=1", "Ce-Type", "com.example.placed"}
+	mine := acme.post("/events?jobType=MAIL", `{}`, event...).jobID()
+	theirs := other.post("/events?jobType=MAIL", `{}`, event...).jobID()
+	plain := acme.post("/api/jobs", plainJob).jobID()
+
+	list := func(c *client, query string, headers ...string) (ids []uuid.UUID) {
+		t.Helper()
+		var page struct{ Jobs []struct{ JobID uuid.UUID } }
+		c.get("/api/jobs?"+query, headers...).into(&page)
+		for _, job := range page.Jobs {
+			ids = append(ids, job.JobID)
+		}
+		return ids
+	}
+	of := url.Values{"eventSource": {"/shop?a=1"}, "eventId": {"order 17%"}}.Encode()
+	for _, c := range []struct {
+		by    *client
+		query string
+		want  []uuid.UUID
+	}{
+		{acme, of, []uuid.UUID{mine}}, {other, of, []uuid.UUID{theirs}},
+		{acme, of + "&type=MAIL&status=PENDING", []uuid.UUID{mine}}, {acme, of + "&status=FAILED", nil}, {acme, of + "&ownerId=other", nil},
+		{acme, "eventSource=/shop&eventId=order", nil}, {admin, of, nil},
+	} {
+		if got := list(c.by, c.query); !slices.Equal(got, c.want) {
+			t.Errorf("%s finds %v, not %v", c.query, got, c.want)
+		}
+	}
+	if got := list(admin, of, "X-Owner-Id", "acme"); !slices.Equal(got, []uuid.UUID{mine}) {
+		t.Errorf("an admin that acts for the owner finds %v", got)
+	}
+	acme.get("/api/jobs?eventId=1").wantError(apierror.InvalidJobRequest, "eventId")
+	var shown struct{ Event *struct{ Source, ID string } }
+	acme.get("/api/jobs/" + mine.String()).into(&shown)
+	if shown.Event == nil || shown.Event.Source != "/shop?a=1" || shown.Event.ID != "order 17%" {
+		t.Errorf("the job shows the event %+v", shown.Event)
+	}
+	shown.Event = nil
+	if acme.get("/api/jobs/" + plain.String()).into(&shown); shown.Event != nil {
+		t.Errorf("a job of no event shows %+v", shown.Event)
 	}
 }

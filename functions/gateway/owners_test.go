@@ -204,7 +204,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"endedSince": {"2020-01-01T00:00:00Z"}, "endedUntil": {"2100-01-01T00:00:00Z"},
 		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
 		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
-		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job}, "batchId": {x.batch}, "fanOutId": {x.job},
+		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "fairnessKey": {x.owner}, "ownerId": {x.owner}, "after": {x.job}, "batchId": {x.batch}, "fanOutId": {x.job}, "eventSource": {"/test"}, "eventId": {x.event},
 		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil, "keepBuild": nil,

@@ -66,6 +66,7 @@ type Job struct {
 
 	Payload             json.RawMessage   `json:"payload"`
 	Schedule            *Tick             `json:"schedule"`
+	Event               *SubmitEvent      `json:"event"` // nil: no CloudEvent has submitted it
 	CallbackURL         string            `json:"callbackUrl"`
 	IdempotencyKey      string            `json:"idempotencyKey"`
 	RetryPolicy         *RetryPolicy      `json:"retryPolicy"` // as it applies, with all members of its type
@@ -100,6 +101,12 @@ type Progress struct {
 type Failure struct {
 	ErrorCode string `json:"errorCode"`
 	Message   string `json:"message"`
+}
+
+// SubmitEvent is the CloudEvent that submitted a job.
+type SubmitEvent struct {
+	Source string `json:"source"`
+	ID     string `json:"id"`
 }
 
 // Tick is the instant of a schedule for which a job was made.

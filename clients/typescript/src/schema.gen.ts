@@ -3112,6 +3112,11 @@ export interface components {
             payload: unknown;
             /** @description The tick of the schedule that made the job; null for a job that was submitted by a request. */
             schedule: null | components["schemas"]["JobTick"];
+            /** @description The CloudEvent that submitted the job to /events; null for any other job. GET /api/jobs finds the job by eventSource and eventId. */
+            event?: {
+                source: string;
+                id: string;
+            } | null;
             /** @description As requested. */
             callbackUrl: string | null;
             /** @description As requested; the jobId, if the client has given that. */
@@ -3875,6 +3880,10 @@ export interface components {
         TraceIdQuery: components["schemas"]["Id"];
         /** @description Submitted with this key; each owner has at most one such job. */
         IdempotencyKeyQuery: components["schemas"]["Key"];
+        /** @description With eventId, the job that the CloudEvent with this source and id has become. */
+        EventSourceQuery: string;
+        /** @description The id of the event; see eventSource. */
+        EventIdQuery: string;
         /**
          * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
          * @example connection refused
@@ -3972,6 +3981,10 @@ export interface operations {
                 batchId?: components["parameters"]["BatchIdQuery"];
                 /** @description Jobs of the elements of this fan-out. */
                 fanOutId?: components["parameters"]["FanOutIdQuery"];
+                /** @description With eventId, the job that the CloudEvent with this source and id has become. */
+                eventSource?: components["parameters"]["EventSourceQuery"];
+                /** @description The id of the event; see eventSource. */
+                eventId?: components["parameters"]["EventIdQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Any other text finds the jobs with that idempotencyKey, or whose last failure has that error code. If there are none, it finds the jobs with that tag, or whose last failure has the text in its message, ignoring case. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, even after a page without jobs. Sealed messages are not searched.
                  * @example connection refused

@@ -23,7 +23,11 @@ func (a *API) List(c *gin.Context) error {
 	q := edge.NewQuery(c)
 	filter := ReadFilter(&q)
 	filter.Status = q.Statuses("status")
-	if err := q.Close(append(slices.Clip(parameters), "status")...); err != nil {
+	filter.Event = jobstore.Event{Source: q.One("eventSource"), ID: q.One("eventId")}
+	if (filter.Event.Source == "") != (filter.Event.ID == "") {
+		q.Bad("eventId", "and eventSource name an event together")
+	}
+	if err := q.Close(append(slices.Clip(parameters), "status", "eventSource", "eventId")...); err != nil {
 		return err
 	}
 	ctx, cancel := edge.WithPatience(c)

@@ -13,13 +13,22 @@ import (
 func NewList() *cobra.Command {
 	var filter filterFlags
 	var page cli.PageFlags
+	var source, id *string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List jobs, newest first", Args: cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return showPage(cmd, "/api/jobs?"+page.AddTo(queryOf(filter.values(cmd))).Encode())
+			query := page.AddTo(queryOf(filter.values(cmd)))
+			if cmd.Flags().Changed("event-id") {
+				query.Set("eventSource", *source)
+				query.Set("eventId", *id)
+			}
+			return showPage(cmd, "/api/jobs?"+query.Encode())
 		},
 	}
 	filter.register(cmd)
+	source = cli.QueryFlag(cmd, "event-source", "with --event-id: the job that the CloudEvent of this source has become")
+	id = cli.QueryFlag(cmd, "event-id", "with --event-source: the id of that event")
+	cmd.MarkFlagsRequiredTogether("event-source", "event-id")
 	page.Register(cmd)
 	return cmd
 }

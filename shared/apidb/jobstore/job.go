@@ -64,6 +64,7 @@ type Filter struct {
 	After          *uuid.UUID // depend on this job; nil: any
 	BatchID        *uuid.UUID // nil: any
 	FanOutID       *uuid.UUID // of one of its elements; nil: any
+	Event          Event      // the job that it became
 	Search         string     // see decideSearch
 	OwnerID        string
 	Since          *time.Time // createdAt from here on
@@ -74,7 +75,8 @@ type Filter struct {
 	Skip           int        // how many of the newest remaining jobs to skip
 	Limit          int
 
-	search SearchBy
+	search   SearchBy
+	ofEvent  *uuid.UUID // the job of Event
 }
 
 // ListJobs returns the owner's newest matching jobs, without payloads and history. next is the job after which the

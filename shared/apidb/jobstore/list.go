@@ -2,9 +2,11 @@ package jobstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -30,6 +32,16 @@ func (s *Store) list(
 ) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
 	if err := s.decideSearch(ctx, owner, &f); err != nil {
 		return nil, next, err
+	}
+	if f.Event != (Event{}) {
+		id, err := s.jobOfEvent(ctx, owner, f.Event)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, next, nil
+		}
+		if err != nil {
+			return nil, next, err
+		}
+		f.ofEvent = &id
 	}
 	p := f.params(owner)
 	p.MostSeen = p.MaxJobs + p.Skip
@@ -138,6 +150,8 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 	unowned := shelves.Of(f.Status...)
 	switch {
+	case f.ofEvent != nil:
+		p.ByJobID = f.ofEvent
 	case f.FanOutID != nil: // no other source has its jobs only, and none of the conditions names it
 		p.ByFanOutID = f.FanOutID
 	case p.IdempotencyKey != nil && owner.IsEveryone():

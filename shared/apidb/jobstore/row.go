@@ -51,6 +51,7 @@ type Job struct {
 	Conditions        []jobstate.Condition // how each of After has to end; nil: in a list, and if none names one
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
+	Event             *Event           // that submitted it; nil in a list, and if it was no event
 	CallbackURL       string           // empty in a list, and if its end is not delivered
 	RetryPolicy       map[string]any   // nil in a list
 	Timeout           time.Duration    // 0 in a list
@@ -86,6 +87,7 @@ func jobOf(row gen.Job) (Job, error) {
 	}
 	job.RetryPolicy = jobspec.PolicyFields(&jobspec.Request{RetryPolicy: policy})
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
+	job.Event = eventOf(row.EventSource, row.EventID)
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
 	job.Held = nullable.Value(row.Held)
 	if job.Policies, err = policiesOf(row); err != nil {

@@ -1,8 +1,14 @@
 package jobstore
 
 import (
+	"context"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
 // ScheduleSource begins the source of an event that stands for a tick.
@@ -25,6 +31,23 @@ func scheduledBy(source, id *string) *ScheduledBy {
 		return nil
 	}
 	return &ScheduledBy{Name: name, At: at}
+}
+
+// Event is the CloudEvent that submitted a job.
+type Event struct{ Source, ID string }
+
+// eventOf returns nil for a job that no event, or an event of JobWeaver itself, has submitted.
+func eventOf(source, id *string) *Event {
+	if source == nil || id == nil || IsOurs(*source) {
+		return nil
+	}
+	return &Event{*source, *id}
+}
+
+func (s *Store) jobOfEvent(ctx context.Context, owner apidb.Owner, e Event) (uuid.UUID, error) {
+	return s.q.JobOfEvent(ctx, gen.JobOfEventParams{
+		EventOwners: []string{"", owner.ID()}, EventSource: e.Source, EventID: e.ID, Owner: owner.Filter(),
+	})
 }
 
 // BatchSource begins the source of an event that stands for the end of a batch.

@@ -179,6 +179,14 @@ select
     (select count(*) from seen)::bigint as seen,
     coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
 
+-- The job of an event. Without authentication no event has an owner, whatever its job has.
+-- name: JobOfEvent :one
+select job_id from jobs
+where event_owner = any (@event_owners::text[]) and event_source = @event_source::text and event_id = @event_id::text
+    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+order by job_id desc
+limit 1;
+
 -- These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs
 -- after that the snapshot is empty. Lengths are read without the snapshots themselves.
 -- name: JobsListed :many

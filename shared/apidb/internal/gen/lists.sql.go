@@ -13,6 +13,34 @@ import (
 	"github.com/google/uuid"
 )
 
+const JobOfEvent = `-- name: JobOfEvent :one
+select job_id from jobs
+where event_owner = any ($1::text[]) and event_source = $2::text and event_id = $3::text
+    and ($4::text is null or owner_id = $4)
+order by job_id desc
+limit 1
+`
+
+type JobOfEventParams struct {
+	EventOwners []string
+	EventSource string
+	EventID     string
+	Owner       *string
+}
+
+// The job of an event. Without authentication no event has an owner, whatever its job has.
+func (q *Queries) JobOfEvent(ctx context.Context, arg JobOfEventParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, JobOfEvent,
+		arg.EventOwners,
+		arg.EventSource,
+		arg.EventID,
+		arg.Owner,
+	)
+	var job_id uuid.UUID
+	err := row.Scan(&job_id)
+	return job_id, err
+}
+
 const JobsListed = `-- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
