@@ -1,16 +1,21 @@
 package client
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 // maxWebhook is more bytes than a message about a job can have: its output alone has up to 256 KiB.
 const maxWebhook = 1 << 20
+
+var errNoSecret = errors.New("a webhook secret is whsec_ and base64, as jobweaver webhook-secrets prints it")
 
 // Webhook verifies the messages that report the end of a job to a callbackUrl (docs/callbacks.md).
 type Webhook struct{ by []*standardwebhooks.Webhook }
@@ -25,16 +30,21 @@ type Ending struct {
 }
 
 // NewWebhook takes the secrets that `jobweaver webhook-secrets end` prints, each beginning with whsec_. During a change
-// of secrets there are two, and a signature by either is enough.
+// of secrets there are two, and a signature by either is enough. Blanks and line ends around a secret are not part of it.
 func NewWebhook(secrets ...string) (*Webhook, error) {
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("a webhook needs a secret")
 	}
 	w := &Webhook{}
 	for _, secret := range secrets {
-		by, err := standardwebhooks.NewWebhook(secret)
+		key, found := strings.CutPrefix(strings.TrimSpace(secret), "whsec_")
+		bytes, err := base64.StdEncoding.Strict().DecodeString(key)
+		if !found || err != nil || len(bytes) == 0 {
+			return nil, errNoSecret // without the secret
+		}
+		by, err := standardwebhooks.NewWebhookRaw(bytes)
 		if err != nil {
-			return nil, fmt.Errorf("read webhook secret: %w", err) // the error does not contain the secret
+			return nil, fmt.Errorf("read webhook secret: %w", err)
 		}
 		w.by = append(w.by, by)
 	}

@@ -75,7 +75,12 @@ func TestAWebhookThatIsNotOursIsRefused(t *testing.T) {
 			t.Errorf("%s is accepted: %+v", name, end)
 		}
 	}
-	for _, secrets := range [][]string{{}, {"whsec_!"}} {
+	if _, err := client.NewWebhook(" " + newSecret + "\r\n"); err != nil {
+		t.Errorf("the secret of a file with its line end: %v", err)
+	}
+	for _, secrets := range [][]string{
+		{}, {"whsec_!"}, {"whsec_"}, {"v1,whsec_AAA!"}, {"!"}, {strings.TrimPrefix(newSecret, "whsec_") + "!"}, {newSecret, "whsec_AA!AA"},
+	} {
 		if _, err := client.NewWebhook(secrets...); err == nil || strings.Contains(err.Error(), "!") {
 			t.Errorf("secrets %q: %v", secrets, err)
 		}

@@ -50,6 +50,13 @@ def test_a_webhook_that_is_not_ours_is_refused(headers: dict[str, str], text: st
         Webhook(NEW).verify(text, headers)
 
 
+def test_a_text_that_is_no_secret_is_refused_at_once() -> None:
+    Webhook(f" {NEW}\r\n")
+    for wrong in (f"v1,{NEW}", NEW.removeprefix("whsec_"), "whsec_", "whsec_AA!AA", ""):
+        with pytest.raises(ValueError, match="whsec_"):
+            Webhook(wrong)
+
+
 class Connection:
     def __init__(self) -> None:
         self.asked: list[object] = []

@@ -15,14 +15,22 @@ export interface WebhookOptions {
   numbers?: Numbers;
 }
 
+/** checked returns a secret, and throws for a text that is none: each message would fail. */
+function checked(secret: string): string {
+  if (!/^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$/.test(secret)) {
+    throw new TypeError("a webhook secret is whsec_ and base64, as jobweaver webhook-secrets prints it");
+  }
+  return secret;
+}
+
 /** Verifies deliveries: messages about the ends of jobs to their callbackUrl (docs/callbacks.md). */
 export class Webhook {
   readonly #by: StandardWebhook[];
   readonly #codec: Codec;
 
   /**
-   * Takes the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret. The last argument
-   * may be options: with numbers "lossless" numbers are read as by a client with this option.
+   * Takes the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret. Blanks and line ends
+   * around a secret are not part of it. The last argument may be options: with numbers "lossless" numbers are read as by a client with this option.
    */
   constructor(...given: [...secrets: string[], options: WebhookOptions] | string[]) {
     const all: (string | WebhookOptions)[] = given;
@@ -31,7 +39,7 @@ export class Webhook {
     if (secrets.length === 0) {
       throw new TypeError("a webhook needs a secret");
     }
-    this.#by = secrets.map((secret) => new StandardWebhook(secret));
+    this.#by = secrets.map((secret) => new StandardWebhook(checked(secret.trim())));
   }
 
   /**

@@ -38,6 +38,10 @@ test("a webhook that is not ours is refused", () => {
     assert.throws(() => hook.verify(text, headers), name);
   }
   assert.throws(() => new Webhook(), TypeError);
+  new Webhook(` ${newSecret}\r\n`);
+  for (const wrong of ["v1," + newSecret, newSecret.slice(6), "whsec_", "whsec_AA!AA", ""]) {
+    assert.throws(() => new Webhook(wrong), TypeError, wrong);
+  }
 });
 
 test("a job is enqueued on one's own connection", async () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,13 +22,27 @@ class Ending:
     job: JobSummary
 
 
+def _check(secret: str) -> None:
+    try:
+        if secret.startswith("whsec_") and b64decode(secret.removeprefix("whsec_"), validate=True):
+            return
+    except ValueError:
+        pass
+    raise ValueError("a webhook secret is whsec_ and base64, as jobweaver webhook-secrets prints it") from None
+
+
 class Webhook:
-    """Verifies messages with the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret."""
+    """Verifies messages with the secrets that `jobweaver webhook-secrets end` prints: one, or two during a change of the secret.
+
+    Blanks and line ends around a secret are not part of it.
+    """
 
     def __init__(self, *secrets: str) -> None:
         if not secrets:
             raise ValueError("a webhook needs a secret")
-        self._by = [_StandardWebhook(secret) for secret in secrets]
+        for secret in secrets:
+            _check(secret.strip())
+        self._by = [_StandardWebhook(secret.strip()) for secret in secrets]
 
     def verify(self, body: bytes | str, headers: Mapping[str, str]) -> Ending:
         """Verifies a message, given the body as it arrived, not parsed.
