@@ -133,8 +133,10 @@ func (c *Client) Await(ctx context.Context, id string, within time.Duration, los
 	for end := time.Now().Add(within); ; {
 		left := time.Until(end)
 		err := c.Through(ctx, lost, func() (err error) {
-			job, err = c.Get(ctx, id, min(max(left, 0), maxWait))
-			return err
+			return Held(min(max(left, 0), maxWait), func(wait time.Duration) error {
+				job, err = c.Get(ctx, id, wait)
+				return err
+			})
 		})
 		if err != nil || job.Terminal() || left <= 0 {
 			return job, err

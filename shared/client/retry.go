@@ -209,6 +209,17 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Held calls ask with the time that the gateway may hold the answer, and once more without it after a 504: that is the
+// answer of a proxy which waits for less, although nothing is wrong.
+func Held(wait time.Duration, ask func(wait time.Duration) error) error {
+	err := ask(wait)
+	var refused *Error
+	if wait > 0 && errors.As(err, &refused) && refused.Status == http.StatusGatewayTimeout {
+		return ask(0)
+	}
+	return err
+}
+
 // Through repeats ask until there is an answer, if the gateway has answered before: it may be restarting. lost is
 // called once, with the error of the first failed try; nil: ask is not repeated.
 func (c *Client) Through(ctx context.Context, lost func(error), ask func() error) error {

@@ -137,13 +137,15 @@ func awaitEnd[T any](
 	cmd *cobra.Command, path string, batchOf func(T) client.Batch, show func(io.Writer, T) error,
 ) error {
 	gateway := cli.API(cmd)
-	at := fmt.Sprintf("%s?wait=%dms", path, batchWait.Milliseconds())
 	for {
 		var shown T
 		var raw json.RawMessage
-		err := gateway.Through(cmd.Context(), cli.Retrying(cmd), func() (err error) {
-			raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &shown)
-			return err
+		err := gateway.Through(cmd.Context(), cli.Retrying(cmd), func() error {
+			return client.Held(batchWait, func(wait time.Duration) (err error) {
+				at := fmt.Sprintf("%s?wait=%dms", path, wait.Milliseconds())
+				raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &shown)
+				return err
+			})
 		})
 		if err != nil {
 			return err
