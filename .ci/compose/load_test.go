@@ -17,10 +17,10 @@ import (
 const root = "../.."
 
 // load reads docker-compose.yml and .env as `docker compose` does, with the services of all profiles.
-func load(t *testing.T) *types.Project {
+func load(t *testing.T, environment ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
-		cli.WithWorkingDirectory(root), cli.WithEnvFiles(filepath.Join(root, ".env")), cli.WithDotEnv,
+		cli.WithWorkingDirectory(root), cli.WithEnv(environment), cli.WithEnvFiles(filepath.Join(root, ".env")), cli.WithDotEnv,
 		cli.WithProfiles([]string{"*"}))
 	if err != nil {
 		t.Fatal(err)

@@ -207,13 +207,21 @@ func TestEverySubscriberIsThere(t *testing.T) {
 	})
 }
 
+// published are the types of version 1 that are published with every EVENTS_VERSION.
+var published = []string{jobevent.TypeSubmit, jobevent.TypeStatus, jobevent.TypeDeadLettered, jobevent.TypeRejected}
+
 func TestEveryEventTypeIsInTheCatalogueOnce(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, _ []Workload) {
 		var listed []string
 		for _, entry := range Of[v1beta3.EventType](objects) {
 			for _, attribute := range entry.Spec.Attributes {
-				if attribute.Name == "type" {
-					listed = append(listed, attribute.Value)
+				if attribute.Name != "type" {
+					continue
+				}
+				listed = append(listed, attribute.Value)
+				old := strings.HasSuffix(attribute.Value, ".v1") && !slices.Contains(published, attribute.Value)
+				if said := strings.HasPrefix(entry.Spec.Description, "Only with EVENTS_VERSION=1. "); said != old {
+					t.Errorf("EventType %s: %s", entry.Name, entry.Spec.Description)
 				}
 			}
 			if at := entry.Spec.Reference; at == nil || at.Kind != "Broker" {
