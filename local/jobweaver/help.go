@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,9 +105,27 @@ jobweaver dev --only postgres,kafka`,
 // newVersion prints the same as --version: other programs have it as a command, too.
 func newVersion() *cobra.Command {
 	return cli.Verb("version", "Print the version", 0, func(cmd *cobra.Command, _ []string) error {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "jobweaver", funchost.Version)
-		return err
+		raw, err := json.Marshal(map[string]string{"name": "jobweaver", "version": funchost.Version})
+		if err != nil {
+			return fmt.Errorf("write version: %w", err)
+		}
+		return cli.Present(cmd, raw, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "jobweaver", funchost.Version)
+			return err
+		})
 	})
+}
+
+// refuseUnknown makes help fail for what is no command. Cobra's help prints the commands and exits with 0.
+func refuseUnknown(help *cobra.Command) {
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
+		of, rest, err := cmd.Root().Find(args)
+		if err != nil || len(rest) > 0 {
+			return cli.Usage("there is no command %q", strings.Join(args, " "))
+		}
+		of.InitDefaultHelpFlag()
+		return of.Help()
+	}
 }
 
 // arrange groups the commands and adds their examples, and adds the environment to the root command.
@@ -120,8 +140,12 @@ func arrange(root *cobra.Command) {
 			cmd.GroupID = g.title
 		}
 	}
-	root.InitDefaultCompletionCmd() // cobra would add it after the loop below
+	root.InitDefaultCompletionCmd() // cobra would add both after the loop below
+	root.InitDefaultHelpCmd()
 	cli.Each(root, func(cmd *cobra.Command) {
+		if cmd.Name() == "help" {
+			refuseUnknown(cmd)
+		}
 		if cmd.HasParent() && !cmd.Runnable() { // an unknown word would print help and exit with 0
 			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}

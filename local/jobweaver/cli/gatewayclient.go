@@ -56,7 +56,7 @@ func apiKey() (string, error) {
 		if err != nil {
 			return "", Usage("JOBWEAVER_API_KEY_FILE: %w", err)
 		}
-		key = string(text)
+		key = string(plainText(text))
 	}
 	return strings.TrimSpace(key), nil
 }

@@ -149,7 +149,7 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.retries, "retries", 3, "number of retries after failed attempts")
 	flags.DurationVar(&f.delay, "delay", 0, "run after this time")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end an attempt after this time")
-	flags.StringSliceVar(&f.tags, "tag", nil, "tag, may be repeated")
+	flags.StringArrayVar(&f.tags, "tag", nil, "tag, may be repeated; a comma is part of it")
 	flags.StringVar(&f.runAt, "run-at", "", "run at this instant (RFC 3339)")
 	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it if it has not started by then (RFC 3339)")
 	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
