@@ -75,8 +75,8 @@ type Filter struct {
 	Skip           int        // how many of the newest remaining jobs to skip
 	Limit          int
 
-	search   SearchBy
-	ofEvent  *uuid.UUID // the job of Event
+	search  SearchBy
+	ofEvent *uuid.UUID // the job of Event
 }
 
 // ListJobs returns the owner's newest matching jobs, without payloads and history. next is the job after which the

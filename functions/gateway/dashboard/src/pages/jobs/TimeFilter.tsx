@@ -16,6 +16,11 @@ interface Props {
   onChange: (filters: Filters) => void;
 }
 
+/** shown also shows a text of the address that is no instant; the API refuses it. */
+function shown(text: string): string {
+  return Number.isNaN(Date.parse(text)) ? text : instant(text);
+}
+
 /** TimeFilter selects when jobs were accepted, or ended. A different value in the address is kept as another choice. */
 export function TimeFilter({ time, filters, onChange }: Props) {
   const since = filters[time.since];
@@ -35,11 +40,11 @@ export function TimeFilter({ time, filters, onChange }: Props) {
             {time.label}: {span.label.toLowerCase()}
           </option>
         ))}
-        {!known && <option value={since}>{`${time.label}: ${isSpan(since) ? `last ${since}` : `since ${instant(since)}`}`}</option>}
+        {!known && <option value={since}>{`${time.label}: ${isSpan(since) ? `last ${since}` : `since ${shown(since)}`}`}</option>}
       </select>
       {until && (
         <span className="set-filter">
-          {time.label} until <strong>{instant(until)}</strong>
+          {time.label} until <strong>{shown(until)}</strong>
           <IconButton icon="close" label={`Remove the filter ${time.label} until`} onClick={() => onChange({ ...filters, [time.until]: '' })} />
         </span>
       )}

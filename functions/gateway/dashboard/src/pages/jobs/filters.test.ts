@@ -19,8 +19,10 @@ describe('filters in the address', () => {
     expect(toQuery(filters, now)).toEqual({ noErrorCode: true, after: 'a' });
     expect(writeFilters(withText(filters, 'errorCode', 'X'))).toEqual({ errorCode: 'X', after: 'a' });
   });
-  it('ignore what is no filter, and values that no job can have', () => {
-    expect(isEmpty(readFilters({ status: 'DONE', colour: 'red', since: 'soon', until: '24h', tag: '' }))).toBe(true);
+  it('ignore what is no filter, and keep values that no job can have for the API to refuse', () => {
+    expect(isEmpty(readFilters({ status: '', colour: 'red', tag: '' }))).toBe(true);
+    const filters = readFilters({ status: ['DONE', 'FAILED'], since: 'soon', until: '24h' });
+    expect(toQuery(filters, now)).toEqual({ status: ['FAILED', 'DONE'], since: 'soon', until: '24h' });
   });
 });
 

@@ -50,15 +50,18 @@ export function isSpan(since: string): boolean {
   return SPAN.test(since);
 }
 
-/** readFilters reads the filters from the address, without unknown names and invalid values. */
+/**
+ * readFilters reads the filters from the address, without unknown names. It keeps values that no job can have, which the API
+ * refuses: without them the page would show all jobs as the result.
+ */
 export function readFilters(search: Search): Filters {
   const status = list(search['status']);
   const filters: Filters = {
-    status: STATUSES.filter((known) => status.includes(known)),
-    since: timeOr(search['since'], SPAN),
-    until: timeOr(search['until'], /^$/),
-    endedSince: timeOr(search['endedSince'], SPAN),
-    endedUntil: timeOr(search['endedUntil'], /^$/),
+    status: [...STATUSES, ...status.filter((text) => !(STATUSES as readonly string[]).includes(text))].filter((each) => each && status.includes(each)) as Status[],
+    since: list(search['since'])[0] ?? '',
+    until: list(search['until'])[0] ?? '',
+    endedSince: list(search['endedSince'])[0] ?? '',
+    endedUntil: list(search['endedUntil'])[0] ?? '',
     noErrorCode: list(search['noErrorCode']).includes('true'),
     texts: {},
   };
@@ -73,11 +76,6 @@ export function readFilters(search: Search): Filters {
 
 function list(value: unknown): string[] {
   return (Array.isArray(value) ? value : [value]).filter((item): item is string => typeof item === 'string');
-}
-
-function timeOr(value: unknown, or: RegExp): string {
-  const [text] = list(value);
-  return text !== undefined && (or.test(text) || !Number.isNaN(Date.parse(text))) ? text : '';
 }
 
 /** writeFilters is the inverse of readFilters. */
@@ -119,7 +117,8 @@ export function toQuery(filters: Filters, now: Date): Query {
 }
 
 function instantOf(text: string): string {
-  return new Date(text).toISOString();
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : at.toISOString(); // the API refuses a text that is no instant
 }
 
 export function isEmpty(filters: Filters): boolean {
