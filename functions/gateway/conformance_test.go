@@ -61,7 +61,7 @@ func TestConformingEventsBecomeJobs(t *testing.T) {
 	for name, others := range map[string]map[string]any{
 		"minimal":                {},
 		"all core attributes":    {"datacontenttype": "application/json", "dataschema": "https://example.org/schema", "subject": "tests", "time": "2018-04-05T17:31:00Z"},
-		"another type of JSON":   {"datacontenttype": "application/vnd.example+json; charset=utf-8"},
+		"another type of JSON":   {"datacontenttype": "application/vnd.example+json; charset=utf8"},
 		"a time with fractions":  {"time": "2018-04-05T17:31:00.000000000Z"},
 		"a time east of UTC":     {"time": "2018-04-05T18:31:00+01:00"},
 		"a time west of UTC":     {"time": "2018-04-05T16:31:00-01:00"},

@@ -1850,6 +1850,7 @@ export interface components {
          * @default 0
          */
         DelayMs: number;
+        /** @description No control characters. */
         Tag: string;
         /** @description No control characters. */
         Key: string;

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func MediaType(c *gin.Context) (string, error) {
 		return "", apierror.New(apierror.UnsupportedMediaType, "Content-Type %q cannot be read", header)
 	}
 	charset, given := params["charset"]
-	if given && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+	if given && !slices.Contains([]string{"utf-8", "utf8", "us-ascii"}, strings.ToLower(charset)) {
 		return "", apierror.New(apierror.UnsupportedMediaType, "the body must be UTF-8, not %q", charset)
 	}
 	return media, nil
