@@ -220,7 +220,7 @@ func TestEveryEventTypeIsInTheCatalogueOnce(t *testing.T) {
 				}
 				listed = append(listed, attribute.Value)
 				old := strings.HasSuffix(attribute.Value, ".v1") && !slices.Contains(published, attribute.Value)
-				if said := strings.HasPrefix(entry.Spec.Description, "Only with EVENTS_VERSION=1. "); said != old {
+				if marked := strings.HasPrefix(entry.Spec.Description, "Only with EVENTS_VERSION=1. "); marked != old {
 					t.Errorf("EventType %s: %s", entry.Name, entry.Spec.Description)
 				}
 			}

@@ -24,8 +24,8 @@ const (
 )
 
 // Refusals sums the requests that are refused because of their sender (401, 403 and 429), by address, actor and error
-// code, and logs each sum once a minute. So the log has every address that tries keys or secrets, and nobody can fill
-// the log by trying.
+// code, and logs each sum once a minute. So the log has every address that tries keys or secrets, and no client can
+// fill the log by trying.
 type Refusals struct {
 	mu     sync.Mutex
 	sums   map[refusal]*refused

@@ -177,7 +177,7 @@ test('the policy of the page stops a script and a connection that are none of it
   expect(refused).toContain('connect-src');
 });
 
-test('a session ends when nobody uses it, and a late input does not prolong it', async ({ page, open }) => {
+test('a session ends when it is not used, and a late input does not prolong it', async ({ page, open }) => {
   await page.clock.install();
   await open('/workers');
   await expect(page.getByRole('heading', { name: 'Workers' })).toBeVisible();
