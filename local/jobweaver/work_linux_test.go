@@ -19,7 +19,7 @@ import (
 func TestAProgramCannotReadTheKeyOfItsWorkerInProc(t *testing.T) {
 	t.Parallel()
 	claims := make(chan struct{}, 100)
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, _ = io.Copy(io.Discard, r.Body); r.URL.Path == "/api/workers/claim" {
 			claims <- struct{}{}
 			<-r.Context().Done()

@@ -30,7 +30,8 @@ type Ending struct {
 }
 
 // NewWebhook takes the secrets that `jobweaver webhook-secrets end` prints, each beginning with whsec_. During a change
-// of secrets there are two, and a signature by either is enough. Blanks and line ends around a secret are not part of it.
+// of secrets there are two, and a signature by either is enough. Blanks and line ends around a secret are not part of
+// it.
 func NewWebhook(secrets ...string) (*Webhook, error) {
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("a webhook needs a secret")

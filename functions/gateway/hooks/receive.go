@@ -41,9 +41,10 @@ func (a *API) all() Set {
 	return a.hooks.Get()
 }
 
-// errUnsigned is the same for an unknown name and for a wrong signature, so that no client can find out the names of hooks.
-// The list of hooks has the reason.
-var errUnsigned = apierror.New(apierror.Unauthorized, "there is no hook of this name, or no secret of it has signed the request")
+// errUnsigned is the same for an unknown name and for a wrong signature, so that no client can find out the names of
+// hooks. The list of hooks has the reason.
+var errUnsigned = apierror.New(apierror.Unauthorized,
+	"there is no hook of this name, or no secret of it has signed the request")
 
 // Receive is POST /hooks/{name}. The signature takes the place of an API key: no row is read before it has been
 // verified.
