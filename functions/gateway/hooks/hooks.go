@@ -127,7 +127,8 @@ func trimmed(texts [][]byte) ([][]byte, error) {
 }
 
 // Verify checks that one of the hook's secrets has signed a request; nothing is signed for a hook that is nil. It
-// returns an id of the message: a repeated request has the same id. The error states what is wrong without revealing anything about the secret.
+// returns an id of the message: a repeated request has the same id. The error states what is wrong without revealing
+// anything about the secret.
 func (h *Hook) Verify(header http.Header, body []byte, now time.Time) (id string, err error) {
 	if h == nil {
 		return "", errors.New("there is no such hook")
