@@ -309,7 +309,9 @@ class Dependency1(BaseModel):
 
 
 class Tag(RootModel[str]):
-    root: Annotated[str, Field(max_length=64, min_length=1)]
+    root: Annotated[
+        str, Field(description="No control characters.", max_length=64, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
+    ]
 
 
 class Key(RootModel[str]):
@@ -449,7 +451,9 @@ class OperationFilter(BaseModel):
         ),
     ] = None
     queue: Annotated[str | None, Field(pattern="^[a-z0-9-]{1,63}$")] = None
-    tag: Annotated[str | None, Field(max_length=64, min_length=1)] = None
+    tag: Annotated[
+        str | None, Field(description="No control characters.", max_length=64, min_length=1, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")
+    ] = None
     since: Annotated[AwareDatetime | None, Field(description="Accepted at this instant or later, by createdAt.")] = None
     until: Annotated[AwareDatetime | None, Field(description="Accepted before this instant, by createdAt.")] = None
     ended_since: Annotated[
@@ -1333,6 +1337,19 @@ class AttemptSummary(BaseModel):
     ]
     error_code: Annotated[str | None, Field(alias="errorCode")]
     message: str | None
+
+
+class Event(BaseModel):
+    """
+    The CloudEvent that submitted the job to /events; null for any other job. GET /api/jobs finds the job by eventSource and eventId.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        populate_by_name=True,
+    )
+    source: str
+    id: str
 
 
 class LastErrorOrNull(BaseModel):
@@ -2653,6 +2670,12 @@ class JobDetails(BaseModel):
         JobTick | None,
         Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
     ]
+    event: Annotated[
+        Event | None,
+        Field(
+            description="The CloudEvent that submitted the job to /events; null for any other job. GET /api/jobs finds the job by eventSource and eventId."
+        ),
+    ] = None
     callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
     idempotency_key: Annotated[
         str | None, Field(alias="idempotencyKey", description="As requested; the jobId, if the client has given that.")
