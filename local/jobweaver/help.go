@@ -80,13 +80,14 @@ jobweaver batch create --file batch.json --closed --wait`,
 	"schedules create": `echo '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"again"}]}}' |
   jobweaver schedules create nightly - --cron '30 2 * * *' --time-zone Europe/Berlin`,
 	"schedules change": "jobweaver schedules change nightly --cron '0 4 * * *' --end-at 2027-01-01T00:00:00Z",
-	"limit":            "jobweaver limit type EMAIL --max-running 5 --starts-per-second 10\njobweaver limit type EMAIL --none",
-	"pause":            "jobweaver pause queue default",
-	"drain":            "jobweaver drain host-1-k3zr7hxw2c --wait --timeout 1h",
-	"queue create":     "jobweaver queue create reports\njobweaver queue create images --workers pull",
-	"queue remove":     "jobweaver queue remove reports --drain --wait",
-	"resume":           "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
-	"callback":         `jobweaver callback ID 1 completed '{"shipment":17}'`,
+	"limit": `jobweaver limit type EMAIL --max-running 5 --starts-per-second 10
+jobweaver limit type EMAIL --none`,
+	"pause":        "jobweaver pause queue default",
+	"drain":        "jobweaver drain host-1-k3zr7hxw2c --wait --timeout 1h",
+	"queue create": "jobweaver queue create reports\njobweaver queue create images --workers pull",
+	"queue remove": "jobweaver queue remove reports --drain --wait",
+	"resume":       "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
+	"callback":     `jobweaver callback ID 1 completed '{"shipment":17}'`,
 	"outbox": `jobweaver outbox sql --enqueue-role shop --relay-role relay > outbox.sql
 jobweaver outbox install postgres://owner@db.example:5432/shop
 jobweaver outbox list postgres://relay@db.example:5432/shop --rejected`,
