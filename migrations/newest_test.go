@@ -32,7 +32,7 @@ func TestEachStoreWaitsForTheNewestMigrationOfItsDatabase(t *testing.T) {
 			}
 			before := c.set
 			before.Name, before.Grants, before.FS = c.set.Name+"_before", "", withoutLast(t, c.set.FS)
-			if has(t, before, c.newest) {
+			if before.FS != nil && has(t, before, c.newest) {
 				t.Errorf("NewestOfSchema is %s, which was there before the newest migration: name something that it brings",
 					c.newest)
 			}
@@ -54,11 +54,15 @@ func has(t *testing.T, set migrations.Set, thing string) bool {
 	return there
 }
 
+// withoutLast returns the migrations before the newest one; nil: there are none.
 func withoutLast(t *testing.T, files fs.FS) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(names) == 1 {
+		return nil
 	}
 	slices.Sort(names)
 	some := fstest.MapFS{}

@@ -49,19 +49,6 @@ type Filter struct {
 	FanOutID       *uuid.UUID        `json:"fanOutId,omitempty"` // jobs of its elements
 }
 
-// Narrow reports whether the filter has a field that bulk did not know before migration 15 of the api schema.
-func (f *Filter) Narrow() bool {
-	return f.ErrorCode != "" || f.TraceID != nil || f.IdempotencyKey != ""
-}
-
-// Narrower reports whether the filter has a field that bulk did not know before migration 21.
-func (f *Filter) Narrower() bool {
-	return f.NoErrorCode || f.After != nil || f.Search != ""
-}
-
-// Narrowest reports whether the filter has a field that bulk did not know before migration 24.
-func (f *Filter) Narrowest() bool { return f.BatchID != nil }
-
 var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
 
 // DecodeOperation reads the body of an operation. The error is an *apierror.Error.

@@ -27,8 +27,8 @@ type Store struct {
 	watch  watch
 }
 
-// NewestOfSchema is the increment of a sequence in the newest migration. Open refuses a database without it.
-const NewestOfSchema = "order_numbers.16384"
+// NewestOfSchema is a table of the newest migration. Open refuses a database without it.
+const NewestOfSchema = "rejected_records"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

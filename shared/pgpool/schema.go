@@ -94,8 +94,6 @@ func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there boo
 			UNION ALL
 			SELECT FROM pg_constraint WHERE conrelid = to_regclass('public.' || quote_ident($1)) AND conname = $2
 			UNION ALL
-			SELECT FROM pg_sequence WHERE seqrelid = to_regclass('public.' || quote_ident($1)) AND seqincrement::text = $2
-			UNION ALL
 			SELECT FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname || '()' = $3
 		)`, relation, column, thing).Scan(&there)
 	if err != nil {

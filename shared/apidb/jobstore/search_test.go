@@ -3,9 +3,7 @@ package jobstore_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -197,32 +195,6 @@ func TestAnOperationSearchesAsWasDecidedWhenItWasAccepted(t *testing.T) {
 	}
 	if got := operate(t, s, op.ID); len(got) > 0 {
 		t.Errorf("it goes to %v", got)
-	}
-}
-
-// The previous version of bulk reads an object, and would ignore the fields that it does not know.
-func TestANewerFilterCannotBeReadByTheVersionBefore(t *testing.T) {
-	t.Parallel()
-	s, _ := watched(t)
-	job := s.NewID()
-	for what, f := range map[string]apibody.Filter{"q": {Search: "x"}, "after": {After: &job}, "noErrorCode": {NoErrorCode: true}} {
-		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
-			ID: s.NewID(), By: "me", Whose: apidb.Everyone, Request: apibody.Operation{Command: jobevent.CommandRetry, Filter: &f},
-		})
-		var shown apibody.Filter
-		if err := errors.Join(err, json.Unmarshal(op.Filter, &shown)); err != nil || !reflect.DeepEqual(shown, f) {
-			t.Errorf("%s: it is shown as %s, %v", what, op.Filter, err)
-		}
-		for _, column := range []string{"filter", "narrow_filter"} {
-			var stored []byte
-			asked := "select " + column + "::text from operations where operation_id = $1"
-			if err := s.Pool.QueryRow(t.Context(), asked, op.ID).Scan(&stored); err != nil {
-				t.Fatal(err)
-			}
-			if json.Unmarshal(stored, &apibody.Filter{}) == nil {
-				t.Errorf("%s: the version before reads %s", what, stored)
-			}
-		}
 	}
 }
 

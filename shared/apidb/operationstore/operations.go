@@ -155,8 +155,10 @@ func (o *NewOperation) params(by jobstore.SearchBy) (p gen.OperationInsertParams
 		slices.SortFunc(p.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		return p, nil
 	}
-	p.Filter, p.NarrowFilter, err = storeFilter(req.Filter, by)
-	return p, err
+	if p.Filter, err = json.Marshal(operationFilter{*req.Filter, by}); err != nil {
+		return p, fmt.Errorf("write filter: %w", err)
+	}
+	return p, nil
 }
 
 // Operation returns one of the owner's operations, or ErrNoOperation.

@@ -1,9 +1,9 @@
 -- name: OperationInsert :many
-insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, narrow_filter, job_ids, idempotency_key, request_hash)
+insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
 values (
     @operation_id, sqlc.narg('owner')::text, @command,
     coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
-    @by_whom, sqlc.narg('filter')::json, sqlc.narg('narrow_filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
+    @by_whom, sqlc.narg('filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id;
@@ -18,7 +18,7 @@ select pg_notify('jobweaver_operations', '');
 -- Newest first: the id orders by age.
 -- name: OperationsList :many
 select
-    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id < @before_id::uuid
@@ -28,7 +28,7 @@ limit @max_operations::int;
 -- The same for one owner.
 -- name: OperationsListOwned :many
 select
-    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where owner_id = @owner::text and operation_id < @before_id::uuid
@@ -37,7 +37,7 @@ limit @max_operations::int;
 
 -- name: OperationByID :one
 select
-    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id = @operation_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
@@ -74,7 +74,7 @@ select count(*) from (
 -- Locks the operation for the process that works on it. Other processes skip it.
 -- name: OperationLock :many
 select
-    operation_id, owner_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, created_at, status, after_id, walked, matched, asked, applied,
+    operation_id, owner_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
 from operations
 where operation_id = @operation_id and finished_at is null

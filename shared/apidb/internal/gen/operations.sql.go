@@ -152,7 +152,7 @@ func (q *Queries) OperationAwaitsRetries(ctx context.Context, arg OperationAwait
 
 const OperationByID = `-- name: OperationByID :one
 select
-    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id = $1 and ($2::text is null or owner_id = $2)
@@ -273,11 +273,11 @@ func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationComman
 }
 
 const OperationInsert = `-- name: OperationInsert :many
-insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, narrow_filter, job_ids, idempotency_key, request_hash)
+insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
 values (
     $1, $2::text, $3,
     coalesce($4::timestamptz, now() + interval '1 ms' * $5::bigint),
-    $6, $7::json, $8::json, $9::uuid[], $10, $11
+    $6, $7::json, $8::uuid[], $9, $10
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id
@@ -291,7 +291,6 @@ type OperationInsertParams struct {
 	DelayMs        *int64
 	ByWhom         string
 	Filter         json.RawMessage
-	NarrowFilter   json.RawMessage
 	JobIDs         []uuid.UUID
 	IdempotencyKey *string
 	RequestHash    []byte
@@ -306,7 +305,6 @@ func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams
 		arg.DelayMs,
 		arg.ByWhom,
 		arg.Filter,
-		arg.NarrowFilter,
 		arg.JobIDs,
 		arg.IdempotencyKey,
 		arg.RequestHash,
@@ -415,7 +413,7 @@ func (q *Queries) OperationListed(ctx context.Context, arg OperationListedParams
 
 const OperationLock = `-- name: OperationLock :many
 select
-    operation_id, owner_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, created_at, status, after_id, walked, matched, asked, applied,
+    operation_id, owner_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
 from operations
 where operation_id = $1 and finished_at is null
@@ -779,7 +777,7 @@ func (q *Queries) OperationsForget(ctx context.Context, arg OperationsForgetPara
 
 const OperationsList = `-- name: OperationsList :many
 select
-    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id < $1::uuid
@@ -853,7 +851,7 @@ func (q *Queries) OperationsList(ctx context.Context, arg OperationsListParams) 
 
 const OperationsListOwned = `-- name: OperationsListOwned :many
 select
-    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where owner_id = $1::text and operation_id < $2::uuid

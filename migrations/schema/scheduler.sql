@@ -1,0 +1,331 @@
+-- The database jobweaver_scheduler as its migrations leave it. Written by make generate.
+
+CREATE TABLE controls (
+    kind              text NOT NULL,
+    name              text NOT NULL,
+    version           bigint NOT NULL,
+    paused            boolean NOT NULL,
+    max_running       integer,
+    starts_per_second double precision,
+    weight            smallint,
+    workers           text,
+    CONSTRAINT controls_pkey PRIMARY KEY (kind, name),
+    CONSTRAINT controls_kind_check CHECK (kind = ANY (ARRAY['queue'::text, 'type'::text, 'owner'::text, 'fairnessKey'::text, 'worker'::text, 'createdQueue'::text])),
+    CONSTRAINT controls_max_running_check CHECK (max_running >= 0),
+    CONSTRAINT controls_name_check CHECK (name <> ''::text),
+    CONSTRAINT controls_starts_per_second_check CHECK (starts_per_second > 0::double precision),
+    CONSTRAINT controls_version_check CHECK (version > 0),
+    CONSTRAINT controls_weight_check CHECK (weight >= 1 AND weight <= 100),
+    CONSTRAINT controls_workers_check CHECK (workers = ANY (ARRAY['runjob'::text, 'pull'::text]))
+);
+
+CREATE TABLE dependencies (
+    after_id  uuid NOT NULL,
+    job_id    uuid NOT NULL,
+    condition text,
+    CONSTRAINT dependencies_pkey PRIMARY KEY (after_id, job_id),
+    CONSTRAINT dependencies_condition_check CHECK (condition = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text]))
+);
+CREATE INDEX dependencies_of ON dependencies USING btree (job_id);
+
+CREATE TABLE dispatch_state (
+    n         bigint NOT NULL,
+    in_flight json NOT NULL,
+    floors    json NOT NULL,
+    due_floor timestamp with time zone,
+    more      json NOT NULL DEFAULT '{}'::json,
+    CONSTRAINT dispatch_state_pkey PRIMARY KEY (n)
+);
+
+CREATE TABLE early_commands (
+    job_id  uuid NOT NULL,
+    number  integer NOT NULL,
+    command json NOT NULL,
+    kept_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT early_commands_pkey PRIMARY KEY (job_id, number)
+);
+
+CREATE TABLE ended (
+    job_id          uuid NOT NULL,
+    trace_id        uuid NOT NULL,
+    job_type        text NOT NULL,
+    queue           text NOT NULL,
+    payload         json NOT NULL,
+    priority        smallint NOT NULL,
+    max_retry_count smallint NOT NULL,
+    retry_policy    json,
+    timeout_ms      integer NOT NULL,
+    version         bigint NOT NULL,
+    attempt         integer NOT NULL,
+    retry_count     smallint NOT NULL,
+    command_seq     integer NOT NULL,
+    last_command    json,
+    history         text NOT NULL,
+    moves           smallint NOT NULL,
+    output          json,
+    started_at      timestamp with time zone,
+    finished_at     timestamp with time zone NOT NULL,
+    created_at      timestamp with time zone NOT NULL,
+    updated_at      timestamp with time zone NOT NULL,
+    owner_id        text,
+    ordering_key    text,
+    order_number    bigint,
+    expires_at      timestamp with time zone,
+    deleted_at      timestamp with time zone,
+    fairness_key    text COLLATE "C" NOT NULL,
+    build           text,
+    inputs          json,
+    flow_id         uuid,
+    CONSTRAINT ended_pkey PRIMARY KEY (job_id)
+);
+
+CREATE TABLE jobs (
+    job_id               uuid NOT NULL,
+    trace_id             uuid NOT NULL,
+    job_type             text NOT NULL,
+    queue                text NOT NULL,
+    payload              json NOT NULL,
+    priority             smallint NOT NULL,
+    max_retry_count      smallint NOT NULL,
+    retry_policy         json,
+    timeout_ms           integer NOT NULL,
+    status               text NOT NULL,
+    version              bigint NOT NULL DEFAULT 1,
+    attempt              integer NOT NULL DEFAULT 0,
+    retry_count          smallint NOT NULL DEFAULT 0,
+    lost_count           smallint NOT NULL DEFAULT 0,
+    rank                 timestamp with time zone NOT NULL,
+    due_at               timestamp with time zone,
+    callback_deadline_at timestamp with time zone,
+    lease_expires_at     timestamp with time zone,
+    partition            smallint,
+    worker_id            text,
+    cancel_requested_at  timestamp with time zone,
+    command_seq          integer NOT NULL DEFAULT 0,
+    last_command         json,
+    history              text NOT NULL,
+    output               json,
+    error_code           text,
+    error_message        text,
+    started_at           timestamp with time zone,
+    finished_at          timestamp with time zone,
+    created_at           timestamp with time zone NOT NULL,
+    updated_at           timestamp with time zone NOT NULL DEFAULT now(),
+    moves                smallint NOT NULL DEFAULT 1,
+    owner_id             text,
+    lane                 text,
+    blocked_by           text,
+    waits_for            integer,
+    runs_anyway          boolean,
+    ordering_key         text,
+    order_number         bigint,
+    expires_at           timestamp with time zone,
+    deleted_at           timestamp with time zone,
+    asked                smallint,
+    fairness_key         text COLLATE "C" NOT NULL DEFAULT ''::text,
+    inputs               json,
+    build                text,
+    flow_id              uuid,
+    CONSTRAINT jobs_pkey PRIMARY KEY (job_id),
+    CONSTRAINT jobs_blocked CHECK (
+CASE
+    WHEN blocked_by IS NULL THEN true
+    ELSE (blocked_by = ANY (ARRAY['order'::text, 'dependency'::text])) AND (status = ANY (ARRAY['SCHEDULED'::text, 'PENDING'::text, 'WAITING'::text]))
+END),
+    CONSTRAINT jobs_possible CHECK (job_is_possible(status, attempt, due_at, callback_deadline_at, lease_expires_at, partition, cancel_requested_at, finished_at, error_code, queue, priority, max_retry_count, retry_count, lost_count, timeout_ms, version, command_seq, moves))
+) WITH (fillfactor=85);
+CREATE INDEX jobs_by_key ON jobs USING btree (queue, COALESCE(lane, ''::text), fairness_key, rank, job_id) WHERE ((status = 'PENDING'::text) AND (blocked_by IS NULL));
+CREATE INDEX jobs_by_lane ON jobs USING btree (queue, lane COLLATE "C", rank, job_id) WHERE ((status = 'PENDING'::text) AND (blocked_by IS NULL) AND (lane IS NOT NULL));
+CREATE INDEX jobs_due ON jobs USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX jobs_expiring ON jobs USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND (status = ANY (ARRAY['SCHEDULED'::text, 'PENDING'::text])));
+CREATE INDEX jobs_in_flight ON jobs USING btree (lease_expires_at) WHERE (status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text]));
+CREATE INDEX jobs_in_line ON jobs USING btree (ordering_key, COALESCE(owner_id, ''::text), order_number) WHERE (blocked_by = 'order'::text);
+CREATE INDEX jobs_of_flow ON jobs USING btree (flow_id, status) WHERE ((flow_id IS NOT NULL) AND (deleted_at IS NULL) AND (status <> ALL (ARRAY['COMPLETED'::text, 'CANCELLED'::text])));
+CREATE INDEX jobs_pending ON jobs USING btree (queue, rank, job_id) WHERE ((status = 'PENDING'::text) AND (blocked_by IS NULL) AND (lane IS NULL));
+CREATE INDEX jobs_suspects ON jobs USING btree (queue) WHERE ((lost_count >= 2) AND (status = ANY (ARRAY['PENDING'::text, 'QUEUED'::text, 'RUNNING'::text])));
+CREATE UNIQUE INDEX jobs_turn ON jobs USING btree (ordering_key, COALESCE(owner_id, ''::text)) WHERE ((ordering_key IS NOT NULL) AND (blocked_by IS DISTINCT FROM 'order'::text) AND (status <> ALL (ARRAY['COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])));
+
+CREATE TABLE order_gaps (
+    order_after  uuid NOT NULL,
+    job_id       uuid NOT NULL,
+    ordering_key text NOT NULL,
+    owner_id     text NOT NULL,
+    CONSTRAINT order_gaps_pkey PRIMARY KEY (order_after, job_id)
+);
+CREATE UNIQUE INDEX order_gaps_of ON order_gaps USING btree (job_id);
+
+CREATE TABLE unserved (
+    queue text NOT NULL,
+    lane  text COLLATE "C" NOT NULL,
+    since timestamp with time zone NOT NULL DEFAULT statement_timestamp(),
+    CONSTRAINT unserved_pkey PRIMARY KEY (queue, lane)
+);
+CREATE INDEX unserved_since ON unserved USING btree (since);
+
+CREATE TABLE workers (
+    worker_id  text NOT NULL,
+    partitions json NOT NULL,
+    slots      integer NOT NULL,
+    rate       double precision NOT NULL,
+    seen_at    timestamp with time zone NOT NULL DEFAULT now(),
+    since      timestamp with time zone NOT NULL DEFAULT now(),
+    job_types  jsonb,
+    build      text,
+    demands    jsonb,
+    rooms      json,
+    CONSTRAINT workers_pkey PRIMARY KEY (worker_id),
+    CONSTRAINT workers_rate_check CHECK (rate >= 0::double precision),
+    CONSTRAINT workers_slots_check CHECK (slots >= 0)
+);
+
+CREATE VIEW all_jobs AS
+ SELECT jobs.job_id,
+    jobs.trace_id,
+    jobs.job_type,
+    jobs.queue,
+    jobs.payload,
+    jobs.priority,
+    jobs.max_retry_count,
+    jobs.retry_policy,
+    jobs.timeout_ms,
+    jobs.status,
+    jobs.version,
+    jobs.attempt,
+    jobs.retry_count,
+    jobs.rank,
+    jobs.due_at,
+    jobs.callback_deadline_at,
+    jobs.cancel_requested_at,
+    jobs.command_seq,
+    jobs.last_command,
+    jobs.history,
+    jobs.output,
+    jobs.error_code,
+    jobs.error_message,
+    jobs.started_at,
+    jobs.finished_at,
+    jobs.created_at,
+    jobs.updated_at,
+    jobs.owner_id,
+    jobs.lane,
+    jobs.blocked_by,
+    jobs.ordering_key,
+    jobs.order_number,
+    jobs.expires_at,
+    jobs.deleted_at,
+    jobs.fairness_key,
+    jobs.build,
+    jobs.inputs,
+    jobs.flow_id
+   FROM jobs
+UNION ALL
+ SELECT ended.job_id,
+    ended.trace_id,
+    ended.job_type,
+    ended.queue,
+    ended.payload,
+    ended.priority,
+    ended.max_retry_count,
+    ended.retry_policy,
+    ended.timeout_ms,
+    'COMPLETED'::text AS status,
+    ended.version,
+    ended.attempt,
+    ended.retry_count,
+    ended.finished_at AS rank,
+    NULL::timestamp with time zone AS due_at,
+    NULL::timestamp with time zone AS callback_deadline_at,
+    NULL::timestamp with time zone AS cancel_requested_at,
+    ended.command_seq,
+    ended.last_command,
+    ended.history,
+    ended.output,
+    NULL::text AS error_code,
+    NULL::text AS error_message,
+    ended.started_at,
+    ended.finished_at,
+    ended.created_at,
+    ended.updated_at,
+    ended.owner_id,
+    NULL::text AS lane,
+    NULL::text AS blocked_by,
+    ended.ordering_key,
+    ended.order_number,
+    ended.expires_at,
+    ended.deleted_at,
+    ended.fairness_key,
+    ended.build,
+    ended.inputs,
+    ended.flow_id
+   FROM ended;
+
+CREATE OR REPLACE FUNCTION job_is_possible(status text, attempt integer, due_at timestamp with time zone, callback_deadline_at timestamp with time zone, lease_expires_at timestamp with time zone, partition smallint, cancel_requested_at timestamp with time zone, finished_at timestamp with time zone, error_code text, queue text, priority smallint, max_retry_count smallint, retry_count smallint, lost_count smallint, timeout_ms integer, version bigint, command_seq integer, moves smallint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+BEGIN
+    RETURN CASE status
+        WHEN 'COMPLETED' THEN attempt > 0 AND finished_at IS NOT NULL AND due_at IS NULL
+                              AND callback_deadline_at IS NULL AND cancel_requested_at IS NULL
+        WHEN 'QUEUED'    THEN attempt > 0 AND finished_at IS NULL AND due_at IS NULL AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NOT NULL AND partition IS NOT NULL
+        WHEN 'RUNNING'   THEN attempt > 0 AND finished_at IS NULL AND due_at IS NULL AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NOT NULL AND partition IS NOT NULL
+        WHEN 'PENDING'   THEN finished_at IS NULL AND due_at IS NULL AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NULL AND partition IS NULL AND cancel_requested_at IS NULL
+        WHEN 'SCHEDULED' THEN finished_at IS NULL AND due_at IS NOT NULL AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NULL AND partition IS NULL AND cancel_requested_at IS NULL
+        WHEN 'RETRYING'  THEN attempt > 0 AND finished_at IS NULL AND due_at IS NOT NULL
+                              AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NULL AND partition IS NULL AND cancel_requested_at IS NULL
+        WHEN 'WAITING'   THEN attempt > 0 AND finished_at IS NULL AND due_at IS NOT NULL
+                              AND callback_deadline_at IS NOT NULL
+                              AND lease_expires_at IS NULL AND partition IS NULL AND cancel_requested_at IS NULL
+        WHEN 'FAILED'    THEN error_code IS NOT NULL AND finished_at IS NOT NULL AND due_at IS NULL
+                              AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NULL AND partition IS NULL AND cancel_requested_at IS NULL
+        WHEN 'CANCELLED' THEN finished_at IS NOT NULL AND due_at IS NULL AND callback_deadline_at IS NULL
+                              AND lease_expires_at IS NULL AND partition IS NULL AND cancel_requested_at IS NULL
+        ELSE false
+    END
+    AND octet_length(queue) BETWEEN 1 AND 63
+    AND priority BETWEEN 0 AND 9
+    AND max_retry_count BETWEEN 0 AND 100
+    AND retry_count BETWEEN 0 AND max_retry_count
+    AND lost_count >= 0
+    AND timeout_ms BETWEEN 1 AND 86400000
+    AND version > 0
+    AND attempt >= 0
+    AND command_seq >= 0
+    AND moves BETWEEN 1 AND 100;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION last_moves(history text, most integer)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT btrim(jsonb_path_query_array(('[' || $1 || ']')::jsonb, '$[last - $n to last]',
+                                        jsonb_build_object('n', $2 - 1))::text, '[]')
+$function$
+;
+
+CREATE OR REPLACE FUNCTION parents_of(inputs json)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT json_agg(json_build_object(
+        'name', parents.name, 'jobId', parents."jobId", 'attempt', parents.attempt,
+        'output', CASE WHEN parents.bytes <= 524288 THEN parents.output END, 'outputBytes', parents.bytes))
+    FROM (
+        SELECT input.name, input."jobId", parent.attempt, parent.output,
+               sum(octet_length(parent.output::text)) OVER () AS bytes
+        FROM json_to_recordset(inputs) AS input (name text, "jobId" uuid)
+        LEFT JOIN all_jobs AS parent
+            ON parent.job_id = input."jobId" AND parent.status = 'COMPLETED' AND parent.deleted_at IS NULL
+    ) AS parents
+$function$
+;
