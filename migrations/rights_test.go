@@ -53,14 +53,13 @@ func TestRolesHaveExactlyTheRightsThatTheirStatementsNeed(t *testing.T) {
 	}
 }
 
-// keptFor is the previous release, whose functions run on today's roles during an upgrade and after a rollback.
-const keptFor = "a93df4fd9be19bc5deb323f7675adcf75482fc01"
+// keptFor is the commit of the previous release, whose functions run on today's roles during an upgrade and after a
+// rollback.
+const keptFor = ""
 
 // kept has the rights, by function, that only the previous release needs, each with the reason. docs/upgrade.md
 // promises them until that release is no longer the previous one, and lists the exceptions.
-var kept = map[string]rights{
-	"retention": {"SELECT jobs": {"history"}, "EXECUTE last_moves": nil}, // it shortened a history, and now replaces it
-}
+var kept = map[string]rights{}
 
 func TestRightsAreKeptForThePreviousReleaseOnly(t *testing.T) {
 	t.Parallel()

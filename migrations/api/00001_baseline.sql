@@ -556,8 +556,7 @@ CREATE TABLE job_counts (
     as_of    timestamptz NOT NULL,
     took     interval    NOT NULL,                        -- how long the count took
     counts   json        NOT NULL,
-    ended    json,
-    ended_at timestamptz
+    ended    json        NOT NULL
 );
 
 -- Each owner's part of job_counts. An owner without a row has no unfinished job.

@@ -42,7 +42,6 @@ GRANT UPDATE (partitions, slots, rate, job_types, demands, rooms, build, seen_at
 -- Empties the rows of jobs that ended long ago, without reading them, and deletes emptied rows.
 GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, updated_at, finished_at, deleted_at, flow_id) ON jobs
     TO jobweaver_retention;
-GRANT SELECT (history) ON jobs TO jobweaver_retention; -- for the previous release
 GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, output, updated_at, deleted_at) ON jobs
     TO jobweaver_retention;
 GRANT SELECT (job_id, trace_id, version, attempt, updated_at, finished_at, deleted_at, flow_id) ON ended TO jobweaver_retention;
@@ -58,4 +57,3 @@ GRANT EXECUTE ON FUNCTION parents_of TO jobweaver_ingest, jobweaver_dispatch, jo
     jobweaver_watchdog;
 GRANT EXECUTE ON FUNCTION last_moves TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog;
-GRANT EXECUTE ON FUNCTION last_moves TO jobweaver_retention; -- for the previous release

@@ -86,7 +86,6 @@ CREATE TABLE jobs (
     lane                 text,                             -- of its kind, and the controls of its job type and owner; null: none
     blocked_by           text,                             -- order or dependency; null: not blocked by either
     waits_for            integer,                          -- how many of its dependencies have not ended; null: none
-    runs_anyway          boolean,                          -- whether it runs even if one of those did not complete; null: no
     ordering_key         text,                             -- an owner's jobs with the same key run one after another
     order_number         bigint,                           -- rises in the order of acceptance
     expires_at           timestamptz,                      -- cancelled if it has not started by then
@@ -207,8 +206,7 @@ $$;
 CREATE TABLE dependencies (
     after_id  uuid NOT NULL,
     job_id    uuid NOT NULL,
-    -- How it has to end. Null: completed, or ended for a job that runs anyway.
-    condition text CHECK (condition IN ('completed', 'ended', 'failed')),
+    condition text NOT NULL CHECK (condition IN ('completed', 'ended', 'failed')), -- how it has to end
     PRIMARY KEY (after_id, job_id)
 );
 CREATE INDEX dependencies_of ON dependencies (job_id);

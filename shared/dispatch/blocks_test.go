@@ -73,8 +73,8 @@ func TestADependencyThatHasEnded(t *testing.T) {
 
 func TestADependentIsReadyWhenItsLastDependencyHasCompleted(t *testing.T) {
 	t.Parallel()
-	by, two, anyway := ByDependency, int32(2), true
-	d := Dependent{JobID: uuid.New(), EndedAs: "COMPLETED", Status: "PENDING", BlockedBy: &by, WaitsFor: &two}
+	by, two := ByDependency, int32(2)
+	d := Dependent{JobID: uuid.New(), EndedAs: "COMPLETED", Status: "PENDING", BlockedBy: &by, WaitsFor: &two, Condition: "completed"}
 	r := NewReleases()
 	r.Add(d)
 	if fewer, ready := r.Take(d); fewer != 1 || ready {
@@ -88,11 +88,11 @@ func TestADependentIsReadyWhenItsLastDependencyHasCompleted(t *testing.T) {
 	if fewer, _ := r.Take(d); fewer != 0 {
 		t.Errorf("taken twice: %d", fewer)
 	}
-	d.EndedAs, d.RunsAnyway = "FAILED", &anyway
+	d.EndedAs, d.Condition = "FAILED", "ended"
 	if r.Add(d); len(r.Failed) != 0 {
 		t.Error("a job that runs anyway fails")
 	}
-	d.RunsAnyway = nil
+	d.Condition = "completed"
 	r.Add(d)
 	if fewer, ready := r.Take(d); fewer != 0 || ready || len(r.Failed) != 1 {
 		t.Errorf("after a failure: %d, ready %t", fewer, ready)

@@ -63,27 +63,16 @@ type Dependent struct {
 	Status      string
 	BlockedBy   *string
 	WaitsFor    *int32 // how many jobs it waits for; nil: it has ended, or it runs although one of them failed
-	RunsAnyway  *bool
-	Condition   *string // how the other job has to end; nil: the previous release stored the row
+	Condition   string // how the other job has to end: a jobstate.Condition
 	Queue       string
 	Rank        time.Time
 	Lane        *string
 	FairnessKey string
 }
 
-func (d *Dependent) condition() jobstate.Condition {
-	switch {
-	case d.Condition != nil:
-		return jobstate.Condition(*d.Condition)
-	case d.RunsAnyway != nil:
-		return jobstate.WhenEnded
-	}
-	return jobstate.WhenCompleted
-}
-
 // Verb returns what the other job had to do.
 func (d *Dependent) Verb() string {
-	if d.condition() == jobstate.WhenFailed {
+	if jobstate.Condition(d.Condition) == jobstate.WhenFailed {
 		return "fail"
 	}
 	return "complete"
@@ -104,7 +93,7 @@ func NewReleases() *Releases {
 func (r *Releases) Add(d Dependent) {
 	switch {
 	case d.WaitsFor == nil:
-	case !d.condition().Met(jobstate.Status(d.EndedAs)):
+	case !jobstate.Condition(d.Condition).Met(jobstate.Status(d.EndedAs)):
 		r.Failed[d.JobID] = d
 	default:
 		r.fewer[d.JobID]++

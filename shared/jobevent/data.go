@@ -44,7 +44,7 @@ type Created struct {
 }
 
 // FanOutQueue is the queue of jobs that no worker runs: the scheduler lets each wait, and the API reports how the jobs
-// of its elements have ended. A scheduler of the release before lets it wait, too.
+// of its elements have ended.
 const FanOutQueue = "-fan-out"
 
 // IsFanOut reports whether no worker runs the job.
@@ -89,7 +89,7 @@ type Run struct {
 	Rank      time.Time       `json:"rank"`                // of one fairness key, the lowest rank gets a slot first
 	Cancel    bool            `json:"cancel,omitempty"`    // settle the attempt as cancelled, do not start it
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled if it has not started by then
-	OwnerID   string          `json:"ownerId,omitempty"`   // empty in an order from a scheduler of the previous release
+	OwnerID   string          `json:"ownerId,omitempty"`   // empty: none
 	Parents   json.RawMessage `json:"parents,omitempty"`   // []Parent, to which the payload refers
 
 	FairnessKey string `json:"fairnessKey,omitempty"` // by which it shares the slots of a worker; empty: the owner

@@ -56,7 +56,6 @@ func addBlocks(p *gen.JobsInsertParams, b *dispatch.Blocks, job *jobevent.Create
 	last := len(p.JobIDs) - 1
 	setLast(&p.BlockedBys, last, b.By(job.JobID))
 	setLast(&p.WaitsFors, last, int32Of(len(b.Dependencies[job.JobID])))
-	setLast(&p.RunsAnyways, last, job.RunAnyway)
 	setLast(&p.OrderingKeys, last, job.OrderingKey)
 	setLast(&p.OrderNumbers, last, job.OrderNumber)
 }

@@ -104,21 +104,11 @@ func TestEndedHasTheColumnsOfACompletedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"asked", "blocked_by", "callback_deadline_at", "cancel_requested_at", "due_at", "error_code", "error_message",
-		"lane", "lease_expires_at", "lost_count", "partition", "rank", "runs_anyway", "status", "waits_for", "worker_id"}; !slices.Equal(missing, want) {
+		"lane", "lease_expires_at", "lost_count", "partition", "rank", "status", "waits_for", "worker_id"}; !slices.Equal(missing, want) {
 		t.Errorf("ended lacks %s, want %s", missing, want)
 	}
 }
 
-func TestCompletedJobsStayWhileTheyAreToBeKept(t *testing.T) {
-	h := openFixture(t, Config{Lease: time.Minute, MaxLost: 3, KeepCompleted: true}, "")
-	kept := newJob()
-	h.ingest(kept)
-	h.settle(completed(kept, 1))
-	h.wantStatus(kept, jobstate.Completed)
-	h.wantIn(kept, 1, 0)
-}
-
-// An ingest of a release that does not know ended may store a completed job again.
 func TestAJobThatCompletesAgainIsStoredOnce(t *testing.T) {
 	h := newFixture(t)
 	job := newJob()

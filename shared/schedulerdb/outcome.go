@@ -111,9 +111,6 @@ func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.E
 // split separates completed attempts, which one statement writes, from the other outcomes, to which the rules of
 // jobstate apply under row locks.
 func (s *Store) split(outcomes []Outcome) (done, others []Outcome) {
-	if s.cfg.KeepCompleted {
-		return nil, outcomes
-	}
 	for i, o := range outcomes {
 		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
 		if o.Kind == jobstate.KindCompleted && isOnly {

@@ -25,8 +25,6 @@ type Config struct {
 	Lease   time.Duration `envconfig:"LEASE" default:"15s" desc:"how long watchdog waits for a report of an attempt before it asks about it"`
 	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how many times in a row a job may be lost before it fails"`
 
-	KeepCompleted bool `envconfig:"KEEP_COMPLETED" default:"false" desc:"whether outcome leaves completed jobs in the table jobs: true while functions of a release run that does not know the table ended"`
-
 	NoWorkerTimeout time.Duration `envconfig:"NO_WORKER_TIMEOUT" default:"24h" desc:"how long a job waits for a worker that runs its type before it fails; 0: without end"`
 }
 

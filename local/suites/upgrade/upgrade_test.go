@@ -23,8 +23,7 @@ const newer = `
 // of the other version, in both directions. Every job ends as it should, and each of its attempts has run once.
 func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 	t.Parallel()
-	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms",
-		"EVENTS_VERSION=1", "KEEP_COMPLETED=true") // the older version reads no other events, and not the table ended
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
 	if err := h.migrate(h.builds.older); err != nil {
 		t.Fatal(err)
 	}

@@ -104,10 +104,10 @@ from page group by queue, owner_id, key;
 
 -- Only the newest count is kept, and only the newest replaces the counts of each owner.
 -- name: JobCountsPut :execrows
-insert into job_counts (as_of, took, counts, ended, ended_at) values (@as_of, @took, @counts, @ended, @as_of)
+insert into job_counts (as_of, took, counts, ended) values (@as_of, @took, @counts, @ended)
 on conflict (id) do update set
     as_of = excluded.as_of, took = excluded.took, counts = excluded.counts,
-    ended = excluded.ended, ended_at = excluded.ended_at
+    ended = excluded.ended
 where job_counts.as_of < excluded.as_of;
 
 -- name: OwnerJobCountsPut :exec
@@ -124,8 +124,7 @@ where owner_job_counts.counts <> excluded.counts or owner_job_counts.ended <> ex
 -- name: JobCounts :one
 select as_of, took, counts from job_counts;
 
--- The counts of all owners together or of one owner. ended is empty if a process of the previous version has counted,
--- which lacks it.
+-- The counts of all owners together or of one owner.
 -- name: JobCountsOf :one
 with known as (
     select counts::text as counts, ended::text as ended from job_counts where @everyone::boolean
@@ -135,7 +134,7 @@ with known as (
 select
     as_of, took,
     coalesce((select known.counts from known), '[]')::text as counts,
-    (case when ended_at = as_of then coalesce((select known.ended from known), '[]') else '' end)::text as ended
+    coalesce((select known.ended from known), '[]')::text as ended
 from job_counts;
 
 -- How many ended jobs are kept, over all owners together and for each owner.

@@ -222,13 +222,12 @@ func (c *statsRead) readCounts(ctx context.Context, q *gen.Queries, owner apidb.
 			return nil
 		}
 	}
-	if !counted || last.Ended == "" {
-		c.addEnded()
-	} else if c.counts, err = storedCounts(last.Ended); err != nil {
-		return err
-	}
 	if !counted {
+		c.addEnded()
 		return nil
+	}
+	if c.counts, err = storedCounts(last.Ended); err != nil {
+		return err
 	}
 	live, err := storedCounts(last.Counts)
 	if err != nil {

@@ -9,7 +9,7 @@ select job_id from all_jobs where job_id = any (@job_ids::uuid[]);
 -- them needs is null.
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
-                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
+                  finished_at, created_at, owner_id, blocked_by, waits_for, ordering_key, order_number,
                   lane, expires_at, fairness_key, build, inputs, callback_deadline_at, flow_id)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
@@ -35,7 +35,6 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@owner_ids::text[]), ''),
        nullif(unnest(@blocked_bys::text[]), ''),
        nullif(unnest(@waits_fors::int[]), 0),
-       nullif(unnest(@runs_anyways::boolean[]), false),
        nullif(unnest(@ordering_keys::text[]), ''),
        nullif(unnest(@order_numbers::bigint[]), 0),
        nullif(unnest(@lanes::text[]), ''),

@@ -11,12 +11,12 @@ on conflict do nothing;
 -- The jobs that wait for one that has ended. Locked rows are left for later: a transaction that holds the lock of the
 -- ledger waits for no row. The transaction that has the row locked dispatches afterwards, and releases the job then. Each
 -- ended job has an equal part of the rows, so that the dependents of one do not wait for the 50,000 of another.
-select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.runs_anyway, d.condition,
+select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.condition,
        d.queue, d.rank, d.lane, d.fairness_key
 from (select distinct unnest(@after_ids::uuid[]) as after_id) ended
 cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = ended.after_id offset 0) a
 cross join lateral (
-    select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank, j.lane,
+    select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.queue, j.rank, j.lane,
            j.fairness_key
     from dependencies w
     join jobs j on j.job_id = any (array[w.job_id])

@@ -39,7 +39,7 @@ with known as (
 select
     as_of, took,
     coalesce((select known.counts from known), '[]')::text as counts,
-    (case when ended_at = as_of then coalesce((select known.ended from known), '[]') else '' end)::text as ended
+    coalesce((select known.ended from known), '[]')::text as ended
 from job_counts
 `
 
@@ -55,8 +55,7 @@ type JobCountsOfRow struct {
 	Ended  string
 }
 
-// The counts of all owners together or of one owner. ended is empty if a process of the previous version has counted,
-// which lacks it.
+// The counts of all owners together or of one owner.
 func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCountsOfRow, error) {
 	row := q.db.QueryRow(ctx, JobCountsOf, arg.Everyone, arg.OwnerID)
 	var i JobCountsOfRow
@@ -70,10 +69,10 @@ func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCo
 }
 
 const JobCountsPut = `-- name: JobCountsPut :execrows
-insert into job_counts (as_of, took, counts, ended, ended_at) values ($1, $2, $3, $4, $1)
+insert into job_counts (as_of, took, counts, ended) values ($1, $2, $3, $4)
 on conflict (id) do update set
     as_of = excluded.as_of, took = excluded.took, counts = excluded.counts,
-    ended = excluded.ended, ended_at = excluded.ended_at
+    ended = excluded.ended
 where job_counts.as_of < excluded.as_of
 `
 

@@ -290,7 +290,7 @@ func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsD
 const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
-                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
+                  finished_at, created_at, owner_id, blocked_by, waits_for, ordering_key, order_number,
                   lane, expires_at, fairness_key, build, inputs, callback_deadline_at, flow_id)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
@@ -316,16 +316,15 @@ select unnest($1::uuid[]),
        nullif(unnest($21::text[]), ''),
        nullif(unnest($22::text[]), ''),
        nullif(unnest($23::int[]), 0),
-       nullif(unnest($24::boolean[]), false),
-       nullif(unnest($25::text[]), ''),
-       nullif(unnest($26::bigint[]), 0),
-       nullif(unnest($27::text[]), ''),
-       nullif(unnest($28::timestamptz[]), '0001-01-01Z'),
-       unnest($29::text[]),
-       substr(nullif(unnest($30::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
-       unnest($31::json[]),
-       $32::timestamptz,
-       nullif(unnest($33::uuid[]), '00000000-0000-0000-0000-000000000000')
+       nullif(unnest($24::text[]), ''),
+       nullif(unnest($25::bigint[]), 0),
+       nullif(unnest($26::text[]), ''),
+       nullif(unnest($27::timestamptz[]), '0001-01-01Z'),
+       unnest($28::text[]),
+       substr(nullif(unnest($29::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
+       unnest($30::json[]),
+       $31::timestamptz,
+       nullif(unnest($32::uuid[]), '00000000-0000-0000-0000-000000000000')
 `
 
 type JobsInsertParams struct {
@@ -352,7 +351,6 @@ type JobsInsertParams struct {
 	OwnerIDs           []string
 	BlockedBys         []string
 	WaitsFors          []int32
-	RunsAnyways        []bool
 	OrderingKeys       []string
 	OrderNumbers       []int64
 	Lanes              []string
@@ -391,7 +389,6 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.OwnerIDs,
 		arg.BlockedBys,
 		arg.WaitsFors,
-		arg.RunsAnyways,
 		arg.OrderingKeys,
 		arg.OrderNumbers,
 		arg.Lanes,

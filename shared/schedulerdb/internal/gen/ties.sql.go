@@ -103,12 +103,12 @@ func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([
 }
 
 const DependenciesOf = `-- name: DependenciesOf :many
-select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.runs_anyway, d.condition,
+select d.after_id, d.job_id, a.status as ended_as, d.status, d.blocked_by, d.waits_for, d.condition,
        d.queue, d.rank, d.lane, d.fairness_key
 from (select distinct unnest($1::uuid[]) as after_id) ended
 cross join lateral (select all_jobs.status from all_jobs where all_jobs.job_id = ended.after_id offset 0) a
 cross join lateral (
-    select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank, j.lane,
+    select w.after_id, w.condition, j.job_id, j.status, j.blocked_by, j.waits_for, j.queue, j.rank, j.lane,
            j.fairness_key
     from dependencies w
     join jobs j on j.job_id = any (array[w.job_id])
@@ -133,8 +133,7 @@ type DependenciesOfRow struct {
 	Status      string
 	BlockedBy   *string
 	WaitsFor    *int32
-	RunsAnyway  *bool
-	Condition   *string
+	Condition   string
 	Queue       string
 	Rank        time.Time
 	Lane        *string
@@ -160,7 +159,6 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 			&i.Status,
 			&i.BlockedBy,
 			&i.WaitsFor,
-			&i.RunsAnyway,
 			&i.Condition,
 			&i.Queue,
 			&i.Rank,
