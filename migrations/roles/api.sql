@@ -62,7 +62,7 @@ GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobweaver_projection;
 GRANT SELECT, INSERT ON operation_answers TO jobweaver_projection;
 GRANT SELECT, INSERT ON job_counts TO jobweaver_projection;
-GRANT UPDATE (as_of, took, counts, ended, ended_at) ON job_counts TO jobweaver_projection;
+GRANT UPDATE (as_of, took, counts, ended) ON job_counts TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON owner_job_counts TO jobweaver_projection;
 GRANT UPDATE (counts, ended) ON owner_job_counts TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON tallies TO jobweaver_projection;

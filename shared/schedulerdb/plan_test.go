@@ -161,7 +161,7 @@ func (h fixture) fillTied(rows int) {
 				CASE WHEN n <= 1000 THEN 'dependency' ELSE 'order' END, 1, 'k' || n % 1000, n
 			FROM generate_series(1, $1::int) n
 			RETURNING job_id
-		), tied AS (INSERT INTO dependencies SELECT uuidv7(), job_id FROM inserted)
+		), tied AS (INSERT INTO dependencies SELECT uuidv7(), job_id, 'completed' FROM inserted)
 		INSERT INTO order_gaps SELECT uuidv7(), job_id, 'k', '' FROM inserted`, rows)
 	h.exec("UPDATE dispatch_state SET more = json_build_object('dependents', $1::int)", rows)
 }
