@@ -3,16 +3,12 @@ package schedulerdb
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -178,49 +174,6 @@ func (h fixture) wantFullHistory(job jobevent.Created, last, message string) {
 	}
 	if found < 20 {
 		h.Errorf("the history has the message %d times", found)
-	}
-}
-
-func TestHistoriesOfTheFirstSchemaAreKept(t *testing.T) {
-	t.Parallel()
-	first, err := fs.ReadFile(migrations.Scheduler.FS, "00001_jobs.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := pgtest.Database(t, migrations.Set{
-		Name: "scheduler_before", FS: fstest.MapFS{"00001_jobs.sql": {Data: first}},
-	})
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := uuid.Must(uuid.NewV7())
-	if _, err := conn.Exec(t.Context(), `INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority,
-			max_retry_count, timeout_ms, status, rank, history, created_at)
-		VALUES ($1, $1, 'A', 'default', '1', 0, 3, 1000, 'PENDING', now(),
-			'[{"at": "2026-01-01T00:00:00Z", "to": "SCHEDULED"}, {"at": "2026-01-01T00:00:01Z", "from": "SCHEDULED", "to": "PENDING"}]', now())`,
-		id); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := migrations.Up(t.Context(), url, migrations.Scheduler); err != nil {
-		t.Fatal(err)
-	}
-	store, err := Open(t.Context(), url, Config{Lease: 15 * time.Second, MaxLost: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	h := fixture{t, store}
-	job := jobevent.Created{JobID: id}
-	if effects := h.askAgain(time.Second); len(effects.Runs) != 1 {
-		t.Errorf("the first count dispatches %+v", effects.Runs)
-	}
-	h.settle(completed(job, 1))
-	if s := h.wantStatus(job, jobstate.Completed); len(s.History) != 4 || s.History[1].From != "SCHEDULED" {
-		t.Errorf("history %+v", s.History)
 	}
 }
 
