@@ -187,12 +187,11 @@ CREATE INDEX deliveries_finished ON deliveries USING btree (finished_at) WHERE (
 CREATE INDEX deliveries_owned ON deliveries USING btree (owner_id, status, job_id, version) WHERE (owner_id <> ''::text);
 
 CREATE TABLE job_counts (
-    id       boolean NOT NULL DEFAULT true,
-    as_of    timestamp with time zone NOT NULL,
-    took     interval NOT NULL,
-    counts   json NOT NULL,
-    ended    json,
-    ended_at timestamp with time zone,
+    id     boolean NOT NULL DEFAULT true,
+    as_of  timestamp with time zone NOT NULL,
+    took   interval NOT NULL,
+    counts json NOT NULL,
+    ended  json NOT NULL,
     CONSTRAINT job_counts_pkey PRIMARY KEY (id),
     CONSTRAINT job_counts_id_check CHECK (id)
 );

@@ -22,7 +22,7 @@ CREATE TABLE controls (
 CREATE TABLE dependencies (
     after_id  uuid NOT NULL,
     job_id    uuid NOT NULL,
-    condition text,
+    condition text NOT NULL,
     CONSTRAINT dependencies_pkey PRIMARY KEY (after_id, job_id),
     CONSTRAINT dependencies_condition_check CHECK (condition = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text]))
 );
@@ -116,7 +116,6 @@ CREATE TABLE jobs (
     lane                 text,
     blocked_by           text,
     waits_for            integer,
-    runs_anyway          boolean,
     ordering_key         text,
     order_number         bigint,
     expires_at           timestamp with time zone,
