@@ -1,7 +1,7 @@
 -- +goose Up
--- Whether a job can be as its row says. The one CHECK of jobs calls it, because PostgreSQL parses the expression of a
--- CHECK anew for every statement (80 µs for this one, which is nothing for a batch but a lot for a single job), and caches
--- that of a function. COMPLETED keeps the lease and the partition that its attempt had.
+-- Whether a job can be as its row describes it. The one CHECK of jobs calls it, because PostgreSQL parses the expression
+-- of a CHECK anew for every statement (80 µs for this one, which is nothing for a batch but a lot for a single job), and
+-- caches that of a function. COMPLETED keeps the lease and the partition that its attempt had.
 -- +goose StatementBegin
 CREATE FUNCTION job_is_possible(
     status text, attempt integer, due_at timestamptz, callback_deadline_at timestamptz, lease_expires_at timestamptz,
