@@ -1,5 +1,5 @@
-// Command schema writes api.sql, scheduler.sql and worker.sql: each database as its migrations leave it, so that a table
-// can be read in one place. Nothing executes these files.
+// Command schema writes api.sql, scheduler.sql and worker.sql: each database as its migrations leave it, so that a
+// table can be read in one place. Nothing executes these files.
 package main
 
 import (
@@ -21,8 +21,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := write(ctx, filepath.Join("migrations", "schema")); err != nil {
+	err := write(ctx, filepath.Join("migrations", "schema"))
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -68,9 +69,11 @@ with mine as (
     select c.oid, c.relname, c.relkind, c.reloptions from pg_class c
     where c.relnamespace = 'public'::regnamespace and c.relname !~ '^goose_'
 ), made (kind, place, name, sql) as (
-    select 1, '', s.relname, format('CREATE SEQUENCE %I INCREMENT BY %s START WITH %s;', s.relname, seqincrement, seqstart)
+    select 1, '', s.relname,
+        format('CREATE SEQUENCE %I INCREMENT BY %s START WITH %s;', s.relname, seqincrement, seqstart)
     from mine s join pg_sequence on seqrelid = s.oid
-    where not exists (select from pg_depend d where d.objid = s.oid and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i'))
+    where not exists (select from pg_depend d
+                      where d.objid = s.oid and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i'))
     union all
     select 2, t.relname, '', format(E'CREATE TABLE %I (\n%s\n)%s;', t.relname,
         (select string_agg(line, E',\n' order by place) from (
@@ -81,7 +84,8 @@ with mine as (
                 case when a.attnotnull then ' NOT NULL' else '' end ||
                 case when a.attidentity <> '' then ' GENERATED ALWAYS AS IDENTITY' else '' end ||
                 case when d.adbin is null then ''
-                     when a.attgenerated <> '' then ' GENERATED ALWAYS AS (' || pg_get_expr(d.adbin, d.adrelid) || ') STORED'
+                     when a.attgenerated <> ''
+                     then ' GENERATED ALWAYS AS (' || pg_get_expr(d.adbin, d.adrelid) || ') STORED'
                      else ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid) end
             from pg_attribute a
             join pg_type y on y.oid = a.atttypid
@@ -108,14 +112,17 @@ with mine as (
     select 2, t.relname, '3' || s.stxname, pg_get_statisticsobjdef(s.oid) || ';'
     from pg_statistic_ext s join mine t on t.oid = s.stxrelid
     union all
-    select 2, t.relname, '4' || a.attname, format('ALTER TABLE %I ALTER %I SET STATISTICS %s;', t.relname, a.attname, a.attstattarget)
+    select 2, t.relname, '4' || a.attname,
+        format('ALTER TABLE %I ALTER %I SET STATISTICS %s;', t.relname, a.attname, a.attstattarget)
     from pg_attribute a join mine t on t.oid = a.attrelid where a.attstattarget >= 0
     union all
-    select 2, t.relname, '5' || a.attname, format('ALTER TABLE %I ALTER %I SET STORAGE %s;', t.relname, a.attname, a.attstorage)
+    select 2, t.relname, '5' || a.attname, format('ALTER TABLE %I ALTER %I SET STORAGE %s;', t.relname, a.attname,
+        case a.attstorage when 'e' then 'EXTERNAL' when 'm' then 'MAIN' when 'p' then 'PLAIN' else 'EXTENDED' end)
     from pg_attribute a join mine t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
     where a.attnum > 0 and t.relkind = 'r' and a.attstorage <> y.typstorage
     union all
-    select 2, t.relname, '6' || a.attname, format('ALTER TABLE %I ALTER %I SET COMPRESSION %s;', t.relname, a.attname, a.attcompression)
+    select 2, t.relname, '6' || a.attname, format('ALTER TABLE %I ALTER %I SET COMPRESSION %s;', t.relname, a.attname,
+        case a.attcompression when 'l' then 'lz4' else 'pglz' end)
     from pg_attribute a join mine t on t.oid = a.attrelid where a.attcompression <> ''
     union all
     select 3, '', v.relname, format(E'CREATE VIEW %I AS\n%s', v.relname, pg_get_viewdef(v.oid, true))

@@ -17,8 +17,8 @@ CREATE TABLE claims (
     CONSTRAINT claims_pkey PRIMARY KEY (worker_id, number),
     CONSTRAINT claims_check CHECK (cardinality(job_ids) = cardinality(attempts))
 );
-ALTER TABLE claims ALTER attempts SET STORAGE e;
-ALTER TABLE claims ALTER job_ids SET STORAGE e;
+ALTER TABLE claims ALTER attempts SET STORAGE EXTERNAL;
+ALTER TABLE claims ALTER job_ids SET STORAGE EXTERNAL;
 
 CREATE TABLE execution_attempts (
     job_id              uuid NOT NULL,

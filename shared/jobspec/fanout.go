@@ -76,8 +76,8 @@ func (r *Request) checkForEach(labels map[string]uuid.UUID) (p strictjson.Proble
 	return p
 }
 
-// FanOut returns the request of the fan-out itself: what must hold for each job of an element is put aside. In the order
-// of its key, the fan-out keeps the place for these jobs, which come right before it.
+// FanOut returns the request of the fan-out itself: what must hold for each job of an element is put aside. In the
+// order of its key, the fan-out keeps the place for these jobs, which come right before it.
 func (r Request) FanOut() Request {
 	if r.ForEach == nil {
 		return r
