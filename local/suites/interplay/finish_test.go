@@ -1,0 +1,436 @@
+package interplay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+// endWithin is how long everything may take to end once nothing holds it back. It only has to be longer than the
+// slowest machine needs: a lost attempt takes 15 s, an unconfirmed event comes again after 10, 20, 40 s.
+const endWithin = 4 * time.Minute
+
+// lift takes away what the program has set, so that everything can end.
+func (x *run) lift(ctx context.Context) {
+	last := 1_000_000 // the number of a step that no program has
+	for name := range x.schedule {
+		x.step(ctx, Step{N: last, Do: "schedule-pause", Name: name})
+		x.ticks(ctx, name)
+		x.step(ctx, Step{N: last, Do: "schedule-delete", Name: name})
+	}
+	for of := range x.subjects {
+		kind, name, _ := strings.Cut(of, ":")
+		x.blocked(ctx, of)
+		x.mu.Lock()
+		if w := x.open[of]; w != nil {
+			w.To = time.Now()
+		}
+		x.mu.Unlock()
+		x.ask(ctx, last, http.MethodDelete, "/api/controls/"+kind+"/"+escape(name), nil, Asked{})
+	}
+	for name := range x.batches {
+		x.step(ctx, Step{N: last, Do: "batch-close", Of: name})
+	}
+	x.rec.Lifted = time.Now()
+}
+
+func (x *run) ticks(ctx context.Context, name string) {
+	var page struct {
+		Ticks []struct {
+			Tick
+
+			Reason, JobID *string
+		}
+	}
+	err := x.patiently(ctx, func() error {
+		_, err := x.API.Do(ctx, http.MethodGet, "/api/schedules/"+x.key(name)+"/ticks?limit=200&ownerId="+x.owner, "", nil, &page)
+		return err
+	})
+	if err != nil {
+		if !errors.Is(err, client.ErrNotFound) {
+			x.trouble("list ticks: %v", err)
+		}
+		return
+	}
+	if x.rec.Ticks == nil {
+		x.rec.Ticks = map[string][]Tick{}
+	}
+	for _, t := range page.Ticks {
+		if t.Reason != nil {
+			t.Tick.Reason = *t.Reason
+		}
+		if t.JobID != nil {
+			t.Tick.JobID = *t.JobID
+		}
+		x.rec.Ticks[x.key(name)] = append(x.rec.Ticks[x.key(name)], t.Tick)
+	}
+}
+
+// blocked writes down what jobs show that a pause holds back.
+func (x *run) blocked(ctx context.Context, of string) {
+	x.mu.Lock()
+	w := x.open[of]
+	i := slices.Index(x.rec.Windows, w)
+	x.mu.Unlock()
+	if w == nil || !w.Limit.Paused || !w.Applied {
+		return
+	}
+	page, err := x.API.List(ctx, client.Filter{OwnerID: x.owner, Status: []string{client.Pending}}, 5, "")
+	if err != nil {
+		return
+	}
+	for _, j := range page.Jobs {
+		if !concerns(w, &j, x.owner) {
+			continue
+		}
+		job, err := x.API.Get(ctx, j.JobID, 0)
+		if err == nil {
+			x.mu.Lock()
+			x.rec.Blocked = append(x.rec.Blocked, Blocked{i, job.JobID, job.Status, job.BlockedBy})
+			x.mu.Unlock()
+		}
+	}
+}
+
+// concerns reports whether a control is about a job.
+func concerns(w *Window, j *client.Job, owner string) bool {
+	switch w.Kind {
+	case "owner":
+		return j.OwnerID == w.Name
+	case "type":
+		return j.JobType == w.Name
+	case "queue":
+		return j.Queue == w.Name
+	}
+	return j.FairnessKey == w.Name || j.FairnessKey == "" && j.OwnerID == w.Name
+}
+
+// unfinished is what a list is asked for.
+var unfinished = []string{client.Scheduled, client.Pending, client.Queued, client.Running, client.Waiting, client.Retrying}
+
+// settle waits until everything has ended.
+func (x *run) settle(ctx context.Context) {
+	began := time.Now()
+	calm := 0
+	for calm < 2 && time.Since(began) < endWithin && ctx.Err() == nil {
+		if !pause(ctx, 250*time.Millisecond) {
+			return
+		}
+		if x.busy(ctx) {
+			calm = 0
+		} else {
+			calm++ // a batch that has ended makes one more job
+		}
+	}
+	if calm < 2 {
+		x.rec.Open = x.stuck(ctx)
+	}
+}
+
+func (x *run) stuck(ctx context.Context) (open []*client.Job) {
+	for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner, Status: unfinished}) {
+		if err != nil {
+			return open
+		}
+		if job, err := x.API.Get(ctx, j.JobID, 0); err == nil {
+			open = append(open, job)
+		}
+	}
+	return open
+}
+
+// busy reports whether something has not ended, or is not known.
+func (x *run) busy(ctx context.Context) bool {
+	page, err := x.API.List(ctx, client.Filter{OwnerID: x.owner, Status: unfinished}, 1, "")
+	if err != nil || len(page.Jobs) > 0 {
+		return true
+	}
+	for _, id := range x.strangers() {
+		if job, err := x.API.Get(ctx, id, 0); err == nil && !job.Terminal() || err != nil && !errors.Is(err, client.ErrNotFound) {
+			return true
+		}
+	}
+	for _, id := range x.batches {
+		b, err := x.API.Batch(ctx, id, 0)
+		if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && !ended(b.Status) {
+			return true
+		}
+	}
+	for _, id := range x.flows {
+		f, err := x.API.Flow(ctx, id, 0)
+		if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && !ended(f.Status) {
+			return true
+		}
+	}
+	for _, id := range x.bulks {
+		var o Operation
+		_, err := x.API.Do(ctx, http.MethodGet, "/api/operations/"+id, "", nil, &o)
+		if err != nil || o.Status == "RUNNING" || o.Status == "ABORTING" {
+			return true
+		}
+	}
+	return false
+}
+
+func ended(status string) bool { return terminal(status) || status == client.BatchExpired }
+
+// strangers returns the jobs that do not belong to the owner: those of hooks, and of events of other types.
+func (x *run) strangers() (ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.rec.Specs {
+		if s.ID != "" && foreign(s) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+func foreign(s *Spec) bool { return s.Nobody }
+
+// collect reads everything that the API shows about the program.
+func (x *run) collect(ctx context.Context) {
+	r := x.rec
+	r.Jobs, r.Listed, r.Unchanged = map[string]*client.Job{}, map[string]*client.Job{}, map[string]int{}
+	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*Operation{}
+	r.Deliveries, r.TypeCounts, r.Filters = map[string][]Delivery{}, map[string]int{}, map[string][]string{}
+	x.waitForDeliveries(ctx)
+	x.read("list jobs", x.patiently(ctx, func() error {
+		for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner}) {
+			if err != nil {
+				return err
+			}
+			r.Listed[j.JobID] = j
+		}
+		return nil
+	}))
+	ids := x.strangers()
+	for id := range r.Listed {
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		x.read("get job", x.patiently(ctx, func() error { return x.collectJob(ctx, id) }))
+	}
+	for name, id := range x.batches {
+		x.read("get batch", x.patiently(ctx, func() (err error) { r.Batches[name], err = x.API.Batch(ctx, id, 0); return err }))
+	}
+	for name, id := range x.flows {
+		x.read("get flow", x.patiently(ctx, func() (err error) { r.Flows[name], err = x.API.Flow(ctx, id, 0); return err }))
+	}
+	for name, id := range x.bulks {
+		r.Operations[name] = new(Operation)
+		x.read("get operation", x.patiently(ctx, func() error {
+			_, err := x.API.Do(ctx, http.MethodGet, "/api/operations/"+id, "", nil, r.Operations[name])
+			return err
+		}))
+	}
+	x.filters(ctx)
+	x.counts(ctx)
+	r.Faults = x.Since(r.Began)
+	x.log.mu.Lock()
+	defer x.log.mu.Unlock()
+	r.Runs, r.Backs, r.Arrivals = x.log.runs, x.log.backs, x.log.arrivals
+}
+
+func (x *run) read(what string, err error) {
+	if err != nil {
+		x.trouble("%s: %v", what, err)
+	}
+}
+
+func (x *run) collectJob(ctx context.Context, id string) error {
+	job, err := x.API.Get(ctx, id, 0)
+	if errors.Is(err, client.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	raw := job.Raw
+	job.Raw = nil
+	x.rec.Jobs[id] = job
+	a := Asked{Method: http.MethodGet, Path: "/api/jobs/" + id}
+	if x.rec.Unchanged[id], err = x.conditional(ctx, a.Path, raw); err != nil {
+		return err
+	}
+	if job.CallbackURL != "" {
+		var page struct{ Deliveries []Delivery }
+		if _, err := x.API.Do(ctx, http.MethodGet, "/api/jobs/"+id+"/deliveries", "", nil, &page); err != nil {
+			return err
+		}
+		x.rec.Deliveries[id] = page.Deliveries
+	}
+	return nil
+}
+
+// conditional reads a job twice, the second time only if it has changed.
+func (x *run) conditional(ctx context.Context, path string, _ json.RawMessage) (status int, err error) {
+	etag := ""
+	for range 2 {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.URL+path, nil)
+		if err != nil {
+			return 0, err
+		}
+		if etag != "" {
+			req.Header.Set("If-None-Match", etag)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		_ = res.Body.Close()
+		etag, status = res.Header.Get("ETag"), res.StatusCode
+	}
+	return status, nil
+}
+
+// waitForDeliveries waits until no delivery is under way. One that was refused is tried again after 5 s.
+func (x *run) waitForDeliveries(ctx context.Context) {
+	for began := time.Now(); time.Since(began) < endWithin; pause(ctx, 300*time.Millisecond) {
+		busy := false
+		for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner}) {
+			if err != nil {
+				busy = true
+				break
+			}
+			s := x.specOf(j.JobID)
+			if s != nil && s.Job.Callback == "" {
+				continue
+			}
+			var page struct{ Deliveries []Delivery }
+			_, err := x.API.Do(ctx, http.MethodGet, "/api/jobs/"+j.JobID+"/deliveries", "", nil, &page)
+			busy = busy || err != nil && !errors.Is(err, client.ErrNotFound) ||
+				slices.ContainsFunc(page.Deliveries, func(d Delivery) bool { return d.Status == "PENDING" })
+		}
+		if !busy || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (x *run) specOf(id string) *Spec {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.rec.Specs {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// filters asks for some of the lists that the judge can work out.
+func (x *run) filters(ctx context.Context) {
+	queries := []url.Values{
+		{"status": {client.Completed}}, {"status": {client.Failed, client.Cancelled}}, {"tag": {"red"}}, {"type": {x.key("type")}},
+		{"orderingKey": {x.key("o0")}}, {"queue": {"default"}}, {"noErrorCode": {"true"}}, {"errorCode": {"TEST.FAILED"}},
+	}
+	for _, id := range x.batches {
+		queries = append(queries, url.Values{"batchId": {id}})
+	}
+	for _, q := range queries {
+		q.Set("ownerId", x.owner)
+		text := q.Encode()
+		x.read("list jobs", x.patiently(ctx, func() error {
+			var found []string
+			for cursor := ""; ; {
+				var page struct {
+					Jobs       []struct{ JobID string }
+					NextCursor *string
+				}
+				path := "/api/jobs?limit=200&" + text
+				if cursor != "" {
+					path += "&cursor=" + url.QueryEscape(cursor)
+				}
+				if _, err := x.API.Do(ctx, http.MethodGet, path, "", nil, &page); err != nil {
+					return err
+				}
+				for _, j := range page.Jobs {
+					found = append(found, j.JobID)
+				}
+				if page.NextCursor == nil || *page.NextCursor == "" {
+					x.rec.Filters[text] = found
+					return nil
+				}
+				cursor = *page.NextCursor
+			}
+		}))
+	}
+}
+
+// counts reads the statistics of the program's own type, which no other program changes.
+func (x *run) counts(ctx context.Context) {
+	for range 20 { // they are at most a second old
+		pause(ctx, 500*time.Millisecond)
+		var stats struct{ Jobs map[string]int }
+		x.read("read statistics", x.patiently(ctx, func() error {
+			_, err := x.API.Do(ctx, http.MethodGet, "/api/stats?type="+x.key("type"), "", nil, &stats)
+			return err
+		}))
+		x.rec.TypeCounts = stats.Jobs
+		if countsAgree(x.rec) {
+			return
+		}
+	}
+}
+
+// countsAgree reports whether the statistics show what the list shows.
+func countsAgree(r *Record) bool {
+	kind := r.Owner + "-type"
+	shown := map[string]int{}
+	for _, j := range r.Jobs {
+		if j.JobType == kind {
+			shown[j.Status]++
+		}
+	}
+	for status, n := range r.TypeCounts {
+		if n != shown[status] {
+			return false
+		}
+	}
+	return true
+}
+
+// clear removes what the program has made, as everything that has ended can be removed.
+func (x *run) clear(ctx context.Context) {
+	for name := range x.queues {
+		x.ask(ctx, 1_000_001, http.MethodDelete, "/api/queues/"+x.key(name)+"?drain=true", nil, Asked{})
+	}
+	if len(x.rec.Open) > 0 {
+		return
+	}
+	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; pause(ctx, time.Second) {
+		left := x.remaining(ctx)
+		if x.rec.Remaining = left; len(left) == 0 {
+			return
+		}
+		body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
+		var o Operation
+		if _, err := x.API.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o); err == nil {
+			_, _ = x.API.Do(ctx, http.MethodGet, fmt.Sprintf("/api/operations/%s?wait=20s", o.OperationID), "", nil, &o)
+		}
+	}
+}
+
+func (x *run) remaining(ctx context.Context) (left []string) {
+	for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner}) {
+		if err != nil {
+			return []string{"not known: " + err.Error()}
+		}
+		left = append(left, j.JobID)
+	}
+	for _, id := range x.strangers() {
+		if _, err := x.API.Get(ctx, id, 0); !errors.Is(err, client.ErrNotFound) {
+			left = append(left, id)
+		}
+	}
+	return left
+}

@@ -1,0 +1,206 @@
+package interplay
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+var runRules = []Rule{
+	{
+		"attempts", "No attempt starts twice.", "docs/reliability.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for id, list := range f.runs {
+				last := 0
+				for _, r := range list {
+					if r.Attempt <= last {
+						found(f.name(id), fmt.Sprintf("an attempt after %d", last), fmt.Sprintf("attempt %d started at %s", r.Attempt, clock(r.Start)))
+					}
+					last = r.Attempt
+					if j := f.Jobs[id]; j != nil && r.Attempt > j.Attempt {
+						found(f.name(id), fmt.Sprintf("the job has had attempt %d", r.Attempt), fmt.Sprintf("it shows %d", j.Attempt))
+					}
+				}
+			}
+		},
+	},
+	{
+		"apart", "No two attempts of a job run at once", "docs/reliability.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for id, list := range f.runs {
+				for i := 1; i < len(list); i++ {
+					over := f.overAt(list[i-1])
+					if list[i].Start.Before(over) && !f.disturbed(list[i-1].Start, list[i].Start) {
+						found(f.name(id), fmt.Sprintf("attempt %d starts after attempt %d is over, at %s", list[i].Attempt, list[i-1].Attempt, clock(over)), clock(list[i].Start))
+					}
+				}
+			}
+		},
+	},
+	{
+		"after its end", "Once the API shows CANCELLED, no attempt of the job starts", "docs/design.md",
+		(*facts).checkShownEnds,
+	},
+	{
+		"expires", "A job that has not started by `expiresAt` ends as CANCELLED", "docs/scheduling.md",
+		func(f *facts, found func(_, _, _ string)) {
+			f.each(func(j *client.Job) {
+				if j.ExpiresAt == nil || len(f.lives(j)) > 1 || len(j.Attempts) == 0 {
+					return
+				}
+				// The worker's database decides when an attempt starts, not the moment at which the witness notices.
+				if at := j.Attempts[0].StartedAt; at != nil && at.After(*j.ExpiresAt) {
+					found(f.name(j.JobID), "no start after "+clock(*j.ExpiresAt), "attempt 1 started at "+clock(*at))
+				}
+			})
+		},
+	},
+	{
+		"not before", "Not before this instant", "openapi.yaml, runAt",
+		func(f *facts, found func(_, _, _ string)) {
+			f.each(func(j *client.Job) {
+				list := f.runs[j.JobID]
+				if j.RunAt == nil || len(list) == 0 || len(f.may(j.JobID, "reschedule")) > 0 || len(f.lives(j)) > 1 {
+					return
+				}
+				if list[0].Start.Before(j.RunAt.Add(-rounding)) {
+					found(f.name(j.JobID), "no start before "+clock(*j.RunAt), clock(list[0].Start))
+				}
+			})
+		},
+	},
+	{
+		"delays", "A failed job is retried `maxRetryCount` times (3 by default), at the intervals of its `retryPolicy`", "docs/scheduling.md",
+		(*facts).checkDelays,
+	},
+	{
+		"checkpoint", "all later attempts of the job, however the previous one ended", "docs/long-jobs.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for id, list := range f.runs {
+				saved := []string{""} // either of these
+				for i, r := range list {
+					if !slices.Contains(saved, r.Had) && !(i > 0 && f.disturbed(list[i-1].Start, r.Start)) {
+						found(f.name(id), fmt.Sprintf("attempt %d gets the checkpoint %q", r.Attempt, saved), fmt.Sprintf("%q", r.Had))
+					}
+					saved = []string{r.Had}
+					if r.Saved != "" {
+						saved = []string{r.Saved}
+						if s := f.spec(id); r.Cut || s == nil || s.Job.TimeoutMs < 10_000 { // it may have been over by then
+							saved = append(saved, r.Had)
+						}
+					}
+				}
+			}
+		},
+	},
+	{
+		"callbacks", "COMPLETED and FAILED end the attempt, once: a callback that was answered with 200 is stored", "openapi.yaml, callback",
+		(*facts).checkBacks,
+	},
+	{
+		"settles", "A 409, `API.ATTEMPT_OVER`, changes nothing: the attempt ended, timed out, or was lost.", "docs/pull-workers.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, r := range f.Runs {
+				for _, status := range r.Settled {
+					if status != 200 && status != 409 {
+						found(f.name(r.Job), "a result is stored or refused", fmt.Sprintf("%d for attempt %d", status, r.Attempt))
+					}
+				}
+				if len(r.Settled) == 2 && r.Settled[0] != r.Settled[1] {
+					found(f.name(r.Job), "the same answer to the same result", fmt.Sprint(r.Settled))
+				}
+				if r.How == actTardy && slices.Contains(r.Settled, 200) {
+					found(f.name(r.Job), "409 for a result after the deadline", fmt.Sprint(r.Settled))
+				}
+			}
+		},
+	},
+}
+
+// rounding is the difference between instants of which one has fewer digits.
+const rounding = 5 * time.Millisecond
+
+func (f *facts) checkShownEnds(found func(_, _, _ string)) {
+	for _, s := range f.Seen {
+		j := f.Jobs[s.Job]
+		if !terminal(s.Status) || j == nil {
+			continue
+		}
+		for _, a := range j.Attempts {
+			if a.Attempt <= s.Attempt && a.StartedAt != nil && a.StartedAt.After(s.At) {
+				found(f.name(s.Job), fmt.Sprintf("attempt %d does not start: the API showed %s at %s", a.Attempt, s.Status, clock(s.At)), clock(*a.StartedAt))
+			}
+		}
+		for _, r := range f.runs[s.Job] {
+			back := slices.ContainsFunc(j.History, func(m client.Move) bool { return terminal(m.From) && m.Attempt >= s.Attempt })
+			if r.Attempt > s.Attempt && !back && len(j.History) < 100 {
+				found(f.name(s.Job), "no attempt without a retry: the API showed "+s.Status, fmt.Sprintf("attempt %d ran", r.Attempt))
+			}
+		}
+	}
+}
+
+// checkDelays: an attempt that failed is followed by the next one after the delay, never before.
+func (f *facts) checkDelays(found func(_, _, _ string)) {
+	f.each(func(j *client.Job) {
+		spec := f.spec(j.JobID)
+		if spec == nil || len(f.may(j.JobID, "reschedule")) > 0 {
+			return
+		}
+		policy := spec.Job.Policy
+		if foreign(spec) {
+			policy = "fixed"
+		}
+		for _, l := range f.lives(j) {
+			failures := 0
+			for i, r := range l.runs {
+				failed := r.How == actFail || r.How == actDrop
+				if failed {
+					failures++
+				}
+				if i+1 == len(l.runs) || l.runs[i+1].Attempt != r.Attempt+1 || r.Cut {
+					continue
+				}
+				least := time.Duration(r.DelayMs) * time.Millisecond
+				if failed {
+					least = delayOf(policy, 1) // at least that of the first failure
+				}
+				if next := l.runs[i+1].Start; (failed || r.DelayMs > 0) && settled(r) && next.Before(r.End.Add(least-rounding)) {
+					found(f.name(j.JobID), fmt.Sprintf("attempt %d at least %s after the end of attempt %d, %s, at %s", r.Attempt+1, least, r.Attempt, r.How, clock(r.End)), clock(next))
+				}
+			}
+		}
+	})
+}
+
+// settled reports whether the outcome of an attempt counted, as far as its handler knows.
+func settled(r *Run) bool { return !r.Pull || slices.Contains(r.Settled, 200) }
+
+func (f *facts) checkBacks(found func(_, _, _ string)) {
+	for _, list := range f.backs {
+		first := map[int]int{}
+		for _, b := range list {
+			expected := []int{200, 409, 404}
+			switch b.How {
+			case backWrong:
+				expected = []int{401}
+			case backLate:
+				// The deadline counts from the moment at which the scheduler knows that the attempt waits.
+			case "same again":
+				if first[b.Attempt] == 200 {
+					expected = []int{200, 404} // it may have been deleted
+				}
+			case "another":
+				expected = []int{409, 404}
+			case backProgress:
+			default:
+				first[b.Attempt] = b.Answer
+			}
+			if !slices.Contains(expected, b.Answer) {
+				found(f.name(b.Job), fmt.Sprintf("%v for the callback %q of attempt %d", expected, b.How, b.Attempt), fmt.Sprintf("%d %s", b.Answer, b.Code))
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package interplay
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+// A Record is all that is known about one run of a program: what it asked and was answered, what the witness saw, and
+// what the API shows at the end. The judge needs nothing else, so a record can be stored and judged again.
+type Record struct {
+	Program Program   `json:"program"`
+	Owner   string    `json:"owner"`
+	Began   time.Time `json:"began"`
+	Lifted  time.Time `json:"lifted"` // when the program's pauses, limits and schedules were taken away
+
+	Asked     []*Asked         `json:"asked"`
+	Specs     map[string]*Spec `json:"specs"` // by the names of jobs
+	Runs      []*Run           `json:"runs"`
+	Backs     []*Back          `json:"backs,omitempty"`
+	Arrivals  []*Arrival       `json:"arrivals,omitempty"`
+	Seen      []Seen           `json:"seen,omitempty"`
+	Windows   []*Window        `json:"windows,omitempty"`
+	Faults    []Fault          `json:"faults,omitempty"`
+	Committed map[string]bool  `json:"committed,omitempty"` // jobs of the outbox, by id: false if it was rolled back
+
+	Jobs       map[string]*client.Job   `json:"jobs"` // as they are at the end
+	Listed     map[string]*client.Job   `json:"listed"`
+	Batches    map[string]*client.Batch `json:"batches,omitempty"`
+	Flows      map[string]*client.Flow  `json:"flows,omitempty"`
+	Operations map[string]*Operation    `json:"operations,omitempty"`
+	Ticks      map[string][]Tick        `json:"ticks,omitempty"`
+	Deliveries map[string][]Delivery    `json:"deliveries,omitempty"`
+	TypeCounts map[string]int           `json:"typeCounts,omitempty"` // of the program's own type
+	Unchanged  map[string]int           `json:"unchanged,omitempty"`  // what a GET with the last ETag was answered
+	Blocked    []Blocked                `json:"blocked,omitempty"`
+	Filters    map[string][]string      `json:"filters,omitempty"` // what a filter found, by its query
+	Open       []*client.Job            `json:"open,omitempty"`    // what did not end
+	Remaining  []string                 `json:"remaining,omitempty"`
+	Troubles   []string                 `json:"troubles,omitempty"` // answers that no request may get
+}
+
+// Asked is one request with its answer.
+type Asked struct {
+	Step   int             `json:"step"`
+	Method string          `json:"method"`
+	Path   string          `json:"path"`
+	Header string          `json:"header,omitempty"` // Idempotency-Key
+	Type   string          `json:"type,omitempty"`   // of the content, if not JSON
+	Body   json.RawMessage `json:"body,omitempty"`
+	Sent   time.Time       `json:"sent"`
+	At     time.Time       `json:"at"` // of the answer
+	Status int             `json:"status"`
+	Answer json.RawMessage `json:"answer,omitempty"`
+	Again  bool            `json:"again,omitempty"` // an earlier try was not answered, so it may have been carried out
+
+	Jobs []string `json:"jobs,omitempty"` // the ids that it made or got, in the order of the request; or its job
+}
+
+func (a *Asked) ok() bool { return a.Status >= 200 && a.Status < 300 }
+
+// Spec is what was asked for under a name.
+type Spec struct {
+	Job    Job       `json:"job"`
+	Way    string    `json:"way"`
+	ID     string    `json:"id,omitempty"` // empty: it was refused
+	Made   bool      `json:"made,omitempty"`
+	By     string    `json:"by,omitempty"` // the policy that found the job
+	Sent   time.Time `json:"sent"`
+	At     time.Time `json:"at"`
+	Status int       `json:"status"`
+	Nobody bool      `json:"nobody,omitempty"` // its job has no owner of the program
+}
+
+// Run is one start of a handler, as the witness saw it.
+type Run struct {
+	Job     string          `json:"job"`
+	Name    string          `json:"name"` // of the request whose payload it got
+	Attempt int             `json:"attempt"`
+	Start   time.Time       `json:"start"`
+	End     time.Time       `json:"end,omitzero"` // before its outcome was sent
+	How     string          `json:"how,omitempty"`
+	Cut     bool            `json:"cut,omitempty"` // its end was only noticed: the worker closed the connection, or nobody settled it
+	Pull    bool            `json:"pull,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Had     string          `json:"had,omitempty"`   // the checkpoint that it got
+	Saved   string          `json:"saved,omitempty"` // the one that it saved
+	DelayMs int             `json:"delayMs,omitempty"`
+	Settled []int           `json:"settled,omitempty"` // answers to what a pull worker settled
+}
+
+// over returns the end of a run for comparisons with other runs: what is only noticed may be noticed late.
+func (r *Run) over() time.Time {
+	if r.Cut || r.End.IsZero() {
+		return time.Time{}
+	}
+	return r.End
+}
+
+// Back is one callback with its answer.
+type Back struct {
+	Job     string    `json:"job"`
+	Attempt int       `json:"attempt"`
+	Status  string    `json:"status"`
+	How     string    `json:"how"`
+	Sent    time.Time `json:"sent"`
+	At      time.Time `json:"at"`
+	Answer  int       `json:"answer"`
+	Code    string    `json:"code,omitempty"`
+}
+
+// Arrival is one request to the callbackUrl of a job.
+type Arrival struct {
+	ID      string    `json:"id"`
+	Job     string    `json:"job"`
+	Status  string    `json:"status"`
+	Version int64     `json:"version"`
+	At      time.Time `json:"at"`
+	Answer  int       `json:"answer"`
+	Wrong   string    `json:"wrong,omitempty"` // why its signature is not good
+}
+
+// Seen is what a list showed of a job.
+type Seen struct {
+	At      time.Time `json:"at"` // of the answer
+	Job     string    `json:"job"`
+	Status  string    `json:"status"`
+	Version int64     `json:"version"`
+	Attempt int       `json:"attempt"`
+}
+
+// Window is the time in which a control was surely in force.
+type Window struct {
+	Kind    string    `json:"kind"`
+	Name    string    `json:"name"`
+	Limit   Limit     `json:"limit"`
+	From    time.Time `json:"from"`
+	Applied bool      `json:"applied"`
+	To      time.Time `json:"to,omitzero"` // when it was asked to change
+}
+
+// Fault is a disturbance of the whole installation.
+type Fault struct {
+	Kind string    `json:"kind"`
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Blocked is what a job under a pause showed.
+type Blocked struct {
+	Window int            `json:"window"`
+	Job    string         `json:"job"`
+	Status string         `json:"status"`
+	By     []client.Block `json:"by"`
+}
+
+// Operation is an operation as the API shows it.
+type Operation struct {
+	OperationID string     `json:"operationId"`
+	Command     string     `json:"command"`
+	Status      string     `json:"status"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	FinishedAt  *time.Time `json:"finishedAt"`
+	Progress    struct {
+		Matched, Asked, Applied, Refused, Skipped int
+		Walked                                    bool
+	} `json:"progress"`
+	Reasons []struct {
+		Reason string `json:"reason"`
+		Jobs   int    `json:"jobs"`
+	} `json:"reasons"`
+	SkippedJobs []struct {
+		JobID  string `json:"jobId"`
+		Reason string `json:"reason"`
+	} `json:"skippedJobs"`
+}
+
+// Tick is one instant of a schedule.
+type Tick struct {
+	At      time.Time `json:"at"`
+	Outcome string    `json:"outcome"`
+	Reason  string    `json:"reason"`
+	JobID   string    `json:"jobId"`
+}
+
+// Delivery is one message about the end of a job, as the API shows it.
+type Delivery struct {
+	ID        string `json:"id"`
+	Version   int64  `json:"version"`
+	JobStatus string `json:"jobStatus"`
+	Status    string `json:"status"`
+	Tries     int    `json:"tries"`
+}
+
+func terminal(status string) bool {
+	return slices.Contains([]string{client.Completed, client.Failed, client.Cancelled}, status)
+}

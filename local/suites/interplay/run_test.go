@@ -1,0 +1,349 @@
+package interplay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+// run is one run of a program.
+type run struct {
+	*Installation
+
+	Program
+
+	owner string
+	log   *Log
+	rec   *Record
+
+	mu       sync.Mutex
+	things   map[string]*thing
+	asked    map[string]*Asked  // the request for a thing, to repeat it
+	open     map[string]*Window // by subject
+	subjects map[string]*sync.Mutex
+	last     map[string]Seen
+	batches  map[string]string // ids by names
+	flows    map[string]string
+	bulks    map[string]string
+	fanOuts  map[string]bool
+	schedule map[string]bool
+	queues   map[string]bool
+}
+
+// thing is what a step makes.
+type thing struct {
+	done chan struct{}
+	id   string
+	pull bool
+}
+
+// Run runs a program for an owner of its own, and returns the record. The error is of the machinery, never of the
+// installation.
+func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Record, error) {
+	if p.Alone {
+		i.alone.Lock()
+		defer i.alone.Unlock()
+	} else {
+		i.alone.RLock()
+		defer i.alone.RUnlock()
+	}
+	hook, err := i.secrets(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	x := &run{
+		Installation: i, Program: p, owner: owner, log: i.Witness.Open(owner, hook),
+		rec:    &Record{Program: p, Owner: owner, Began: time.Now(), Specs: map[string]*Spec{}, Committed: map[string]bool{}},
+		things: map[string]*thing{}, asked: map[string]*Asked{}, open: map[string]*Window{}, subjects: map[string]*sync.Mutex{},
+		last: map[string]Seen{}, batches: map[string]string{}, flows: map[string]string{}, bulks: map[string]string{},
+		fanOuts: map[string]bool{}, schedule: map[string]bool{}, queues: map[string]bool{},
+	}
+	working, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	beside.Go(func() {
+		(&puller{api: i.API, log: x.log, name: owner, kind: x.key("type")}).run(working)
+	})
+	watching, unwatch := context.WithCancel(ctx)
+	beside.Go(func() { x.watch(watching) })
+	x.steps(ctx)
+	x.lift(ctx)
+	x.settle(ctx)
+	unwatch()
+	x.log.later.Wait()
+	x.collect(ctx)
+	x.clear(ctx)
+	return x.rec, ctx.Err()
+}
+
+func (i *Installation) secrets(ctx context.Context, owner string) (*client.Webhook, error) {
+	var own, none, hooked struct{ End []string }
+	for path, into := range map[string]any{"?ownerId=" + owner: &own, "": &none, "?ownerId=hooked": &hooked} {
+		err := i.patiently(ctx, func() error {
+			_, err := i.API.Do(ctx, http.MethodGet, "/api/webhook-secrets"+path, "", nil, into)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read keys: %w", err)
+		}
+	}
+	return secretsOf(own.End, none.End, hooked.End)
+}
+
+// patiently repeats what an outage may have ended.
+func (i *Installation) patiently(ctx context.Context, try func() error) error {
+	for began := time.Now(); ; {
+		err := try()
+		var refused *client.Error
+		if err == nil || errors.As(err, &refused) && refused.Status < 500 || time.Since(began) > answerWithin ||
+			!pause(ctx, 300*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// steps runs the steps in their order; one that races does not wait for the one before it.
+func (x *run) steps(ctx context.Context) {
+	var all sync.WaitGroup
+	before := make(chan struct{})
+	close(before)
+	for _, s := range x.Steps {
+		pause(ctx, time.Duration(s.After)*time.Millisecond)
+		if !s.Race {
+			<-before
+		}
+		done := make(chan struct{})
+		made := x.announce(s)
+		all.Go(func() {
+			defer close(done)
+			x.step(ctx, s)
+			for _, t := range made {
+				close(t.done)
+			}
+		})
+		before = done
+	}
+	all.Wait()
+}
+
+// announce makes the things of a step known, so that a step that races waits for them.
+func (x *run) announce(s Step) (made []*thing) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	add := func(name string, pull bool) {
+		t := &thing{done: make(chan struct{}), pull: pull}
+		x.things[name] = t
+		made = append(made, t)
+	}
+	for _, j := range s.Jobs {
+		add(j.Name, j.Type == "PULL")
+	}
+	switch s.Do {
+	case "batch", "flow", "bulk":
+		add(fmt.Sprintf("s%d", s.N), false)
+	case "run-again":
+		of := x.things[s.Of]
+		add(fmt.Sprintf("s%d", s.N), of != nil && of.pull)
+	}
+	return made
+}
+
+// id returns the id of what a step has made; empty: there is none.
+func (x *run) id(name string) string {
+	x.mu.Lock()
+	t := x.things[name]
+	x.mu.Unlock()
+	if t == nil {
+		return ""
+	}
+	<-t.done
+	return t.id
+}
+
+func (x *run) made(name, id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.things[name]; t != nil {
+		t.id = id
+	}
+}
+
+// ask sends a request. If it may be repeated, it is repeated until it is answered.
+func (x *run) ask(ctx context.Context, step int, method, path string, body any, a Asked) *Asked {
+	a.Step, a.Method, a.Path, a.Sent = step, method, path, time.Now()
+	if body != nil {
+		a.Body, _ = json.Marshal(body) //nolint:errchkjson // maps of plain values
+	}
+	for {
+		err := x.send(ctx, &a)
+		if err == nil && a.Status < 500 && a.Status != http.StatusTooManyRequests {
+			break
+		}
+		if a.Header == "none" || time.Since(a.Sent) > answerWithin || !pause(ctx, 300*time.Millisecond) {
+			break
+		}
+		a.Again = true
+	}
+	a.At = time.Now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.rec.Asked = append(x.rec.Asked, &a)
+	if a.Status == http.StatusBadRequest || a.Status == http.StatusUnsupportedMediaType || a.Status == http.StatusMethodNotAllowed {
+		x.rec.Troubles = append(x.rec.Troubles, fmt.Sprintf("%s %s was answered %d %s; its body: %s", method, path, a.Status, a.Answer, a.Body))
+	}
+	return &a
+}
+
+func (x *run) send(ctx context.Context, a *Asked) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, a.Method, x.URL+a.Path, bytes.NewReader(a.Body))
+	if err != nil {
+		return err
+	}
+	if a.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if a.Type != "" {
+		req.Header.Set("Content-Type", a.Type)
+	}
+	if a.Path == "/hooks/"+hookName {
+		req.Header.Set("X-Interplay", hookSecret)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		a.Status = 0
+		return err
+	}
+	a.Status = res.StatusCode
+	text, err := io.ReadAll(res.Body)
+	if json.Valid(text) {
+		a.Answer = text
+	}
+	return errors.Join(err, res.Body.Close())
+}
+
+// watch writes down what the list shows, as it changes.
+func (x *run) watch(ctx context.Context) {
+	for pause(ctx, 250*time.Millisecond) {
+		page, err := x.API.List(ctx, client.Filter{OwnerID: x.owner}, 200, "")
+		if err != nil {
+			continue
+		}
+		at := time.Now()
+		x.mu.Lock()
+		for _, j := range page.Jobs {
+			seen := Seen{at, j.JobID, j.Status, j.Version, j.Attempt}
+			if last := x.last[j.JobID]; last.Version != j.Version || last.Status != j.Status {
+				x.rec.Seen = append(x.rec.Seen, seen)
+				x.last[j.JobID] = seen
+			}
+		}
+		x.mu.Unlock()
+	}
+}
+
+// enqueue inserts jobs into the outbox of the user's database, in one transaction.
+func (x *run) enqueue(ctx context.Context, s Step) {
+	conn, err := pgx.Connect(ctx, x.shop)
+	if err != nil {
+		x.trouble("connect to the user's database: %v", err)
+		return
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		x.trouble("begin: %v", err)
+		return
+	}
+	ids := map[string]string{}
+	sent := time.Now()
+	for _, j := range s.Jobs {
+		req, ok := x.request(j)
+		if !ok {
+			continue
+		}
+		payload, kind := req["payload"], req["jobType"]
+		delete(req, "payload")
+		delete(req, "jobType")
+		text, _ := json.Marshal(payload) //nolint:errchkjson // maps of plain values
+		rest, _ := json.Marshal(req)     //nolint:errchkjson // the same
+		var id string
+		err := tx.QueryRow(ctx, "select jobweaver.enqueue($1, $2::text::jsonb, $3::text::jsonb)", kind, string(text), string(rest)).Scan(&id)
+		if err != nil {
+			x.trouble("enqueue %s: %v", rest, err)
+			_ = tx.Rollback(ctx)
+			return
+		}
+		ids[j.Name] = id
+	}
+	if s.Way == "rollback" {
+		err = tx.Rollback(ctx)
+	} else {
+		err = tx.Commit(ctx)
+	}
+	if err != nil {
+		x.trouble("end of a transaction: %v", err)
+		return
+	}
+	for _, j := range s.Jobs {
+		id, ok := ids[j.Name]
+		if !ok {
+			continue
+		}
+		if s.Way == "rollback" {
+			x.commits(id, false)
+		} else if x.arrives(ctx, conn, j, id) {
+			x.commits(id, true)
+			x.accepted(j, s.Way, &Asked{Sent: sent, At: time.Now(), Status: http.StatusAccepted}, id, "")
+		}
+	}
+}
+
+func (x *run) commits(id string, committed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.rec.Committed[id] = committed
+}
+
+// arrives waits until the relay has submitted a job. It returns false if the gateway refused it, or a policy found
+// another one.
+func (x *run) arrives(ctx context.Context, conn *pgx.Conn, j Job, id string) bool {
+	for began := time.Now(); time.Since(began) < answerWithin; pause(ctx, 50*time.Millisecond) {
+		var waits, refused bool
+		err := conn.QueryRow(ctx, `select exists (select from jobweaver.outbox where id = $1::uuid),
+			exists (select from jobweaver.outbox_rejected where id = $1::uuid)`, id).Scan(&waits, &refused)
+		if err != nil || refused {
+			return false
+		}
+		if waits {
+			continue
+		}
+		if _, err := x.API.Get(ctx, id, 0); errors.Is(err, client.ErrNotFound) {
+			return j.Unique == "" && !j.Drop && j.Debounce == ""
+		} else if err == nil {
+			return true
+		}
+	}
+	return true
+}
+
+func (x *run) trouble(format string, args ...any) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.rec.Troubles = append(x.rec.Troubles, fmt.Sprintf(format, args...))
+}
+
+func escape(text string) string { return url.PathEscape(text) }
