@@ -104,7 +104,7 @@ func (t *dependents) insert(ctx context.Context) error {
 		return err
 	}
 	fresh, repeated := t.split(open)
-	if fresh, err = t.decide(ctx, fresh); err != nil {
+	if fresh, repeated, err = t.decide(ctx, fresh, repeated); err != nil {
 		return err
 	}
 	slices.SortStableFunc(fresh, func(a, b int) int { return compareKeys(&t.jobs[a], &t.jobs[b]) })
@@ -155,20 +155,41 @@ func (t *dependents) lookUp(ctx context.Context, open []int) ([]int, error) {
 
 // split separates the first job of each idempotency key and event from those that repeat it.
 func (t *dependents) split(open []int) (fresh, repeated []int) {
-	type identity struct{ kind, owner, space, name string }
-	seen := map[identity]bool{}
+	seen := names{}
 	for _, i := range open {
-		job := &t.jobs[i]
-		key := identity{"key", job.Request.OwnerID, "", job.Request.IdempotencyKey}
-		event := identity{"event", job.Whose.ID(), job.EventSource, job.EventID}
-		if key.name != "" && seen[key] || event.name != "" && seen[event] {
+		if seen.has(&t.jobs[i]) {
 			repeated = append(repeated, i)
 			continue
 		}
-		seen[key], seen[event] = true, true
+		seen.add(&t.jobs[i])
 		fresh = append(fresh, i)
 	}
 	return fresh, repeated
+}
+
+// names are the idempotency keys and events of jobs.
+type names map[name]bool
+
+type name struct{ kind, owner, space, name string }
+
+func namesOf(job *NewJob) (all []name) {
+	if key := job.Request.IdempotencyKey; key != "" {
+		all = append(all, name{"key", job.Request.OwnerID, "", key})
+	}
+	if job.EventID != "" {
+		all = append(all, name{"event", job.Whose.ID(), job.EventSource, job.EventID})
+	}
+	return all
+}
+
+func (n names) has(job *NewJob) bool {
+	return slices.ContainsFunc(namesOf(job), func(of name) bool { return n[of] })
+}
+
+func (n names) add(job *NewJob) {
+	for _, of := range namesOf(job) {
+		n[of] = true
+	}
 }
 
 // refuseLate refuses the jobs that came too late, and returns the others.

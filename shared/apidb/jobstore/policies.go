@@ -32,25 +32,24 @@ type decision struct {
 type throttled struct{ at, now time.Time }
 
 // decide applies the submit policies and gives jobs their places, in the order of the request. It returns the ordinals
-// of the requests that become jobs.
-func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
+// of the requests that become jobs, and of those that repeat them.
+func (t *dependents) decide(ctx context.Context, fresh, repeated []int) (placed, left []int, err error) {
 	keys := map[keyed][]int{}
-	for _, i := range fresh {
+	for _, i := range slices.Concat(fresh, repeated) {
 		for _, key := range keysOf(&t.jobs[i].Request) {
 			keys[key] = append(keys[key], i)
 		}
 	}
 	if len(keys) == 0 {
-		return fresh, nil
+		return fresh, repeated, nil
 	}
 	var locks []int64
 	for key := range keys {
 		locks = append(locks, key.lock())
 	}
 	slices.Sort(locks)
-	err := t.q.OrdersLock(ctx, slices.Compact(locks))
-	if err != nil {
-		return nil, err
+	if err = t.q.OrdersLock(ctx, slices.Compact(locks)); err != nil {
+		return nil, nil, err
 	}
 	// Statements of their own, so that they see what was committed while this transaction waited for the locks.
 	d := decision{
@@ -58,27 +57,56 @@ func (t *dependents) decide(ctx context.Context, fresh []int) ([]int, error) {
 		copies: map[int]int{}, held: map[keyed]*held{},
 	}
 	if err := t.readLines(ctx, keys, &d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := t.readHolders(ctx, keys, &d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := t.readStarts(ctx, keys, &d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// No policy applies to a repeated request, whose first one may have been accepted while this transaction waited.
+	known := names{}
 	if slices.ContainsFunc(fresh, func(i int) bool { return t.jobs[i].Request.FindsJobs() }) {
-		if fresh, err = t.lookUp(ctx, fresh); err != nil {
-			return nil, err
+		open, err := t.lookUp(ctx, slices.Clone(fresh))
+		if err != nil {
+			return nil, nil, err
 		}
+		for _, i := range fresh {
+			if !slices.Contains(open, i) {
+				known.add(&t.jobs[i])
+			}
+		}
+		fresh = open
 	}
 	if t.debounce != nil {
 		if err := t.debounce.read(t, ctx, keys, &d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	t.copies, t.held = d.copies, d.held
-	return slices.DeleteFunc(fresh, func(i int) bool { return !t.place(i, &d) }), nil
+	placed, left = t.placeAll(slices.Sorted(slices.Values(slices.Concat(fresh, repeated))), known, &d)
+	return placed, left, nil
+}
+
+// placeAll gives jobs their places. A request whose policy finds another job has no job of its own, so the next request
+// of its key or event repeats nothing, and may become one. A request that has changed a held job is remembered, for
+// other requests with a debounce key.
+func (t *dependents) placeAll(open []int, known names, d *decision) (placed, left []int) {
+	changed := names{}
+	for _, i := range open {
+		job := &t.jobs[i]
+		switch {
+		case known.has(job) || job.Held() && changed.has(job):
+			left = append(left, i)
+		case t.place(i, d):
+			known.add(job)
+			placed = append(placed, i)
+		case t.accepted[i].DecidedBy == ByDebounce:
+			changed.add(job)
+		}
+	}
+	return placed, left
 }
 
 // place gives a job its place and its start, if the request becomes a job.

@@ -250,6 +250,34 @@ func (h *fixture) untilBlocked(t *testing.T, n int) {
 	})
 }
 
+// A request whose policy finds another job has no job of its own, so the next one with its key repeats nothing.
+func TestARequestAfterOneOfItsKeyThatAPolicyAnsweredMayBecomeAJob(t *testing.T) {
+	t.Parallel()
+	for name, policies := range map[string]jobspec.Policies{
+		"unique":    {Unique: &jobspec.Unique{Key: "k", While: jobspec.UniqueWhileActive}},
+		"singleton": {Singleton: &jobspec.Singleton{Key: "k", Else: jobspec.SingletonDrop}},
+		"debounce":  {Debounce: &jobspec.Debounce{Key: "k", DelayMs: 60_000, MaxDelayMs: 60_000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			first, found := apidbtest.NewJob(), apidbtest.Keyed("key", "body")
+			first.Request.Policies, found.Request.Policies = policies, policies
+			plain, repeats, other := apidbtest.Keyed("key", "plain"), apidbtest.Keyed("key", "plain"), apidbtest.Keyed("key", "other")
+			a, err := h.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{first, found, plain, repeats, other})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !a[0].New() || a[1].JobID != first.JobID || a[1].DecidedBy != name {
+				t.Errorf("the first job and a request that gets it: %+v", a[:2])
+			}
+			if !a[2].New() || a[3].JobID != plain.JobID || !a[3].Replayed || !a[4].Conflict {
+				t.Errorf("the first job of the idempotency key, a request that repeats it, and another one: %+v", a[2:])
+			}
+		})
+	}
+}
+
 // A key may have many jobs that have ended, and only the last ones matter.
 func TestPoliciesFindTheLastJobsOfAKey(t *testing.T) {
 	t.Parallel()
