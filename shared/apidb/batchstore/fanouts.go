@@ -116,8 +116,12 @@ func (x *expansion) run(ctx context.Context, id uuid.UUID) error {
 	if err := x.q.BatchesShare(ctx, []int64{jobstore.BatchLock(batch)}); err != nil {
 		return err
 	}
-	if unfinished, err := x.q.BatchUnfinished(ctx, batch); err != nil || unfinished == 0 && job.BatchID != nil {
+	unfinished, err := x.q.BatchUnfinished(ctx, batch)
+	if err != nil {
 		return err
+	}
+	if unfinished == 0 && job.BatchID != nil { // the fan-out was retried on its own, and what has ended takes no jobs
+		return &RefusedFanOut{attemptOf(*job), "its flow has ended: retry the flow"}
 	}
 	req, err := jobstore.RequestOf(*job)
 	if err != nil {
@@ -196,7 +200,8 @@ func (e *elementError) Error() string { return e.err.Error() }
 func (e *elementError) Unwrap() error { return e.err }
 
 // parents returns the output with the array, and whether all jobs that the fan-out comes after have ended as they had
-// to. If one has not, the scheduler cancels the fan-out.
+// to. If one has not, the scheduler cancels the fan-out, unless it was retried: like any job that is retried on its own,
+// it then goes on whatever the others have become, and nothing else would end it.
 func (x *expansion) parents(ctx context.Context, req *jobspec.Request) (output []byte, ready bool, err error) {
 	rows, err := x.q.FanOutParents(ctx, req.After)
 	if err != nil {
@@ -212,9 +217,10 @@ func (x *expansion) parents(ctx context.Context, req *jobspec.Request) (output [
 			return nil, false, err // its key may not have reached this process yet: tried again
 		}
 	}
+	retried := attemptOf(x.fanOut.Job) > 1
 	for i, id := range req.After {
 		end, there := ends[id]
-		if there && (!end.Terminal() || !req.Condition(i).Met(end)) {
+		if there && (!end.Terminal() || !retried && !req.Condition(i).Met(end)) {
 			return nil, false, nil
 		}
 	}

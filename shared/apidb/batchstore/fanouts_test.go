@@ -2,6 +2,7 @@ package batchstore_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -111,6 +112,42 @@ func TestAnEndedFanOutGetsNoJobs(t *testing.T) {
 	}
 	if jobs, err := f.Batches.Expand(t.Context(), elementRules, id); err != nil || len(jobs) > 0 || f.due(t, id).Due {
 		t.Errorf("%d jobs are made while a cancel is under way, %v", len(jobs), err)
+	}
+}
+
+// The scheduler does not look again at what a job that is retried by hand comes after, so nothing else would end it.
+func TestARetriedFanOutThatCanHaveNoElementsFails(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for name, c := range map[string]struct {
+		flowEnds bool
+		why      string
+	}{
+		"its source was cancelled": {false, "the output of list"},
+		"its flow has ended":       {true, "its flow has ended: retry the flow"},
+	} {
+		asked := batchstore.NewBatch{ID: f.NewID(), Request: apibody.Batch{Closed: true}}
+		list, each, other := f.jobOf(asked.ID, ""), f.jobOf(asked.ID, ""), f.jobOf(asked.ID, "")
+		each.Request.After, each.Request.ForEach = []uuid.UUID{list.JobID}, &jobspec.ForEach{Name: "list", JobID: list.JobID, Path: "$"}
+		asked.Jobs = append(asked.Jobs, list, each, other)
+		asked.Graph = []apibody.FlowJob{{Name: "list", JobID: list.JobID}, {Name: "other", JobID: other.JobID}, {
+			Name: "each", JobID: each.JobID, After: []apibody.FlowEdge{{Name: "list", JobID: list.JobID, On: jobstate.WhenCompleted}},
+		}}
+		if _, err := f.Batches.Create(t.Context(), nil, asked); err != nil {
+			t.Fatal(err)
+		}
+		f.become(t, list.JobID, jobstate.Cancelled)
+		f.become(t, each.JobID, jobstate.Cancelled)
+		if c.flowEnds {
+			f.become(t, other.JobID, jobstate.Completed)
+			f.sweep(t)
+		}
+		f.Apply(t, apidbtest.Status(each.JobID, 3, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt = 2 }))
+		refused := (*batchstore.RefusedFanOut)(nil)
+		jobs, err := f.Batches.Expand(t.Context(), elementRules, each.JobID)
+		if !errors.As(err, &refused) || refused.Attempt != 2 || !strings.Contains(refused.Why, c.why) || len(jobs) > 0 {
+			t.Errorf("%s: %d jobs, %v", name, len(jobs), err)
+		}
 	}
 }
 
