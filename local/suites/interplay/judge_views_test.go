@@ -45,6 +45,16 @@ var viewRules = []Rule{
 		},
 	},
 	{
+		"answered", "Anything else (no answer, 5xx, 429, a wrong key) leaves the rows where they are", "docs/outbox.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, a := range f.Asked {
+				if a.Status == 500 {
+					found(fmt.Sprintf("step %d: %s %s", a.Step, a.Method, a.Path), "an answer, whatever the request is", string(a.Answer)+" to "+string(a.Body))
+				}
+			}
+		},
+	},
+	{
 		"understood", "The result is checked like a new request", "docs/scheduling.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, text := range f.Troubles {
@@ -65,6 +75,7 @@ var refusals = []string{
 	"there is no job with this id",           // it was deleted
 	"is not one of the queues",
 	"must be later than now", // an expiresAt that passed while the request waited for others
+	"must not be over",       // the same, of a flow or a batch
 }
 
 func (f *facts) checkViews(found func(_, _, _ string)) {

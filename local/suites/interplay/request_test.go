@@ -222,7 +222,7 @@ func (x *run) followUp(of, kind string) map[string]any {
 }
 
 // patch returns the merge patch of a change.
-func (x *run) patch(j *Job, ofPull bool) map[string]any {
+func (x *run) patch(j *Job, kind string) map[string]any {
 	if j == nil {
 		return map[string]any{}
 	}
@@ -242,12 +242,14 @@ func (x *run) patch(j *Job, ofPull bool) map[string]any {
 	if j.ExpiresMs > 0 {
 		change["expiresAt"] = instant(j.ExpiresMs)
 	}
-	if j.Acts != nil {
-		acts := map[string]any{"acts": j.Acts}
-		if !ofPull {
-			acts = map[string]any{"data": acts}
-		}
+	switch acts := map[string]any{"acts": j.Acts}; {
+	case j.Acts == nil:
+	case kind == "PULL":
 		change["payload"] = acts
+	case kind == "SIMULATION":
+		change["priority"] = 2
+	default:
+		change["payload"] = map[string]any{"data": acts}
 	}
 	return change
 }

@@ -45,7 +45,7 @@ type run struct {
 type thing struct {
 	done chan struct{}
 	id   string
-	pull bool
+	kind string // of a job
 }
 
 // Run runs a program for an owner of its own, and returns the record. The error is of the machinery, never of the
@@ -142,20 +142,21 @@ func (x *run) steps(ctx context.Context) {
 func (x *run) announce(s Step) (made []*thing) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	add := func(name string, pull bool) {
-		t := &thing{done: make(chan struct{}), pull: pull}
+	add := func(name, kind string) {
+		t := &thing{done: make(chan struct{}), kind: kind}
 		x.things[name] = t
 		made = append(made, t)
 	}
 	for _, j := range s.Jobs {
-		add(j.Name, j.Type == "PULL")
+		add(j.Name, j.Type)
 	}
 	switch s.Do {
 	case "batch", "flow", "bulk":
-		add(fmt.Sprintf("s%d", s.N), false)
+		add(fmt.Sprintf("s%d", s.N), "")
 	case "run-again":
-		of := x.things[s.Of]
-		add(fmt.Sprintf("s%d", s.N), of != nil && of.pull)
+		if of := x.things[s.Of]; of != nil {
+			add(fmt.Sprintf("s%d", s.N), of.kind)
+		}
 	}
 	return made
 }

@@ -343,7 +343,7 @@ func (x *run) command(ctx context.Context, s Step, id string) {
 	case "reschedule":
 		a = x.ask(ctx, s.N, http.MethodPost, path+"/reschedule", map[string]any{"delayMs": s.Ms}, Asked{})
 	case "patch":
-		a = x.ask(ctx, s.N, http.MethodPatch, path, x.patch(s.Patch, x.isPull(s.Of)), Asked{Type: "application/merge-patch+json"})
+		a = x.ask(ctx, s.N, http.MethodPatch, path, x.patch(s.Patch, x.kindOf(s.Of)), Asked{Type: "application/merge-patch+json"})
 	case "run-again":
 		x.runAgain(ctx, s, path)
 		return
@@ -353,15 +353,17 @@ func (x *run) command(ctx context.Context, s Step, id string) {
 	a.Jobs = []string{id}
 }
 
-func (x *run) isPull(name string) bool {
+func (x *run) kindOf(name string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	t := x.things[name]
-	return t != nil && t.pull
+	if t := x.things[name]; t != nil {
+		return t.kind
+	}
+	return ""
 }
 
 func (x *run) runAgain(ctx context.Context, s Step, path string) {
-	change := x.patch(s.Patch, x.isPull(s.Of))
+	change := x.patch(s.Patch, x.kindOf(s.Of))
 	name := fmt.Sprintf("s%d", s.N)
 	change["idempotencyKey"] = x.key(name)
 	a := x.ask(ctx, s.N, http.MethodPost, path+"/run-again", change, Asked{})
