@@ -38,7 +38,7 @@ LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./share
 # those whose work is done by SQL or by other processes, and the shuffle test, which does one thing at a time on purpose.
 # The command line's is one process's that ends. In the others, a test with nothing to race is skipped by -short.
 NOT_RACED := functions migrations infra/laptop/localpostgres infra/kubernetes local/suites/attacks local/examples local/jobweaver \
-	local/suites/shuffle local/load/figures local/load/proctree local/model/locking local/model/protocol \
+	local/suites/interplay local/suites/shuffle local/load/figures local/load/proctree local/model/locking local/model/protocol \
 	shared/apibody shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
 	shared/jobstate shared/payloadschema shared/retrypolicy
 RACED = $(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))$(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
@@ -72,6 +72,12 @@ KILL_FOR  ?= 50s
 KILL_SEED ?=
 # Of make chaos; empty: eight minutes of faults, by a new seed.
 export CHAOS_FOR CHAOS_SEED
+# Of make interplay: how long new programs begin, the first seed (empty: a new one), seeds that come first, and a file
+# with one program, which is run in place of all of them.
+INTERPLAY_FOR     ?= 10m
+INTERPLAY_SEED    ?=
+INTERPLAY_SEEDS   ?=
+INTERPLAY_PROGRAM ?=
 FUZZ_FOR  ?= 2s
 # The database of make vulnerabilities; file:///… names a copy on disk.
 VULNDB    ?= https://vuln.go.dev
@@ -152,6 +158,12 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
 	$(GO_TEST) -count=1 -v -timeout 20m -parallel 5 ./local/suites/kill -kill.for=$(KILL_FOR) $(if $(KILL_SEED),-kill.seed=$(KILL_SEED))
+
+.PHONY: interplay
+interplay: ## random programs over all features, judged by the promises of the docs, for INTERPLAY_FOR (10m); INTERPLAY_SEED repeats them
+	$(GO_TEST) -count=1 -v -timeout 0 ./local/suites/interplay -interplay.for=$(INTERPLAY_FOR) \
+		$(if $(INTERPLAY_SEED),-interplay.seed=$(INTERPLAY_SEED)) $(if $(INTERPLAY_SEEDS),-interplay.seeds=$(INTERPLAY_SEEDS)) \
+		$(if $(INTERPLAY_PROGRAM),-interplay.program=$(abspath $(INTERPLAY_PROGRAM)))
 
 .PHONY: chaos
 chaos: ## ten minutes of faults on three Apache Kafka brokers and a PostgreSQL with a standby; CHAOS_SEED repeats them (needs Debian)

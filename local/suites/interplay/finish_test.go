@@ -16,7 +16,7 @@ import (
 
 // endWithin is how long everything may take to end once nothing holds it back. It only has to be longer than the
 // slowest machine needs: a lost attempt takes 15 s, an unconfirmed event comes again after 10, 20, 40 s.
-const endWithin = 4 * time.Minute
+var endWithin = 4 * time.Minute
 
 // lift takes away what the program has set, so that everything can end.
 func (x *run) lift(ctx context.Context) {
@@ -102,6 +102,9 @@ func (x *run) blocked(ctx context.Context, of string) {
 
 // concerns reports whether a control is about a job.
 func concerns(w *Window, j *client.Job, owner string) bool {
+	if w.Name == "*" { // the program has no others
+		return w.Kind != "fairnessKey" || j.FairnessKey != ""
+	}
 	switch w.Kind {
 	case "owner":
 		return j.OwnerID == w.Name
@@ -110,7 +113,20 @@ func concerns(w *Window, j *client.Job, owner string) bool {
 	case "queue":
 		return j.Queue == w.Name
 	}
-	return j.FairnessKey == w.Name || j.FairnessKey == "" && j.OwnerID == w.Name
+	return j.FairnessKey == w.Name
+}
+
+// alike reports whether a control counts two jobs that it is about together: one named * counts each key by itself.
+func alike(w *Window, a, b *client.Job) bool {
+	switch {
+	case w.Name != "*":
+		return true
+	case w.Kind == "queue":
+		return a.Queue == b.Queue
+	case w.Kind == "type":
+		return a.JobType == b.JobType
+	}
+	return a.FairnessKey == b.FairnessKey
 }
 
 // unfinished is what a list is asked for.

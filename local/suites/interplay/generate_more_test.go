@@ -52,6 +52,9 @@ func (d *drawing) flow() {
 		d.flows[name] = append(d.flows[name], j.Name)
 		d.made(j)
 		d.owned = append(d.owned, j.Name)
+		if j.ForEach != "" {
+			d.fanOuts = append(d.fanOuts, j.Name)
+		}
 	}
 	d.flowNames = append(d.flowNames, name)
 }
@@ -145,7 +148,14 @@ func (d *drawing) change() *Job {
 func (d *drawing) bulk() {
 	s := Step{
 		Do: "bulk", Command: pick(d, "command", "cancel", "retry", "reschedule", "delete", "retry"),
-		By: pick(d, "by", "list", "tag", "ordering", "owner", "batch", "list"),
+		By: pick(d, "by", "list", "tag", "ordering", "owner", "batch", "elements", "list"),
+	}
+	if s.By == "elements" {
+		if len(d.fanOuts) == 0 {
+			s.By = "list"
+		} else {
+			s.Of = pick(d, "fan-out", recent(d.fanOuts)...)
+		}
 	}
 	if s.Command == "reschedule" {
 		s.Ms = pick(d, "ms", 300, 0)
@@ -195,13 +205,21 @@ func (d *drawing) control() {
 		return
 	}
 	s := Step{Do: "control", Kind: pick(d, "kind", "owner", "type", "fairnessKey", "queue"), Limit: &Limit{}}
+	if d.Alone { // each queue, type or key that has no control of its own
+		s.Kind, s.Name = pick(d, "kind", "type", "queue", "fairnessKey"), "*"
+	}
 	switch s.Kind {
 	case "fairnessKey":
+		if d.Alone {
+			break
+		}
 		s.Name = pick(d, "name", "f0", "f1", "")
 	case "queue":
-		if len(d.queues) == 0 {
+		switch {
+		case d.Alone:
+		case len(d.queues) == 0:
 			s.Kind = "owner"
-		} else {
+		default:
 			s.Name = pick(d, "queue", d.queues...)
 		}
 	}
@@ -220,6 +238,9 @@ func (d *drawing) control() {
 		}
 	case "both":
 		s.Limit.MaxRunning, s.Limit.Rate = new(2), new(10.0)
+	}
+	if d.Alone && (s.Limit.Weight != nil || s.Limit.Paused && s.Kind == "fairnessKey") {
+		s.Limit = &Limit{MaxRunning: new(2)}
 	}
 	d.controls = append(d.controls, s)
 	d.add(s)
@@ -250,7 +271,11 @@ func (d *drawing) schedule() {
 		if s.Do == "schedule-put" {
 			d.fill(&s)
 		}
+		name := fmt.Sprintf("s%d", d.n)
 		d.add(s)
+		if s.Do == "schedule-run" {
+			d.jobs = append(d.jobs, name)
+		}
 		return
 	}
 	if len(d.schedules) == 2 {

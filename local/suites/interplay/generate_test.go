@@ -28,6 +28,7 @@ type drawing struct {
 	flows     map[string][]string // names of their jobs
 	flowNames []string
 	schedules []string
+	fanOuts   []string
 	queues    []string
 	controls  []Step
 	keys      bool // it uses few keys, so that they meet
@@ -50,7 +51,8 @@ func (d *drawing) rarely(label string, n int) bool {
 
 func draw(t *rapid.T) Program {
 	d := &drawing{T: t, flows: map[string][]string{}}
-	for range pick(d, "length", 24, 12, 36, 18, 30, 48) {
+	d.Alone = d.rarely("alone", 2)
+	for range pick(d, "length", 24, 12, 36, 72, 30, 48, 18, 100) {
 		d.step()
 	}
 	return d.Program

@@ -165,6 +165,7 @@ func (r *rounds) explain() {
 	rule := Judge(first)[0].Rule.Name
 	r.t.Logf("shortening seed %d, which broke %q, for at most %s", first.Program.Seed, rule, *shrinkFor)
 	end := time.Now().Add(*shrinkFor)
+	endWithin = min(endWithin, 45*time.Second) // a shorter program ends sooner
 	last := first
 	Shorten(first.Program, func(candidates []Program) *Program {
 		for part := range slices.Chunk(candidates, 3) {

@@ -26,7 +26,7 @@ var limitRules = []Rule{
 			for _, b := range f.Blocked {
 				w := f.Windows[b.Window]
 				id := w.Kind + ":" + w.Name
-				if b.Status == client.Pending && !slices.ContainsFunc(b.By, func(x client.Block) bool { return x.Kind == "pause" && x.ID == id }) {
+				if b.Status == client.Pending && !slices.ContainsFunc(b.By, func(x client.Block) bool { return x.Kind == "pause" && (x.ID == id || w.Name == "*") }) {
 					found(f.name(b.Job), "blockedBy has the pause "+id, fmt.Sprint(b.By))
 				}
 			}
@@ -44,8 +44,10 @@ var limitRules = []Rule{
 					continue
 				}
 				n := 0
-				f.eachDispatch(func(of *Window, _ *client.Job, _ client.Move) {
-					if of == w {
+				var first *client.Job // of those that are counted together
+				f.eachDispatch(func(of *Window, j *client.Job, _ client.Move) {
+					if of == w && (first == nil || alike(w, first, j)) {
+						first = j
 						n++
 					}
 				})
@@ -70,13 +72,16 @@ func (f *facts) eachDispatch(do func(*Window, *client.Job, client.Move)) {
 				return
 			}
 			for _, m := range j.History {
-				if m.To == client.Queued && m.At.After(w.From) && m.At.Before(w.To) {
+				if sent(m) && m.At.After(w.From) && m.At.Before(w.To) {
 					do(w, j, m)
 				}
 			}
 		})
 	}
 }
+
+// sent reports whether an entry of a history sends an attempt: one about a command that came too late does not.
+func sent(m client.Move) bool { return m.To == client.Queued && m.From != client.Queued }
 
 // checkMaxRunning: when an attempt that was sent under a limit starts, no more than the limit are at work.
 func (f *facts) checkMaxRunning(found func(_, _, _ string)) {
@@ -91,7 +96,7 @@ func (f *facts) checkMaxRunning(found func(_, _, _ string)) {
 		at := f.runs[j.JobID][i].Start
 		var beside []string
 		f.each(func(other *client.Job) {
-			if !concerns(w, other, f.Owner) {
+			if !concerns(w, other, f.Owner) || !alike(w, j, other) {
 				return
 			}
 			for _, r := range f.runs[other.JobID] {

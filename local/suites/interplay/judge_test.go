@@ -323,7 +323,7 @@ func (f *facts) checkCancelHolds(found func(_, _, _ string)) {
 			}
 			for _, m := range l.moves {
 				at := a.At.Add(cancelReaches)
-				if m.To == client.Queued && m.At.After(at) && !f.disturbed(a.Sent, m.At) {
+				if sent(m) && m.At.After(at) && !f.disturbed(a.Sent, m.At) {
 					found(f.name(j.JobID), "no further attempt: its cancel was accepted at "+clock(a.At), fmt.Sprintf("attempt %d was sent at %s", m.Attempt, clock(m.At)))
 				}
 			}

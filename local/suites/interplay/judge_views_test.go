@@ -45,7 +45,7 @@ var viewRules = []Rule{
 		},
 	},
 	{
-		"answered", "Anything else (no answer, 5xx, 429, a wrong key) leaves the rows where they are", "docs/outbox.md",
+		"answered", "The server failed; its log has the trace id.", "docs/errors.md, API.INTERNAL",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, a := range f.Asked {
 				if a.Status == 500 {

@@ -246,7 +246,7 @@ func (x *run) patch(j *Job, kind string) map[string]any {
 	case j.Acts == nil:
 	case kind == "PULL":
 		change["payload"] = acts
-	case kind == "SIMULATION":
+	case kind == "SIMULATION" || kind == "EXTERNAL":
 		change["priority"] = 2
 	default:
 		change["payload"] = map[string]any{"data": acts}

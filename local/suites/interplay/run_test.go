@@ -39,6 +39,8 @@ type run struct {
 	fanOuts  map[string]bool
 	schedule map[string]bool
 	queues   map[string]bool
+
+	scheduled map[string]Job // what schedules submit, by their names
 }
 
 // thing is what a step makes.
@@ -68,6 +70,7 @@ func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Recor
 		things: map[string]*thing{}, asked: map[string]*Asked{}, open: map[string]*Window{}, subjects: map[string]*sync.Mutex{},
 		last: map[string]Seen{}, batches: map[string]string{}, flows: map[string]string{}, bulks: map[string]string{},
 		fanOuts: map[string]bool{}, schedule: map[string]bool{}, queues: map[string]bool{},
+		scheduled: map[string]Job{},
 	}
 	working, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -151,7 +154,7 @@ func (x *run) announce(s Step) (made []*thing) {
 		add(j.Name, j.Type)
 	}
 	switch s.Do {
-	case "batch", "flow", "bulk":
+	case "batch", "flow", "bulk", "schedule-run":
 		add(fmt.Sprintf("s%d", s.N), "")
 	case "run-again":
 		if of := x.things[s.Of]; of != nil {

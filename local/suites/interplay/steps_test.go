@@ -407,6 +407,10 @@ func (x *run) bulk(ctx context.Context, s Step) {
 		if id := x.id(s.Of); id != "" {
 			filter["batchId"] = id
 		}
+	case "elements":
+		if id := x.id(s.Of); id != "" {
+			filter["fanOutId"] = id
+		}
 	case "list":
 		for _, of := range s.More {
 			if id := x.id(of); id != "" && !slices.Contains(ids, id) {
@@ -496,11 +500,20 @@ func (x *run) scheduleStep(ctx context.Context, s Step) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		if a.ok() {
-			x.schedule[s.Name] = true
+			x.schedule[s.Name], x.scheduled[s.Name] = true, j
 			x.rec.Specs[j.Name] = &Spec{Job: j, Way: "schedule", Sent: a.Sent, At: a.At, Status: a.Status}
 		}
 	case "schedule-delete":
 		x.ask(ctx, s.N, http.MethodDelete, path+"?ownerId="+x.owner, nil, Asked{})
+	case "schedule-run":
+		a := x.ask(ctx, s.N, http.MethodPost, path+"/run?ownerId="+x.owner, nil, Asked{Header: "none"})
+		var got results
+		_ = json.Unmarshal(a.Answer, &got)
+		x.mu.Lock()
+		j := x.scheduled[s.Name]
+		x.mu.Unlock()
+		j.Name = fmt.Sprintf("s%d", s.N)
+		x.accepted(j, "schedule", a, got.JobID, got.DecidedBy)
 	default:
 		x.ask(ctx, s.N, http.MethodPost, path+"/"+s.Do[len("schedule-"):]+"?ownerId="+x.owner, nil, Asked{Header: "none"})
 	}
@@ -509,6 +522,8 @@ func (x *run) scheduleStep(ctx context.Context, s Step) {
 // subject returns the name of what a control is about.
 func (x *run) subject(kind, name string) string {
 	switch {
+	case name == "*":
+		return name
 	case kind == "owner" || kind == "fairnessKey" && name == "":
 		return x.owner
 	case kind == "type":
