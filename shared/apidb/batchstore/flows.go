@@ -1,6 +1,7 @@
 package batchstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,6 +61,29 @@ func states(ctx context.Context, q *gen.Queries, id uuid.UUID) (map[uuid.UUID]jo
 	return states, nil
 }
 
+// outsideOf returns the states of the jobs outside a flow that its jobs come after.
+func outsideOf(
+	ctx context.Context, q *gen.Queries, graph []apibody.FlowJob,
+) (map[uuid.UUID]jobstate.Status, error) {
+	var ids []uuid.UUID
+	for _, job := range graph {
+		for _, edge := range job.After {
+			if edge.Name == "" {
+				ids = append(ids, edge.JobID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := q.FlowOthers(ctx, ids)
+	states := make(map[uuid.UUID]jobstate.Status, len(rows))
+	for _, row := range rows {
+		states[row.JobID] = jobstate.Status(row.Status)
+	}
+	return states, err
+}
+
 func readGraph(id uuid.UUID, graph json.RawMessage) (jobs []apibody.FlowJob, err error) {
 	if graph != nil {
 		if err := json.Unmarshal(graph, &jobs); err != nil {
@@ -70,9 +94,9 @@ func readGraph(id uuid.UUID, graph json.RawMessage) (jobs []apibody.FlowJob, err
 }
 
 // onlySkips reports whether each of the cancelled jobs of a flow was skipped, so that the flow has completed: the job
-// waited for the failure of a job that completed, or for the completion of a skipped job. The job of an element, which
-// is not in the graph, is never skipped.
-func onlySkips(graph []apibody.FlowJob, states map[uuid.UUID]jobstate.Status, cancelled int64) bool {
+// waited for the failure of a job that completed, in the flow or outside, or for the completion of a skipped job. The job
+// of an element, which is not in the graph, is never skipped.
+func onlySkips(graph []apibody.FlowJob, states, outside map[uuid.UUID]jobstate.Status, cancelled int64) bool {
 	jobs := make(map[uuid.UUID]*apibody.FlowJob, len(graph))
 	for i := range graph {
 		jobs[graph[i].JobID] = &graph[i]
@@ -84,7 +108,7 @@ func onlySkips(graph []apibody.FlowJob, states map[uuid.UUID]jobstate.Status, ca
 			return known
 		}
 		for _, edge := range jobs[id].After {
-			if edge.On == jobstate.WhenFailed && states[edge.JobID] == jobstate.Completed ||
+			if edge.On == jobstate.WhenFailed && jobstate.Completed == cmp.Or(states[edge.JobID], outside[edge.JobID]) ||
 				edge.On == jobstate.WhenCompleted && isSkipped(edge.JobID) {
 				skipped[id] = true
 				return true

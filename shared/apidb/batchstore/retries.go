@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 
@@ -184,14 +185,8 @@ type retry struct {
 func (r *retry) read(ctx context.Context, q *gen.Queries, flow uuid.UUID, graph []apibody.FlowJob) error {
 	r.states, r.after = map[uuid.UUID]jobstate.Status{}, map[uuid.UUID][]apibody.FlowEdge{}
 	r.elements = map[uuid.UUID][]uuid.UUID{}
-	var others []uuid.UUID
 	for _, job := range graph {
 		r.after[job.JobID] = job.After
-		for _, edge := range job.After {
-			if edge.Name == "" {
-				others = append(others, edge.JobID)
-			}
-		}
 	}
 	rows, err := q.FlowJobs(ctx, flow)
 	if err != nil {
@@ -204,13 +199,8 @@ func (r *retry) read(ctx context.Context, q *gen.Queries, flow uuid.UUID, graph 
 			r.elements[*row.FanOutID] = append(r.elements[*row.FanOutID], row.JobID)
 		}
 	}
-	if len(others) == 0 {
-		return nil
-	}
-	outside, err := q.FlowOthers(ctx, others)
-	for _, row := range outside {
-		r.states[row.JobID] = jobstate.Status(row.Status)
-	}
+	outside, err := outsideOf(ctx, q, graph)
+	maps.Copy(r.states, outside)
 	return err
 }
 

@@ -182,7 +182,11 @@ func (e *ending) end(ctx context.Context, row gen.Batch) error {
 		if err != nil {
 			return err
 		}
-		if len(states) == len(batch.Graph) && onlySkips(batch.Graph, states, batch.Counts[jobstate.Cancelled]) {
+		outside, err := outsideOf(ctx, e.q, batch.Graph)
+		if err != nil {
+			return err
+		}
+		if len(states) == len(batch.Graph) && onlySkips(batch.Graph, states, outside, batch.Counts[jobstate.Cancelled]) {
 			batch.Status = Completed
 		}
 	}
