@@ -248,6 +248,12 @@ func (x *run) collect(ctx context.Context) {
 			return err
 		}))
 	}
+	r.Gone = map[string]*client.Job{}
+	for id, j := range x.shown {
+		if r.Jobs[id] == nil {
+			r.Gone[id] = j
+		}
+	}
 	x.filters(ctx)
 	x.counts(ctx)
 	r.Faults = x.Since(r.Began)

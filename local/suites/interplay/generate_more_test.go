@@ -87,7 +87,14 @@ func (d *drawing) needs(j *Job, before []Job, fanOuts map[string]bool) {
 	if of.Type == "SIMULATION" || source.On == "failed" {
 		return
 	}
-	if !fanOuts[of.Name] && d.eighths("forEach", 3) {
+	if d.eighths("forEach", 3) {
+		if !fanOuts[of.Name] && d.eighths("source", 6) { // most sources put out their array at once
+			for k := range before {
+				if before[k].Name == of.Name && before[k].Type != "EXTERNAL" {
+					before[k].Acts, before[k].ExpiresMs = []Act{{Do: actOK, Ms: 5}}, 0
+				}
+			}
+		}
 		j.ForEach, j.After = of.Name, j.After[:1]
 		j.After[0].On = ""
 		fanOuts[j.Name] = true
@@ -107,6 +114,7 @@ func (d *drawing) command() {
 	s := Step{Do: pick(d, "command", "cancel", "retry", "reschedule", "patch", "run-again", "delete", "cancel", "retry"), Of: of}
 	switch s.Do {
 	case "retry", "delete":
+		s.Ended = d.eighths("ended", 5)
 		if len(d.failing) > 0 && d.eighths("failed", 5) {
 			s.Of = pick(d, "failed", recent(d.failing)...)
 		}
@@ -157,6 +165,7 @@ func (d *drawing) bulk() {
 			s.Of = pick(d, "fan-out", recent(d.fanOuts)...)
 		}
 	}
+	s.Ended = (s.Command == "retry" || s.Command == "delete") && d.eighths("ended", 3)
 	if s.Command == "reschedule" {
 		s.Ms = pick(d, "ms", 300, 0)
 	}
@@ -178,16 +187,19 @@ func (d *drawing) bulk() {
 }
 
 func (d *drawing) batchCommand() {
-	d.add(Step{
+	s := Step{
 		Do: pick(d, "command", "batch-close", "batch-retry", "batch-cancel", "batch-retry"),
 		Of: pick(d, "batch", recent(d.batches)...),
-	})
+	}
+	s.Ended = s.Do == "batch-retry" && d.eighths("ended", 4)
+	d.add(s)
 }
 
 func (d *drawing) flowCommand() {
 	of := pick(d, "flow", recent(d.flowNames)...)
 	s := Step{Do: pick(d, "command", "flow-retry", "flow-cancel", "flow-retry"), Of: of}
 	if s.Do == "flow-retry" {
+		s.Ended = d.eighths("ended", 5)
 		switch pick(d, "again", "", "from", "all", "") {
 		case "from":
 			s.More = []string{pick(d, "from", d.flows[of]...)}
@@ -223,7 +235,11 @@ func (d *drawing) control() {
 			s.Name = pick(d, "queue", d.queues...)
 		}
 	}
-	switch pick(d, "limit", "maxRunning", "pause", "rate", "maxRunning", "weight", "both") {
+	limit := pick(d, "limit", "maxRunning", "pause", "rate", "maxRunning", "pause", "both")
+	if s.Kind == "fairnessKey" && d.eighths("weight", 4) {
+		limit = "weight"
+	}
+	switch limit {
 	case "pause":
 		s.Limit.Paused = true
 	case "maxRunning":
@@ -231,11 +247,7 @@ func (d *drawing) control() {
 	case "rate":
 		s.Limit.Rate = new(pick(d, "rate", 5.0, 2.0, 20.0))
 	case "weight":
-		if s.Kind == "fairnessKey" {
-			s.Limit.Weight = new(pick(d, "weight", 3, 5))
-		} else {
-			s.Limit.Paused = true
-		}
+		s.Limit.Weight = new(pick(d, "share", 3, 5))
 	case "both":
 		s.Limit.MaxRunning, s.Limit.Rate = new(2), new(10.0)
 	}

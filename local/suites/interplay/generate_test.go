@@ -73,7 +73,7 @@ func (d *drawing) step() {
 		{3, len(d.batches) > 0, d.batchCommand},
 		{4, len(d.flowNames) > 0, d.flowCommand},
 		{5, true, d.control},
-		{2, true, d.queue},
+		{4, true, d.queue},
 		{3, true, d.schedule},
 		{1, true, d.fault},
 	}
@@ -221,7 +221,7 @@ func (d *drawing) plainOptions(j *Job) {
 		j.Tags = []string{pick(d, "tag", "red", "blue")}
 	}
 	j.KeepBuild = d.rarely("keepBuild", 3)
-	if q := queueFor(j.Type); slices.Contains(d.queues, q) && d.eighths("queue", 3) {
+	if q := queueFor(j.Type); slices.Contains(d.queues, q) && d.eighths("queue", 5) {
 		j.Queue = q
 	}
 	d.timeouts(j)

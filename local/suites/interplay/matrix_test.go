@@ -44,14 +44,18 @@ var (
 func (m *Matrix) Add(r *Record) {
 	f := factsOf(r)
 	seen := map[[2]string]bool{}
-	f.each(func(j *client.Job) {
+	meet := func(j *client.Job) {
 		have := slices.Sorted(maps.Keys(f.features(j)))
 		for i, a := range have {
 			for _, b := range have[i+1:] {
 				seen[[2]string{a, b}] = true
 			}
 		}
-	})
+	}
+	f.each(meet)
+	for _, j := range r.Gone {
+		meet(j)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.pairs == nil {

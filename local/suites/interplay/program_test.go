@@ -13,6 +13,7 @@ type Program struct {
 type Step struct {
 	N     int      `json:"n"`
 	After int      `json:"after,omitempty"` // ms after the step before it
+	Ended bool     `json:"ended,omitempty"` // it waits until what it is about has ended, for a while
 	Race  bool     `json:"race,omitempty"`  // it does not wait for the answer to the step before
 	Do    string   `json:"do"`
 	Way   string   `json:"way,omitempty"`  // of a submit: one, many, event, events, structured, hook, outbox, rollback

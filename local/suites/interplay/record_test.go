@@ -28,6 +28,7 @@ type Record struct {
 
 	Jobs       map[string]*client.Job   `json:"jobs"` // as they are at the end
 	Listed     map[string]*client.Job   `json:"listed"`
+	Gone       map[string]*client.Job   `json:"gone,omitempty"` // those that were deleted, as the list showed them last
 	Batches    map[string]*client.Batch `json:"batches,omitempty"`
 	Flows      map[string]*client.Flow  `json:"flows,omitempty"`
 	Operations map[string]*Operation    `json:"operations,omitempty"`

@@ -40,7 +40,8 @@ type run struct {
 	schedule map[string]bool
 	queues   map[string]bool
 
-	scheduled map[string]Job // what schedules submit, by their names
+	scheduled map[string]Job         // what schedules submit, by their names
+	shown     map[string]*client.Job // what a list showed last
 }
 
 // thing is what a step makes.
@@ -70,7 +71,7 @@ func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Recor
 		things: map[string]*thing{}, asked: map[string]*Asked{}, open: map[string]*Window{}, subjects: map[string]*sync.Mutex{},
 		last: map[string]Seen{}, batches: map[string]string{}, flows: map[string]string{}, bulks: map[string]string{},
 		fanOuts: map[string]bool{}, schedule: map[string]bool{}, queues: map[string]bool{},
-		scheduled: map[string]Job{},
+		scheduled: map[string]Job{}, shown: map[string]*client.Job{},
 	}
 	working, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -250,6 +251,7 @@ func (x *run) watch(ctx context.Context) {
 		x.mu.Lock()
 		for _, j := range page.Jobs {
 			seen := Seen{at, j.JobID, j.Status, j.Version, j.Attempt}
+			x.shown[j.JobID] = &j
 			if last := x.last[j.JobID]; last.Version != j.Version || last.Status != j.Status {
 				x.rec.Seen = append(x.rec.Seen, seen)
 				x.last[j.JobID] = seen

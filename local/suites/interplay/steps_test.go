@@ -7,11 +7,15 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
 func (x *run) step(ctx context.Context, s Step) {
+	if s.Ended {
+		x.awaitEnd(ctx, s)
+	}
 	switch s.Do {
 	case "submit":
 		x.submit(ctx, s)
@@ -41,6 +45,22 @@ func (x *run) step(ctx context.Context, s Step) {
 		}
 	default:
 		x.scheduleStep(ctx, s)
+	}
+}
+
+// awaitEnd waits for a while until what a step is about has ended, so that it does not always come too early.
+func (x *run) awaitEnd(ctx context.Context, s Step) {
+	path := map[bool]string{true: "/api/batches/", false: "/api/jobs/"}[strings.HasPrefix(s.Do, "batch")]
+	if strings.HasPrefix(s.Do, "flow") {
+		path = "/api/flows/"
+	}
+	of := s.Of
+	if len(s.More) > 0 && s.Do == "bulk" {
+		of = s.More[0]
+		path = "/api/jobs/"
+	}
+	if id := x.id(of); id != "" {
+		_, _ = x.API.Do(ctx, http.MethodGet, path+id+"?wait=4s", "", nil, nil)
 	}
 }
 
