@@ -160,7 +160,7 @@ test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under or
 	$(GO_TEST) -count=1 -v -timeout 20m -parallel 5 ./local/suites/kill -kill.for=$(KILL_FOR) $(if $(KILL_SEED),-kill.seed=$(KILL_SEED))
 
 .PHONY: interplay
-interplay: ## random programs over all features, judged by the promises of the docs, for INTERPLAY_FOR (10m); INTERPLAY_SEED repeats them
+interplay: ## random programs over all features, checked against the promises of the docs, for INTERPLAY_FOR (10m); INTERPLAY_SEED repeats them
 	$(GO_TEST) -count=1 -v -timeout 0 ./local/suites/interplay -interplay.for=$(INTERPLAY_FOR) \
 		$(if $(INTERPLAY_SEED),-interplay.seed=$(INTERPLAY_SEED)) $(if $(INTERPLAY_SEEDS),-interplay.seeds=$(INTERPLAY_SEEDS)) \
 		$(if $(INTERPLAY_PROGRAM),-interplay.program=$(abspath $(INTERPLAY_PROGRAM)))

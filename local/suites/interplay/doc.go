@@ -1,13 +1,13 @@
-// Package interplay runs random programs on a complete installation and judges them by the promises of the docs.
+// Package interplay runs random programs on a complete installation and checks them against the promises of the docs.
 //
 // A program is what one owner does: it submits jobs in every way, with every option and every kind of ending, gives
 // commands, sets limits and pauses, makes batches, flows, schedules and queues, and now and then the whole installation
 // is killed, stopped or drained. Programs run side by side, each for an owner of its own. An HTTP server and a pull
-// worker in the test do the work of the jobs and write down what really ran. The judge compares that, and what the API
+// worker in the test do the work of the jobs and write down what really ran. The rules compare that, and what the API
 // shows, with a list of plain rules; each rule has the sentence of the docs that it holds the installation to.
 //
 //	go test ./local/suites/interplay -interplay.for=10m        (make interplay)
 //
-// Without -interplay.for the programs are skipped; the tests of the judge, which plant a defect for each rule in records
-// of real programs, always run.
+// Without -interplay.for the programs are skipped. The tests of the rules always run: they plant a defect for each rule
+// in records of real programs.
 package interplay

@@ -88,7 +88,7 @@ func (x *run) blocked(ctx context.Context, of string) {
 		return
 	}
 	for _, j := range page.Jobs {
-		if !concerns(w, &j, x.owner) {
+		if !concerns(w, &j) {
 			continue
 		}
 		job, err := x.API.Get(ctx, j.JobID, 0)
@@ -101,7 +101,7 @@ func (x *run) blocked(ctx context.Context, of string) {
 }
 
 // concerns reports whether a control is about a job.
-func concerns(w *Window, j *client.Job, owner string) bool {
+func concerns(w *Window, j *client.Job) bool {
 	if w.Name == "*" { // the program has no others
 		return w.Kind != "fairnessKey" || j.FairnessKey != ""
 	}
@@ -210,7 +210,7 @@ func (x *run) strangers() (ids []string) {
 	return ids
 }
 
-func foreign(s *Spec) bool { return s.Nobody }
+func foreign(s *Spec) bool { return s.Foreign }
 
 // collect reads everything that the API shows about the program.
 func (x *run) collect(ctx context.Context) {
@@ -331,7 +331,7 @@ func (x *run) waitForDeliveries(ctx context.Context) {
 	}
 }
 
-// filters asks for some of the lists that the judge can work out.
+// filters asks for some of the lists that the rules can work out.
 func (x *run) filters(ctx context.Context) {
 	queries := []url.Values{
 		{"status": {client.Completed}}, {"status": {client.Failed, client.Cancelled}}, {"tag": {"red"}}, {"type": {x.key("type")}},

@@ -31,7 +31,6 @@ type drawing struct {
 	fanOuts   []string
 	queues    []string
 	controls  []Step
-	keys      bool // it uses few keys, so that they meet
 }
 
 // pick draws one of the options. rapid prefers the first ones a little.

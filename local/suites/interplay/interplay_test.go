@@ -33,12 +33,13 @@ var (
 
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if is, err := RunChild(ctx); is {
-		if err != nil {
-			_, _ = os.Stderr.WriteString(err.Error() + "\n")
-			os.Exit(1)
-		}
+	is, err := RunChild(ctx)
+	stop()
+	switch {
+	case err != nil:
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	case is:
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -115,14 +116,14 @@ func (r *rounds) next(fixed []uint64, fresh uint64) (seed uint64, ok bool) {
 	return fresh + uint64(n-len(fixed)), time.Now().Before(r.end) //nolint:gosec // it is positive
 }
 
-// try runs a program once, and judges it.
+// try runs a program once, and checks it.
 func (r *rounds) try(p Program) (*Record, []Violation) {
 	rec, err := r.i.Run(r.t.Context(), p, fmt.Sprintf("p%d-%d", p.Seed, r.owners.Add(1)))
 	if err != nil {
 		r.t.Error(err)
 		return nil, nil
 	}
-	found := Judge(rec)
+	found := Check(rec)
 	if *keep != "" {
 		store(r.t, filepath.Join(*keep, rec.Owner+".json"), rec)
 	}
@@ -162,7 +163,7 @@ func (r *rounds) explain() {
 		return
 	}
 	first := r.failed[0]
-	rule := Judge(first)[0].Rule.Name
+	rule := Check(first)[0].Rule.Name
 	r.t.Logf("shortening seed %d, which broke %q, for at most %s", first.Program.Seed, rule, *shrinkFor)
 	end := time.Now().Add(*shrinkFor)
 	endWithin = min(endWithin, 45*time.Second) // a shorter program ends sooner
@@ -197,7 +198,7 @@ func (r *rounds) explain() {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("interplay-%d.json", last.Program.Seed))
 	store(r.t, path, last.Program)
 	r.t.Logf("seed %d, %d steps; INTERPLAY_PROGRAM=%s make interplay runs it again\n%s", last.Program.Seed, len(last.Program.Steps), path, Script(last))
-	for _, v := range Judge(last) {
+	for _, v := range Check(last) {
 		r.t.Logf("%s", v)
 	}
 }

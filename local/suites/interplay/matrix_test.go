@@ -166,7 +166,7 @@ func (f *facts) happened(j *client.Job, set func(string, bool)) {
 	}
 	end := j.UpdatedAt
 	for _, w := range f.Windows {
-		if !concerns(w, j, f.Owner) || w.From.After(end) || w.To.Before(j.CreatedAt) {
+		if !concerns(w, j) || w.From.After(end) || w.To.Before(j.CreatedAt) {
 			continue
 		}
 		set("pause", w.Limit.Paused)

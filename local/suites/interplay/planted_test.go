@@ -43,7 +43,7 @@ func records(t *testing.T) (list []*Record) {
 func TestTheRecordsOfGoodProgramsHaveNoViolation(t *testing.T) {
 	t.Parallel()
 	for _, r := range records(t) {
-		for _, v := range Judge(r) {
+		for _, v := range Check(r) {
 			t.Errorf("%s: %s", r.Owner, v)
 		}
 	}
@@ -62,7 +62,7 @@ func TestADefectOfEachKindIsFoundByItsRule(t *testing.T) {
 				if !plant(factsOf(r)) {
 					continue // it has nothing of this kind
 				}
-				for _, v := range Judge(r) {
+				for _, v := range Check(r) {
 					if v.Rule.Name == rule.Name {
 						return
 					}
@@ -140,7 +140,7 @@ var planted = map[string]func(*facts) bool{
 	"history":   ran(func(_ *facts, j *client.Job, _ *Run) { j.History[len(j.History)-1].From = client.Failed }),
 	"completed": ran(func(_ *facts, _ *client.Job, r *Run) { r.How = actFail }),
 	"failed":    ran(func(_ *facts, j *client.Job, _ *Run) { j.RetryCount = 1 }),
-	"cancelled": ran(func(f *facts, j *client.Job, _ *Run) { j.Status, j.BatchID, j.Schedule = client.Cancelled, "", nil }),
+	"cancelled": ran(func(_ *facts, j *client.Job, _ *Run) { j.Status, j.BatchID, j.Schedule = client.Cancelled, "", nil }),
 	"cancel holds": ran(func(f *facts, j *client.Job, _ *Run) {
 		at := queuedAt(j).Add(-10 * time.Second)
 		f.Asked = append(f.Asked, &Asked{Method: "POST", Path: "/api/jobs/" + j.JobID + "/cancel", Status: 202, Sent: at, At: at, Jobs: []string{j.JobID}})

@@ -98,7 +98,7 @@ const (
 	actOK     = "ok"
 	actFail   = "fail"       // with an error that is retried
 	actFatal  = "fatal"      // with one that is not
-	actAfter  = "retryAfter" // fails, and says when to try again
+	actAfter  = "retryAfter" // fails, and names the time of the next try
 	actSnooze = "snooze"
 	actDrop   = "drop"  // closes the connection
 	actHang   = "hang"  // longer than its timeout; a pull worker: without a beat

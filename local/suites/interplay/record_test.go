@@ -9,7 +9,7 @@ import (
 )
 
 // A Record is all that is known about one run of a program: what it asked and was answered, what the witness saw, and
-// what the API shows at the end. The judge needs nothing else, so a record can be stored and judged again.
+// what the API shows at the end. The rules need nothing else, so a record can be stored and checked again.
 type Record struct {
 	Program Program   `json:"program"`
 	Owner   string    `json:"owner"`
@@ -64,15 +64,15 @@ func (a *Asked) ok() bool { return a.Status >= 200 && a.Status < 300 }
 
 // Spec is what was asked for under a name.
 type Spec struct {
-	Job    Job       `json:"job"`
-	Way    string    `json:"way"`
-	ID     string    `json:"id,omitempty"` // empty: it was refused
-	Made   bool      `json:"made,omitempty"`
-	By     string    `json:"by,omitempty"` // the policy that found the job
-	Sent   time.Time `json:"sent"`
-	At     time.Time `json:"at"`
-	Status int       `json:"status"`
-	Nobody bool      `json:"nobody,omitempty"` // its job has no owner of the program
+	Job     Job       `json:"job"`
+	Way     string    `json:"way"`
+	ID      string    `json:"id,omitempty"` // empty: it was refused
+	Made    bool      `json:"made,omitempty"`
+	By      string    `json:"by,omitempty"` // the policy that found the job
+	Sent    time.Time `json:"sent"`
+	At      time.Time `json:"at"`
+	Status  int       `json:"status"`
+	Foreign bool      `json:"foreign,omitempty"` // its job has no owner of the program
 }
 
 // Run is one start of a handler, as the witness saw it.
@@ -83,7 +83,7 @@ type Run struct {
 	Start   time.Time       `json:"start"`
 	End     time.Time       `json:"end,omitzero"` // before its outcome was sent
 	How     string          `json:"how,omitempty"`
-	Cut     bool            `json:"cut,omitempty"` // its end was only noticed: the worker closed the connection, or nobody settled it
+	Cut     bool            `json:"cut,omitempty"` // its end was only noticed: the worker closed the connection, or nothing settled it
 	Pull    bool            `json:"pull,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`

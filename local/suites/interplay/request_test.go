@@ -67,7 +67,7 @@ func policy(name string) map[string]any {
 
 // delayOf returns the shortest time that a policy waits after the n-th failure.
 func delayOf(name string, n int) time.Duration {
-	ms := 0
+	var ms int
 	switch name {
 	case "fixed", "jitter": // half of 200 is random
 		ms = 100

@@ -121,7 +121,7 @@ func (x *run) event(name string, req map[string]any) map[string]any {
 	}
 }
 
-// binaryEvent submits an event of another type: its data is the payload, and the job belongs to nobody.
+// binaryEvent submits an event of another type: its data is the payload, and the job has no owner.
 func (x *run) binaryEvent(ctx context.Context, s Step, req map[string]any) *Asked {
 	query := url.Values{}
 	for name, value := range req {
@@ -186,7 +186,7 @@ func (x *run) submitMany(ctx context.Context, s Step) {
 // accepted writes down what became of a request for a job.
 func (x *run) accepted(j Job, way string, a *Asked, id, by string) {
 	x.mu.Lock()
-	spec := &Spec{Job: j, Way: way, Sent: a.Sent, At: a.At, Status: a.Status, By: by, Nobody: way == "hook" || way == "event"}
+	spec := &Spec{Job: j, Way: way, Sent: a.Sent, At: a.At, Status: a.Status, By: by, Foreign: way == "hook" || way == "event"}
 	if a.ok() && id != "" {
 		spec.ID, spec.Made = id, by == "" && a.Status == http.StatusAccepted
 	}
@@ -407,7 +407,7 @@ func (x *run) runAgain(ctx context.Context, s Step, path string) {
 	x.accepted(j, "run-again", a, got.JobID, got.DecidedBy)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.rec.Specs[name].Nobody = old.Nobody
+	x.rec.Specs[name].Foreign = old.Foreign
 }
 
 func (x *run) bulk(ctx context.Context, s Step) {

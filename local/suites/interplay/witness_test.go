@@ -142,7 +142,7 @@ func (w *Witness) work(out http.ResponseWriter, in *http.Request, external bool)
 	w.answer(out, in, l, r, act, t, back)
 }
 
-// answer ends the attempt as the act says.
+// answer ends the attempt as the act has it.
 func (w *Witness) answer(out http.ResponseWriter, in *http.Request, l *Log, r *Run, act Act, t task, back callTo) {
 	if act.Saves {
 		out.Header().Set("X-Checkpoint", fmt.Sprintf(`{"saved":%d}`, r.Attempt))
@@ -192,7 +192,7 @@ func (l *Log) saves(r *Run) {
 func refuse(out http.ResponseWriter, status int, code string) {
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(status)
-	_, _ = fmt.Fprintf(out, `{"errorCode":%q,"message":"as it was told"}`, code)
+	_, _ = fmt.Fprintf(out, `{"errorCode":%q,"message":"as the payload has it"}`, code)
 }
 
 // end receives the end of a job.
@@ -207,11 +207,11 @@ func (w *Witness) end(out http.ResponseWriter, in *http.Request) {
 	if _, err := l.hook.Verify(in.Header, body); err != nil {
 		a.Wrong = err.Error()
 	}
-	var told client.Job
-	if err := json.Unmarshal(body, &told); err != nil {
+	var shown client.Job
+	if err := json.Unmarshal(body, &shown); err != nil {
 		a.Wrong = err.Error()
 	}
-	a.Job, a.Status, a.Version = told.JobID, told.Status, told.Version
+	a.Job, a.Status, a.Version = shown.JobID, shown.Status, shown.Version
 	l.mu.Lock()
 	if in.PathValue("how") == "once500" && !l.answered[a.ID] {
 		l.answered[a.ID], a.Answer = true, http.StatusInternalServerError
@@ -235,7 +235,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // callTo is where an outside system reports what became of an attempt.
 type callTo struct{ url, secret, deadline string }
 
-// calls calls back as the act says, beside the request.
+// calls calls back as the act has it, beside the request.
 func (l *Log) calls(to callTo, r *Run, t task, act Act) {
 	l.later.Go(func() { l.callBack(to, r, t, act) })
 }

@@ -200,8 +200,8 @@ func (e *elementError) Error() string { return e.err.Error() }
 func (e *elementError) Unwrap() error { return e.err }
 
 // parents returns the output with the array, and whether all jobs that the fan-out comes after have ended as they had
-// to. If one has not, the scheduler cancels the fan-out, unless it was retried: like any job that is retried on its own,
-// it then goes on whatever the others have become, and nothing else would end it.
+// to. If one has not, the scheduler cancels the fan-out. One that was retried it does not cancel: like any job that is
+// retried on its own, that fan-out goes on whatever the others have become.
 func (x *expansion) parents(ctx context.Context, req *jobspec.Request) (output []byte, ready bool, err error) {
 	rows, err := x.q.FanOutParents(ctx, req.After)
 	if err != nil {

@@ -94,8 +94,8 @@ func readGraph(id uuid.UUID, graph json.RawMessage) (jobs []apibody.FlowJob, err
 }
 
 // onlySkips reports whether each of the cancelled jobs of a flow was skipped, so that the flow has completed: the job
-// waited for the failure of a job that completed, in the flow or outside, or for the completion of a skipped job. The job
-// of an element, which is not in the graph, is never skipped.
+// waited for the failure of a job that completed, in the flow or outside, or for the completion of a skipped job. The
+// job of an element, which is not in the graph, is never skipped.
 func onlySkips(graph []apibody.FlowJob, states, outside map[uuid.UUID]jobstate.Status, cancelled int64) bool {
 	jobs := make(map[uuid.UUID]*apibody.FlowJob, len(graph))
 	for i := range graph {

@@ -68,7 +68,7 @@ func (f *facts) eachDispatch(do func(*Window, *client.Job, client.Move)) {
 			continue
 		}
 		f.each(func(j *client.Job) {
-			if !concerns(w, j, f.Owner) || j.ForEach != nil {
+			if !concerns(w, j) || j.ForEach != nil {
 				return
 			}
 			for _, m := range j.History {
@@ -96,7 +96,7 @@ func (f *facts) checkMaxRunning(found func(_, _, _ string)) {
 		at := f.runs[j.JobID][i].Start
 		var beside []string
 		f.each(func(other *client.Job) {
-			if !concerns(w, other, f.Owner) || !alike(w, j, other) {
+			if !concerns(w, other) || !alike(w, j, other) {
 				return
 			}
 			for _, r := range f.runs[other.JobID] {

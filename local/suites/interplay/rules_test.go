@@ -14,7 +14,7 @@ import (
 // and no rule has a time that a slow machine exceeds.
 type Rule struct {
 	Name  string
-	Says  string // the sentence of the docs
+	Quote string // the sentence of the docs
 	In    string // where it is
 	check func(*facts, func(subject, expected, actual string))
 }
@@ -28,11 +28,11 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("%s: %s\n  expected: %s\n  actual:   %s\n  %s: %q", v.Rule.Name, v.Subject, v.Expected, v.Actual, v.Rule.In, v.Rule.Says)
+	return fmt.Sprintf("%s: %s\n  expected: %s\n  actual:   %s\n  %s: %q", v.Rule.Name, v.Subject, v.Expected, v.Actual, v.Rule.In, v.Rule.Quote)
 }
 
-// Judge returns all violations in a record.
-func Judge(r *Record) (found []Violation) {
+// Check returns all violations in a record.
+func Check(r *Record) (found []Violation) {
 	f := factsOf(r)
 	for i := range Rules {
 		rule := &Rules[i]
@@ -52,7 +52,7 @@ var lifeRules = []Rule{
 		func(f *facts, found func(_, _, _ string)) {
 			for _, name := range f.names {
 				if s := f.Specs[name]; s.Made && f.Jobs[s.ID] == nil && !f.deleted(s.ID) {
-					found(name+" "+s.ID, "the job exists: it was accepted, and nobody deleted it", "GET answers 404")
+					found(name+" "+s.ID, "the job exists: it was accepted, and no command deleted it", "GET answers 404")
 				}
 			}
 		},
@@ -67,7 +67,7 @@ var lifeRules = []Rule{
 			}
 			f.each(func(j *client.Job) {
 				if f.spec(j.JobID) == nil && !slices.ContainsFunc(j.Tags, follows) {
-					found(f.name(j.JobID), "every job was asked for", fmt.Sprintf("nobody asked for it; tags %v", j.Tags))
+					found(f.name(j.JobID), "every job was asked for", fmt.Sprintf("no request is known; tags %v", j.Tags))
 				}
 			})
 			for id, list := range f.runs {
@@ -297,7 +297,7 @@ func (f *facts) checkCancelled(found func(_, _, _ string)) {
 		case j.ForEach != nil: // one of its elements was
 		case j.Element != nil && f.elementsEnd(j):
 		default:
-			found(f.name(j.JobID), "an end that somebody asked for", "CANCELLED "+why)
+			found(f.name(j.JobID), "an end with a cause", "CANCELLED "+why)
 		}
 	})
 }
