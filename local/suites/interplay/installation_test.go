@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/dev"
@@ -71,6 +72,7 @@ func RunChild(ctx context.Context) (is bool, err error) {
 	o := dev.Options{
 		Dir: dir, Port: port, Kafka: "embedded", Queues: []string{"default", "pull"}, JobTypes: []string{"*"},
 		DatabaseURL: os.Getenv("DATABASE_URL"), Relay: []string{os.Getenv(childShop)}, Out: os.Stderr,
+		Handlers: map[string]handlers.Handler{stepsType: runSteps},
 	}
 	return true, dev.Run(ctx, o, func(ctx context.Context, _ string) error {
 		<-ctx.Done()

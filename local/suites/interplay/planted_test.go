@@ -194,6 +194,10 @@ var planted = map[string]func(*facts) bool{
 		})
 	},
 	"checkpoint": ran(func(_ *facts, _ *client.Job, r *Run) { r.Had = `{"saved":9}` }),
+	"steps": ran(func(f *facts, j *client.Job, r *Run) {
+		s := &StepRun{Job: j.JobID, Step: "first", Start: r.Start}
+		f.Steps = append(f.Steps, s, s)
+	}),
 	"callbacks": func(f *facts) bool {
 		for _, b := range f.Backs {
 			if b.How == backWrong {

@@ -21,6 +21,7 @@ type Record struct {
 	Runs      []*Run           `json:"runs"`
 	Backs     []*Back          `json:"backs,omitempty"`
 	Arrivals  []*Arrival       `json:"arrivals,omitempty"`
+	Steps     []*StepRun       `json:"steps,omitempty"`
 	Seen      []Seen           `json:"seen,omitempty"`
 	Windows   []*Window        `json:"windows,omitempty"`
 	Faults    []Fault          `json:"faults,omitempty"`

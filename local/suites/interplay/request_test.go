@@ -49,7 +49,7 @@ func (x *run) payload(j Job, more map[string]any) any {
 		return data
 	}
 	return map[string]any{
-		"url": x.Witness.URL + "/" + strings.ToLower(j.Type) + "/" + x.owner, "data": data, "callbackTimeoutMs": max(j.WaitMs, 100),
+		"url": x.Witness.URL + "/" + strings.Replace(strings.ToLower(j.Type), "steps", "function", 1) + "/" + x.owner, "data": data, "callbackTimeoutMs": max(j.WaitMs, 100),
 	}
 }
 

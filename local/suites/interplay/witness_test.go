@@ -30,6 +30,7 @@ func NewWitness() *Witness {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /function/{owner}", func(out http.ResponseWriter, in *http.Request) { w.work(out, in, false) })
 	mux.HandleFunc("POST /external/{owner}", func(out http.ResponseWriter, in *http.Request) { w.work(out, in, true) })
+	mux.HandleFunc("POST /step/{owner}", w.step)
 	mux.HandleFunc("POST /end/{owner}/{how}", w.end)
 	w.Server = httptest.NewServer(mux)
 	return w
@@ -59,6 +60,7 @@ type Log struct {
 	runs     []*Run
 	backs    []*Back
 	arrivals []*Arrival
+	steps    []*StepRun
 	starts   map[string]int  // of jobs
 	answered map[string]bool // deliveries that were refused once
 	later    sync.WaitGroup
