@@ -94,6 +94,9 @@ func (f *facts) checkMaxRunning(found func(_, _, _ string)) {
 			return
 		}
 		at := f.runs[j.JobID][i].Start
+		if at.After(w.To) { // others may have been sent since
+			return
+		}
 		var beside []string
 		f.each(func(other *client.Job) {
 			if !concerns(w, other) || !alike(w, j, other) {
