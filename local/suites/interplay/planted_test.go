@@ -207,7 +207,8 @@ var planted = map[string]func(*facts) bool{
 		}
 		return false
 	},
-	"settles": ran(func(_ *facts, _ *client.Job, r *Run) { r.Settled = []int{200, 409} }),
+	"calls are signed": ran(func(_ *facts, _ *client.Job, r *Run) { r.Wrong = "no matching signature found" }),
+	"settles":          ran(func(_ *facts, _ *client.Job, r *Run) { r.Settled = []int{200, 409} }),
 	"one at a time": two(func(f *facts, a, b *client.Job) {
 		a.OrderingKey, b.OrderingKey, a.OwnerID, b.OwnerID = "k", "k", "", ""
 		list := f.runs[a.JobID]
@@ -343,6 +344,12 @@ var planted = map[string]func(*facts) bool{
 		}
 		return false
 	},
+	"overlap": two(func(f *facts, a, b *client.Job) {
+		f.Program.Steps = []Step{{Do: "schedule-put", Name: "c0", Overlap: "skip"}}
+		a.Schedule = &client.Tick{Name: f.Owner + "-c0", At: a.CreatedAt}
+		b.Schedule = &client.Tick{Name: f.Owner + "-c0", At: a.CreatedAt.Add(time.Second)}
+		a.History[len(a.History)-1].At = f.runs[b.JobID][0].Start.Add(time.Second)
+	}),
 	"deliveries": func(f *facts) bool {
 		for id, list := range f.Deliveries {
 			if len(list) > 0 && f.Jobs[id] != nil {

@@ -92,6 +92,7 @@ type Run struct {
 	Saved   string          `json:"saved,omitempty"` // the one that it saved
 	DelayMs int             `json:"delayMs,omitempty"`
 	Settled []int           `json:"settled,omitempty"` // answers to what a pull worker settled
+	Wrong   string          `json:"wrong,omitempty"`   // why the signature of the call is not good
 }
 
 // over returns the end of a run for comparisons with other runs: what is only noticed may be noticed late.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // In a request stand the ids of jobs and batches that earlier steps have made. Each wait until that step is answered.
@@ -252,13 +250,4 @@ func (x *run) patch(j *Job, kind string) map[string]any {
 		change["payload"] = map[string]any{"data": acts}
 	}
 	return change
-}
-
-// webhook verifies messages to the owner, and to jobs without one.
-func secretsOf(end ...[]string) (*client.Webhook, error) {
-	var all []string
-	for _, list := range end {
-		all = append(all, list...)
-	}
-	return client.NewWebhook(all...)
 }

@@ -44,6 +44,10 @@ var groupRules = []Rule{
 		(*facts).checkTicks,
 	},
 	{
+		"overlap", "`allow` a second job, `skip` the tick, or `cancel` the previous job", "docs/scheduling.md",
+		(*facts).checkOverlap,
+	},
+	{
 		"deliveries", "It does so each time the job ends", "docs/callbacks.md",
 		(*facts).checkDeliveries,
 	},
@@ -141,18 +145,19 @@ func (f *facts) checkGroups(found func(_, _, _ string)) {
 	}
 }
 
-// merelySkipped reports whether a job is CANCELLED only because another one did not fail, be it that it came after a
-// job that was skipped.
+// merelySkipped reports whether a cancelled job waited for the failure of a job that completed, or came after a job that
+// was skipped.
 func (f *facts) merelySkipped(j *client.Job) bool {
-	if code(j) != "SCHEDULER.DEPENDENCY_FAILED" {
-		return false
-	}
-	for _, id := range j.After {
-		if d := f.Jobs[id]; d != nil && strings.Contains(j.LastError.Message, id) {
-			return strings.Contains(j.LastError.Message, "had to fail first") || f.merelySkipped(d)
+	return slices.ContainsFunc(j.After, func(id string) bool {
+		d := f.Jobs[id]
+		switch {
+		case d == nil:
+			return false
+		case conditionOf(j, id) == "failed":
+			return d.Status == client.Completed
 		}
-	}
-	return false
+		return conditionOf(j, id) == "completed" && d.Status == client.Cancelled && d.BatchID == j.BatchID && f.merelySkipped(d)
+	})
 }
 
 func (f *facts) checkFollowUps(found func(_, _, _ string)) {
@@ -248,6 +253,37 @@ func (f *facts) RunByHand(j *client.Job) bool {
 	return slices.ContainsFunc(f.Asked, func(a *Asked) bool {
 		return strings.Contains(a.Path, "/api/schedules/") && strings.Contains(string(a.Answer), j.JobID)
 	})
+}
+
+// checkOverlap: a schedule that skips ticks makes no job while its last one has not ended.
+func (f *facts) checkOverlap(found func(_, _, _ string)) {
+	skips := map[string]bool{}
+	for _, s := range f.Program.Steps {
+		name := f.Owner + "-" + s.Name
+		switch s.Do {
+		case "schedule-put":
+			before, known := skips[name]
+			skips[name] = s.Overlap == "skip" && (before || !known)
+		case "schedule-run":
+			skips[name] = false
+		}
+	}
+	lines := map[string][]*client.Job{}
+	f.each(func(j *client.Job) {
+		if j.Schedule != nil && skips[j.Schedule.Name] && j.RunAgainOf == "" {
+			lines[j.Schedule.Name] = append(lines[j.Schedule.Name], j)
+		}
+	})
+	for name, jobs := range lines {
+		slices.SortFunc(jobs, func(a, b *client.Job) int { return a.Schedule.At.Compare(b.Schedule.At) })
+		for i := 1; i < len(jobs); i++ {
+			before, next := f.lives(jobs[i-1]), f.runs[jobs[i].JobID]
+			if len(before) > 0 && len(next) > 0 && before[0].end.At.After(next[0].Start) {
+				found(name, "no job for the tick at "+clock(jobs[i].Schedule.At)+" before that of the last tick ended, at "+clock(before[0].end.At),
+					"it started at "+clock(next[0].Start))
+			}
+		}
+	}
 }
 
 func (f *facts) checkDeliveries(found func(_, _, _ string)) {

@@ -100,6 +100,16 @@ var runRules = []Rule{
 		(*facts).checkBacks,
 	},
 	{
+		"calls are signed", "If the worker has `WEBHOOK_SECRETS`, it signs its requests by", "docs/functions.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, r := range f.Runs {
+				if r.Wrong != "" {
+					found(f.name(r.Job), fmt.Sprintf("a good signature of the call of attempt %d", r.Attempt), r.Wrong)
+				}
+			}
+		},
+	},
+	{
 		"settles", "A 409, `API.ATTEMPT_OVER`, changes nothing: the attempt ended, timed out, or was lost.", "docs/pull-workers.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, r := range f.Runs {

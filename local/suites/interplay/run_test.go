@@ -61,12 +61,12 @@ func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Recor
 		i.alone.RLock()
 		defer i.alone.RUnlock()
 	}
-	hook, err := i.secrets(ctx, owner)
+	keys, err := i.secrets(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	x := &run{
-		Installation: i, Program: p, owner: owner, log: i.Witness.Open(owner, hook),
+		Installation: i, Program: p, owner: owner, log: i.Witness.Open(owner, keys),
 		rec:    &Record{Program: p, Owner: owner, Began: time.Now(), Specs: map[string]*Spec{}, Committed: map[string]bool{}},
 		things: map[string]*thing{}, asked: map[string]*Asked{}, open: map[string]*Window{}, subjects: map[string]*sync.Mutex{},
 		last: map[string]Seen{}, batches: map[string]string{}, flows: map[string]string{}, bulks: map[string]string{},
@@ -92,18 +92,29 @@ func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Recor
 	return x.rec, ctx.Err()
 }
 
-func (i *Installation) secrets(ctx context.Context, owner string) (*client.Webhook, error) {
-	var own, none, hooked struct{ End []string }
-	for path, into := range map[string]any{"?ownerId=" + owner: &own, "": &none, "?ownerId=hooked": &hooked} {
+// keys verify what the installation sends: the ends of jobs, and the calls of handlers.
+type keys struct{ end, call *client.Webhook }
+
+// secrets reads the keys of the owner, and those of jobs that do not belong to it.
+func (i *Installation) secrets(ctx context.Context, owner string) (k keys, err error) {
+	var end, call []string
+	for _, query := range []string{"?ownerId=" + owner, "", "?ownerId=hooked"} {
+		var of struct{ End, Call []string }
 		err := i.patiently(ctx, func() error {
-			_, err := i.API.Do(ctx, http.MethodGet, "/api/webhook-secrets"+path, "", nil, into)
+			_, err := i.API.Do(ctx, http.MethodGet, "/api/webhook-secrets"+query, "", nil, &of)
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read keys: %w", err)
+			return k, fmt.Errorf("read keys: %w", err)
 		}
+		end, call = append(end, of.End...), append(call, of.Call...)
 	}
-	return secretsOf(own.End, none.End, hooked.End)
+	k.end, err = client.NewWebhook(end...)
+	if err != nil {
+		return k, err
+	}
+	k.call, err = client.NewWebhook(call...)
+	return k, err
 }
 
 // patiently repeats what an outage may have ended.

@@ -37,10 +37,10 @@ func NewWitness() *Witness {
 }
 
 // Open makes the log of an owner.
-func (w *Witness) Open(owner string, hook *client.Webhook) *Log {
+func (w *Witness) Open(owner string, k keys) *Log {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := &Log{ctx: context.Background(), hook: hook, starts: map[string]int{}, answered: map[string]bool{}}
+	l := &Log{ctx: context.Background(), keys: k, starts: map[string]int{}, answered: map[string]bool{}}
 	w.logs[owner] = l
 	return l
 }
@@ -54,7 +54,7 @@ func (w *Witness) of(owner string) *Log {
 // Log is what was seen of one owner's jobs.
 type Log struct {
 	ctx  context.Context //nolint:containedctx // callbacks outlive the request that they follow
-	hook *client.Webhook
+	keys keys
 
 	mu       sync.Mutex
 	runs     []*Run
@@ -133,6 +133,11 @@ func (w *Witness) work(out http.ResponseWriter, in *http.Request, external bool)
 		r.Job, r.Attempt, r.Data = order.JobID, order.Attempt, order.Data
 		back = callTo{order.Callback.URL, order.Callback.Secret, order.Callback.Deadline}
 	}
+	if in.Header.Get("Ce-Source") != "" || external { // else a handler of the test calls
+		if _, err := l.keys.call.Verify(in.Header, body); err != nil {
+			r.Wrong = err.Error()
+		}
+	}
 	act, t := l.start(r)
 	if act.Do == actLater && act.Back == backEarly {
 		l.calls(back, r, t, act)
@@ -206,7 +211,7 @@ func (w *Witness) end(out http.ResponseWriter, in *http.Request) {
 		return
 	}
 	a := &Arrival{ID: in.Header.Get("Webhook-Id"), At: time.Now(), Answer: http.StatusNoContent}
-	if _, err := l.hook.Verify(in.Header, body); err != nil {
+	if _, err := l.keys.end.Verify(in.Header, body); err != nil {
 		a.Wrong = err.Error()
 	}
 	var shown client.Job
