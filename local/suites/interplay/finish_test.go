@@ -314,18 +314,30 @@ func (x *run) conditional(ctx context.Context, path string, _ json.RawMessage) (
 	return status, nil
 }
 
-// waitForDeliveries waits until no delivery is under way. One that was refused is tried again after 5 s.
+// waitForDeliveries waits until no delivery is under way. One that was refused is tried again after 5 s; one whose first
+// try was lost with its process, too, and then only after 5 min: that one is asked for.
 func (x *run) waitForDeliveries(ctx context.Context) {
-	for began := time.Now(); time.Since(began) < endWithin; pause(ctx, 300*time.Millisecond) {
-		var page struct {
-			Deliveries []struct{ JobID, OwnerID string }
-		}
+	type delivery struct {
+		JobID, OwnerID string
+		Version        int64
+		Tries          int
+		NextAt         *time.Time
+	}
+	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; pause(ctx, 300*time.Millisecond) {
+		var page struct{ Deliveries []delivery }
 		_, err := x.API.Do(ctx, http.MethodGet, "/api/deliveries?limit=200&status=PENDING", "", nil, &page)
-		mine := x.strangers()
-		busy := slices.ContainsFunc(page.Deliveries, func(d struct{ JobID, OwnerID string }) bool {
-			return d.OwnerID == x.owner || slices.Contains(mine, d.JobID)
-		})
-		if err == nil && !busy || ctx.Err() != nil {
+		strangers, busy := x.strangers(), err != nil
+		for _, d := range page.Deliveries {
+			if d.OwnerID != x.owner && !slices.Contains(strangers, d.JobID) {
+				continue
+			}
+			busy = true
+			if d.Tries > 1 && d.NextAt != nil && time.Until(*d.NextAt) > 2*time.Minute {
+				path := fmt.Sprintf("/api/jobs/%s/deliveries/%d/retry", d.JobID, d.Version)
+				_, _ = x.API.Do(ctx, http.MethodPost, path, "", nil, nil) // looked at again in the next round
+			}
+		}
+		if !busy {
 			return
 		}
 	}

@@ -309,6 +309,11 @@ func (d *drawing) fill(s *Step) {
 	s.Jobs = []Job{j}
 }
 
+// fault disturbs all programs, so few programs have one.
 func (d *drawing) fault() {
+	if !d.eighths("disturb", 2) {
+		d.submit()
+		return
+	}
 	d.add(Step{Do: pick(d, "fault", "drain", "stop", "kill", "drain"), Ms: pick(d, "ms", 800, 300, 2000, 4000)})
 }
