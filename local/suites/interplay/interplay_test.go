@@ -24,7 +24,7 @@ import (
 var (
 	runFor     = flag.Duration("interplay.for", 0, "how long programs are run; 0: skip")
 	seedText   = flag.String("interplay.seed", "", "the first seed; empty: a new one")
-	atOnce     = flag.Int("interplay.at-once", 4, "programs that run at once")
+	atOnce     = flag.Int("interplay.at-once", 6, "programs that run at once")
 	keep       = flag.String("interplay.keep", "", "a folder for the records of all programs")
 	program    = flag.String("interplay.program", "", "a file with a program, which is run in place of random ones")
 	fixedSeeds = flag.String("interplay.seeds", "", "seeds that are run first, however long it takes")
