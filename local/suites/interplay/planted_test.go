@@ -170,11 +170,11 @@ var planted = map[string]func(*facts) bool{
 		})
 	},
 	"after its end": ran(func(f *facts, j *client.Job, _ *Run) {
-		at := j.Attempts[0].StartedAt.Add(-time.Second)
+		at := j.Attempts[0].StartedAt.Add(-5 * time.Second)
 		f.Seen = append([]Seen{{At: at, Job: j.JobID, Status: client.Cancelled, Version: 0, Attempt: 1}}, f.Seen...)
 	}),
 	"expires": ran(func(_ *facts, j *client.Job, _ *Run) {
-		at := j.Attempts[0].StartedAt.Add(-time.Second)
+		at := j.Attempts[0].StartedAt.Add(-5 * time.Second)
 		j.ExpiresAt = &at
 	}),
 	"not before": ran(func(_ *facts, j *client.Job, r *Run) {

@@ -50,9 +50,8 @@ var runRules = []Rule{
 				if j.ExpiresAt == nil || len(f.lives(j)) > 1 || len(j.Attempts) == 0 {
 					return
 				}
-				// The worker's database decides when an attempt starts, not the moment at which the witness notices.
-				if at := j.Attempts[0].StartedAt; at != nil && at.After(*j.ExpiresAt) {
-					found(f.name(j.JobID), "no start after "+clock(*j.ExpiresAt), "attempt 1 started at "+clock(*at))
+				if at := f.startOf(j, j.Attempts[0]); at.After(j.ExpiresAt.Add(lateness)) {
+					found(f.name(j.JobID), "no start after "+clock(*j.ExpiresAt), "attempt 1 started at "+clock(at))
 				}
 			})
 		},
@@ -132,6 +131,23 @@ var runRules = []Rule{
 // rounding is the difference between instants of which one has fewer digits.
 const rounding = 5 * time.Millisecond
 
+// lateness is how much later than its start an attempt may be noticed both by the witness, to which the worker's request
+// travels, and by the worker's database, which subtracts the age of the attempt from the time of the settle.
+const lateness = time.Second
+
+// startOf returns the earlier of these two instants; zero: the attempt has not started.
+func (f *facts) startOf(j *client.Job, a client.Attempt) (at time.Time) {
+	if a.StartedAt != nil {
+		at = *a.StartedAt
+	}
+	for _, r := range f.runs[j.JobID] {
+		if r.Attempt == a.Attempt && r.Start.Before(at) {
+			at = r.Start
+		}
+	}
+	return at
+}
+
 func (f *facts) checkShownEnds(found func(_, _, _ string)) {
 	for _, s := range f.Seen {
 		j := f.Jobs[s.Job]
@@ -139,8 +155,8 @@ func (f *facts) checkShownEnds(found func(_, _, _ string)) {
 			continue
 		}
 		for _, a := range j.Attempts {
-			if a.Attempt <= s.Attempt && a.StartedAt != nil && a.StartedAt.After(s.At) {
-				found(f.name(s.Job), fmt.Sprintf("attempt %d does not start: the API showed %s at %s", a.Attempt, s.Status, clock(s.At)), clock(*a.StartedAt))
+			if at := f.startOf(j, a); a.Attempt <= s.Attempt && at.After(s.At.Add(lateness)) {
+				found(f.name(s.Job), fmt.Sprintf("attempt %d does not start: the API showed %s at %s", a.Attempt, s.Status, clock(s.At)), clock(at))
 			}
 		}
 		for _, r := range f.runs[s.Job] {

@@ -71,6 +71,7 @@ var viewRules = []Rule{
 var refusals = []string{
 	"is being removed and takes no new jobs", // a queue
 	"the batch is closed",                    // to an event
+	"it goes with neither runAt nor delayMs", // to a run-again of a job with throttle
 	"the start that throttle has reserved",   // to a PATCH
 	"there is no job with this id",           // it was deleted
 	"is not one of the queues",
