@@ -298,7 +298,7 @@ func (f *facts) checkDeliveries(found func(_, _, _ string)) {
 		}
 	}
 	f.each(func(j *client.Job) {
-		if j.CallbackURL == "" || len(j.History) == 100 {
+		if j.CallbackURL == "" || len(j.History) == 100 || j.ForEach != nil { // that of a fan-out is for its elements
 			return
 		}
 		ends := 0

@@ -267,16 +267,14 @@ func code(j *client.Job) string {
 	return j.LastError.ErrorCode
 }
 
-// groupEnds reports whether the batch or flow of a job has expired or is cancelled: then nothing is retried.
+// groupEnds reports whether the batch or flow of a job may have expired, or be cancelled: then nothing is retried. A retry
+// takes an expiresAt away that has passed.
 func (f *facts) groupEnds(j *client.Job) bool {
-	for _, b := range f.Batches {
-		if b.BatchID == j.BatchID && b.ExpiresAt != nil {
-			return true
-		}
-	}
-	for _, b := range f.Flows {
-		if b.FlowID == j.BatchID && b.ExpiresAt != nil {
-			return true
+	for _, g := range f.groups() {
+		for _, s := range f.Program.Steps {
+			if g.id == j.BatchID && s.Ms > 0 && g.name == fmt.Sprintf("s%d", s.N) {
+				return true
+			}
 		}
 	}
 	return len(f.may(j.JobID, "cancel")) > 0
