@@ -135,6 +135,8 @@ type Filter struct {
 	FanOutID       string // jobs of its elements
 	After          string // jobs that name this job in their own After
 	NoErrorCode    bool   // never failed, or last with no error code
+	EventSource    string // with EventID: the job that this CloudEvent submitted
+	EventID        string
 	Search         string // q
 	OwnerID        string
 	Since, Until   time.Time // accepted at Since or later, and before Until
@@ -148,6 +150,7 @@ func (f Filter) values() url.Values {
 		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
 		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "batchId": f.BatchID, "fanOutId": f.FanOutID,
 		"q": f.Search, "ownerId": f.OwnerID, "after": f.After,
+		"eventSource": f.EventSource, "eventId": f.EventID,
 	} {
 		if value != "" {
 			values.Set(name, value)

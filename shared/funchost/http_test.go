@@ -50,8 +50,8 @@ func TestOneEventARequest(t *testing.T) {
 		{"an old version", append([]string{"Ce-Specversion", "0.3"}, binary("1")[2:]...), `{}`, 400, ``},
 		{"a bad time", append(binary("1"), "Ce-Time", "yesterday"), `{}`, 400, ``},
 		{"a header twice", append(binary("1"), "Ce-Subject", "a", "Ce-Subject", "b"), `{}`, 400, ``},
-		{"a bad escape", append(binary("1"), "Ce-Subject", "50%"), `{}`, 400, ``},
-		{"an escape that is not UTF-8", append(binary("1"), "Ce-Subject", "%FF"), `{}`, 400, ``},
+		{"a bad escape", append(binary("1"), "Ce-Subject", "50%"), `{}`, 202, `{}`}, // is literal
+		{"an escape that is not UTF-8", append(binary("1"), "Ce-Subject", "%FF"), `{}`, 202, `{}`},
 		{"at the limit", binary("1"), strings.Repeat(" ", kafkaevent.MessageLimit), 202, strings.Repeat(" ", kafkaevent.MessageLimit)},
 		{"above the limit", binary("1"), strings.Repeat(" ", kafkaevent.MessageLimit+1), 413, ``},
 	} {

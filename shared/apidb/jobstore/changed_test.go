@@ -53,7 +53,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"EndedSince":     {jobstore.Filter{EndedSince: &ended}, jobstore.Filter{EndedSince: &afterEnd}},
 		"EndedUntil":     {jobstore.Filter{EndedUntil: &afterEnd}, jobstore.Filter{EndedUntil: &ended}},
 	}
-	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true} // streams do not have these filters
+	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true, "Event": true} // streams do not have these filters
 	for i := range reflect.TypeFor[jobstore.Filter]().NumField() {
 		field := reflect.TypeFor[jobstore.Filter]().Field(i)
 		name := field.Name

@@ -174,6 +174,8 @@ class Filter(BaseModel):
     after: uuid.UUID | str | None = None
     trace_id: str | None = None
     idempotency_key: str | None = None
+    event_source: str | None = None
+    event_id: str | None = None
     search: str | None = None
     owner_id: str | None = None
     since: datetime | None = None
@@ -190,6 +192,8 @@ class Filter(BaseModel):
             "no_error_code": "noErrorCode",
             "trace_id": "traceId",
             "idempotency_key": "idempotencyKey",
+            "event_source": "eventSource",
+            "event_id": "eventId",
             "search": "q",
             "owner_id": "ownerId",
             "ended_since": "endedSince",

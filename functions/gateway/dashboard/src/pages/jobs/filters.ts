@@ -88,9 +88,13 @@ export function writeFilters(filters: Filters): Record<string, string | string[]
   };
 }
 
-function timesOf(filters: Filters, write: (text: string) => string): Partial<Record<SinceName | UntilName, string>> {
-  const set = TIMES.flatMap(({ since, until }) => [since, until]).filter((name) => filters[name] !== '');
-  return Object.fromEntries(set.map((name) => [name, write(filters[name])]));
+/** timesOf returns the times that are set; since writes the beginning of a span of time, until its end. */
+function timesOf(filters: Filters, since: (text: string) => string, until = since): Partial<Record<SinceName | UntilName, string>> {
+  const times = TIMES.flatMap((time) => [
+    [time.since, since(filters[time.since])],
+    [time.until, until(filters[time.until])],
+  ]);
+  return Object.fromEntries(times.filter(([, text]) => text !== ''));
 }
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -111,7 +115,7 @@ export function toQuery(filters: Filters, now: Date): Query {
   return {
     ...(filters.status.length > 0 && { status: filters.status }),
     ...filters.texts,
-    ...timesOf(filters, (text) => instantOf(resolveSince(text, now))),
+    ...timesOf(filters, (text) => instantOf(resolveSince(text, now)), instantOf),
     ...(filters.noErrorCode && { noErrorCode: true as const }),
   };
 }
