@@ -208,7 +208,10 @@ func TestEverySubscriberIsThere(t *testing.T) {
 }
 
 // published are the types of version 1 that are published with every EVENTS_VERSION.
-var published = []string{jobevent.TypeSubmit, jobevent.TypeStatus, jobevent.TypeDeadLettered, jobevent.TypeRejected}
+var published = []string{
+	jobevent.TypeSubmit, jobevent.TypeStatus, jobevent.TypeDeadLettered, jobevent.TypeRejected, jobevent.TypeDeleted,
+	jobevent.TypeControl, jobevent.TypeApplied, jobevent.TypeHeartbeat,
+}
 
 func TestEveryEventTypeIsInTheCatalogueOnce(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, _ []Workload) {
