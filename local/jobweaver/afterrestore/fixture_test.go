@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // fixture runs all functions on its own server, with a job type that records each start.
@@ -46,6 +47,10 @@ func newFixtureOn(t *testing.T, cfg localpostgres.Config) *fixture {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	h := &fixture{t: t, server: server, open: make(chan struct{}), starts: map[string]int{}}
+	// A server that is being restored takes readers first, and writers when it has been promoted.
+	if err := pgpool.AwaitServer(t.Context(), server.URL(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	if h.urls, err = migrations.EnsureDatabases(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
