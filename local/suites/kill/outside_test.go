@@ -27,9 +27,9 @@ import (
 type outside struct {
 	fixture *fixture
 	server  *httptest.Server
-	ends    *standardwebhooks.Webhook // verifies the ends of jobs
-	calls   *standardwebhooks.Webhook // verifies the attempts of EXTERNAL jobs
-	open    context.Context           // ends with the installation
+	ends    *webhook.Outgoing // the keys of the ends of jobs
+	calls   *webhook.Outgoing // the keys of the attempts of EXTERNAL jobs
+	open    context.Context   // ends with the installation
 
 	mu        sync.Mutex
 	called    map[string]int            // requests, by attempt token
@@ -58,7 +58,7 @@ const (
 func newOutside(h *fixture) *outside {
 	open, shut := context.WithCancel(context.Background())
 	o := &outside{
-		fixture: h, ends: verifier(h.t, webhook.End), calls: verifier(h.t, webhook.Call), open: open,
+		fixture: h, ends: keysFor(h.t, webhook.End), calls: keysFor(h.t, webhook.Call), open: open,
 		called: map[string]int{}, words: map[string]word{},
 		delivered: map[string]map[string]end{}, seen: map[string]int{},
 	}
@@ -123,27 +123,37 @@ func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// verifier verifies messages about jobs without an owner.
-func verifier(t *testing.T, purpose webhook.Purpose) *standardwebhooks.Webhook {
+func keysFor(t *testing.T, purpose webhook.Purpose) *webhook.Outgoing {
 	t.Helper()
 	keys, err := webhook.NewOutgoing(webhook.Config{Secrets: secret.AllOf(webhookSecret)}, purpose)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := standardwebhooks.NewWebhook(keys.Secrets("")[0])
-	if err != nil {
-		t.Fatal(err)
+	return keys
+}
+
+// verify requires a signature with the key of the owner whose job the body is about.
+func verify(keys *webhook.Outgoing, body []byte, header http.Header) error {
+	var job struct {
+		OwnerID string `json:"ownerId"` // null: none
 	}
-	return w
+	if err := json.Unmarshal(body, &job); err != nil {
+		return err
+	}
+	verifier, err := standardwebhooks.NewWebhook(keys.Secrets(job.OwnerID)[0])
+	if err != nil {
+		return err
+	}
+	return verifier.Verify(body, header)
 }
 
 // read accepts only signed requests.
-func (o *outside) read(w http.ResponseWriter, r *http.Request, signed *standardwebhooks.Webhook, into any) bool {
+func (o *outside) read(w http.ResponseWriter, r *http.Request, keys *webhook.Outgoing, into any) bool {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return false // the sender died
 	}
-	if err = signed.Verify(body, r.Header); err == nil {
+	if err = verify(keys, body, r.Header); err == nil {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
