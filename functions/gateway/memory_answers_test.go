@@ -181,7 +181,11 @@ func (p *gatewayProcess) expandLargeFanOuts() {
 
 func (p *gatewayProcess) fanOut(payload string) map[string]uuid.UUID {
 	p.t.Helper()
-	flow := p.owners[0].post("/api/flows", fanOut(payload, ""))
+	var flow *response
+	testwait.Until(p.t, "room for the flow beside the answers of the attack before", func() bool {
+		flow = p.owners[0].post("/api/flows", fanOut(payload, ""))
+		return flow.status != http.StatusTooManyRequests
+	})
 	flow.want(http.StatusCreated)
 	var made struct{ Jobs map[string]uuid.UUID }
 	flow.into(&made)
