@@ -50,8 +50,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		if err != nil {
 			return nil, err
 		}
-		effects.Runs, effects.Jobs = append(effects.Runs, more.Runs...), append(effects.Jobs, more.Jobs...)
-		effects.Cancels = append(effects.Cancels, more.Cancels...)
+		effects.Add(more)
 	}
 	return effects.Events(Name)
 }

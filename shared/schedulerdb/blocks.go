@@ -10,7 +10,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -140,18 +139,16 @@ func closeGapOfUnusable(ctx context.Context, q *gen.Queries, l *dispatch.Ledger,
 	return nil
 }
 
-// settleBlocks writes what blocks new jobs, and releases those that do not have to wait.
-func (s *Store) settleBlocks(
-	ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *dispatch.Ledger,
-) ([]emit.Snapshot, error) {
+// settleBlocks writes what blocks new jobs, and notes the keys whose turns they change.
+func settleBlocks(ctx context.Context, q *gen.Queries, b *dispatch.Blocks, l *dispatch.Ledger) error {
 	if err := insertBlocks(ctx, q, b, l); err != nil {
-		return nil, err
+		return err
 	}
 	if err := closeGaps(ctx, q, l, slices.Collect(maps.Keys(b.Arrived))); err != nil {
-		return nil, err
+		return err
 	}
 	for _, key := range b.Overtaken {
 		l.NoteTurn(key)
 	}
-	return s.release(ctx, q, "ingest", l)
+	return nil
 }

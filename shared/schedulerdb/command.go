@@ -33,8 +33,7 @@ func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (emit.
 	}
 	// A job that arrived before the commands were kept is known now, and one that arrives later finds them.
 	more, _, err := s.applyCommands(ctx, early)
-	effects.Runs, effects.Jobs = append(effects.Runs, more.Runs...), append(effects.Jobs, more.Jobs...)
-	effects.Cancels = append(effects.Cancels, more.Cancels...)
+	effects.Add(more)
 	return effects, err
 }
 

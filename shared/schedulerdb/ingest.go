@@ -116,14 +116,12 @@ func (s *Store) ingest(
 		}
 		r.Jobs = append(r.Jobs, changed...)
 	}
-	switch {
-	case b != nil:
-		cancelled, err := s.settleBlocks(ctx, t.Queries, b, l)
-		if err != nil {
+	if b != nil {
+		if err := settleBlocks(ctx, t.Queries, b, l); err != nil {
 			return r, err
 		}
-		r.Jobs = append(r.Jobs, cancelled...)
-	case len(found.early) > 0:
+	}
+	if b != nil || len(found.early) > 0 {
 		cancelled, err := s.release(ctx, t.Queries, "ingest", l)
 		if err != nil {
 			return r, err

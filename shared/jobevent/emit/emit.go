@@ -90,6 +90,13 @@ type AttemptRef struct {
 	Attempt int
 }
 
+// Add appends the effects of a further step.
+func (e *Effects) Add(more Effects) {
+	e.Runs, e.Cancels = append(e.Runs, more.Runs...), append(e.Cancels, more.Cancels...)
+	e.Jobs, e.Controls = append(e.Jobs, more.Jobs...), append(e.Controls, more.Controls...)
+	e.Drains, e.Follows = append(e.Drains, more.Drains...), append(e.Follows, more.Follows...)
+}
+
 // Events builds the events of a function in the order in which they must be published. The status of a job's version
 // comes last: if the API has seen a version, no event of that version was lost.
 func (e Effects) Events(function string) ([]jobevent.Item, error) {
