@@ -12,29 +12,32 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// groupClient is a sarama client that talks to the group's coordinator over connections of its own,
-// as Java's consumer does. Sarama locks a connection from a request to its answer, so on a shared one
-// heartbeats, joins and commits would wait behind every long poll.
+// groupClient is a sarama client with connections of their own for requests that a broker answers late. It answers the
+// requests of a connection one after another, so on a shared one all others would wait behind a fetch, which is a long
+// poll, or behind a join, which ends when every member has joined. A member that takes over partitions asks for two
+// offsets of each, one after another: behind long polls, nine partitions without new records took it eight seconds.
 type groupClient struct {
-	sarama.Client
-	coordination sarama.Client
-	lines        *lines
+	sarama.Client // for metadata and offsets
+	fetching      sarama.Client
+	coordination  sarama.Client
+	lines         *lines
 }
 
 func openGroupClient(cfg Config) (*groupClient, error) {
 	c := &groupClient{lines: newLines(cfg)}
-	var err error
-	if c.Client, err = openClient(cfg, c.lines.use); err != nil {
-		return nil, err
-	}
-	c.coordination, err = openClient(cfg, func(s *sarama.Config) {
+	waits := func(s *sarama.Config) {
 		c.lines.use(s)
-		// The answer to a join comes when every member has joined.
 		s.Net.ReadTimeout = rebalanceTimeout + 15*time.Second
-	})
-	if err != nil {
-		_ = c.Client.Close()
-		return nil, err
+	}
+	for _, client := range []struct {
+		opened *sarama.Client
+		change func(*sarama.Config)
+	}{{&c.Client, c.lines.use}, {&c.fetching, c.lines.use}, {&c.coordination, waits}} {
+		var err error
+		if *client.opened, err = openClient(cfg, client.change); err != nil {
+			c.close()
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -65,19 +68,40 @@ func (c Config) unreached(err error) error {
 	}
 }
 
-// Coordinator overrides the fetching client's.
+// Coordinator overrides the one of the client for metadata.
 func (c *groupClient) Coordinator(group string) (*sarama.Broker, error) {
 	return c.coordination.Coordinator(group)
 }
 
-// RefreshCoordinator overrides the fetching client's.
+// RefreshCoordinator overrides the one of the client for metadata.
 func (c *groupClient) RefreshCoordinator(group string) error {
 	return c.coordination.RefreshCoordinator(group)
 }
 
+// LeaderAndEpoch returns the broker to fetch from.
+func (c *groupClient) LeaderAndEpoch(topic string, partition int32) (*sarama.Broker, int32, error) {
+	leader, epoch, err := c.Client.LeaderAndEpoch(topic, partition)
+	if err != nil {
+		return nil, 0, err
+	}
+	broker, err := c.Broker(leader.ID())
+	if err != nil || broker.Addr() != leader.Addr() { // it is new to the fetching client
+		if err = c.fetching.RefreshMetadata(topic); err == nil {
+			broker, err = c.Broker(leader.ID())
+		}
+	}
+	return broker, epoch, err
+}
+
+// Broker returns the connection to fetch over.
+func (c *groupClient) Broker(id int32) (*sarama.Broker, error) { return c.fetching.Broker(id) }
+
 func (c *groupClient) close() {
-	_ = c.Client.Close() // neither fails when closed only once
-	_ = c.coordination.Close()
+	for _, client := range []sarama.Client{c.Client, c.fetching, c.coordination} {
+		if client != nil {
+			_ = client.Close() // it does not fail when closed only once
+		}
+	}
 }
 
 // lines has a client's connections. Closing them is the only way to end a call that sarama makes without a context:

@@ -146,6 +146,23 @@ func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
 	}
 }
 
+// They were taken over one after another, each behind two long polls.
+func TestPartitionsWithoutNewRecordsAreTakenOverAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx := testwait.Within(t, time.Minute)
+	p := newPlace(t)
+	began := time.Now()
+	first, second := p.worker(Hooks{}), p.worker(Hooks{})
+	for _, w := range []*worker{first, second} {
+		until(ctx, t, "each has its half", func() bool { return len(w.Partitions()) == 6 })
+	}
+	first.stop()
+	until(ctx, t, "the second has all", func() bool { return len(second.Partitions()) == 12 })
+	if took := time.Since(began); took > 6*longPoll { // it takes one or two, and took nine
+		t.Errorf("after %s", took)
+	}
+}
+
 func TestAMarkOfALostPartitionDoesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := testwait.Within(t, time.Minute)
