@@ -130,7 +130,7 @@ func TestEveryTypeHasAConsumer(t *testing.T) {
 			}
 			for _, typ := range types {
 				want := topics[typ]
-				if typ == jobevent.TypeRun || typ == jobevent.TypesRun {
+				if typ == jobevent.TypesRun {
 					want, queues[queue] = jobevent.RunTopic(queue), true
 				}
 				if sinks[to.Name].Spec.Topic != want {
@@ -207,12 +207,6 @@ func TestEverySubscriberIsThere(t *testing.T) {
 	})
 }
 
-// published are the types of version 1 that are published with every EVENTS_VERSION.
-var published = []string{
-	jobevent.TypeSubmit, jobevent.TypeStatus, jobevent.TypeDeadLettered, jobevent.TypeRejected, jobevent.TypeDeleted,
-	jobevent.TypeControl, jobevent.TypeApplied, jobevent.TypeHeartbeat,
-}
-
 func TestEveryEventTypeIsInTheCatalogueOnce(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, _ []Workload) {
 		var listed []string
@@ -222,10 +216,6 @@ func TestEveryEventTypeIsInTheCatalogueOnce(t *testing.T) {
 					continue
 				}
 				listed = append(listed, attribute.Value)
-				old := strings.HasSuffix(attribute.Value, ".v1") && !slices.Contains(published, attribute.Value)
-				if marked := strings.HasPrefix(entry.Spec.Description, "Only with EVENTS_VERSION=1. "); marked != old {
-					t.Errorf("EventType %s: %s", entry.Name, entry.Spec.Description)
-				}
 			}
 			if at := entry.Spec.Reference; at == nil || at.Kind != "Broker" {
 				t.Errorf("EventType %s is of no Broker", entry.Name)

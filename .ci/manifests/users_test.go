@@ -23,13 +23,13 @@ var scheduling = []string{
 // writes its rejected records to the dead-letter topic.
 var publishes = map[string][]string{
 	"gateway": { // also because an admin can redrive rejected records
-		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting,
+		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicEnded,
 		jobevent.TopicAttemptLog, jobevent.TopicControlApplied, jobevent.TopicRun + "*",
 	},
 	"bulk": {jobevent.TopicCommand},
 	"cron": {jobevent.TopicCreated},
 	"projection": {
-		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicDeadLetter,
+		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicEnded, jobevent.TopicDeadLetter,
 	},
 	"ingest": scheduling, "dispatch": scheduling, "outcome": scheduling, "watchdog": scheduling,
 	"command":   append(slices.Clone(scheduling), jobevent.TopicControlApplied),
@@ -38,7 +38,7 @@ var publishes = map[string][]string{
 }
 
 var working = []string{
-	jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat,
+	jobevent.TopicEnded, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat,
 	jobevent.TopicDeadLetter,
 }
 

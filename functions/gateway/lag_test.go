@@ -25,7 +25,7 @@ func TestLagIsReadOnceForAllClients(t *testing.T) {
 	h := openWith(t, func(cfg *gateway.Config) {
 		cfg.Lags = func(context.Context) ([]funchost.Lag, error) {
 			reads.Add(1)
-			return []funchost.Lag{{Function: "outcome", Topic: "job-completed", Records: 7, Members: 2}}, nil
+			return []funchost.Lag{{Function: "outcome", Topic: "attempt-ended", Records: 7, Members: 2}}, nil
 		}
 	})
 	for range 3 {
@@ -34,7 +34,7 @@ func TestLagIsReadOnceForAllClients(t *testing.T) {
 		if body.Topics == nil || len(*body.Topics) != 1 {
 			t.Fatalf("got %+v", body)
 		}
-		if got := (*body.Topics)[0]; got.Function != "outcome" || got.Topic != "job-completed" || got.Records != 7 || got.Members != 2 {
+		if got := (*body.Topics)[0]; got.Function != "outcome" || got.Topic != "attempt-ended" || got.Records != 7 || got.Members != 2 {
 			t.Errorf("got %+v", got)
 		}
 	}

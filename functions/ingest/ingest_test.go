@@ -98,7 +98,7 @@ func TestAnEventThatNamesNoJobIsRejected(t *testing.T) {
 		"without a subject":  func(e *event.Event) { e.SetSubject(""); e.DataEncoded = []byte(`{`) },
 		"about the zero job": func(e *event.Event) { e.SetSubject(uuid.Nil.String()); e.DataEncoded = nil },
 	} {
-		e := createdEvent(t, nil).Event()
+		e := createdEvent(t, nil).Alone()
 		change(&e)
 		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("an event %s returned %v, %v", name, say, err)

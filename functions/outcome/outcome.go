@@ -31,7 +31,7 @@ func New(store *schedulerdb.Store) *Function { return &Function{store} }
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name:   Name,
-		Topics: []string{jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting},
+		Topics: []string{jobevent.TopicEnded},
 		Handle: f.Handle, Ready: f.store.Ping, Pool: f.store.Connections,
 	}
 }

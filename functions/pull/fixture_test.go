@@ -122,7 +122,7 @@ func (x *fixture) start(change func(*Config, *timing)) *instance {
 }
 
 func (x *fixture) publish(ctx context.Context, events []jobevent.Item) error {
-	made, _ := jobevent.Events(events)
+	made, _ := jobevent.Pack(events)
 	if err := x.producer.Publish(ctx, made); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (x *fixture) order(runs ...jobevent.Run) {
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		events[i] = e.Event()
+		events[i] = e.Alone()
 	}
 	if err := x.producer.Publish(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
@@ -217,7 +217,7 @@ func (x *fixture) cancel(run jobevent.Run) {
 		Function: "command", ID: "cancel-" + run.JobID.String(), JobID: run.JobID, TraceID: uuid.New(),
 	}, jobevent.AttemptCancel{JobID: run.JobID, Attempt: run.Attempt})
 	if err == nil {
-		err = x.producer.Publish(x.t.Context(), []event.Event{e.Event()})
+		err = x.producer.Publish(x.t.Context(), []event.Event{e.Alone()})
 	}
 	if err != nil {
 		x.t.Fatal(err)

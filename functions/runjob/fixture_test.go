@@ -235,7 +235,7 @@ func (h *fixture) publish(ctx context.Context, events []jobevent.Item) error {
 	if deaf {
 		return context.DeadlineExceeded
 	}
-	made, _ := jobevent.Events(events)
+	made, _ := jobevent.Pack(events)
 	if err := h.producer.Publish(ctx, made); err != nil {
 		return err
 	}

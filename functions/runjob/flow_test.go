@@ -126,14 +126,16 @@ func TestAnUnreadableRecordIsRejected(t *testing.T) {
 	h := newFixture(t)
 	h.start(nil)
 	var bad []event.Event
-	for i, data := range []string{`{`, `{"jobId": "no"}`, fmt.Sprintf(`{"jobId": %q, "attempt": 0, "timeoutMs": 1}`, uuid.New())} {
-		e := h.event(h.run("SIMULATION", noop), 3).Event()
-		e.DataEncoded = []byte(data)
+	for i, data := range []string{
+		`{`, `{"eventId": "1", "jobId": "no"}`, fmt.Sprintf(`{"eventId": "1", "jobId": %q, "attempt": 0, "timeoutMs": 1}`, uuid.New()),
+	} {
+		e := h.event(h.run("SIMULATION", noop), 3).Alone()
+		e.DataEncoded = fmt.Appendf(nil, `{"items":[%s]}`, data)
 		e.SetID(fmt.Sprint("bad", i))
 		bad = append(bad, e)
 	}
 	good := h.run("SIMULATION", noop)
-	h.send(append(bad, h.event(good, 3).Event())...)
+	h.send(append(bad, h.event(good, 3).Alone())...)
 	h.outcome(good)
 	var rejected []jobevent.Rejected
 	h.until("all are rejected", func() bool {
@@ -147,7 +149,7 @@ func TestAnUnreadableRecordIsRejected(t *testing.T) {
 	})
 	for i, r := range rejected {
 		if r.Topic != jobevent.RunTopic(h.queue) || r.Partition != 3 || r.Offset != int64(i) || r.Reason == "" ||
-			string(r.Value) != string(bad[i].Data()) || r.Headers["ce_type"] != jobevent.TypeRun {
+			string(r.Value) != string(bad[i].Data()) || r.Headers["ce_type"] != jobevent.TypesRun {
 			t.Errorf("rejected %+v", r)
 		}
 	}
@@ -235,7 +237,7 @@ func TestALongAttemptDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	if to, _ := w.trackerOf(key).Committable(); to != 0 {
 		t.Errorf("up to %d could be committed: the lag must show a scaler that an attempt runs", to)
 	}
-	h.send(h.event(h.run("SIMULATION", noop), 0).Event())
+	h.send(h.event(h.run("SIMULATION", noop), 0).Alone())
 	w.untilPool(h, "all may be committed", func(*pool.Pool) bool {
 		to, _ := w.trackerOf(key).Committable()
 		return to == maxHeldBack+2
@@ -259,9 +261,9 @@ func TestAnUnsignedOrderIsRejected(t *testing.T) {
 	}
 	h.start(nil)
 	forged, good := h.run("SIMULATION", noop), h.run("SIMULATION", noop)
-	signed := h.event(good, 3).Event()
+	signed := h.event(good, 3).Alone()
 	h.kafka.Keys.Sign([]event.Event{signed})
-	h.send(h.event(forged, 3).Event(), signed)
+	h.send(h.event(forged, 3).Alone(), signed)
 	h.outcome(good)
 	h.until("it is rejected", func() bool { return h.kinds[jobevent.TypeRejected] == 1 })
 	if n := h.startsOf(forged); n != 0 {

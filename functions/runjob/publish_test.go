@@ -109,7 +109,10 @@ func (h *fixture) order(runs ...jobevent.Run) {
 }
 
 func eventsOf(items ...jobevent.Item) []event.Event {
-	events, _ := jobevent.Events(items)
+	events := make([]event.Event, len(items))
+	for i, it := range items {
+		events[i] = it.Alone()
+	}
 	return events
 }
 
@@ -122,7 +125,7 @@ func (h *fixture) send(events ...event.Event) {
 
 func (h *fixture) wantCancel(run jobevent.Run) {
 	h.t.Helper()
-	h.send(h.cancel(run).Event())
+	h.send(h.cancel(run).Alone())
 }
 
 func (h *fixture) cancel(run jobevent.Run) jobevent.Item {

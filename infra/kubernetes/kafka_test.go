@@ -135,11 +135,11 @@ func TestAFunctionPublishesAndConsumesItsOwnTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer producer.Close()
-	item, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "cron", ID: "1"}, nil)
+	item, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "cron", ID: "1"}, jobevent.Created{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := producer.Publish(t.Context(), []event.Event{item.Event()}); err != nil {
+	if err := producer.Publish(t.Context(), []event.Event{item.Alone()}); err != nil {
 		t.Fatal(err)
 	}
 	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-ingest"), "jobweaver-ingest", []string{jobevent.TopicCreated}, 10)
@@ -240,7 +240,7 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		"KEDA reads no event":                          {"keda", reads(jobevent.TopicRun)},
 		"KEDA publishes nothing":                       {"keda", publishes(jobevent.TopicRun)},
 		"Knative does not read what workers get":       {"knative", reads(jobevent.TopicRun)},
-		"Knative publishes no outcome past the Broker": {"knative", publishes(jobevent.TopicCompleted)},
+		"Knative publishes no outcome past the Broker": {"knative", publishes(jobevent.TopicEnded)},
 		"functions stay out of Knative's topics":       {"jobweaver-kafka-outcome", publishes("knative-broker-jobweaver-jobweaver")},
 		// A worker under an attacker's control.
 		"a worker reads no new job":                    {"jobweaver-kafka-runjob", reads(jobevent.TopicCreated)},
@@ -250,7 +250,7 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		"a gateway publishes no status":                {"jobweaver-kafka-gateway", publishes(jobevent.TopicStatus)},
 		"a projection reads no order":                  {"jobweaver-kafka-projection", reads(jobevent.TopicRun)},
 		"who makes topics reads none":                  {"jobweaver-kafka-topics", reads(jobevent.TopicStatus)},
-		"the user of the Job topics publishes nothing": {"jobweaver-kafka-topics", publishes(jobevent.TopicCompleted)},
+		"the user of the Job topics publishes nothing": {"jobweaver-kafka-topics", publishes(jobevent.TopicEnded)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,8 +53,6 @@ type Options struct {
 
 	Trace telemetry.TraceConfig // zero: from the environment
 
-	EventsVersion int // of the events between functions; 0: from the environment
-
 	Out     io.Writer
 	Metrics prometheus.Registerer // for the worker; nil: the process's, which has room for one worker
 }

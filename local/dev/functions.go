@@ -68,15 +68,6 @@ func live(
 			return err
 		}
 	}
-	if o.EventsVersion == 0 {
-		var events struct {
-			Version int `envconfig:"EVENTS_VERSION" default:"2"`
-		}
-		if err := settings.load(&events); err != nil {
-			return err
-		}
-		o.EventsVersion = events.Version
-	}
 	functions, err := stores.functions(ctx, o, below)
 	if err != nil {
 		return err
@@ -86,7 +77,7 @@ func live(
 	for _, f := range functions {
 		cfg := funchost.Config{
 			Kafka: kafkaConfig(below.brokers), Queues: o.Queues,
-			ShutdownGrace: grace, NoListen: true, Trace: o.Trace, EventsVersion: o.EventsVersion,
+			ShutdownGrace: grace, NoListen: true, Trace: o.Trace,
 		}
 		switch {
 		case f.Name == pull.Name:

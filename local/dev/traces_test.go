@@ -362,8 +362,9 @@ func checkJob(t *testing.T, got tree, job string, calls *calls) {
 			t.Errorf("the called service received %s and %s", h.Get("Traceparent"), h.Get("Ce-Traceparent"))
 		}
 	}
-	for _, end := range []string{"job-failed", "job-completed"} {
-		got.one("projection: process job-status", "outcome: send job-status", "outcome: process "+end, "runjob: send "+end, "runjob: run FUNCTION")
+	for range 2 {
+		got.one("projection: process job-status", "outcome: send job-status", "outcome: process attempt-ended",
+			"runjob: send attempt-ended", "runjob: run FUNCTION")
 	}
 	statements := slices.ContainsFunc(got.spans, func(s span) bool {
 		return s.is("outcome: COMMIT") && s.attr("db.system.name") == "postgresql" && s.attr("db.namespace") == "jobweaver_scheduler"
@@ -379,7 +380,7 @@ func checkCallback(t *testing.T, catch *spanCatch, external client.Accepted) {
 	t.Helper()
 	got := catch.of(uuid.MustParse(external.TraceID), "")
 	run := got.one("runjob: run EXTERNAL")
-	got.one("outcome: process job-completed", "gateway: send job-completed", "runjob: run EXTERNAL")
+	got.one("outcome: process attempt-ended", "gateway: send attempt-ended", "runjob: run EXTERNAL")
 	if id := jobevent.SpanID(jobevent.AttemptToken(uuid.MustParse(external.JobID), 1)); run.id() != hex.EncodeToString(id[:]) {
 		t.Errorf("the attempt's span is %s", run.id())
 	}

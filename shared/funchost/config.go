@@ -7,10 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -57,8 +54,6 @@ type Config struct {
 	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that sign the events between functions, one a line, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; read again when it changes; empty: no event is signed or verified"`
 	EventSign     string `envconfig:"EVENT_SIGN" default:"http" desc:"which events are signed, if there are keys: http, those to K_SINK, or all, those to topics too"`
 	EventVerify   string `envconfig:"EVENT_VERIFY" default:"http" desc:"which events must be signed, if there are keys: http, those over HTTP (unsigned ones get 403), all, those from topics too (unsigned ones go to the dead letters), or off, until every function signs"`
-
-	EventsVersion int `envconfig:"EVENTS_VERSION" default:"2" desc:"version in which events between functions are published: 2, many jobs each, or 1, one job each, while functions of a release run that reads only version 1"`
 
 	LogLevel  string `envconfig:"LOG_LEVEL" default:"info" desc:"debug, info, warn or error"`
 	LogFormat string `envconfig:"LOG_FORMAT" default:"json" desc:"json or text"`
@@ -107,14 +102,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// packer packs items into events of the version that is published.
-func (c Config) packer() func([]jobevent.Item) (events []event.Event, of [][]int) {
-	if c.EventsVersion == 1 {
-		return jobevent.Events
-	}
-	return jobevent.PackSpread
-}
-
 // check checks the settings of this function. Each error begins with the setting's name.
 func (c Config) check(f Function) error {
 	switch {
@@ -136,8 +123,6 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("EVENT_VERIFY: %q is neither http, all nor off", c.EventVerify)
 	case c.EventVerify == verifyAll && c.EventKeysFile == "":
 		return errors.New("EVENT_VERIFY: is all, and there is no EVENT_KEYS_FILE")
-	case c.EventsVersion != 0 && c.EventsVersion != 1 && c.EventsVersion != 2:
-		return fmt.Errorf("EVENTS_VERSION: %d is neither 1 nor 2", c.EventsVersion)
 	case c.SinkCAs != "" && c.SinkCAFile != "":
 		return errors.New("K_CA_CERTS: is set, and so is K_CA_CERTS_FILE")
 	case c.Port < 0 || c.Port > 65535:

@@ -34,7 +34,7 @@ func TestAFailingBatchIsGivenBackUnlessTheProcessStops(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				err := h.handle(ctx, records{
-					items: []jobevent.Item{ofJob(t, jobevent.TypeCreated, "1", uuid.New())},
+					items: []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "1", uuid.New())},
 					from:  []*sarama.ConsumerMessage{{}},
 				})
 				took := time.Since(began)

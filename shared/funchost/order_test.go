@@ -129,7 +129,7 @@ func messages(t *testing.T, ids ...string) []*sarama.ConsumerMessage {
 			records[i] = &sarama.ConsumerMessage{Topic: jobevent.TopicCreated, Value: []byte("garbage")}
 			continue
 		}
-		record, err := kafkaevent.Encode(ofJob(t, jobevent.TypeCreated, ids[i], it.JobID()).Event())
+		record, err := kafkaevent.Encode(ofJob(t, jobevent.TypeCreated, ids[i], it.JobID()).Alone())
 		if err != nil {
 			t.Fatal(err)
 		}

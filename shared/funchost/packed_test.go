@@ -22,16 +22,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/testwait"
 )
 
-// packedOf returns one event of version 2 with items of these ids, followed by unreadable items.
-func packedOf(t *testing.T, events []jobevent.Item, unreadable ...string) event.Event {
+// packedOf returns one event with these items, followed by unreadable ones.
+func packedOf(t *testing.T, items []jobevent.Item, unreadable ...string) event.Event {
 	t.Helper()
-	packed, _ := jobevent.Pack(events)
-	if len(packed) != 1 {
-		t.Fatalf("%d events", len(packed))
+	e := items[0].Alone()
+	add := func(text []byte) {
+		e.DataEncoded = slices.Concat(bytes.TrimSuffix(e.DataEncoded, []byte("]}")), []byte(","), text, []byte("]}"))
 	}
-	e := packed[0]
-	for _, item := range unreadable {
-		e.DataEncoded = append(bytes.TrimSuffix(e.DataEncoded, []byte("]}")), ","+item+"]}"...)
+	for _, it := range items[1:] {
+		add(bytes.TrimSuffix(bytes.TrimPrefix(it.Alone().DataEncoded, []byte(`{"items":[`)), []byte("]}")))
+	}
+	for _, text := range unreadable {
+		add([]byte(text))
 	}
 	return e
 }
@@ -61,10 +63,9 @@ func (p *place) events(from, to int) (events []jobevent.Item) {
 	return events
 }
 
-func TestEventsOfBothVersionsAreHandledJobByJobInTheirOrder(t *testing.T) {
+func TestEventsAreHandledItemByItemInTheirOrder(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.cfg.EventsVersion = 2
 	answered := p.answered()
 	p.send(0, 3)
 	p.sendEvents(packedOf(t, p.events(3, 40)), packedOf(t, p.events(40, 41)))
@@ -346,13 +347,6 @@ func TestOverHTTPAnEventWithoutItemsIsRefused(t *testing.T) {
 	}
 }
 
-func newPackingPublisher(t *testing.T, answer http.HandlerFunc) *publisher {
-	t.Helper()
-	p := newSinkPublisher(t, "", answer)
-	p.pack = jobevent.Pack
-	return p
-}
-
 func TestItemsPublishedTogetherAreOneSignedRequest(t *testing.T) {
 	t.Parallel()
 	path := newKeysFile(t)
@@ -363,7 +357,7 @@ func TestItemsPublishedTogetherAreOneSignedRequest(t *testing.T) {
 	var mu sync.Mutex
 	var requests []string
 	got := newSeen()
-	p := newPackingPublisher(t, func(w http.ResponseWriter, r *http.Request) {
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
 		e, err := readEvent(w, r)
 		if err == nil {
 			err = keys.Check(e)
@@ -398,7 +392,7 @@ func TestItemsPublishedTogetherAreOneSignedRequest(t *testing.T) {
 
 func TestUnsentItemsAreReturnedJobByJob(t *testing.T) {
 	t.Parallel()
-	p := newPackingPublisher(t, func(w http.ResponseWriter, r *http.Request) {
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Ce-Type") == jobevent.TypesCreated {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
@@ -420,7 +414,7 @@ func TestUnsentItemsAreReturnedJobByJob(t *testing.T) {
 func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 	t.Parallel()
 	got := newSeen()
-	p := newPackingPublisher(t, func(w http.ResponseWriter, r *http.Request) {
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
 		e, err := readEvent(w, r)
 		if err != nil || e.Type() == jobevent.TypesCreated {
 			w.WriteHeader(http.StatusBadRequest)
@@ -444,7 +438,6 @@ func TestTheStatusesOfAllJobsOfARefusedEventAreHeldBack(t *testing.T) {
 func TestAnUnpublishableItemDoesNotHoldUpItsEvent(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.cfg.EventsVersion = 2
 	answered := p.answered()
 	p.send(0, 5)
 	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
@@ -461,13 +454,5 @@ func TestAnUnpublishableItemDoesNotHoldUpItsEvent(t *testing.T) {
 	}))
 	if order := answered.wait(t, 3); !slices.Equal(order, []string{"0", "2", "4"}) {
 		t.Errorf("got %v", order)
-	}
-}
-
-func TestTheVersionOfEventsIsChecked(t *testing.T) {
-	t.Parallel()
-	err := Run(t.Context(), Config{NoListen: true, EventsVersion: 3}, Function{Name: "f"})
-	if err == nil || !strings.HasPrefix(err.Error(), "EVENTS_VERSION: ") {
-		t.Error(err)
 	}
 }

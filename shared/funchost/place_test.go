@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -58,21 +57,9 @@ func placeOn(t *testing.T, brokers []string) *place {
 	return &place{
 		t: t, name: prefix + "f", in: prefix + "in", out: prefix + "out",
 		cfg: Config{
-			Kafka: kafkaevent.Config{Brokers: brokers, ClientID: "test"}, NoListen: true, EventsVersion: eventsVersion(t),
+			Kafka: kafkaevent.Config{Brokers: brokers, ClientID: "test"}, NoListen: true,
 		},
 	}
-}
-
-// eventsVersion returns the version of events with which these tests run; EVENTS_VERSION sets it.
-func eventsVersion(t *testing.T) (version int) {
-	t.Helper()
-	if text := os.Getenv("EVENTS_VERSION"); text != "" {
-		var err error
-		if version, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return version
 }
 
 // unpacked returns the items of an event.
@@ -114,23 +101,14 @@ func (p *place) answers(batch []jobevent.Item) []jobevent.Item {
 	return say
 }
 
-// send publishes the events from … to-1 of version 1 to the function, in a record each.
+// send publishes the items from … to-1 to the function, in a record each.
 func (p *place) send(from, to int) {
 	p.t.Helper()
-	var events []jobevent.Item
-	for n := from; n < to; n++ {
-		events = append(events, p.event(p.in, strconv.Itoa(n)))
+	var events []event.Event
+	for _, it := range p.events(from, to) {
+		events = append(events, it.Alone())
 	}
-	cfg := p.cfg
-	cfg.EventsVersion = 1
-	publish, closing, err := NewPublisher(cfg)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer closing()
-	if err := publish(testwait.Within(p.t, time.Minute), events); err != nil {
-		p.t.Fatal(err)
-	}
+	p.sendEvents(events...)
 }
 
 // sendRaw publishes any record to the function's topic.

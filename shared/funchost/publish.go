@@ -24,7 +24,6 @@ type publisher struct {
 	tracing *telemetry.Tracing
 	over    string          // the name of the transport
 	keys    *eventkeys.Keys // nil: no event is signed
-	pack    func(items []jobevent.Item) (events []event.Event, of [][]int)
 	// send publishes events once, in any order, and returns those that were published.
 	send    func(ctx context.Context, events []event.Event) (sent []event.Event, err error)
 	close   func()
@@ -65,13 +64,13 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 			return nil, err
 		}
 		return &publisher{
-			meter: meter, over: telemetry.OverHTTP, keys: keys, pack: cfg.packer(), send: s.Send, close: s.Close,
+			meter: meter, over: telemetry.OverHTTP, keys: keys, send: s.Send, close: s.Close,
 			trouble: telemetry.Trouble{What: "publish"},
 		}, nil
 	}
 	if cfg.alone {
 		return &publisher{
-			meter: meter, over: telemetry.OverKafka, keys: keys, pack: cfg.packer(), close: func() {},
+			meter: meter, over: telemetry.OverKafka, keys: keys, close: func() {},
 			trouble: telemetry.Trouble{What: "publish"},
 			send:    func(context.Context, []event.Event) ([]event.Event, error) { return nil, errAlone },
 		}, nil
@@ -81,7 +80,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, over: telemetry.OverKafka, keys: keys, pack: cfg.packer(), close: producer.Close,
+		meter: meter, over: telemetry.OverKafka, keys: keys, close: producer.Close,
 		trouble: telemetry.Trouble{What: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {
@@ -161,7 +160,7 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 // sendPacked sends items in events. It returns the indexes of the items that were published, and of those that have to
 // be published again; the sink has refused the others.
 func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (published, left []int, err error) {
-	events, of := p.pack(items)
+	events, of := jobevent.Pack(items)
 	p.keys.Sign(events)
 	placeOf := make(map[string]int, len(events))
 	for i := range events {

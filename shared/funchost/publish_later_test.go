@@ -32,7 +32,7 @@ func newReceiver(
 	h := newClock(Function{Handle: handle}, nil)
 	h.cfg = Config{}.withDefaults()
 	h.slots, h.backlog = make(chan struct{}, maxRequests), newBacklog(context.WithoutCancel(t.Context()))
-	h.publisher.send, h.publisher.pack = send, jobevent.Events
+	h.publisher.send = send
 	return h
 }
 
@@ -91,7 +91,7 @@ func TestASlowSinkReceivesEachEventOnce(t *testing.T) {
 			handled.Add(int32(len(batch)))
 			for _, item := range batch {
 				job := uuid.NewSHA1(uuid.Nil, []byte(item.ID()))
-				say = append(say, ofJob(t, jobevent.TypeRun, job.String()+".1.run", job),
+				say = append(say, ofJob(t, jobevent.TypeDeadLettered, job.String()+".1.run", job),
 					ofJob(t, jobevent.TypeStatus, job.String()+".v1", job))
 			}
 			return say, nil
@@ -223,7 +223,7 @@ func TestARequestToTheSinkOutlivesItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	published := make(chan error, 1)
 	go func() {
-		published <- p.publish(ctx, []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())})
+		published <- p.publish(ctx, []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New())})
 	}()
 	await(t, "the request", came)
 	cancel()
@@ -286,13 +286,13 @@ func TestAStatusIsHeldBackBehindARefusedDeadLetter(t *testing.T) {
 func TestUnpublishedReturnsTheItemsThatTheSinkDidNotAccept(t *testing.T) {
 	t.Parallel()
 	p := &publisher{
-		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"}, pack: jobevent.Events,
+		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"},
 		send: func(_ context.Context, events []event.Event) ([]event.Event, error) {
 			return events[:1], &sink.Unsent{Events: events[1:], Err: errors.New("away")}
 		},
 	}
 	events := []jobevent.Item{
-		ofJob(t, jobevent.TypeCompleted, "0", uuid.New()), ofJob(t, jobevent.TypeCompleted, "1", uuid.New()),
+		ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New()), ofJob(t, jobevent.TypeDeadLettered, "1", uuid.New()),
 	}
 	left := Unpublished(events, p.publish(t.Context(), events))
 	if len(left) != 1 || left[0].ID() != "1" {

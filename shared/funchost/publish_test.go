@@ -102,7 +102,6 @@ func TestPublishingNoItemDoesNotEndAFailure(t *testing.T) {
 		p := &publisher{
 			meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"},
 			send: func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") },
-			pack: jobevent.Events,
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
@@ -119,7 +118,7 @@ func TestAPublishedItemNamesTheHandledOne(t *testing.T) {
 	t.Parallel()
 	jobs := []uuid.UUID{uuid.New(), uuid.New()}
 	handled := []jobevent.Item{
-		ofJob(t, jobevent.TypeCreated, "a", jobs[0]), ofJob(t, jobevent.TypeCommand, "b", jobs[0]),
+		ofJob(t, jobevent.TypeDeadLettered, "a", jobs[0]), ofJob(t, jobevent.TypeCommand, "b", jobs[0]),
 	}
 	say := []jobevent.Item{
 		ofJob(t, jobevent.TypeStatus, "1", jobs[0]),

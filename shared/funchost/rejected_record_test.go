@@ -212,7 +212,7 @@ func TestAnEventOverHTTPThatCanNeverBeHandledIsReported(t *testing.T) {
 	}
 	e, _ := s.sink.get(s.sink.wait(t, 1)[0])
 	data := dataOf(t, e)
-	if data.Topic != jobevent.TopicCreated || data.Offset != -1 || data.Partition != -1 || string(data.Value) != `{"a":1}` ||
+	if data.Topic != jobevent.TopicHeartbeat || data.Offset != -1 || data.Partition != -1 || string(data.Value) != `{"a":1}` ||
 		string(data.Key) != "k" || !strings.HasPrefix(data.Reason, "invalid: ") || !data.Whole() {
 		t.Errorf("the report is %+v", data)
 	}
@@ -227,7 +227,7 @@ func TestAnEventOverHTTPThatCanNeverBeHandledIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, _ := sink.get("1")
-	if again.Type() != jobevent.TypeCreated || again.Source() != "/test" || string(again.Data()) != `{"a":1}` {
+	if again.Type() != jobevent.TypeHeartbeat || again.Source() != "/test" || string(again.Data()) != `{"a":1}` {
 		t.Errorf("sent is %v", again)
 	}
 	data.Value, data.RecordHeaders = []byte("garbage"), []jobevent.RecordHeader{}
@@ -253,7 +253,7 @@ func TestAnEventOverHTTPThatCanNeverBeHandledIsReported(t *testing.T) {
 func TestARedriveThatTheSinkRefusesFails(t *testing.T) {
 	t.Parallel()
 	redrive := redriveOf(t, Config{Sink: serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })})
-	m, err := kafkaevent.Encode(ofJob(t, jobevent.TypeCreated, "1", [16]byte{1}).Event())
+	m, err := kafkaevent.Encode(ofJob(t, jobevent.TypeCreated, "1", [16]byte{1}).Alone())
 	if err != nil {
 		t.Fatal(err)
 	}

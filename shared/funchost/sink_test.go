@@ -26,7 +26,7 @@ func newSinkPublisher(t *testing.T, overrides string, answer http.HandlerFunc) *
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	p, err := newPublisher(Config{Sink: server.URL, CEOverrides: overrides, EventsVersion: 1}, telemetry.NewMeter(t.Name()))
+	p, err := newPublisher(Config{Sink: server.URL, CEOverrides: overrides}, telemetry.NewMeter(t.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTheSinkReceivesEachEventOnceInBinaryMode(t *testing.T) {
 	})
 	var events []jobevent.Item
 	for _, id := range numbers(0, 200) {
-		e := ofJob(t, jobevent.TypeCreated, id, uuid.New()).Event()
+		e := ofJob(t, jobevent.TypeDeadLettered, id, uuid.New()).Event()
 		e.SetExtension("note", `50 % "ü"`)
 		events = append(events, jobevent.ItemOf(e))
 	}
@@ -121,7 +121,7 @@ func TestTemporaryFailuresOfTheSinkAreRetried(t *testing.T) {
 				}
 			})
 			events := []jobevent.Item{
-				ofJob(t, jobevent.TypeCreated, "0", uuid.New()), ofJob(t, jobevent.TypeCreated, "1", uuid.New()),
+				ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New()), ofJob(t, jobevent.TypeDeadLettered, "1", uuid.New()),
 			}
 			if err := p.insist(testwait.Within(t, time.Minute), events); err != nil {
 				t.Fatal(err)
@@ -142,7 +142,7 @@ func TestOnePublicationOutlastsAShortOutageOfTheSink(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	created := []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}
+	created := []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New())}
 	if err := p.publish(testwait.Within(t, time.Minute), created); err != nil {
 		t.Errorf("published nothing after %d requests: %v", requests.Load(), err)
 	}
@@ -168,7 +168,7 @@ func TestTheSinkSetsThePause(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
-	if err := p.insist(testwait.Within(t, time.Minute), []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+	if err := p.insist(testwait.Within(t, time.Minute), []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New())}); err != nil {
 		t.Fatal(err)
 	}
 	if waited := time.Since(first); waited < time.Second {
@@ -187,7 +187,7 @@ func TestARefusalOfTheSinkIsFinal(t *testing.T) {
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(status)
 			})
-			if err := p.publish(t.Context(), []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+			if err := p.publish(t.Context(), []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New())}); err != nil {
 				t.Fatal(err)
 			}
 			if n := tries.Load(); n != 1 {
@@ -206,7 +206,7 @@ func TestAnUnavailableSinkIsNotTriedForEachEvent(t *testing.T) {
 	})
 	var events []jobevent.Item
 	for _, id := range numbers(0, 1000) {
-		events = append(events, ofJob(t, jobevent.TypeCreated, id, uuid.New()))
+		events = append(events, ofJob(t, jobevent.TypeDeadLettered, id, uuid.New()))
 	}
 	err := p.publish(testwait.Within(t, time.Minute), events)
 	left := (*unsent)(nil)
@@ -268,7 +268,7 @@ func TestPublishingEndsWithItsContext(t *testing.T) {
 			cancel()
 		}
 	})
-	if err := p.insist(ctx, []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err == nil {
+	if err := p.insist(ctx, []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New())}); err == nil {
 		t.Error("publish succeeded")
 	}
 	if !p.trouble.Ongoing() {

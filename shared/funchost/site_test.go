@@ -80,7 +80,7 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func binary(id string) []string {
 	return []string{
-		"Ce-Specversion", "1.0", "Ce-Id", id, "Ce-Source", "/test", "Ce-Type", jobevent.TypeCreated,
+		"Ce-Specversion", "1.0", "Ce-Id", id, "Ce-Source", "/test", "Ce-Type", jobevent.TypeHeartbeat,
 		"Content-Type", "application/json",
 	}
 }

@@ -23,7 +23,7 @@ func newClock(f Function, say func(context.Context, []event.Event) error) *host 
 	return &host{
 		f: f, meter: meter, clock: make(chan struct{}, 1), ticking: telemetry.Trouble{What: "tick"},
 		publisher: &publisher{
-			meter: meter, trouble: telemetry.Trouble{What: "publish"}, pack: jobevent.Events,
+			meter: meter, trouble: telemetry.Trouble{What: "publish"},
 			send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 				return events, say(ctx, events)
 			},

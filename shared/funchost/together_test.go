@@ -14,8 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// recordingSink takes all items but those whose names it fails or refuses, and records the others by name: the id for an
-// item in an event of version 1, and the id after a plus sign for one in an event of version 2.
+// recordingSink takes all items but those whose names it fails or refuses, and records the others by name: the id,
+// after a plus sign for an item in an event of many.
 type recordingSink struct {
 	t               *testing.T
 	failed, refused []string
@@ -48,11 +48,9 @@ func (s *recordingSink) send(_ context.Context, events []event.Event) (sent []ev
 	return sent, &left
 }
 
-// publisher returns a publisher of events of a version to the sink.
-func (s *recordingSink) publisher(over string, version int) *publisher {
+func (s *recordingSink) publisher(over string) *publisher {
 	return &publisher{
-		meter: telemetry.NewMeter("tested"), over: over, trouble: telemetry.Trouble{What: "publish"},
-		pack: Config{EventsVersion: version}.packer(), send: s.send,
+		meter: telemetry.NewMeter("tested"), over: over, trouble: telemetry.Trouble{What: "publish"}, send: s.send,
 	}
 }
 
@@ -68,21 +66,19 @@ func someStatuses(t *testing.T) []jobevent.Item {
 
 func TestBehindASinkFunctionsReceiveStatusesTogetherAfterThePublicOnes(t *testing.T) {
 	t.Parallel()
-	for _, version := range []int{1, 2} {
-		s := recordingSink{t: t}
-		if err := s.publisher(telemetry.OverHTTP, version).publish(t.Context(), someStatuses(t)); err != nil {
-			t.Fatal(err)
-		}
-		if want := []string{"dead", "b", "c", "a", "+b", "+c", "+a"}; !slices.Equal(s.taken, want) {
-			t.Errorf("version %d: the sink took %v", version, s.taken)
-		}
+	s := recordingSink{t: t}
+	if err := s.publisher(telemetry.OverHTTP).publish(t.Context(), someStatuses(t)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"dead", "b", "c", "a", "+b", "+c", "+a"}; !slices.Equal(s.taken, want) {
+		t.Errorf("the sink took %v", s.taken)
 	}
 }
 
 func TestOnKafkaFunctionsReceiveThePublicStatuses(t *testing.T) {
 	t.Parallel()
 	s := recordingSink{t: t}
-	if err := s.publisher(telemetry.OverKafka, 2).publish(t.Context(), someStatuses(t)); err != nil {
+	if err := s.publisher(telemetry.OverKafka).publish(t.Context(), someStatuses(t)); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"dead", "b", "c", "a"}; !slices.Equal(s.taken, want) {
@@ -100,7 +96,7 @@ func TestAStatusWhosePublicEventIsRefusedIsHeldBack(t *testing.T) {
 		"+b":   {"dead", "b", "c", "a"}, // with the event that has it
 	} {
 		s := recordingSink{t: t, refused: []string{refused}}
-		if err := s.publisher(telemetry.OverHTTP, 2).publish(t.Context(), someStatuses(t)); err != nil {
+		if err := s.publisher(telemetry.OverHTTP).publish(t.Context(), someStatuses(t)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.taken, want) {
@@ -119,7 +115,7 @@ func TestWhatASinkDoesNotAcceptIsPublishedAgain(t *testing.T) {
 		"+b":   {[]string{"dead", "b", "c", "a"}, []string{"+b", "+c", "+a"}},
 	} {
 		s := recordingSink{t: t, failed: []string{failed}}
-		p, items := s.publisher(telemetry.OverHTTP, 2), someStatuses(t)
+		p, items := s.publisher(telemetry.OverHTTP), someStatuses(t)
 		err := p.publish(t.Context(), items)
 		if err == nil || !slices.Equal(s.taken, want.first) {
 			t.Errorf("without %s the sink took %v, %v", failed, s.taken, err)

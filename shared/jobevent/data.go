@@ -140,7 +140,7 @@ type Waiting struct {
 	CallbackTimeoutMs int64     `json:"callbackTimeoutMs"`
 }
 
-// ended is the data of an item of version 2 about any outcome: it has the fields of Completed, Failed and Waiting.
+// ended is the data of an item about any outcome: it has the fields of Completed, Failed and Waiting.
 type ended struct {
 	JobID             uuid.UUID       `json:"jobId"`
 	Attempt           int             `json:"attempt"`

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Item is what functions publish and handle: one fact, as a rule about one job. It is transported as an event of
-// version 1, or as one of the items of an event of version 2; publishers and handlers see no difference.
+// Item is what functions publish and handle: one fact, as a rule about one job. It is transported as an event, or as
+// one of the items of an event; publishers and handlers see no difference.
 type Item struct {
 	Err error // of a received item: why it cannot be read; it wraps ErrInvalid, and nothing else is set then
 
 	typ, id, source string
 	jobID           uuid.UUID
-	subject         string // the subject of an event of version 1, if it is not the id of a job
+	subject         string // the subject of an event, if it is not the id of a job
 	at              time.Time
 	traceID         uuid.UUID
 	traceParent     string
@@ -29,7 +29,7 @@ type Item struct {
 	data []byte // JSON; nil: there is none, or it is still in packed
 	read any    // a pointer to the decoded data; nil: it was not decoded
 
-	packed *event.Event // the event in which it was received, if that is of version 2
+	packed *event.Event // the event in which it was received, if that has many items
 	number int          // its place in that event, from 0 on
 }
 
@@ -64,8 +64,7 @@ func New(typ string, m Meta, data any) (Item, error) {
 
 const sourcePrefix = "/jobweaver/"
 
-// Type returns the event type of version 1, whatever version transports the item; only for an item of ForFunctions it
-// is TypesStatus.
+// Type returns the item's type. For an item of ForFunctions it is TypesStatus.
 func (it Item) Type() string { return it.typ }
 
 // ID returns the id, which is the same for a repeated item.
@@ -87,7 +86,7 @@ func (it Item) Subject() string {
 	return it.jobID.String()
 }
 
-// Time returns when the item was made. For a received item of version 2 it is when the event was made.
+// Time returns when the item was made. For a received item of many it is when the event was made.
 func (it Item) Time() time.Time { return it.at }
 
 // TraceID is zero for an item that belongs to no trace.
@@ -138,7 +137,7 @@ func (it *Item) setMore(name, text string) {
 // jsonType is the content type to which all events with data point.
 var jsonType = event.ApplicationJSON
 
-// Event returns the item as an event of version 1. The caller may change its extensions.
+// Event returns the item as an event of its own. The caller may change its extensions.
 func (it Item) Event() event.Event {
 	ctx := &event.EventContextV1{
 		ID: it.id, Type: it.typ, Time: &types.Timestamp{Time: it.at}, Extensions: make(map[string]any, 6),
@@ -169,7 +168,7 @@ func (it Item) Event() event.Event {
 	return e
 }
 
-// ItemOf reads an event of version 1.
+// ItemOf reads an event of one item.
 func ItemOf(e event.Event) Item {
 	it := Item{
 		typ: e.Type(), id: e.ID(), source: e.Source(), at: e.Time(), traceID: TraceIDOf(e), data: e.DataEncoded,
@@ -199,16 +198,18 @@ func ItemOf(e event.Event) Item {
 	return it
 }
 
-// Shared reports whether an item was received in an event of version 2, which may have several.
+// Shared reports whether an item was received in an event that may have several.
 func (it Item) Shared() bool { return it.packed != nil }
 
 // Number is the place of a received item in its event, from 0 on.
 func (it Item) Number() int { return it.number }
 
-// Alone returns the received event with only this item, without a signature.
+// Alone returns an event with only this item, without a signature. For a received item it is the received event without
+// the others.
 func (it Item) Alone() event.Event {
 	if it.packed == nil {
-		return it.Event()
+		events, _ := Pack([]Item{it})
+		return events[0]
 	}
 	e := it.packed.Clone()
 	e.SetID(it.packed.ID() + "/" + strconv.Itoa(it.number))

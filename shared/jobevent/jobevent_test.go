@@ -50,7 +50,7 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	if !names["run-job.mail"] {
 		t.Error("no topic for queue mail")
 	}
-	if types := Types(); len(types) != len(topicOfType)+2 || !slices.IsSorted(types) {
+	if types := Types(); len(types) != len(topicOfType)+1 || !slices.IsSorted(types) {
 		t.Errorf("the types are %q", types)
 	}
 	for _, typ := range Types() {

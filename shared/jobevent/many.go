@@ -1,7 +1,6 @@
 package jobevent
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,19 +17,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// The event types of version 2, whose events are about many jobs. The data is {"items": […]}. An item has the data of
-// an event of version 1, together with the values of its attributes. Only a status is nested: its JSON is stored, and
-// has to be that of TypeStatus.
-const (
-	TypesCreated        = "io.jobweaver.jobs.created.v2"
-	TypesRun            = "io.jobweaver.attempts.run.v2"
-	TypesEnded          = "io.jobweaver.attempts.ended.v2" // completed, failed and waiting
-	TypesCommand        = "io.jobweaver.jobs.command.v2"
-	TypesAttemptCancels = "io.jobweaver.attempts.cancel.v2"
-	TypesAttemptLogs    = "io.jobweaver.attempts.log.v2"
-	TypesStatus         = "io.jobweaver.jobs.status.v2" // over HTTP, for functions; see ForFunctions
-)
-
 // The limits of an event that Pack makes. A single item that is larger than MaxItemBytes has an event for itself.
 const (
 	MaxItems     = 500 // also the most that Unpack accepts
@@ -41,27 +27,14 @@ const (
 
 const maxEventID = 512 // bytes
 
-// packedAs maps a type of version 1 to the type of version 2 that contains its items.
-var packedAs = map[string]string{
-	TypeCreated:       TypesCreated,
-	TypeRun:           TypesRun,
-	TypeCompleted:     TypesEnded,
-	TypeFailed:        TypesEnded,
-	TypeWaiting:       TypesEnded,
-	TypeCommand:       TypesCommand,
-	TypeAttemptCancel: TypesAttemptCancels,
-	TypeAttemptLog:    TypesAttemptLogs,
-	TypesStatus:       TypesStatus,
-}
-
 // ForFunctions returns a status as functions receive it over HTTP. It is a further item, beside the one of TypeStatus
-// that anyone may receive: it is always in an event of version 2, and received as an item of TypeStatus.
+// that anyone may receive: it has others in its event, and is received as an item of TypeStatus.
 func (it Item) ForFunctions() Item {
 	it.typ = TypesStatus
 	return it
 }
 
-// IsPacked reports whether an event is of version 2.
+// IsPacked reports whether an event may have many items.
 func IsPacked(e event.Event) bool { return unpackers[e.Type()] != nil }
 
 // itemMeta has the fields of an item beside its data. No data has fields with these names, except for the kind of a
@@ -74,43 +47,25 @@ type itemMeta struct {
 	Kind          Kind   `json:"kind"` // for the outcome of an attempt: completed, waiting or the Kind of its Failed
 }
 
-// Events makes an event of version 1 of each item, except for those of ForFunctions. of[i] lists which items are in
-// events[i].
-func Events(items []Item) (events []event.Event, of [][]int) {
-	return pack(items, nil, func(typ string) bool { return typ == TypesStatus })
-}
-
-// Pack puts items into as few events of version 2 as the limits allow, in the order of the first item of each. Each
-// item that cannot be in such an event gets an event of version 1. of[i] lists which items are in events[i].
-func Pack(items []Item) (events []event.Event, of [][]int) { return pack(items, nil, allTypes) }
-
-// PackSpread packs like Pack, but gives up to MaxRunsAlone attempts to run for one partition an event each. A scaler
-// sees by the uncommitted records of run-job how much work there is. Long attempts go out a few at a time, as slots
-// become free: if they were in one record, a worker full of them would look idle. The many attempts of a burst are
-// short.
-func PackSpread(items []Item) (events []event.Event, of [][]int) {
+// Pack puts items into as few events as the limits allow, in the order of the first item of each. An item that others
+// than functions receive has an event of its own. of[i] lists which items are in events[i].
+//
+// Up to MaxRunsAlone attempts to run for one partition get an event each. A scaler sees by the uncommitted records of
+// run-job how much work there is. Long attempts go out a few at a time, as slots become free: if they were in one
+// record, a worker full of them would look idle. The many attempts of a burst are short.
+func Pack(items []Item) (events []event.Event, of [][]int) {
 	runs := map[packing]int{}
 	for i := range items {
-		if to, ok := items[i].packing(); ok && to.typ == TypesRun {
-			runs[to]++
+		if items[i].typ == TypeRun {
+			runs[items[i].packing()]++
 		}
 	}
-	return pack(items, runs, allTypes)
-}
-
-func allTypes(string) bool { return true }
-
-// pack packs items of the wanted types of version 2. A partition's attempts get an event each if runs counts only few
-// of them.
-func pack(
-	items []Item, runs map[packing]int, wanted func(typ string) bool,
-) (events []event.Event, of [][]int) {
 	open := map[packing]*envelope{}
 	var all []*envelope
 	var text []byte
 	for i := range items {
-		to, ok := items[i].packing()
-		if !ok || !wanted(to.typ) {
+		to := items[i].packing()
+		if to.typ == "" {
 			all = append(all, &envelope{of: []int{i}})
 			continue
 		}
@@ -132,17 +87,16 @@ func pack(
 	return events, of
 }
 
-// packing has the common attributes of the items of one event.
+// packing has the common attributes of the items of one event. Its type is empty for an item that has an event of its
+// own.
 type packing struct{ typ, source, queue, key string }
 
-// packing is false for an item that has no place in an event of version 2.
-func (it *Item) packing() (to packing, ok bool) {
-	to = packing{typ: packedAs[it.typ], source: it.source, queue: it.queue}
+func (it *Item) packing() packing {
+	to := packing{typ: packedAs[it.typ], source: it.source, queue: it.queue}
 	if it.typ == TypeRun {
 		to.key = it.Key()
 	}
-	return to, to.typ != "" && it.packed == nil && it.more == nil && isItemID(it.id) &&
-		bytes.HasPrefix(it.data, []byte("{"))
+	return to
 }
 
 // appendTo appends the item as it stands in an event.
@@ -163,10 +117,11 @@ func (it *Item) appendTo(b []byte) []byte {
 	case TypeWaiting:
 		b = appendField(b, `"kind":`, string(jobstate.KindWaiting))
 	}
-	if string(it.data) == "{}" {
+	data := it.Data()
+	if string(data) == "{}" {
 		b = b[:len(b)-len(",")]
 	}
-	return append(b, it.data[len("{"):]...)
+	return append(b, data[len("{"):]...)
 }
 
 func appendField(b []byte, name, text string) []byte {
@@ -222,9 +177,12 @@ func (p *envelope) event(items []Item) event.Event {
 	return event.Event{Context: ctx, DataEncoded: append(p.data, "]}"...)}
 }
 
-// Unpack returns the items of an event. An event of version 1 is one item. The error wraps ErrInvalid and means that no
-// item can be read. A single item that cannot be read has an error of its own.
+// Unpack returns the items of an event; an event that is not of many items is one. The error wraps ErrInvalid and means
+// that no item can be read. A single item that cannot be read has an error of its own.
 func Unpack(e event.Event) ([]Item, error) {
+	if packed := packedAs[e.Type()]; packed != "" && packed != e.Type() {
+		return nil, fmt.Errorf("take %s %s outside of %s: %w", e.Type(), e.ID(), packed, ErrInvalid)
+	}
 	unpack := unpackers[e.Type()]
 	if unpack == nil {
 		return []Item{ItemOf(e)}, nil
@@ -246,7 +204,7 @@ func Unpack(e event.Event) ([]Item, error) {
 	return items, nil
 }
 
-// unpackers read the data of events of version 2, by type.
+// unpackers read the data of events of many items, by type.
 var unpackers = map[string]func(event.Event) ([]Item, error){
 	TypesCreated: unpacker(func(it *Item, d *Created, _ Kind) { it.jobID, it.read = d.JobID, d }),
 	TypesRun:     unpacker(func(it *Item, d *Run, _ Kind) { it.jobID, it.read = d.JobID, d }),

@@ -28,7 +28,7 @@ func anItem(t testing.TB, typ string, m Meta, data any) Item {
 	return it
 }
 
-// everySort returns one item of each type that can be in an event of version 2, all of one function.
+// everySort returns one item of each type that is transported with others, all of one function.
 func everySort(t testing.TB) []Item {
 	job, trace, at := uuid.New(), uuid.New(), time.Date(2026, 11, 23, 1, 2, 3, 4000, time.UTC)
 	meta := func(id string) Meta { return Meta{ID: id, JobID: job, TraceID: trace, Cause: RunID(job, 2)} }
@@ -129,18 +129,15 @@ func TestWhatIsPackedReadsAsBefore(t *testing.T) {
 		items = append(items, everySort(t)...)
 	}
 	packed, of := Pack(items)
-	if len(packed) != 6 || len(of) != 6 { // one for each type of version 2
+	if len(packed) != 5+3 || len(of) != len(packed) { // one for each type of event, and for each attempt to run
 		t.Fatalf("%d events", len(packed))
 	}
 	got := unpackAll(t, packed)
 	slices.SortFunc(got, byID)
-	singles, _ := Events(items)
-	one := unpackAll(t, singles)
-	slices.SortFunc(one, byID)
 	slices.SortFunc(items, byID)
 	for i := range items {
 		same(t, got[i], items[i])
-		same(t, one[i], items[i])
+		same(t, unpackAll(t, []event.Event{items[i].Alone()})[0], items[i])
 	}
 	again, _ := Pack(slices.Clone(items))
 	other, _ := Pack(slices.Clone(items))
@@ -169,7 +166,7 @@ func TestPackedEventsAreWhereTheirItemsBelong(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		TypesCreated: TopicCreated, TypesRun: "run-job.mail", TypesEnded: TopicCompleted, TypesCommand: TopicCommand,
+		TypesCreated: TopicCreated, TypesRun: "run-job.mail", TypesEnded: TopicEnded, TypesCommand: TopicCommand,
 		TypesAttemptCancels: TopicAttemptCancel, TypesAttemptLogs: TopicAttemptLog,
 	}
 	if !maps.Equal(topics, want) {
@@ -181,7 +178,7 @@ func TestPackedEventsAreWhereTheirItemsBelong(t *testing.T) {
 func TestAttemptsAreTogetherOnlyWhereTheyGoToOnePartitionOfOneQueue(t *testing.T) {
 	t.Parallel()
 	var items []Item
-	for i := range 40 {
+	for i := range 8 * (MaxRunsAlone + 1) {
 		job := uuid.New()
 		items = append(items, anItem(t, TypeRun, Meta{
 			ID: RunID(job, 1), JobID: job, Key: RoutingKey(int32(i % 4)), Queue: []string{"a", "b"}[i/4%2],
@@ -250,7 +247,7 @@ func TestFewAttemptsForAPartitionAreSpread(t *testing.T) {
 		items = append(items, anItem(t, TypeCommand, Meta{ID: CommandID(job, 1), JobID: job}, Command{JobID: job, Number: 1}))
 	}
 	sizes := map[string][]int{}
-	packed, of := PackSpread(items)
+	packed, of := Pack(items)
 	for i, e := range packed {
 		sizes[e.Type()] = append(sizes[e.Type()], len(of[i]))
 	}
@@ -291,24 +288,22 @@ func TestAStatusForFunctionsHasTheJSONOfThePublicOne(t *testing.T) {
 	for _, it := range public {
 		items = append(items, it.ForFunctions())
 	}
-	for version, packing := range []func([]Item) ([]event.Event, [][]int){Events, Pack, PackSpread} {
-		events, of := packing(items)
-		if len(events) != 1 || events[0].Type() != TypesStatus || !slices.Equal(of[0], []int{0, 1, 2}) {
-			t.Fatalf("%d: %v in %v", version, of, events)
+	events, of := Pack(items)
+	if len(events) != 1 || events[0].Type() != TypesStatus || !slices.Equal(of[0], []int{0, 1, 2}) {
+		t.Fatalf("%v in %v", of, events)
+	}
+	if topic, err := TopicOf(events[0]); topic != TopicStatus || err != nil {
+		t.Errorf("it belongs to %q, %v", topic, err)
+	}
+	for i, got := range unpackAll(t, events) {
+		want := public[i]
+		if about(got) != about(want) || !bytes.Equal(got.Data(), want.Data()) {
+			t.Errorf("got %s %s, want %s %s", about(got), got.Data(), about(want), want.Data())
 		}
-		if topic, err := TopicOf(events[0]); topic != TopicStatus || err != nil {
-			t.Errorf("it belongs to %q, %v", topic, err)
-		}
-		for i, got := range unpackAll(t, events) {
-			want := public[i]
-			if about(got) != about(want) || !bytes.Equal(got.Data(), want.Data()) {
-				t.Errorf("got %s %s, want %s %s", about(got), got.Data(), about(want), want.Data())
-			}
-			is, err := Decode[RawStatus](got)
-			was, before := Decode[RawStatus](want)
-			if err != nil || before != nil || !reflect.DeepEqual(is, was) {
-				t.Errorf("read %+v, %v, want %+v, %v", is, err, was, before)
-			}
+		is, err := Decode[RawStatus](got)
+		was, before := Decode[RawStatus](want)
+		if err != nil || before != nil || !reflect.DeepEqual(is, was) {
+			t.Errorf("read %+v, %v, want %+v, %v", is, err, was, before)
 		}
 	}
 	if events, _ := Pack(append(items, public...)); len(events) != 1+len(public) || events[1].Type() != TypeStatus {
@@ -324,12 +319,10 @@ func TestEventsThatOthersReadStayAsTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	strange := anItem(t, TypeCreated, meta, Created{JobID: job})
-	strange.setMore("cluster", "blue")
 	items := []Item{
 		anItem(t, TypeStatus, meta, Status{JobID: job}), anItem(t, TypeDeadLettered, meta, DeadLettered{JobID: job}),
 		anItem(t, TypeHeartbeat, meta, Heartbeat{}), anItem(t, TypeControl, meta, Control{}),
-		deleted, strange, anItem(t, TypeCreated, meta, []int{1}), anItem(t, TypeCreated, Meta{ID: " x"}, Created{}),
+		deleted,
 	}
 	packed, of := Pack(items)
 	for i, e := range packed {
@@ -384,6 +377,15 @@ func checkBadAlone(t *testing.T, good event.Event, items []string) {
 		if err != nil || len(again) != 1 || !errors.Is(again[0].Err, ErrInvalid) || alone.ID() != e.ID()+"/1" ||
 			Extension(alone, ExtPartitionKey) != Extension(e, ExtPartitionKey) || alone.Type() != e.Type() {
 			t.Errorf("%s alone is %s: %v", bad, alone, err)
+		}
+	}
+}
+
+func TestAnItemOfManyIsRefusedAsAnEventOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, it := range everySort(t) {
+		if items, err := Unpack(it.Event()); !errors.Is(err, ErrInvalid) || items != nil {
+			t.Errorf("%s: %v, %v", it, items, err)
 		}
 	}
 }
@@ -460,9 +462,9 @@ func FuzzUnpack(f *testing.F) {
 // FuzzPack checks that packed items read as before, however they are distributed over events.
 func FuzzPack(f *testing.F) {
 	f.Add("job.1.run", `{"a":"\ud800 <"}`, "p1", "mail", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "cause")
-	f.Add(" x", `null`, "", "", "", "")
+	f.Add("x", `null`, "", "", "", "")
 	f.Fuzz(func(t *testing.T, id, payload, key, queue, parent, cause string) {
-		if !json.Valid([]byte(payload)) {
+		if !json.Valid([]byte(payload)) || !isItemID(id) {
 			return
 		}
 		job := uuid.New()
@@ -483,7 +485,7 @@ func FuzzPack(f *testing.F) {
 			}
 			for _, got := range items {
 				n++
-				if got.Err != nil { // such as a payload that is not UTF-8, which is refused in version 1, too
+				if got.Err != nil { // such as a payload that is not UTF-8, which is refused alone, too
 					if _, before := Decode[Run](ItemOf(it.Event())); before == nil || e.Type() != TypesRun {
 						t.Errorf("%v", got.Err)
 					}

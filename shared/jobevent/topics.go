@@ -6,9 +6,7 @@ import "time"
 const (
 	TopicCreated       = "job-created"
 	TopicRun           = "run-job"
-	TopicCompleted     = "job-completed"
-	TopicFailed        = "job-failed"
-	TopicWaiting       = "job-waiting"
+	TopicEnded         = "attempt-ended"
 	TopicDeadLetter    = "job-dead-letter"
 	TopicStatus        = "job-status"
 	TopicCommand       = "job-command"
@@ -63,9 +61,7 @@ func RunGroup(queue string) string { return "jobweaver-runjob-" + queue }
 func Topics(queues []string) []Topic {
 	topics := []Topic{
 		{Name: TopicCreated, Partitions: 3, Retention: MaxRetention},
-		{Name: TopicCompleted, Partitions: 3, Retention: MaxRetention},
-		{Name: TopicFailed, Partitions: 3, Retention: MaxRetention},
-		{Name: TopicWaiting, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicEnded, Partitions: 3, Retention: MaxRetention},
 		{Name: TopicDeadLetter, Partitions: 1, Retention: MaxRetention},
 		{Name: TopicStatus, Partitions: 3, Compacted: true},
 		{Name: TopicCommand, Partitions: 3, Retention: MaxRetention},

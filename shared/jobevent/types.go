@@ -1,6 +1,7 @@
 package jobevent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,44 +14,67 @@ import (
 // stores wrap it; the host then rejects the event instead of trying it again.
 var ErrInvalid = errors.New("invalid event")
 
-// The event types.
+// The types of events with one item.
 const (
-	TypeSubmit        = "io.jobweaver.job.submit.v1"
+	TypeSubmit       = "io.jobweaver.job.submit.v1"
+	TypeDeadLettered = "io.jobweaver.job.deadlettered.v1"
+	TypeRejected     = "io.jobweaver.record.rejected.v1"
+	TypeStatus       = "io.jobweaver.job.status.v1"
+	TypeDeleted      = "io.jobweaver.job.deleted.v1" // has no data: on Kafka it is the tombstone of the job's statuses
+	TypeControl      = "io.jobweaver.control.set.v1"
+	TypeApplied      = "io.jobweaver.control.applied.v1"
+	TypeHeartbeat    = "io.jobweaver.worker.heartbeat.v1"
+)
+
+// The types of items that are transported together, see packedAs.
+const (
 	TypeCreated       = "io.jobweaver.job.created.v1"
 	TypeRun           = "io.jobweaver.job.run.v1"
 	TypeCompleted     = "io.jobweaver.job.completed.v1"
 	TypeFailed        = "io.jobweaver.job.failed.v1"
 	TypeWaiting       = "io.jobweaver.job.waiting.v1"
-	TypeDeadLettered  = "io.jobweaver.job.deadlettered.v1"
-	TypeRejected      = "io.jobweaver.record.rejected.v1"
-	TypeStatus        = "io.jobweaver.job.status.v1"
-	TypeDeleted       = "io.jobweaver.job.deleted.v1" // has no data: on Kafka it is the tombstone of the job's statuses
 	TypeCommand       = "io.jobweaver.job.command.v1"
-	TypeControl       = "io.jobweaver.control.set.v1"
-	TypeApplied       = "io.jobweaver.control.applied.v1"
 	TypeAttemptCancel = "io.jobweaver.attempt.cancel.v1"
 	TypeAttemptLog    = "io.jobweaver.attempt.log.v1"
-	TypeHeartbeat     = "io.jobweaver.worker.heartbeat.v1"
 )
 
+// The types of events with many items. The data is {"items": […]}. An item has its own data, together with the values
+// of its attributes. Only a status is nested: its JSON is stored, and has to be that of TypeStatus.
+const (
+	TypesCreated        = "io.jobweaver.jobs.created.v1"
+	TypesRun            = "io.jobweaver.attempts.run.v1"
+	TypesEnded          = "io.jobweaver.attempts.ended.v1" // completed, failed and waiting
+	TypesCommand        = "io.jobweaver.jobs.command.v1"
+	TypesAttemptCancels = "io.jobweaver.attempts.cancel.v1"
+	TypesAttemptLogs    = "io.jobweaver.attempts.log.v1"
+	TypesStatus         = "io.jobweaver.jobs.status.v1" // over HTTP, for functions; see ForFunctions
+)
+
+// packedAs maps the type of an item to the type of the event that contains it and others.
+var packedAs = map[string]string{
+	TypeCreated:       TypesCreated,
+	TypeRun:           TypesRun,
+	TypeCompleted:     TypesEnded,
+	TypeFailed:        TypesEnded,
+	TypeWaiting:       TypesEnded,
+	TypeCommand:       TypesCommand,
+	TypeAttemptCancel: TypesAttemptCancels,
+	TypeAttemptLog:    TypesAttemptLogs,
+	TypesStatus:       TypesStatus,
+}
+
+// topicOfType lacks TypesRun, whose topic depends on the queue.
 var topicOfType = map[string]string{
-	TypeCreated:       TopicCreated,
-	TypeCompleted:     TopicCompleted,
-	TypeFailed:        TopicFailed,
-	TypeWaiting:       TopicWaiting,
-	TypeDeadLettered:  TopicDeadLetter,
-	TypeRejected:      TopicDeadLetter,
-	TypeStatus:        TopicStatus,
-	TypeDeleted:       TopicStatus,
-	TypeCommand:       TopicCommand,
-	TypeControl:       TopicCommand,
-	TypeApplied:       TopicControlApplied,
-	TypeAttemptCancel: TopicAttemptCancel,
-	TypeAttemptLog:    TopicAttemptLog,
-	TypeHeartbeat:     TopicHeartbeat,
+	TypeDeadLettered: TopicDeadLetter,
+	TypeRejected:     TopicDeadLetter,
+	TypeStatus:       TopicStatus,
+	TypeDeleted:      TopicStatus,
+	TypeControl:      TopicCommand,
+	TypeApplied:      TopicControlApplied,
+	TypeHeartbeat:    TopicHeartbeat,
 
 	TypesCreated:        TopicCreated,
-	TypesEnded:          TopicCompleted,
+	TypesEnded:          TopicEnded,
 	TypesCommand:        TopicCommand,
 	TypesAttemptCancels: TopicAttemptCancel,
 	TypesAttemptLogs:    TopicAttemptLog,
@@ -59,7 +83,7 @@ var topicOfType = map[string]string{
 
 // Types returns the types of all events between functions, sorted.
 func Types() []string {
-	types := slices.AppendSeq([]string{TypeRun, TypesRun}, maps.Keys(topicOfType))
+	types := slices.AppendSeq([]string{TypesRun}, maps.Keys(topicOfType))
 	slices.Sort(types)
 	return types
 }
@@ -69,11 +93,11 @@ func TopicOf(e event.Event) (string, error) {
 	return topicOf(e.Type(), Extension(e, ExtQueue))
 }
 
-// Topic returns the topic of its event of version 1.
-func (it Item) Topic() (string, error) { return topicOf(it.typ, it.queue) }
+// Topic returns the topic of the event that transports the item.
+func (it Item) Topic() (string, error) { return topicOf(cmp.Or(packedAs[it.typ], it.typ), it.queue) }
 
 func topicOf(typ, queue string) (string, error) {
-	if typ == TypeRun || typ == TypesRun {
+	if typ == TypesRun {
 		return RunTopic(queue), nil
 	}
 	topic, ok := topicOfType[typ]

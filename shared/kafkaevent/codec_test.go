@@ -36,7 +36,7 @@ func delivered(t interface{ Fatal(...any) }, m *sarama.ProducerMessage) *sarama.
 func TestAnEventSurvivesItsRecord(t *testing.T) {
 	t.Parallel()
 	types := []string{
-		jobevent.TypeCreated, jobevent.TypeRun, jobevent.TypeCompleted, jobevent.TypeStatus, jobevent.TypeRejected,
+		jobevent.TypesCreated, jobevent.TypesRun, jobevent.TypesEnded, jobevent.TypeStatus, jobevent.TypeRejected,
 		jobevent.TypeDeleted,
 	}
 	names := rapid.StringMatching(`x[a-z0-9]{1,18}`)
@@ -187,7 +187,7 @@ func TestWhatCannotBePublishedIsInvalid(t *testing.T) {
 	unknown.SetType("io.jobweaver.unknown.to.us")
 	noID := event.New()
 	noID.SetSource("/x")
-	noID.SetType(jobevent.TypeCreated)
+	noID.SetType(jobevent.TypesCreated)
 	for name, e := range map[string]event.Event{"an unknown type": unknown, "no id": noID} {
 		if _, err := Encode(e); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -241,7 +241,7 @@ func BenchmarkCodec(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := order.Event()
+	e := order.Alone()
 	m, err := Encode(e)
 	if err != nil {
 		b.Fatal(err)

@@ -59,7 +59,9 @@ func (p *place) events(from, to, keys int) []event.Event {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		events = append(events, e.Event())
+		single := e.Event() // a transport does not read the data
+		single.SetType(jobevent.TypesRun)
+		events = append(events, single)
 	}
 	return events
 }

@@ -31,7 +31,7 @@ func TestAnEventReachesTheFunctionWhoseTriggerWantsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kind = "io.jobweaver.attempts.ended.v2"
+	const kind = "io.jobweaver.attempts.ended.v1"
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("[]"))
 	request.Header.Set("Ce-Type", kind)
 	answer := httptest.NewRecorder()

@@ -51,7 +51,7 @@ const (
 	attemptCancel
 	jobCommand
 	attemptEnded                              // of a worker: this and the next five, one for each outcome
-	calledBack   = attemptEnded + topic(ends) // of the API: this and the next, job-completed and job-failed
+	calledBack   = attemptEnded + topic(ends) // of the API: this and the next, attempt-ended
 	deadLetter   = calledBack + 2             // consumed by no function
 	jobStatus    = deadLetter + 1             // in kafka.statuses
 )

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with running handlers and attempts that wait for a
@@ -66,7 +67,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	l.submitMany(rnd, briefShapes[0], 1)
 	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
-		return h.hasConsumed("jobweaver-outcome", outcomeTopics...)
+		return h.hasConsumed("jobweaver-outcome", jobevent.TopicEnded)
 	}))
 
 	after := h.evidence(t.Context(), l, c)
@@ -206,7 +207,7 @@ func (h *fixture) answered(outcomes []string) error {
 	if len(outcomes) == 0 {
 		return fmt.Errorf("no attempt was lost")
 	}
-	published, err := h.published(outcomeTopics...)
+	published, err := h.published(jobevent.TopicEnded)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func texts(ctx context.Context, url, sql string, args ...any) ([]string, error) 
 func (h *fixture) checkHappened(e *evidence, d time.Duration) {
 	h.t.Helper()
 	happened := e.happened()
-	for _, topic := range []string{jobevent.TopicCreated, jobevent.TopicRun, jobevent.TopicCompleted, jobevent.TopicCommand} {
+	for _, topic := range []string{jobevent.TopicCreated, jobevent.TopicRun, jobevent.TopicEnded, jobevent.TopicCommand} {
 		ids, err := h.published(topic)
 		if err != nil {
 			h.t.Fatal(err)

@@ -56,9 +56,6 @@ func (p *process) begin() error {
 	name := fmt.Sprintf("%s#%d", p.name, p.number)
 	p.cmd = exec.Command(p.bin)
 	p.cmd.Env = append([]string{"WITNESS_NAME=" + name, "TMPDIR=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}, p.env...)
-	if version := os.Getenv("EVENTS_VERSION"); version != "" {
-		p.cmd.Env = append(p.cmd.Env, "EVENTS_VERSION="+version)
-	}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if p.ended, err = childproc.Start(p.cmd, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)

@@ -10,9 +10,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// outcomeTopics are the topics with the outcomes of attempts: events of version 2 all use the first.
-var outcomeTopics = []string{jobevent.TopicCompleted, jobevent.TopicFailed}
-
 func (h *fixture) admin() (sarama.ClusterAdmin, error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
@@ -22,7 +19,7 @@ func (h *fixture) admin() (sarama.ClusterAdmin, error) {
 	return sarama.NewClusterAdmin(h.brokers, cfg)
 }
 
-// published counts, by id, the events of single jobs on topics, alone or packed with others.
+// published counts, by id, the events of single jobs on topics, with others or alone.
 func (h *fixture) published(topics ...string) (map[string]int, error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {

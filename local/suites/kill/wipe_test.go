@@ -111,7 +111,7 @@ func (l *load) holdEnds(ctx context.Context, beyond string) (endNow func() error
 
 // ends counts the failed and the completed attempts on the topics.
 func (h *fixture) ends() (failed, completed int, err error) {
-	published, err := h.published(outcomeTopics...)
+	published, err := h.published(jobevent.TopicEnded)
 	for id := range published {
 		switch {
 		case strings.HasSuffix(id, "."+string(jobevent.KindFailed)):
@@ -128,7 +128,7 @@ var reads = map[string]struct {
 	group  string
 	topics []string
 }{
-	"ingest": {"jobweaver-ingest", []string{jobevent.TopicCreated}}, "outcome": {"jobweaver-outcome", outcomeTopics},
+	"ingest": {"jobweaver-ingest", []string{jobevent.TopicCreated}}, "outcome": {"jobweaver-outcome", []string{jobevent.TopicEnded}},
 	"runjob-1":   {"jobweaver-runjob-default", []string{jobevent.TopicRun}},
 	"runjob-2":   {"jobweaver-runjob-default", []string{jobevent.TopicRun}},
 	"command":    {"jobweaver-command", []string{jobevent.TopicCommand}},

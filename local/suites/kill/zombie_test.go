@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // zombies is how many handlers run when their worker freezes.
@@ -51,7 +53,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	must(t, wake())
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
-		return h.hasConsumed("jobweaver-outcome", outcomeTopics...)
+		return h.hasConsumed("jobweaver-outcome", jobevent.TopicEnded)
 	}))
 	after := h.evidence(t.Context(), l, c)
 	now := h.rows()

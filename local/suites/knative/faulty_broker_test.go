@@ -25,16 +25,9 @@ func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.
 		t.Skip("runs more than a dozen processes")
 	}
 	t.Parallel()
-	for _, version := range []string{"1", "2"} {
-		t.Run("events of version "+version, func(t *testing.T) { badDay(t, version) })
-	}
-}
-
-func badDay(t *testing.T, version string) {
-	t.Helper()
 	seed := rand.Uint64() >> 32
 	t.Logf("seed %d", seed)
-	h := raise(t, rand.New(rand.NewPCG(seed, 0)), chances, version)
+	h := raise(t, rand.New(rand.NewPCG(seed, 0)), chances)
 	o := newOutside(t, h.webhooks)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -78,11 +71,10 @@ func badDay(t *testing.T, version string) {
 	h.checkScaling()
 	h.broker.mu.Lock()
 	defer h.broker.mu.Unlock()
-	if n := h.broker.taken[jobevent.TypesEnded]; (n > len(poisons)) != (version == "2") {
-		t.Errorf("%d events of attempts that ended are of version 2", n)
-	}
-	if n := h.broker.taken[jobevent.TypesStatus]; n <= len(poisons) { // in both versions
-		t.Errorf("%d events have statuses for projection", n)
+	for _, typ := range []string{jobevent.TypesEnded, jobevent.TypesStatus} {
+		if n := h.broker.taken[typ]; n <= len(poisons) {
+			t.Errorf("%d events of type %s", n, typ)
+		}
 	}
 }
 

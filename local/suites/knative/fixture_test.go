@@ -38,7 +38,6 @@ type fixture struct {
 	key       apikey.Key
 	webhooks  string
 	eventKey  string
-	version   string // of the events between functions
 	urls      migrations.URLs
 
 	ctx        context.Context // for what the cluster does by itself
@@ -53,19 +52,19 @@ type fixture struct {
 }
 
 // raise starts everything that is in the manifests.
-func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string) *fixture {
+func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64) *fixture {
 	t.Helper()
-	return raiseSlow(t, rnd, chances, version, nil)
+	return raiseSlow(t, rnd, chances, nil)
 }
 
 // raiseSlow is raise with a broker whose ingress delays each event.
 func raiseSlow(
-	t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string, slow func() time.Duration,
+	t *testing.T, rnd *rand.Rand, chances map[mishap]float64, slow func() time.Duration,
 ) *fixture {
 	t.Helper()
 	h := &fixture{
 		t: t, dir: t.TempDir(), addresses: map[reference]string{}, services: map[string]*service{},
-		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(), version: version,
+		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(),
 	}
 	var err error
 	if h.manifests, h.namespace, err = readManifests(*folder); err != nil {

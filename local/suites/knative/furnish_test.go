@@ -91,7 +91,6 @@ func (h *fixture) cluster() cluster {
 			"CALLBACK_URL": h.gatewayURL() + "/api/jobs/callback", "REPORT_BUCKET": "file://" + filepath.Join(h.dir, "reports"),
 			"SMTP_HOST": h.mails.Host(), "SMTP_PORT": strconv.Itoa(h.mails.Port()), "SMTP_TLS": "none",
 			"SMTP_FROM": "JobWeaver <jobweaver@example.org>", "OUTBOUND_ALLOW": "127.0.0.0/8",
-			"EVENTS_VERSION": h.version,
 		},
 	}
 }

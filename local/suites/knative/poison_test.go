@@ -20,10 +20,8 @@ import (
 // poisons are event types; one invalid event of each is sent. An event that a Trigger delivers ends in the dead letter
 // sink; an event on a topic is rejected by the worker.
 var poisons = []string{
-	jobevent.TypeCreated, jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting, jobevent.TypeCommand,
-	jobevent.TypesStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeAttemptLog, jobevent.TypeRun,
-	jobevent.TypeControl, jobevent.TypeApplied,
 	jobevent.TypesCreated, jobevent.TypesRun, jobevent.TypesEnded, jobevent.TypesCommand, jobevent.TypesAttemptLogs,
+	jobevent.TypesStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeControl, jobevent.TypeApplied,
 }
 
 // poison sends the invalid events: each becomes a dead letter, and delays no other event. ids are the ids of the
@@ -43,17 +41,21 @@ func poison(ctx context.Context, h *fixture, ids *[]string) error {
 		e.SetID("poison." + uuid.NewString())
 		e.SetType(typ)
 		e.SetSource("/elsewhere")
-		if typ == jobevent.TypeRun || typ == jobevent.TypesRun {
+		if typ == jobevent.TypesRun {
 			e.SetExtension(jobevent.ExtQueue, jobevent.DefaultQueue)
 		}
+		signed := typ != jobevent.TypesEnded // that type is refused for its signature, the others for their data
 		data, name := `{"jobId": 17`, e.ID()
 		if jobevent.IsPacked(e) {
-			data, name = `{"items": [17]}`, e.ID()+"/0" // the item alone
+			data = `{"items": [17]}`
+			if signed {
+				name += "/0" // the item alone
+			}
 		}
 		if err := e.SetData(event.ApplicationJSON, []byte(data)); err != nil {
 			return err
 		}
-		if typ != jobevent.TypeCompleted { // that type is refused because it is not signed, the others because of their data
+		if signed {
 			keys.Sign([]event.Event{e})
 		}
 		missing[name] = typ

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
@@ -23,7 +24,7 @@ func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	}
 	t.Parallel()
 	const jobs = 40
-	h := raiseSlow(t, rand.New(rand.NewPCG(1, 0)), nil, "1", func() time.Duration { return 5*time.Second + rand.N(10*time.Second) })
+	h := raiseSlow(t, rand.New(rand.NewPCG(1, 0)), nil, func() time.Duration { return 5*time.Second + rand.N(10*time.Second) })
 	o := newOutside(t, h.webhooks)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -67,7 +68,7 @@ func ordersMost(job *client.Job) int {
 	return most
 }
 
-// ordersOf counts the records of run-job by their event's id.
+// ordersOf counts the items on run-job by their id.
 func (h *fixture) ordersOf(ctx context.Context) map[string]int {
 	h.t.Helper()
 	kafka, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...), kgo.ConsumeTopics(jobevent.TopicRun))
@@ -84,10 +85,22 @@ func (h *fixture) ordersOf(ctx context.Context) map[string]int {
 			return orders
 		}
 		fetched.EachRecord(func(record *kgo.Record) {
+			e := event.New()
 			for _, header := range record.Headers {
-				if header.Key == "ce_id" {
-					orders[string(header.Value)]++
+				switch header.Key {
+				case "ce_id":
+					e.SetID(string(header.Value))
+				case "ce_type":
+					e.SetType(string(header.Value))
 				}
+			}
+			e.DataEncoded = record.Value
+			items, err := jobevent.Unpack(e)
+			if err != nil {
+				h.t.Error(err)
+			}
+			for _, it := range items {
+				orders[it.ID()]++
 			}
 		})
 	}

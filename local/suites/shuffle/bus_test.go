@@ -84,19 +84,20 @@ func (b *bus) publish(t *testing.T, items []jobevent.Item) {
 	}
 }
 
-// packed puts some items into events of version 2, and others into events of version 1.
+// packed puts items into events, with others or alone.
 func (b *bus) packed(items []jobevent.Item) (all []event.Event) {
 	if b.rnd == nil {
-		all, _ = jobevent.Events(items)
+		for _, it := range items {
+			all = append(all, it.Alone())
+		}
 		return all
 	}
 	for len(items) > 0 {
 		n := b.rnd.IntN(len(items)) + 1
-		pack := jobevent.Pack
 		if b.rnd.IntN(3) == 0 {
-			pack = jobevent.Events
+			n = 1
 		}
-		events, of := pack(items[:n])
+		events, of := jobevent.Pack(items[:n])
 		all = append(all, events...)
 		for _, together := range of {
 			b.mishaps[packedTogether] += len(together) - 1

@@ -53,25 +53,7 @@ func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 	}
 }
 
-// The step after an upgrade from a release that reads only events of version 1, and the way back: today's functions
-// write one version or the other, one function after another.
-func TestFunctionsAreRolledToTheOtherVersionOfEventsAndBackWhileJobsFlow(t *testing.T) {
-	t.Parallel()
-	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
-	h.jobs(h.builds.today)
-	h.startAll(h.builds.today)
-	f := h.flow()
-	for _, version := range []string{"1", "2"} {
-		h.env = append(h.env, "EVENTS_VERSION="+version)
-		for _, function := range functions() {
-			h.roll(h.builds.today, function)
-		}
-	}
-	f.end()
-	h.wantNoErrorLogs()
-}
-
-// wantNoErrorLogs reads all logs. An event of one version that the other cannot read would become a dead letter, and
+// wantNoErrorLogs reads all logs. An event that another build cannot read would become a dead letter, and
 // the sweepers would make up for it, so that every job would still end as it should.
 func (h *fixture) wantNoErrorLogs() {
 	h.t.Helper()

@@ -188,9 +188,6 @@ func (h *Installation) prepare(bin, of string, n, port int, password string, mor
 		"KAFKA_BROKERS=" + strings.Join(h.Bootstrap(), ","), "KAFKA_CLIENT_ID=" + name,
 		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", Brokers), "QUEUES=" + strings.Join(Queues, ","),
 	}, append(h.Witness.settings(h.Gateways[0]), more...)...)
-	if version := os.Getenv("EVENTS_VERSION"); version != "" {
-		env = append(env, "EVENTS_VERSION="+version)
-	}
 	f := &Function{Of: of, port: port, Clock: control}
 	f.process = h.process(name, func() *exec.Cmd {
 		cmd := exec.Command(filepath.Join(bin, of))
