@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,8 @@ type step struct {
 	Value any    `yaml:"value"`
 }
 
-// apply changes the objects that the patch targets.
+// apply changes the objects that the patch targets. A patch without one is an error: the test would run another
+// installation.
 func (p patch) apply(folder string, all []raw) error {
 	text := []byte(p.Patch)
 	if p.Path != "" {
@@ -36,10 +38,12 @@ func (p patch) apply(folder string, all []raw) error {
 			return err
 		}
 	}
+	fits := false
 	for _, one := range all {
 		if !p.fits(one) {
 			continue
 		}
+		fits = true
 		var steps []step // read for each object: they must not share the added values
 		if err := yaml.UnmarshalWithOptions(text, &steps, yaml.Strict()); err != nil {
 			return fmt.Errorf("read patch %s of %s: %w", p.Path, folder, err)
@@ -49,6 +53,9 @@ func (p patch) apply(folder string, all []raw) error {
 				return fmt.Errorf("patch %s of %s: %s %s: %w", p.Path, folder, s.Op, s.Path, err)
 			}
 		}
+	}
+	if !fits {
+		return fmt.Errorf("patch %s of %s fits nothing", p.Path, folder)
 	}
 	return nil
 }
@@ -61,7 +68,7 @@ func (p patch) fits(one raw) bool {
 		group = ""
 	}
 	return (p.Target.Kind == "" || p.Target.Kind == one["kind"]) && (p.Target.Group == "" || p.Target.Group == group) &&
-		(p.Target.Name == "" || p.Target.Name == meta["name"])
+		(p.Target.Name == "" || regexp.MustCompile("^(?:"+p.Target.Name+")$").MatchString(fmt.Sprint(meta["name"])))
 }
 
 // change applies one step: to a member of an object, or to the end of a list, the only forms in use.
