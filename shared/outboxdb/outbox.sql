@@ -77,9 +77,10 @@ begin
     end if;
 end $$;
 
--- The jobs that the gateway refused for good, with its answer. A row stays until an operator retries or discards it.
+-- The jobs that the gateway refused for good, with its answer. A row stays until an operator retries or discards it. A
+-- position can come again: a database that was moved by logical replication has the rows, but counts from 1.
 create table if not exists jobweaver.outbox_rejected (
-    position    bigint      primary key,
+    position    bigint      not null,
     id          uuid        not null,
     job_type    text        not null,
     payload     jsonb       not null,
@@ -88,7 +89,8 @@ create table if not exists jobweaver.outbox_rejected (
     rejected_at timestamptz not null default clock_timestamp(),
     status      int         not null,
     error_code  text        not null,
-    error       text        not null
+    error       text        not null,
+    primary key (position, id)
 );
 
 -- Stores a job in your transaction, and returns its id. It runs with the rights of its caller.

@@ -129,6 +129,29 @@ func TestWhatIsNotAnsweredStays(t *testing.T) {
 	}
 }
 
+func TestAPositionThatComesAgainIsRejectedLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	h := open(t, outboxdb.Roles{})
+	var want []uuid.UUID
+	for range 2 {
+		want = append(want, h.enqueue(`{}`))
+		_, err := h.outbox.Take(t.Context(), false, 0, 10, func(_ context.Context, rows []outboxdb.Row) (v outboxdb.Verdict, err error) {
+			v.Reject(rows[0].Position, outboxdb.Rejection{Status: 400, Code: "API.X"})
+			return v, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.exec("alter table jobweaver.outbox alter column position restart") // as in a replica that becomes the primary
+	}
+	if n, err := outboxdb.Retry(t.Context(), h.url, want); n != 2 || err != nil {
+		t.Errorf("retried %d rows: %v", n, err)
+	}
+	if got := h.waiting(); len(got) != 2 {
+		t.Errorf("waiting %v, want %v", got, want)
+	}
+}
+
 func TestALostConnectionLeavesTheRows(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})
