@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,7 +27,9 @@ type shop struct {
 
 func openShop(t *testing.T) *shop {
 	t.Helper()
-	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: filepath.Join(t.TempDir(), "shop")})
+	server, err := localpostgres.Start(t.Context(), localpostgres.Config{
+		Dir: filepath.Join(t.TempDir(), "shop"), Settings: map[string]string{"max_prepared_transactions": "10"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,18 +40,32 @@ func openShop(t *testing.T) *shop {
 	return &shop{server}
 }
 
-// sell writes orders in transactions until ctx ends, the jobs of each writer with a key of its own or none. Every
-// third transaction is rolled back, and some are open for a while. After an error it is unknown what was committed.
-func (s *shop) sell(ctx context.Context, writer int, options string) (failures int) {
-	for number := 0; pause(ctx, 20*time.Millisecond); {
+// A seller writes orders in transactions, each with a job. Its jobs have an ordering key of its own, or none.
+type seller struct {
+	*shop
+
+	writer   int
+	options  string
+	prepares bool // commits in two phases
+	number   int  // of the last order
+}
+
+func (s *seller) key() string { return fmt.Sprintf("shop-%d", s.writer) }
+
+// sell writes orders until ctx ends. After an error it is unknown what was committed.
+func (s *seller) sell(ctx context.Context) (failures int) {
+	for pause(ctx, 20*time.Millisecond) {
 		conn, err := pgx.Connect(ctx, s.URL())
 		if err != nil {
 			failures++
 			continue
 		}
+		if s.prepares {
+			err = s.resolve(ctx, conn)
+		}
 		for err == nil && ctx.Err() == nil {
-			number++
-			err = s.order(ctx, conn, number, fmt.Sprintf("shop-%d", writer), options)
+			s.number++
+			err = s.order(ctx, conn)
 		}
 		failures++
 		_ = conn.Close(context.WithoutCancel(ctx))
@@ -58,19 +75,61 @@ func (s *shop) sell(ctx context.Context, writer int, options string) (failures i
 
 var errRollBack = errors.New("roll back")
 
-func (s *shop) order(ctx context.Context, conn *pgx.Conn, number int, key, options string) error {
-	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+// order writes an order. Every third transaction is rolled back, every seventh loses its connection, and some are open
+// for a while. Before each order another one is rolled back to a savepoint.
+func (s *seller) order(ctx context.Context, conn *pgx.Conn) error {
+	write := func(tx pgx.Tx, number int) error {
 		_, err := tx.Exec(ctx, `insert into orders (number, key, job_id)
 			select $1::int, $2::text, jobweaver.enqueue('WITNESS', jsonb_build_object('key', $2::text || '/' || $1::int), $3)`,
-			number, key, options)
-		if err == nil && number%3 == 0 {
+			number, s.key(), s.options)
+		return err
+	}
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
+			return errors.Join(write(tx, -s.number), errRollBack)
+		})
+		if errors.Is(err, errRollBack) {
+			err = write(tx, s.number)
+		}
+		switch {
+		case err != nil:
+		case s.number%7 == 0:
+			_, err = tx.Exec(ctx, "select pg_terminate_backend(pg_backend_pid())")
+		case s.number%3 == 0:
 			err = errRollBack
+		case s.prepares:
+			_, err = tx.Exec(ctx, fmt.Sprintf("prepare transaction '%s/%d'", s.key(), s.number))
 		}
 		pause(ctx, rand.N(30*time.Millisecond))
 		return err
 	})
 	if errors.Is(err, errRollBack) {
 		return nil
+	}
+	if s.prepares && err == nil {
+		return s.resolve(ctx, conn)
+	}
+	return err
+}
+
+// resolve ends what an earlier connection has prepared: every fifth order is rolled back.
+func (s *seller) resolve(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, "set session_replication_role = replica"); err != nil { // runs no trigger: a
+		return err // transaction with a notification cannot be prepared
+	}
+	rows, err := conn.Query(ctx, "select gid from pg_prepared_xacts where gid like $1 || '/%'", s.key())
+	if err != nil {
+		return err
+	}
+	prepared, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, gid := range prepared {
+		end := "commit"
+		if strings.HasSuffix(gid, "5") {
+			end = "rollback"
+		}
+		if err == nil {
+			_, err = conn.Exec(ctx, fmt.Sprintf("%s prepared '%s'", end, gid))
+		}
 	}
 	return err
 }
@@ -86,10 +145,13 @@ func TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled(t *testing.T) {
 	selling, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
 	var writers sync.WaitGroup
-	for writer, options := range []string{`{}`, `{}`, `{"orderingKey": "shop-2"}`, `{"orderingKey": "shop-3"}`} {
+	var sellers []*seller
+	for writer, options := range []string{`{}`, `{}`, `{"orderingKey": "shop-2"}`, `{"orderingKey": "shop-3"}`, `{"orderingKey": "shop-4"}`} {
+		one := &seller{shop: s, writer: writer, options: options, prepares: writer%2 == 0 && writer > 0}
+		sellers = append(sellers, one)
 		writers.Go(func() {
-			if failures := s.sell(selling, writer, options); failures < 2 {
-				t.Errorf("writer %d met the death of its database %d times", writer, failures)
+			if failures := one.sell(selling); failures < 2 {
+				t.Errorf("writer %d lost its connection %d times", writer, failures)
 			}
 		})
 	}
@@ -99,6 +161,12 @@ func TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled(t *testing.T) {
 	c.run(selling, append(h.targetsNamed("relay-1", "relay-2", "gateway"),
 		target{name: "shop", kill: s.Kill, restart: s.Restart}))
 	writers.Wait()
+	for _, one := range sellers { // a seller that was killed leaves what it has prepared
+		conn, err := pgx.Connect(t.Context(), s.URL())
+		must(t, err)
+		must(t, one.resolve(t.Context(), conn))
+		must(t, conn.Close(t.Context()))
+	}
 
 	must(t, within(t.Context(), drainWithin, func(ctx context.Context) error {
 		waiting, err := texts(ctx, s.URL(), "select id::text from jobweaver.outbox")
@@ -154,7 +222,7 @@ func (h *fixture) checkShop(t *testing.T, s *shop) {
 // checkShopsOrder: a writer's transactions follow each other, so jobs of its key run in the order of its numbers.
 func (h *fixture) checkShopsOrder(t *testing.T, s *shop) {
 	t.Helper()
-	for _, key := range []string{"shop-2", "shop-3"} {
+	for _, key := range []string{"shop-2", "shop-3", "shop-4"} {
 		ids, err := texts(t.Context(), s.URL(), "select job_id::text from orders where key = '"+key+"' order by number")
 		must(t, err)
 		var before *client.Job
