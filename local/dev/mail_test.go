@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -114,7 +113,7 @@ func (v *visit) mailIsCaught(ctx context.Context, mails *mailcatch.Server) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
-	id := fmt.Sprintf("%s.1@localhost", job.JobID)
+	id := job.JobID + "@localhost"
 	if err != nil || !strings.Contains(string(body), `"subject":"Grüße"`) || !strings.Contains(string(body), id) || output.MessageID != "<"+id+">" {
 		v.t.Errorf("caught %s, output %s, %v", body, job.Output, err)
 	}

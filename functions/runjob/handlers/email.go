@@ -104,7 +104,7 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if err := e.allows(mail); err != nil {
 		return Result{}, invalidPayload(err)
 	}
-	id := a.Token + "@" + mail.from.domain
+	id := a.JobID.String() + "@" + mail.from.domain // of each attempt: a receiver can drop the second copy of a message
 	raw, err := mail.message(id, time.Now())
 	if err != nil {
 		return Result{}, invalidPayload(fmt.Errorf("write the message: %w", err))

@@ -156,6 +156,51 @@ func TestAMessageHasTheContentsOfItsPayload(t *testing.T) {
 	}
 }
 
+// RFC 5322 and RFC 2047 bound lines to 998 bytes and encoded words to 75 characters.
+func TestLongAndForeignHeadersAreFoldedAndEncoded(t *testing.T) {
+	t.Parallel()
+	var to, mailboxes []string
+	for i := range 100 {
+		mailboxes = append(mailboxes, fmt.Sprintf("person.number.%d@%s.example.org", i, strings.Repeat("long-", 10)+"host"))
+		name := []string{`"Doe, John \"Jo\" (x)"`, "Jörg Müller-Lüdenscheidt", `李小龍`, ""}[i%4]
+		to = append(to, strings.TrimSpace(name+" <"+mailboxes[i]+">"))
+	}
+	for _, subject := range []string{
+		strings.Repeat("word ", 399) + "end", strings.Repeat("ü", 1000), "👩‍👩‍👧 " + strings.Repeat("語", 600), `"quoted" (x) <y>, ;:`, "",
+	} {
+		text, err := json.Marshal(object{"to": to, "subject": subject, "text": "x", "headers": object{"X-A": strings.Repeat("ä ", 600) + "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, recipients, err := handlers.WriteEmail(text, messageID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := readBack(raw)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, raw)
+		}
+		if r.subject != subject || !slices.Equal(r.to, mailboxes) || !slices.Equal(recipients, mailboxes) {
+			t.Errorf("subject %q, to %q", r.subject, r.to)
+		}
+		list, err := r.header.AddressList("To")
+		if err != nil || list[0].Name != `Doe, John "Jo" (x)` || list[1].Name != "Jörg Müller-Lüdenscheidt" || list[2].Name != "李小龍" {
+			t.Errorf("to %v, %v", list[:3], err)
+		}
+		header, _, _ := strings.Cut(string(raw), "\r\n\r\n")
+		for line := range strings.SplitSeq(header, "\r\n") {
+			if len(line) > 78+len(mailboxes[0]) || strings.TrimSpace(line) == "" {
+				t.Errorf("a line of %d bytes: %q", len(line), line)
+			}
+			for word := range strings.FieldsSeq(line) {
+				if strings.HasPrefix(word, "=?") && len(word) > 75+len(",") {
+					t.Errorf("an encoded word of %d characters: %s", len(word), word)
+				}
+			}
+		}
+	}
+}
+
 func TestPayloadsThatCouldInjectHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]object{
@@ -163,6 +208,15 @@ func TestPayloadsThatCouldInjectHeadersAreRefused(t *testing.T) {
 		"a lone CR in the subject":            {"subject": "Hello\rBcc: eve@example.org"},
 		"a lone LF in the subject":            {"subject": "Hello\nBcc: eve@example.org"},
 		"another line break in the subject":   {"subject": "Hello\u0085Bcc: eve@example.org"},
+		"a line separator in the subject":     {"subject": "Hello\u2028Bcc: eve@example.org"},
+		"a paragraph separator in a name":     {"to": []string{"\"Ada\u2029Bcc: eve\" <ada@example.org>"}},
+		"a NUL in the subject":                {"subject": "Hello\x00"},
+		"a NUL in a name":                     {"to": []string{"\"Ada\x00\" <ada@example.org>"}},
+		"a NUL before the @":                  {"to": []string{"ada\x00@example.org"}},
+		"a NUL in a header":                   {"headers": object{"X-A": "a\x00"}},
+		"a header with a line separator":      {"headers": object{"X-A": "a\u2028Bcc: eve@example.org"}},
+		"a header twice":                      {"headers": object{"References": "<a@b.example>", "references": "<c@d.example>"}},
+		"a line separator in a file name":     {"attachments": []object{{"name": "a\u2028b", "content": ""}}},
 		"an encoded word in the subject":      {"subject": "=?utf-8?q?Hello=0D=0ABcc:_eve@example.org?="},
 		"a line break in an address":          {"to": []string{"ada@example.org\r\nBcc: eve@example.org"}},
 		"a line break in a folded address":    {"to": []string{"ada@example.org\r\n (x)"}},

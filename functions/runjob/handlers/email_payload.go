@@ -113,8 +113,14 @@ func parseEmail(payload []byte) (*email, error) {
 	if len(p.Headers) > maxHeaders {
 		note("headers", fmt.Errorf("there are %d, of at most %d", len(p.Headers), maxHeaders))
 	}
+	seen := map[string]bool{}
 	for name, value := range p.Headers {
 		err := checkHeaderName(name)
+		if lower := strings.ToLower(name); seen[lower] {
+			err = errors.New("is there twice, in upper and lower case")
+		} else {
+			seen[lower] = true
+		}
 		if err == nil {
 			m.headers[name], err = headerValue(value)
 		}
@@ -192,7 +198,7 @@ func checkHeaderName(name string) error {
 // headerValue returns a text as one line for a header. Runs of blanks become one blank, because headers are folded at
 // blanks, and some readers take a folded line of blanks for the end of the headers.
 func headerValue(text string) (string, error) {
-	if i := strings.IndexFunc(text, unicode.IsControl); i >= 0 {
+	if strings.ContainsFunc(text, breaksLine) {
 		return "", errors.New("has a line break or another control character")
 	}
 	if strings.Contains(text, "=?") {
@@ -210,6 +216,9 @@ func headerValue(text string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+// breaksLine reports whether a character breaks lines for some reader, or is another control character.
+func breaksLine(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }
+
 func checkAttachments(list []attachment) error {
 	if len(list) > maxAttachments {
 		return fmt.Errorf("there are %d, of at most %d", len(list), maxAttachments)
@@ -219,7 +228,7 @@ func checkAttachments(list []attachment) error {
 		switch {
 		case a.Name == "" || len(a.Name) > maxFileName:
 			return fmt.Errorf("the name of [%d] has %d bytes, of 1 to %d", i, len(a.Name), maxFileName)
-		case strings.ContainsFunc(a.Name, unicode.IsControl) || strings.ContainsAny(a.Name, `/\`):
+		case strings.ContainsFunc(a.Name, breaksLine) || strings.ContainsAny(a.Name, `/\`):
 			return fmt.Errorf("the name of [%d] has a slash or a control character", i)
 		case a.Content == nil:
 			return fmt.Errorf("[%d] has no content", i)

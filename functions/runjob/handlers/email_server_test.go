@@ -35,6 +35,7 @@ type letter struct {
 type office struct {
 	password string // empty: no login is needed
 	logins   []string
+	loses    int // answers to messages that it has kept
 
 	mu      sync.Mutex
 	letters []letter
@@ -101,6 +102,10 @@ func (v *visitor) Data(r io.Reader) error {
 	v.letter.raw = string(raw)
 	v.office.mu.Lock()
 	v.office.letters = append(v.office.letters, v.letter)
+	if v.office.loses > 0 {
+		v.office.loses--
+		_ = v.conn.Conn().Close()
+	}
 	v.office.mu.Unlock()
 	return err
 }
@@ -241,6 +246,13 @@ var jobID = uuid.MustParse("0193a4a5-0000-7000-8000-000000000017")
 // mail runs an attempt of EMAIL.
 func mail(ctx context.Context, t *testing.T, cfg handlers.EmailConfig, payload any) (handlers.Result, *handlers.Failure, error) {
 	t.Helper()
+	return attempt(ctx, t, cfg, payload, 2)
+}
+
+func attempt(
+	ctx context.Context, t *testing.T, cfg handlers.EmailConfig, payload any, number int,
+) (handlers.Result, *handlers.Failure, error) {
+	t.Helper()
 	text, err := json.Marshal(payload)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +261,7 @@ func mail(ctx context.Context, t *testing.T, cfg handlers.EmailConfig, payload a
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := jobevent.Run{JobID: jobID, Attempt: 2, Payload: text}
+	run := jobevent.Run{JobID: jobID, Attempt: number, Payload: text}
 	result, err := h.Run(ctx, handlers.NewAttempt(run, uuid.Nil, func(slog.Level, string) {}, nil))
 	var failure *handlers.Failure
 	errors.As(err, &failure)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
+	netmail "net/mail"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestAMailGoesOutAndItsOutputNamesIt(t *testing.T) {
 	if err := json.Unmarshal(result.Output, &output); err != nil {
 		t.Fatal(err)
 	}
-	if output.MessageID != "<"+jobID.String()+".2@example.com>" || output.Recipients != 3 {
+	if output.MessageID != "<"+jobID.String()+"@example.com>" || output.Recipients != 3 {
 		t.Errorf("output %s", result.Output)
 	}
 	got := o.got()
@@ -49,6 +50,34 @@ func TestAMailGoesOutAndItsOutputNamesIt(t *testing.T) {
 	}
 	if strings.Contains(got[0].raw, "secret@") || !strings.Contains(got[0].raw, "Message-ID: "+output.MessageID+"\r\n") {
 		t.Errorf("the message is\n%s", got[0].raw)
+	}
+}
+
+// A server may have the message although its answer is lost. Receivers know the copy by its Message-ID.
+func TestTheCopyOfAMessageWhoseAnswerWasLostHasItsMessageID(t *testing.T) {
+	t.Parallel()
+	o := &office{loses: 1}
+	cfg := o.open(t, "127.0.0.1:0", nil, nil)
+	if _, failure, err := attempt(t.Context(), t, cfg, simple(), 1); failure == nil || !failure.Retryable {
+		t.Fatalf("the first attempt ended with %v", err)
+	}
+	if _, _, err := attempt(t.Context(), t, cfg, simple(), 2); err != nil {
+		t.Fatal(err)
+	}
+	got := o.got()
+	if len(got) != 2 {
+		t.Fatalf("the server got %+v", got)
+	}
+	ids := make([]string, len(got))
+	for i, l := range got {
+		m, err := netmail.ReadMessage(strings.NewReader(l.raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = m.Header.Get("Message-Id")
+	}
+	if ids[0] != ids[1] || !strings.HasPrefix(ids[0], "<"+jobID.String()) {
+		t.Errorf("the copies have the ids %q", ids)
 	}
 }
 
