@@ -26,6 +26,37 @@ type scheduleShown struct {
 	Upcoming                              []time.Time
 }
 
+func TestAScheduleThatSomebodyElseHasChangedIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const path = "/api/schedules/shared"
+	body := func(cron string) string { return `{"cron": "` + cron + `", "job": ` + logJob + `}` }
+	match := func(cron, tag string) *response {
+		return h.do(http.MethodPut, path, body(cron), "Content-Type", "application/json", "If-Match", tag)
+	}
+	match("@daily", "*").wantError(apierror.ScheduleChanged) // it does not exist
+	first := h.put(path, body("@daily")).want(http.StatusCreated).header.Get("ETag")
+	if read := h.get(path).want(http.StatusOK).header.Get("ETag"); first == "" || read != first {
+		t.Errorf("created with the ETag %s, read with %s", first, read)
+	}
+	second := match("@hourly", first).want(http.StatusOK).header.Get("ETag")
+	match("@weekly", first).wantError(apierror.ScheduleChanged)
+	h.post(path+"/run", "").want(http.StatusAccepted) // changes nothing that the tag is about
+	if read := h.get(path).header.Get("ETag"); read != second || second == first {
+		t.Errorf("replaced with the ETag %s, after %s, and read with %s", second, first, read)
+	}
+	paused := h.post(path+"/pause", "").want(http.StatusOK).header.Get("ETag")
+	match("@weekly", second).wantError(apierror.ScheduleChanged)
+	var s scheduleShown
+	h.get(path).into(&s)
+	if s.Cron != "@hourly" || !s.Paused {
+		t.Errorf("refused, and shown as %+v", s)
+	}
+	match("@weekly", `"other", `+paused).want(http.StatusOK)
+	match("@daily", "*").want(http.StatusOK)
+	h.put(path, body("@weekly")).want(http.StatusOK) // without the header, as before
+}
+
 func TestScheduleIsCreatedShownReplacedAndDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)

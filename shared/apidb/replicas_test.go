@@ -50,7 +50,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 			return err
 		},
 		"a schedule": func(ctx context.Context) error {
-			_, _, err := h.Schedules.Put(ctx, nil, apidb.Everyone, daily)
+			_, _, err := h.Schedules.Put(ctx, nil, apidb.Everyone, daily, nil)
 			return err
 		},
 		"a cancel": func(ctx context.Context) error {

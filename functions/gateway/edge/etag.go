@@ -43,7 +43,20 @@ func has(r *http.Request, tag string) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	for given := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+	return names(r.Header.Values("If-None-Match"), tag)
+}
+
+// Match returns nil for a request without If-Match, and else a function that reports whether the header has a tag.
+func Match(r *http.Request) func(tag string) bool {
+	given := r.Header.Values("If-Match")
+	if len(given) == 0 {
+		return nil
+	}
+	return func(tag string) bool { return names(given, tag) }
+}
+
+func names(headers []string, tag string) bool {
+	for given := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		given = strings.TrimSpace(given)
 		if given == "*" || strings.TrimPrefix(given, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true

@@ -3,8 +3,10 @@ package schedules
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
@@ -50,6 +52,17 @@ func newSchedule(s schedulestore.Schedule) schedule {
 		body.NextAt = &body.Upcoming[0]
 	}
 	return body
+}
+
+// shown is open for the response that shows the one schedule: it has the tag that If-Match compares.
+func (a *API) shown(c *gin.Context, s schedulestore.Schedule) schedule {
+	c.Header("ETag", tag(s.UpdatedAt))
+	return a.open(c.Request.Context(), s)
+}
+
+// tag is the entity tag of what can be changed. Ticks leave it as it is, so it is weak.
+func tag(updatedAt time.Time) string {
+	return fmt.Sprintf(`W/"%x"`, updatedAt.UnixMicro())
 }
 
 // open converts a schedule for a response. The job of a schedule that cannot be opened is null.

@@ -40,7 +40,7 @@ func (a *API) change(
 	if err != nil {
 		return err
 	}
-	return edge.Answer(c, http.StatusOK, a.open(c.Request.Context(), s))
+	return edge.Answer(c, http.StatusOK, a.shown(c, s))
 }
 
 // Delete is DELETE /api/schedules/{name}.

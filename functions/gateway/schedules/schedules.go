@@ -4,6 +4,7 @@ package schedules
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -65,7 +66,7 @@ func (a *API) answerMade(c *gin.Context, made schedulestore.Schedule) error {
 		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
 	}
 	c.Header("Location", location)
-	return edge.Answer(c, http.StatusCreated, a.open(c.Request.Context(), made))
+	return edge.Answer(c, http.StatusCreated, a.shown(c, made))
 }
 
 // Put is PUT /api/schedules/{name}.
@@ -91,14 +92,18 @@ func (a *API) Put(c *gin.Context) error {
 		return err
 	}
 	a.seal(&asked)
-	kept, created, err := a.Store.Put(ctx, audit.Entry(c), edge.OwnerOf(c), asked)
+	var match func(time.Time) bool
+	if named := edge.Match(c.Request); named != nil {
+		match = func(updatedAt time.Time) bool { return named(tag(updatedAt)) }
+	}
+	kept, created, err := a.Store.Put(ctx, audit.Entry(c), edge.OwnerOf(c), asked, match)
 	if err != nil {
 		return err
 	}
 	if created {
 		return a.answerMade(c, kept)
 	}
-	return edge.Answer(c, http.StatusOK, a.open(c.Request.Context(), kept))
+	return edge.Answer(c, http.StatusOK, a.shown(c, kept))
 }
 
 type page struct {
@@ -145,5 +150,5 @@ func (a *API) Get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.Audit.Show(c, a.open(c.Request.Context(), s))
+	return a.Audit.Show(c, a.shown(c, s))
 }

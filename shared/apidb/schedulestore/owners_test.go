@@ -25,7 +25,7 @@ func TestASchedulesJobBelongsToItsOwnerWhateverItsRequest(t *testing.T) {
 		if err != nil || made.OwnerID != "acme" || strings.Contains(string(made.Job), "other") {
 			t.Errorf("%s: %s's, %s, %v", name, made.OwnerID, made.Job, err)
 		}
-		if kept, created, err := h.Schedules.Put(t.Context(), nil, acme, asked); err != nil || created || kept.ScheduleID != made.ScheduleID {
+		if kept, created, err := h.Schedules.Put(t.Context(), nil, acme, asked, nil); err != nil || created || kept.ScheduleID != made.ScheduleID {
 			t.Errorf("%s: put as %+v, %t, %v", name, kept, created, err)
 		}
 		job, _, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, apidbtest.ScheduleRules)

@@ -20,7 +20,7 @@ import (
 // replace calls Put for an existing schedule.
 func (h *fixture) replace(t *testing.T, asked apibody.Schedule) schedulestore.Schedule {
 	t.Helper()
-	kept, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked)
+	kept, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked, nil)
 	if err != nil || created {
 		t.Fatal(created, err)
 	}
@@ -39,7 +39,7 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*fixture, context.Context) (schedulestore.Schedule, error){
 		"put": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
-			kept, _, err := h.Schedules.Put(ctx, nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "*/1 * * * * *"`))
+			kept, _, err := h.Schedules.Put(ctx, nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "*/1 * * * * *"`), nil)
 			return kept, err
 		},
 		"resume": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {

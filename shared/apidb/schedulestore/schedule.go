@@ -19,7 +19,9 @@ import (
 
 // Errors about schedules.
 var (
-	ErrNone   error = apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
+	ErrNone    error = apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
+	ErrChanged error = apierror.New(apierror.ScheduleChanged,
+		"the schedule has changed since it was read, or is gone: read it again, and repeat the change")
 	ErrExists error = apierror.New(apierror.ScheduleExists,
 		"there is a schedule of this name already; PUT replaces it")
 	ErrSeveralOwners error = &apierror.Error{
@@ -116,10 +118,12 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	return made, apidb.Classify("create schedule", err)
 }
 
-// Put stores a valid schedule in place of the one with that name, if there is one. Its jobs and ticks stay.
-func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule) (
-	kept Schedule, created bool, err error,
-) {
+// Put stores a valid schedule in place of the one with that name, if there is one. Its jobs and ticks stay. If match is
+// not nil, it replaces only a schedule that was last changed at an instant that match accepts; else it returns
+// ErrChanged.
+func (s *Store) Put(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule, match func(updatedAt time.Time) bool,
+) (kept Schedule, created bool, err error) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return kept, false, err
 	}
@@ -129,12 +133,18 @@ func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
 			}
+			if created && match != nil {
+				return ErrChanged
+			}
 			if created {
 				return s.fewSchedules(ctx, q, kept.OwnerID)
 			}
 			before, err := lockSchedule(ctx, q, owner, key)
 			if err != nil {
 				return err
+			}
+			if match != nil && !match(before.UpdatedAt) {
+				return ErrChanged
 			}
 			kept, err = replaceSchedule(ctx, q, before, asked)
 			return err

@@ -402,7 +402,7 @@ func TestNamesBelongToOwners(t *testing.T) {
 func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m"`))
+	first, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m"`), nil)
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
@@ -411,7 +411,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
-	again, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
+	again, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m", "missed": "all"`), nil)
 	if err != nil || created || again.ScheduleID != first.ScheduleID || again.LastJobID == nil {
 		t.Fatalf("%+v, %t, %v", again, created, err)
 	}
@@ -419,7 +419,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Errorf("@every began anew: %s, %s", again.NextAt, first.NextAt)
 	}
 	h.Exec(t, "update schedules set next_at = next_at - interval '1 hour', anchor_at = anchor_at - interval '1 hour'")
-	if _, _, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", eachSecond)); err != nil {
+	if _, _, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", eachSecond), nil); err != nil {
 		t.Fatal(err)
 	}
 	ticks := h.ticks(t, key)

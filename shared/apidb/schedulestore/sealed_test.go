@@ -60,7 +60,7 @@ func (h *fixture) putSealed(t *testing.T, sealer *sealing.Sealer, name string, n
 	asked := apidbtest.Schedule(t, name, eachSecond)
 	asked.JobJSON = fmt.Appendf(nil, `{"jobType": "SIMULATION", "payload": {"steps": []}, "priority": %d}`, n)
 	asked.JobJSON = sealer.Seal(sealing.OfSchedule(name, ""), asked.JobJSON)
-	_, _, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked)
+	_, _, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked, nil)
 	return err
 }
 
