@@ -1,19 +1,31 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AdapterFactory, type Configuration, type JWK, Provider } from 'oidc-provider';
+// @ts-expect-error: it has no types
+import { createMemoryAdapter } from 'oidc-provider/lib/adapters/memory_adapter.js';
 
 const CLIENT = 'dashboard';
+const HOUR_S = 3600;
 
-/** Issuer is an OpenID Connect issuer with one user who is logged in: only the code flow with PKCE. */
+/** BRIEF is a user whose tokens are good for seconds. */
+export const BRIEF = 'brief';
+export const BRIEF_S = 12;
+
+/**
+ * Issuer is an OpenID Provider with two public clients: the dashboard, and another one whose tokens the gateway must refuse. Each
+ * name may log in with the password "secret".
+ */
 export class Issuer {
   readonly environment: Record<string, string>;
-  private readonly codes = new Map<string, { challenge: string; redirect: string; nonce: string }>();
-  private readonly keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  private readonly issued = (createMemoryAdapter as () => AdapterFactory)();
+  private provider: Provider;
 
   private constructor(
     private readonly server: Server,
     readonly url: string,
   ) {
     this.environment = { OIDC_ISSUER: url, OIDC_AUDIENCE: CLIENT, OIDC_CLIENT_ID: CLIENT };
+    this.provider = this.make();
     server.on('request', (request, response) => void this.answer(request, response));
   }
 
@@ -29,65 +41,69 @@ export class Issuer {
     this.server.closeAllConnections();
   }
 
+  /** make makes the provider with a new signing key. It knows what the one before it has issued. */
+  private make(): Provider {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const key = { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), alg: 'RS256', use: 'sig' } as JWK;
+    return new Provider(this.url, { ...configuration(key), adapter: this.issued });
+  }
+
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', this.url);
-    response.setHeader('Access-Control-Allow-Origin', '*');
-    switch (url.pathname) {
-      case '/.well-known/openid-configuration':
-        return json(response, 200, {
-          issuer: this.url,
-          authorization_endpoint: `${this.url}/authorize`,
-          token_endpoint: `${this.url}/token`,
-          jwks_uri: `${this.url}/keys`,
-        });
-      case '/keys':
-        return json(response, 200, { keys: [{ ...this.keys.publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' }] });
-      case '/authorize':
-        return this.authorize(url.searchParams, response);
-      case '/token':
-        return this.token(new URLSearchParams(await text(request)), response);
-      default:
-        return json(response, 404, {});
+    const { pathname } = new URL(request.url ?? '/', this.url);
+    if (pathname === '/rotate') {
+      this.provider = this.make();
+      response.end();
+    } else if (pathname.startsWith('/interaction/')) {
+      await this.logIn(request, response);
+    } else {
+      this.provider.callback()(request, response);
     }
   }
 
-  private authorize(asked: URLSearchParams, response: ServerResponse): void {
-    const redirect = new URL(asked.get('redirect_uri') ?? '');
-    const right =
-      asked.get('response_type') === 'code' && asked.get('client_id') === CLIENT && redirect.pathname === '/login' &&
-      asked.get('code_challenge_method') === 'S256' && asked.get('scope') === 'openid';
-    if (!right) {
-      return json(response, 400, { error: 'invalid_request' });
+  private async logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') {
+      response.setHeader('Content-Type', 'text/html; charset=utf-8').end(FORM);
+      return;
     }
-    const code = randomUUID();
-    this.codes.set(code, { challenge: asked.get('code_challenge') ?? '', redirect: redirect.href, nonce: asked.get('nonce') ?? '' });
-    redirect.searchParams.set('code', code);
-    redirect.searchParams.set('state', asked.get('state') ?? '');
-    redirect.searchParams.set('iss', this.url);
-    response.writeHead(302, { Location: redirect.href }).end();
-  }
-
-  private token(asked: URLSearchParams, response: ServerResponse): void {
-    const begun = this.codes.get(asked.get('code') ?? '');
-    this.codes.delete(asked.get('code') ?? '');
-    const challenge = createHash('sha256').update(asked.get('code_verifier') ?? '').digest('base64url');
-    if (begun?.challenge !== challenge || begun.redirect !== asked.get('redirect_uri') || asked.get('client_id') !== CLIENT) {
-      return json(response, 400, { error: 'invalid_grant', error_description: 'the code or its verifier is wrong' });
-    }
-    const now = Math.floor(Date.now() / 1000);
-    const claims = { iss: this.url, sub: 'ada', aud: CLIENT, iat: now, exp: now + 600, owner: 'acme', roles: ['read'], nonce: begun.nonce };
-    json(response, 200, { token_type: 'Bearer', access_token: 'opaque', id_token: jwt(claims, this.keys.privateKey) });
+    const form = new URLSearchParams(await text(request));
+    const accountId = form.get('name') ?? '';
+    const result = form.get('password') === 'secret' ? { login: { accountId }, consent: {} } : { error: 'access_denied', error_description: 'wrong password' };
+    await this.provider.interactionFinished(request, response, result);
   }
 }
 
-function jwt(claims: object, key: KeyObject): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const content = `${part({ alg: 'RS256', kid: 'one' })}.${part(claims)}`;
-  return `${content}.${sign('sha256', Buffer.from(content), key).toString('base64url')}`;
-}
+const FORM = `<!doctype html><html lang="en"><title>Issuer</title><link rel="icon" href="data:,"><h1>Issuer</h1><form method="post">
+<label>Name <input name="name"></label> <label>Password <input name="password" type="password"></label> <button>Continue</button></form>`;
 
-function json(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+function configuration(key: JWK): Configuration {
+  const client = { token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], application_type: 'native' } as const;
+  return {
+    jwks: { keys: [key] },
+    clients: [ // the ports of a native client's addresses do not count
+      { ...client, client_id: CLIENT, redirect_uris: ['http://127.0.0.1/login'] },
+      { ...client, client_id: 'another', redirect_uris: ['http://127.0.0.1/another'] },
+    ],
+    pkce: { required: () => true },
+    clientBasedCORS: () => true,
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+    cookies: { keys: ['of a test'] },
+    conformIdTokenClaims: false,
+    claims: { openid: ['sub', 'owner', 'roles'] },
+    findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub, owner: 'acme', roles: ['read'] }) }),
+    issueRefreshToken: (_, client) => Promise.resolve(client.grantTypeAllowed('refresh_token')), // as Keycloak does
+    rotateRefreshToken: true,
+    ttl: {
+      IdToken: (_, token) => (token.available?.['sub'] === BRIEF ? BRIEF_S : HOUR_S),
+      AccessToken: HOUR_S, AuthorizationCode: 60, Grant: HOUR_S, Interaction: HOUR_S, RefreshToken: HOUR_S, Session: HOUR_S,
+    },
+    async loadExistingGrant({ oidc }) { // nobody is asked for consent
+      const grant = new oidc.provider.Grant({ accountId: oidc.session?.accountId ?? '', clientId: oidc.client?.clientId ?? '' });
+      grant.addOIDCScope('openid');
+      await grant.save();
+      return grant;
+    },
+  };
 }
 
 async function text(request: IncomingMessage): Promise<string> {

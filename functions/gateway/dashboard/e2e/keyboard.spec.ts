@@ -1,4 +1,76 @@
-import { accessible, expect, test } from './fixtures';
+import type { Page } from '@playwright/test';
+import { accessible, expect, simulation, test } from './fixtures';
+
+/** reach presses Tab until the element with this label or name has the focus, and returns the page's keyboard. */
+async function reach(page: Page, role: 'button' | 'textbox' | 'combobox' | 'spinbutton' | 'checkbox' | 'link' | 'tab', name: string | RegExp) {
+  const within = (await page.getByRole('dialog').count()) > 0 ? page.getByRole('dialog') : page;
+  const wanted = within.getByRole(role, { name, exact: typeof name === 'string' }).first();
+  await expect(wanted).toBeVisible();
+  for (let n = 0; n < 150; n++) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) {
+      return page.keyboard;
+    }
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${role} ${String(name)} is not reached by the Tab key`);
+}
+
+/** write replaces the text of a field. */
+async function write(page: Page, role: 'textbox' | 'combobox', name: string, text: string) {
+  const keyboard = await reach(page, role, name);
+  await keyboard.press('Control+a');
+  await keyboard.insertText(text);
+}
+
+test('a job is made and cancelled by keyboard alone', async ({ page, open, api, unique }) => {
+  await open('/new');
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await (await reach(page, 'combobox', 'Job type')).type('SIMULATION');
+  await write(page, 'textbox', 'Tags', unique);
+  await (await reach(page, 'button', 'Submit the job')).press('Enter');
+  await expect.poll(async () => (await api<{ jobs: unknown[] }>('GET', `/api/jobs?tag=${unique}`)).jobs.length).toBe(1);
+
+  const { jobId } = await api<{ jobId: string }>('POST', '/api/jobs', { ...simulation({ type: 'LOG', message: 'x' }), delayMs: 3_600_000 });
+  await open(`/jobs/${jobId}`);
+  await (await reach(page, 'button', 'Cancel')).press('Enter');
+  await expect.poll(async () => (await api<{ status: string }>('GET', `/api/jobs/${jobId}`)).status).toBe('CANCELLED');
+});
+
+test('a schedule is made, changed and deleted by keyboard alone', async ({ page, open, api, unique }) => {
+  await open('/schedules');
+  await (await reach(page, 'button', 'New schedule')).press('Enter');
+  await write(page, 'textbox', 'Name', unique);
+  await write(page, 'textbox', 'Cron', '30 6 * * *');
+  await page.keyboard.press('Enter'); // as in every form
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await (await reach(page, 'link', unique)).press('Enter');
+  await (await reach(page, 'button', 'Edit')).press('Space');
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Edit' })).toBeFocused(); // where it was before the dialog
+  await page.keyboard.press('Enter');
+  await write(page, 'textbox', 'Cron', '15 7 * * *');
+  await (await reach(page, 'button', 'Save')).press('Enter');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  expect(await api('GET', `/api/schedules/${unique}`)).toMatchObject({ cron: '15 7 * * *' });
+  await (await reach(page, 'button', 'Delete')).press('Enter');
+  await expect(page.getByText(`${unique} is deleted`)).toBeVisible();
+});
+
+test('a limit is set and removed by keyboard alone', async ({ page, open, api, site, unique }) => {
+  const type = unique.toUpperCase();
+  await open('/controls', site.admin);
+  await (await reach(page, 'button', 'New limit or pause')).press('Enter');
+  await (await reach(page, 'combobox', 'Of')).type('a job');
+  await write(page, 'textbox', 'Name', type);
+  await (await reach(page, 'checkbox', /^Paused/)).press('Space');
+  await write(page, 'textbox', 'Run at once, at most', '7');
+  await (await reach(page, 'button', 'Save')).press('Enter');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  expect(await api('GET', `/api/controls/type/${type}`, undefined, site.admin)).toMatchObject({ maxRunning: 7, paused: false });
+  await (await reach(page, 'button', `Remove all limits of the job type ${type}`)).press('Enter');
+  await expect(page.getByText(`All limits of the job type ${type} are removed.`)).toBeVisible();
+});
 
 test('the page is used by keyboard alone: help, shortcuts, command palette, theme', async ({ page, open }) => {
   const heading = (name: string) => page.getByRole('heading', { name, level: 1 });

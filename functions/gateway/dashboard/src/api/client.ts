@@ -2,6 +2,7 @@ import createClient from 'openapi-fetch';
 import { ApiError, noAnswer } from './error';
 import { parse, stringify } from './json';
 import { noteAnswer, noteSilence } from '../live/live';
+import { fresh } from './renewal';
 import type { components, paths } from './schema.gen';
 import { session } from './session';
 
@@ -15,7 +16,8 @@ export const api = createClient<paths>({
 });
 
 api.use({
-  onRequest({ request }) {
+  async onRequest({ request }) {
+    await fresh();
     for (const [name, value] of Object.entries(session.headers())) {
       request.headers.set(name, value);
     }

@@ -1,4 +1,5 @@
 import type { Schemas } from './client';
+import { claimsOf, userOf } from './token';
 
 export type Oidc = Schemas['OidcLogin'];
 
@@ -35,8 +36,8 @@ export async function begin(oidc: Oidc, anew = false): Promise<void> {
   location.assign(to);
 }
 
-/** finish gets the token for the code that the issuer has put into the address, and the page to go back to. */
-export async function finish(oidc: Oidc, search: string): Promise<{ token: string; back: string }> {
+/** finish gets the tokens for the code that the issuer has put into the address, and the page to go back to. */
+export async function finish(oidc: Oidc, search: string): Promise<{ tokens: Tokens; back: string }> {
   const answer = new URLSearchParams(search);
   const begun = take();
   const refused = answer.get('error');
@@ -49,37 +50,78 @@ export async function finish(oidc: Oidc, search: string): Promise<{ token: strin
   if (answer.has('iss') && answer.get('iss') !== oidc.issuer) {
     throw new Error('The answer is another issuer’s.'); // RFC 9207
   }
-  const response = await fetch(oidc.tokenEndpoint, {
+  const client = { endpoint: oidc.tokenEndpoint, clientId: oidc.clientId, kind: oidc.token };
+  const tokens = await request(client, {
+    grant_type: 'authorization_code',
+    code: answer.get('code') ?? '',
+    redirect_uri: location.origin + callbackPath,
+    code_verifier: begun.verifier,
+  });
+  if (oidc.token === 'id_token' && claimsOf(tokens.token)['nonce'] !== begun.nonce) {
+    throw new Error('The token is of another login.');
+  }
+  return { tokens, back: begun.back };
+}
+
+/** renew gets the next token. It throws Refused if the user has to log in again, and another error if the issuer is away. */
+export async function renew(renewal: Renewal): Promise<Tokens> {
+  const tokens = await request(renewal, { grant_type: 'refresh_token', refresh_token: renewal.refreshToken });
+  if (renewal.kind === 'id_token' && userOf(tokens.token) !== renewal.user) {
+    throw new Refused('The token is of another user.');
+  }
+  return tokens;
+}
+
+/** Refused is a refusal of the issuer. */
+export class Refused extends Error {}
+
+/** Renewal is what a tab needs to get its next token without the user. */
+export interface Renewal extends Client {
+  refreshToken: string;
+  user: string;
+}
+
+/** Client is the dashboard at the issuer. */
+interface Client {
+  endpoint: string;
+  clientId: string;
+  kind: Oidc['token'];
+}
+
+/** Tokens is what the issuer gives for a code or a refresh token. */
+export interface Tokens {
+  token: string;
+  lifeMs: number | null; // null: not known
+  renewal: Renewal | null; // null: the issuer gives no refresh token
+}
+
+async function request(client: Client, body: Record<string, string>): Promise<Tokens> {
+  const response = await fetch(client.endpoint, {
     method: 'POST',
     headers: { Accept: 'application/json' },
     credentials: 'omit',
-    body: new URLSearchParams({
-      grant_type: 'authorization_code',
-      code: answer.get('code') ?? '',
-      redirect_uri: location.origin + callbackPath,
-      client_id: oidc.clientId,
-      code_verifier: begun.verifier,
-    }),
+    body: new URLSearchParams({ ...body, client_id: client.clientId }),
   });
+  if (response.status >= 500) {
+    throw new Error(`The issuer answered ${response.status}.`);
+  }
   const tokens = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-  const token = tokens[oidc.token];
+  const token = tokens[client.kind];
   if (!response.ok || typeof token !== 'string') {
-    throw new Error(`The issuer gave no token: ${String(tokens['error_description'] ?? tokens['error'] ?? response.status)}`);
+    throw new Refused(`The issuer gave no token: ${String(tokens['error_description'] ?? tokens['error'] ?? response.status)}`);
   }
-  if (oidc.token === 'id_token' && nonceOf(token) !== begun.nonce) {
-    throw new Error('The token is of another login.');
-  }
-  return { token, back: begun.back };
+  const { endpoint, clientId, kind } = client;
+  const refreshToken = tokens['refresh_token'] ?? body['refresh_token']; // the issuer may let the old one go on
+  return {
+    token,
+    lifeMs: life(kind === 'id_token' ? claimsOf(token) : { exp: tokens['expires_in'], iat: 0 }),
+    renewal: typeof refreshToken === 'string' ? { endpoint, clientId, kind, refreshToken, user: userOf(token) } : null,
+  };
 }
 
-/** nonceOf returns the nonce of an ID token, whose signature the gateway verifies. */
-export function nonceOf(token: string): unknown {
-  try {
-    const claims: unknown = JSON.parse(atob((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));
-    return (claims as { nonce?: unknown }).nonce;
-  } catch {
-    return undefined;
-  }
+/** life returns how long a token is good, whatever the clock of this machine shows. */
+function life({ exp, iat }: Record<string, unknown>): number | null {
+  return typeof exp === 'number' && typeof iat === 'number' ? (exp - iat) * 1000 : null;
 }
 
 /** take returns the stored state of begin and deletes it, so that a login is finished once. */

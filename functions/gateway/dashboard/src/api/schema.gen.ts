@@ -779,7 +779,7 @@ export interface paths {
         get: operations["getSchedule"];
         /**
          * Create or replace a schedule
-         * @description With the same cron expression and time zone, the schedule continues: ticks that are due fire. With others, its ticks begin anew from now. The recorded ticks and the jobs stay.
+         * @description With the same cron expression and time zone, the schedule continues: ticks that are due fire. With others, its ticks begin anew from now. The recorded ticks and the jobs stay. With If-Match it replaces only the schedule of that ETag, so that nobody overwrites the change of another.
          */
         put: operations["putSchedule"];
         post?: never;
@@ -2933,7 +2933,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.SCHEDULE_CHANGED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -3703,6 +3703,27 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The schedule is not the one that If-Match names. */
+        PreconditionFailed: {
+            headers: {
+                "X-Trace-Id": components["headers"]["TraceId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "timestamp": "2026-11-21T08:00:00.123Z",
+                 *       "status": 412,
+                 *       "errorCode": "API.SCHEDULE_CHANGED",
+                 *       "message": "the schedule has changed since it was read, or is gone: read it again, and repeat the change",
+                 *       "jobId": null,
+                 *       "traceId": "0af76519-16cd-43dd-8448-eb211c80319c",
+                 *       "details": []
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description Nothing has changed since the response with this ETag. */
         NotModified: {
             headers: {
@@ -3830,6 +3851,11 @@ export interface components {
          * @example wait=30
          */
         Prefer: string;
+        /**
+         * @description The ETag of the schedule that the client has read; the response is 412 if it was changed or deleted since. `*` is any schedule that exists.
+         * @example W/"6453c3a5b9d40"
+         */
+        IfMatch: string;
         /** @description The ETag of a response that the client has; the response is 304 if nothing has changed since. */
         IfNoneMatch: string;
         /** @description An id that does not have the form of a key id is a 404. */
@@ -3933,6 +3959,8 @@ export interface components {
         OperationLocation: string;
         /** @description A weak tag, for If-None-Match. A job's begins with its version. */
         ETag: string;
+        /** @description A tag for If-Match. A tick leaves it as it is; each change of the schedule, and a pause, gives it another. */
+        ScheduleETag: string;
         /** @description The ETag of the whole job. */
         MaybeETag: string;
         /** @description Confirms the preference of the header Prefer, with its number of seconds. */
@@ -6206,6 +6234,7 @@ export interface operations {
             201: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -6259,6 +6288,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6280,6 +6310,11 @@ export interface operations {
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
+                /**
+                 * @description The ETag of the schedule that the client has read; the response is 412 if it was changed or deleted since. `*` is any schedule that exists.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -6304,6 +6339,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6314,6 +6350,7 @@ export interface operations {
             201: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -6327,6 +6364,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -6397,6 +6435,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6437,6 +6476,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,14 +1,18 @@
 import { useSyncExternalStore } from 'react';
+import type { Renewal, Tokens } from './oidc';
+import { userOf } from './token';
 
 // The API key, and the owner for which an admin of the installation acts, belong to the tab: they are in session storage if the
 // browser allows it, else only in memory.
-// So do the times, in milliseconds, of the login, of the last input, and of the last time that the user gave the key.
+// So do the times, in milliseconds, of the login, of the last input, and of the last time that the user gave the key, and what
+// renews the token of an issuer: the key stays the token of the login, by which the page knows its data.
 const names = {
   key: 'jobweaver.key',
   owner: 'jobweaver.owner',
   opened: 'jobweaver.opened',
   used: 'jobweaver.used',
   proved: 'jobweaver.proved',
+  renewal: 'jobweaver.renewal',
 };
 type Name = keyof typeof names;
 
@@ -17,6 +21,23 @@ export const SESSION_HOURS = 12;
 const PROOF_MINUTES = 5;
 const MINUTE_MS = 60_000;
 const CHECK_MS = 5_000;
+const RENEWED_AFTER = 0.75; // of the life of a token
+
+/** Renewable is the newest token of the session, and when and how the next one is got. */
+interface Renewable {
+  token: string;
+  renewal: Renewal | null; // null: the user has to log in
+  dueAt: number;
+}
+
+function renewable({ token, renewal, lifeMs }: Tokens): string {
+  const known: Renewable = { token, renewal: lifeMs === null ? null : renewal, dueAt: Date.now() + RENEWED_AFTER * (lifeMs ?? 0) };
+  return JSON.stringify(known);
+}
+
+const newest = () => (values.renewal === null ? null : (JSON.parse(values.renewal) as Renewable));
+
+const CHANNEL = 'jobweaver.logout';
 
 const listeners = new Set<() => void>();
 const values: Record<Name, string | null> = {
@@ -25,6 +46,7 @@ const values: Record<Name, string | null> = {
   opened: stored('opened') ?? String(Date.now()),
   used: stored('used') ?? String(Date.now()),
   proved: stored('proved'),
+  renewal: stored('renewal'),
 };
 
 /** isOver reports whether a session has ended: after 30 minutes without input, or 12 hours after the login. */
@@ -63,11 +85,38 @@ function change(next: Partial<Record<Name, string | null>>) {
 export const session = {
   key: () => values.key,
   owner: () => values.owner,
-  open(key: string) {
+  open(key: string, tokens?: Tokens) {
     const now = String(Date.now());
-    change({ key, owner: null, opened: now, used: now, proved: now });
+    change({ key, owner: null, opened: now, used: now, proved: now, renewal: tokens === undefined ? null : renewable(tokens) });
   },
-  close: () => change({ key: null, owner: null, opened: null, used: null, proved: null }),
+  close: () => change({ key: null, owner: null, opened: null, used: null, proved: null, renewal: null }),
+  /** logOut ends the sessions of this user in all tabs. */
+  logOut() {
+    if (values.key !== null) {
+      const tabs = new BroadcastChannel(CHANNEL);
+      tabs.postMessage(userOf(values.key));
+      tabs.close();
+    }
+    session.close();
+  },
+  /** due returns what renews the token, if it ends soon. */
+  due(now: number): Renewal | null {
+    const known = newest();
+    return known !== null && now >= known.dueAt ? known.renewal : null;
+  },
+  /** renewed keeps the next token; null: the issuer gives no more. */
+  renewed(tokens: Tokens | null) {
+    const known = newest();
+    if (known !== null) { // the session may have ended meanwhile
+      set('renewal', tokens === null ? JSON.stringify({ ...known, renewal: null }) : renewable(tokens));
+    }
+  },
+  renewLater(ms: number) {
+    const known = newest();
+    if (known !== null) {
+      set('renewal', JSON.stringify({ ...known, dueAt: Date.now() + ms }));
+    }
+  },
   /** isProved reports whether the user has given the key, or logged in at the issuer, within the last minutes. */
   isProved: () => values.key === null || Date.now() - Number(values.proved) < PROOF_MINUTES * MINUTE_MS,
   /** prove reports whether the text is the key of the session. */
@@ -78,7 +127,7 @@ export const session = {
     set('proved', String(Date.now()));
     return true;
   },
-  /** watch ends the session when it is over. It returns a function that stops to watch. */
+  /** watch ends the session when it is over, or the user logs out in another tab. It returns a function that stops to watch. */
   watch(): () => void {
     const check = () => {
       if (values.key !== null && isOver(Number(values.opened), Number(values.used), Date.now())) {
@@ -91,12 +140,15 @@ export const session = {
         set('used', String(Date.now()));
       }
     };
+    const tabs = new BroadcastChannel(CHANNEL);
+    tabs.onmessage = ({ data }) => values.key !== null && userOf(values.key) === data && session.close();
     check();
     const timer = setInterval(check, CHECK_MS);
     const inputs = ['pointerdown', 'keydown'] as const;
     inputs.forEach((name) => addEventListener(name, use, { capture: true }));
     return () => {
       clearInterval(timer);
+      tabs.close();
       inputs.forEach((name) => removeEventListener(name, use, { capture: true }));
     };
   },
@@ -104,8 +156,9 @@ export const session = {
   actFor: (owner: string | null) => change({ owner }),
   /** headers returns the headers of each request to the API. */
   headers(): Record<string, string> {
+    const token = newest()?.token ?? values.key;
     return {
-      ...(values.key !== null && { Authorization: `Bearer ${values.key}` }),
+      ...(token !== null && { Authorization: `Bearer ${token}` }),
       // fetch takes characters as bytes, and the gateway reads UTF-8
       ...(values.owner !== null && { 'X-Owner-Id': String.fromCharCode(...new TextEncoder().encode(values.owner)) }),
     };

@@ -19,9 +19,9 @@ export function IssuerLogin({ oidc }: { oidc: Oidc }) {
     setBusy(true);
     finishing ??= finish(oidc, location.search);
     finishing.then(
-      ({ token, back }) => {
+      ({ tokens, back }) => {
         history.replaceState(null, '', back.startsWith(callbackPath) ? '/' : back);
-        session.open(token);
+        session.open(tokens.token, tokens);
       },
       (thrown: unknown) => {
         history.replaceState(null, '', '/');

@@ -30,7 +30,7 @@ export function Who() {
           {key === null ? (
             <p className="small muted">This installation runs without authentication.</p>
           ) : (
-            <button type="button" className="menu-item" onClick={() => session.close()}>
+            <button type="button" className="menu-item" onClick={session.logOut}>
               <Icon name="logout" /> Log out
             </button>
           )}

@@ -1,3 +1,4 @@
+import { fresh } from '../api/renewal';
 import { session } from '../api/session';
 import { eventParser, type StreamEvent } from './events';
 import { noteAnswer, noteSilence } from './live';
@@ -47,6 +48,7 @@ async function once(
   let timer = setTimeout(() => silent.abort(), SILENCE_MS);
   let opened = false;
   try {
+    await fresh();
     const response = await fetch(path, { headers: headers(lastId), signal: AbortSignal.any([stopped, silent.signal]), cache: 'no-store' });
     noteAnswer();
     if (!response.ok || response.body === null) {

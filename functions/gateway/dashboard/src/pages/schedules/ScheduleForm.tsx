@@ -11,13 +11,15 @@ import { type Schedule, useSave } from './queries';
 
 interface Props {
   schedule?: Schedule; // the schedule to change; else the form creates one
+  tag?: string; // of that schedule as it was read
   onClose: () => void;
 }
 
 const SHOWN = ['name', 'cron', 'timeZone', 'job', 'startAt', 'endAt'];
 
-export function ScheduleForm({ schedule, onClose }: Props) {
+export function ScheduleForm({ schedule, tag, onClose }: Props) {
   const [form, setForm] = useState(() => draft(schedule));
+  const [read] = useState(tag); // the page goes on reading while the form is open
   const [noJSON, setNoJSON] = useState<string>();
   const save = useSave();
   const formId = useId();
@@ -30,7 +32,7 @@ export function ScheduleForm({ schedule, onClose }: Props) {
     const made = toRequest(form);
     setNoJSON('error' in made ? made.error : undefined);
     if ('body' in made) {
-      save.mutate({ name: schedule?.name ?? null, body: made.body }, { onSuccess: onClose });
+      save.mutate({ tag: read, body: made.body }, { onSuccess: onClose });
     }
   }
 

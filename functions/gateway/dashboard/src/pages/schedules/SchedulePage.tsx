@@ -21,7 +21,7 @@ import { RelativeTime } from '../../ui/RelativeTime';
 import { Skeleton } from '../../ui/Skeleton';
 import { Table } from '../../ui/Table';
 import '../../ui/form.css';
-import { named, type Schedule, useDelete } from './queries';
+import { named, read, type Schedule, useDelete } from './queries';
 import { ScheduleForm } from './ScheduleForm';
 import { Next, ScheduleActions } from './SchedulesPage';
 
@@ -35,14 +35,14 @@ export default function SchedulePage() {
   const polling = usePolling(10_000);
   const found = useQuery({
     queryKey: ['schedule', name, ownerId],
-    queryFn: () => answer(api.GET('/api/schedules/{name}', named(which))),
+    queryFn: () => read(which),
     refetchInterval: polling,
   });
-  const schedule = found.data;
+  const schedule = found.data?.schedule;
   return (
     <div className="stack">
       <PageHeader title={name} lead={<Link href={paths.schedules()}>All schedules</Link>}>
-        {schedule && <Actions schedule={schedule} />}
+        {found.data && <Actions {...found.data} />}
       </PageHeader>
       {found.isError && <ErrorBox error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Skeleton lines={8} />}
@@ -57,7 +57,7 @@ export default function SchedulePage() {
   );
 }
 
-function Actions({ schedule }: { schedule: Schedule }) {
+function Actions({ schedule, tag }: { schedule: Schedule; tag: string }) {
   const may = useMay();
   const router = useRouter();
   const remove = useDelete();
@@ -80,7 +80,7 @@ function Actions({ schedule }: { schedule: Schedule }) {
       >
         Delete
       </Button>
-      {editing && <ScheduleForm schedule={schedule} onClose={() => setEditing(false)} />}
+      {editing && <ScheduleForm schedule={schedule} tag={tag} onClose={() => setEditing(false)} />}
     </>
   );
 }

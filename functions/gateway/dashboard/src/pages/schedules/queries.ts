@@ -24,6 +24,12 @@ export function request(schedule: Schedule): ScheduleRequest | null {
   };
 }
 
+/** read returns a schedule, and the tag by which a change of it is refused when somebody else has changed it since. */
+export async function read(which: { name: string; ownerId: string | null }): Promise<{ schedule: Schedule; tag: string }> {
+  const result = await api.GET('/api/schedules/{name}', named(which));
+  return { schedule: await answer(Promise.resolve(result)), tag: result.response.headers.get('ETag') ?? '' };
+}
+
 const CHANGES = ['schedules', 'schedule', 'ticks', 'jobs'];
 
 export function useRunNow() {
@@ -52,11 +58,11 @@ export function usePausing() {
 
 export function useSave() {
   return useAction({
-    run: ({ name, body }: { name: string | null; body: ScheduleRequest }) =>
-      name === null
+    run: ({ tag, body }: { tag?: string | undefined; body: ScheduleRequest }) =>
+      tag === undefined
         ? answer(api.POST('/api/schedules', { body }))
-        : answer(api.PUT('/api/schedules/{name}', { params: { path: { name } }, body })),
-    done: (schedule, { name }) => `${schedule.name} is ${name === null ? 'created' : 'changed'}.`,
+        : answer(api.PUT('/api/schedules/{name}', { params: { path: { name: body.name ?? '' }, header: { 'If-Match': tag } }, body })),
+    done: (schedule, { tag }) => `${schedule.name} is ${tag === undefined ? 'created' : 'changed'}.`,
     changes: CHANGES,
     quiet: true,
   });
@@ -70,7 +76,7 @@ export function useDelete() {
     done: (_, { name }) => `${name} is deleted. Its jobs stay.`,
     undo: (_, schedule) => {
       const body = request(schedule);
-      return body === null ? undefined : { label: 'Undo', run: () => again.mutate({ name: null, body }) };
+      return body === null ? undefined : { label: 'Undo', run: () => again.mutate({ body }) };
     },
     changes: ['schedules', 'jobs'], // the schedule itself is gone
   });

@@ -1,0 +1,52 @@
+import { answered, expect, test } from './fixtures';
+
+test('of two tabs that edit one schedule the second is told, and overwrites nothing', async ({ page, open, api, faults, context, unique }) => {
+  const job = { jobType: 'SIMULATION', payload: { steps: [{ type: 'LOG', message: 'hi' }] } };
+  await api('POST', '/api/schedules', { name: unique, cron: '@daily', job });
+  await open(`/schedules/${unique}`);
+  const popup = context.waitForEvent('page');
+  await page.evaluate(() => window.open(location.href)); // a tab that a page opens has its session
+  const other = await popup;
+
+  for (const tab of [page, other]) {
+    await tab.getByRole('button', { name: 'Edit' }).click();
+  }
+  await other.getByLabel('Cron').fill('@hourly');
+  await other.getByRole('button', { name: 'Save' }).click();
+  await expect(other.getByRole('dialog')).toHaveCount(0);
+
+  await page.getByLabel('Cron').fill('@weekly');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('dialog').getByText('the schedule has changed since it was read')).toBeVisible();
+  answered(faults, 412);
+  expect(await api('GET', `/api/schedules/${unique}`)).toMatchObject({ cron: '@hourly' });
+
+  await page.getByRole('button', { name: 'Close without saving' }).click();
+  await expect(page.getByText('@hourly', { exact: true })).toBeVisible(); // a refusal makes the page read again
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await expect(page.getByLabel('Cron')).toHaveValue('@hourly');
+  await page.getByLabel('Cron').fill('@weekly');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  expect(await api('GET', `/api/schedules/${unique}`)).toMatchObject({ cron: '@weekly' });
+});
+
+test('a user who logs out in one tab is logged out in all of them, and no other user is', async ({ page, open, context, site }) => {
+  await open('/schedules');
+  const popup = context.waitForEvent('page');
+  await page.evaluate(() => window.open(location.href));
+  const same = await popup;
+  const other = await context.newPage();
+  await other.addInitScript((key) => sessionStorage.setItem('jobweaver.key', key), site.operator.key);
+  await other.goto('/schedules');
+  for (const tab of [page, same, other]) {
+    await expect(tab.getByRole('link', { name: 'nightly' })).toBeVisible();
+  }
+  await page.getByRole('button', { name: 'acme', exact: true }).click();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  for (const tab of [page, same]) {
+    await expect(tab.getByRole('heading', { name: 'Log in to JobWeaver' })).toBeVisible();
+    expect(await tab.evaluate(() => sessionStorage.getItem('jobweaver.key'))).toBeNull();
+  }
+  await expect(other.getByRole('link', { name: 'nightly' })).toBeVisible();
+});
