@@ -1,6 +1,9 @@
 package interplay
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 func (d *drawing) batch() {
 	count := pick(d, "count", 3, 1, 5, 0)
@@ -315,5 +318,12 @@ func (d *drawing) fault() {
 		d.submit()
 		return
 	}
-	d.add(Step{Do: pick(d, "fault", "drain", "stop", "kill", "drain"), Ms: pick(d, "ms", 800, 300, 2000, 4000)})
+	s := Step{
+		Do: pick(d, "fault", "drain", "stop one", "kill one", "stop", "kill", "stop one", "kill one", "drain"),
+		Ms: pick(d, "ms", 800, 300, 2000, 4000),
+	}
+	if strings.HasSuffix(s.Do, " one") {
+		s.Name = pick(d, "function", apartNames...)
+	}
+	d.add(s)
 }

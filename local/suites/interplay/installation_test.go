@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ import (
 )
 
 // An Installation runs all functions in one child process, which is this program once more, on a PostgreSQL that
-// outlives it.
+// outlives it, and second instances of some functions in processes of their own.
 type Installation struct {
 	URL      string
 	API      *client.Client
@@ -35,19 +36,22 @@ type Installation struct {
 
 	dir, shop string // shop is a user's database, with an outbox
 	port      int
+	broker    string       // of the child
 	alone     sync.RWMutex // held by programs that use what all programs share
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd
-	ended  <-chan struct{}
-	faults []Fault
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	ended   <-chan struct{}
+	faults  []Fault
+	seconds map[string]*second // by function
 }
 
 const (
-	childDir  = "INTERPLAY_DIR"
-	childPort = "INTERPLAY_PORT"
-	childShop = "INTERPLAY_SHOP"
-	hookName  = "interplay"
+	childDir   = "INTERPLAY_DIR"
+	childPort  = "INTERPLAY_PORT"
+	childKafka = "INTERPLAY_KAFKA"
+	childShop  = "INTERPLAY_SHOP"
+	hookName   = "interplay"
 )
 
 // answerWithin is how long a request is repeated until it is answered: an installation that was killed takes seconds to
@@ -64,13 +68,17 @@ func RunChild(ctx context.Context) (is bool, err error) {
 	if err != nil {
 		return true, fmt.Errorf("read port: %w", err)
 	}
+	kafka, err := strconv.Atoi(os.Getenv(childKafka))
+	if err != nil {
+		return true, fmt.Errorf("read port: %w", err)
+	}
 	logger, err := telemetry.NewLogger(os.Stderr, "warn", "text")
 	if err != nil {
 		return true, err
 	}
 	telemetry.SetDefault(logger)
 	o := dev.Options{
-		Dir: dir, Port: port, Kafka: "embedded", Queues: []string{"default", "pull"}, JobTypes: []string{"*"},
+		Dir: dir, Port: port, Kafka: "embedded", KafkaPort: kafka, Queues: []string{"default", "pull"}, JobTypes: []string{"*"},
 		DatabaseURL: os.Getenv("DATABASE_URL"), Relay: []string{os.Getenv(childShop)}, Out: os.Stderr,
 		Handlers: map[string]handlers.Handler{stepsType: runSteps},
 	}
@@ -81,9 +89,10 @@ func RunChild(ctx context.Context) (is bool, err error) {
 }
 
 // Start starts everything in a folder.
-func Start(ctx context.Context, dir string, port int) (_ *Installation, err error) {
+func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, err error) {
 	i := &Installation{
 		dir: dir, port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port), Witness: NewWitness(),
+		broker: fmt.Sprintf("127.0.0.1:%d", kafka), seconds: map[string]*second{},
 	}
 	defer func() {
 		if err != nil {
@@ -106,7 +115,15 @@ func Start(ctx context.Context, dir string, port int) (_ *Installation, err erro
 	if err := i.launch(); err != nil {
 		return i, err
 	}
-	return i, i.ready(ctx)
+	if err := i.ready(ctx); err != nil {
+		return i, err
+	}
+	for _, name := range apartNames {
+		if err := i.launchApart(name); err != nil {
+			return i, err
+		}
+	}
+	return i, nil
 }
 
 func (i *Installation) hooks() string { return filepath.Join(i.dir, "hooks.yaml") }
@@ -159,15 +176,19 @@ func (i *Installation) launch() error {
 	}
 	i.cmd = exec.Command(self)
 	i.cmd.Dir = i.dir
-	i.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
-		childDir + "=" + filepath.Join(i.dir, "installation"), fmt.Sprintf("%s=%d", childPort, i.port), childShop + "=" + i.shop,
-		"DATABASE_URL=" + i.Postgres.URL(), "HOOKS_FILE=" + i.hooks(), "AUTH_FAILURE_LIMIT=1000000", "OPERATION_LIMIT=1000",
-		"POOL_SIZE=48", `RETRY_POLICIES={"*": {"retryPolicy": {"type": "fixed", "delayMs": 100}, "timeoutMs": 20000}}`,
-	}
+	_, kafka, _ := strings.Cut(i.broker, ":")
+	i.cmd.Env = append(i.settings(),
+		childDir+"="+filepath.Join(i.dir, "installation"), fmt.Sprintf("%s=%d", childPort, i.port), childKafka+"="+kafka,
+		childShop+"="+i.shop, "DATABASE_URL="+i.Postgres.URL(), "HOOKS_FILE="+i.hooks(), "AUTH_FAILURE_LIMIT=1000000",
+		"OPERATION_LIMIT=1000", `RETRY_POLICIES={"*": {"retryPolicy": {"type": "fixed", "delayMs": 100}, "timeoutMs": 20000}}`)
 	i.cmd.Stdout, i.cmd.Stderr = log, log
 	i.ended, err = childproc.Start(i.cmd, syscall.SIGKILL)
 	return err
+}
+
+// settings are those of all processes.
+func (i *Installation) settings() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "POOL_SIZE=48"}
 }
 
 // Log is the path of the installation's log.
@@ -199,8 +220,9 @@ func (i *Installation) ready(ctx context.Context) error {
 	}
 }
 
-// Disturb kills, stops or drains for some time. Only one fault is under way at a time.
-func (i *Installation) Disturb(ctx context.Context, kind string, d time.Duration) error {
+// Disturb kills, stops or drains for some time. Only one fault is under way at a time. The name is that of a function,
+// for the kinds that disturb one.
+func (i *Installation) Disturb(ctx context.Context, kind, name string, d time.Duration) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	f := Fault{Kind: kind, From: time.Now()}
@@ -217,6 +239,8 @@ func (i *Installation) Disturb(ctx context.Context, kind string, d time.Duration
 			pause(ctx, d)
 			err = i.cmd.Process.Signal(syscall.SIGCONT)
 		}
+	case "kill one", "stop one":
+		err = i.disturbApart(ctx, kind, name, d)
 	default:
 		err = i.drain(ctx, d)
 	}
@@ -265,12 +289,12 @@ func (i *Installation) Since(at time.Time) (list []Fault) {
 
 // Stop ends everything.
 func (i *Installation) Stop() (err error) {
+	err = i.endApart()
 	if i.cmd != nil && i.cmd.Process != nil {
-		err = i.cmd.Process.Kill()
-		<-i.ended
-		if errors.Is(err, os.ErrProcessDone) {
-			err = nil
+		if killed := i.cmd.Process.Kill(); !errors.Is(killed, os.ErrProcessDone) {
+			err = errors.Join(err, killed)
 		}
+		<-i.ended
 	}
 	i.Witness.CloseClientConnections()
 	i.Witness.Close()

@@ -32,6 +32,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	RunApart()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	is, err := RunChild(ctx)
 	stop()
@@ -226,11 +227,15 @@ func start(t *testing.T) *Installation {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kafka, err := strconv.Atoi(freeport.For(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir, err := os.MkdirTemp("", "jobweaver-interplay-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := Start(t.Context(), dir, port)
+	i, err := Start(t.Context(), dir, port, kafka)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,6 +129,16 @@ func window(f *facts, at time.Time, l Limit) {
 }
 
 var planted = map[string]func(*facts) bool{
+	"streamed": ran(func(f *facts, j *client.Job, _ *Run) {
+		f.Streamed = append(f.Streamed, Streamed{Job: j.JobID, Owner: f.Owner, Status: client.Running, Version: j.Version - 1})
+	}),
+	"stream in order": ran(func(f *facts, j *client.Job, _ *Run) {
+		f.Streamed = append(f.Streamed, Streamed{Job: j.JobID, Owner: f.Owner, Status: j.Status, Version: j.Version},
+			Streamed{Job: j.JobID, Owner: f.Owner, Status: client.Running, Version: j.Version})
+	}),
+	"own stream": ran(func(f *facts, j *client.Job, _ *Run) {
+		f.Streamed = append(f.Streamed, Streamed{Job: j.JobID, Owner: "another", Status: j.Status, Version: j.Version})
+	}),
 	"accepted": ran(func(f *facts, j *client.Job, _ *Run) { delete(f.Jobs, j.JobID) }),
 	"nothing else": ran(func(f *facts, j *client.Job, _ *Run) {
 		f.Committed = map[string]bool{j.JobID: false}

@@ -21,7 +21,7 @@ type Step struct {
 	Of    string   `json:"of,omitempty"`   // what it is about
 	More  []string `json:"more,omitempty"` // further jobs, or names of a flow
 
-	Name  string `json:"name,omitempty"`  // of a control, a schedule or a queue
+	Name  string `json:"name,omitempty"`  // of a control, a schedule, a queue or a disturbed function
 	Kind  string `json:"kind,omitempty"`  // of a control
 	Limit *Limit `json:"limit,omitempty"` // of a control
 

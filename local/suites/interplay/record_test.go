@@ -23,6 +23,7 @@ type Record struct {
 	Arrivals  []*Arrival       `json:"arrivals,omitempty"`
 	Steps     []*StepRun       `json:"steps,omitempty"`
 	Seen      []Seen           `json:"seen,omitempty"`
+	Streamed  []Streamed       `json:"streamed,omitempty"`
 	Windows   []*Window        `json:"windows,omitempty"`
 	Faults    []Fault          `json:"faults,omitempty"`
 	Committed map[string]bool  `json:"committed,omitempty"` // jobs of the outbox, by id: false if it was rolled back
@@ -145,7 +146,7 @@ type Window struct {
 	To      time.Time `json:"to,omitzero"` // when it was asked to change
 }
 
-// Fault is a disturbance of the whole installation.
+// Fault is a disturbance of the whole installation, or of one process of a function.
 type Fault struct {
 	Kind string    `json:"kind"`
 	From time.Time `json:"from"`

@@ -38,8 +38,8 @@ func (x *run) step(ctx context.Context, s Step) {
 		x.control(ctx, s)
 	case "queue-put", "queue-remove":
 		x.queueStep(ctx, s)
-	case "kill", "stop", "drain":
-		if err := x.Disturb(ctx, s.Do, time.Duration(s.Ms)*time.Millisecond); err != nil && ctx.Err() == nil {
+	case "kill", "stop", "drain", "kill one", "stop one":
+		if err := x.Disturb(ctx, s.Do, s.Name, time.Duration(s.Ms)*time.Millisecond); err != nil && ctx.Err() == nil {
 			x.trouble("%s: %v", s.Do, err)
 		}
 	default:
