@@ -87,7 +87,7 @@ func (d *drawing) needs(j *Job, before []Job, fanOuts map[string]bool) {
 			of = b
 		}
 	}
-	if of.Type == "SIMULATION" || source.On == "failed" {
+	if unseen(of.Type) || source.On == "failed" {
 		return
 	}
 	if d.eighths("forEach", 3) {
@@ -101,13 +101,13 @@ func (d *drawing) needs(j *Job, before []Job, fanOuts map[string]bool) {
 		j.ForEach, j.After = of.Name, j.After[:1]
 		j.After[0].On = ""
 		fanOuts[j.Name] = true
-		if j.Type == "SIMULATION" {
+		if unseen(j.Type) {
 			j.Type, j.Acts = "FUNCTION", d.acts("FUNCTION")
 		}
 		j.Throttle = "" // the elements would have one each
 		return
 	}
-	if j.Type != "SIMULATION" && d.eighths("uses", 4) {
+	if !unseen(j.Type) && d.eighths("uses", 4) {
 		j.Uses, j.Default = of.Name, source.On == "ended" || d.eighths("default", 4)
 	}
 }

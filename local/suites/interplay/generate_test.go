@@ -169,7 +169,7 @@ func (d *drawing) identity(j *Job) {
 
 // job draws a job that the way of submitting it allows.
 func (d *drawing) job(way string) Job {
-	j := Job{Type: pick(d, "type", "FUNCTION", "PULL", "FUNCTION", "EXTERNAL", "PULL", "FUNCTION", "SIMULATION", stepsType)}
+	j := Job{Type: pick(d, "type", "FUNCTION", "PULL", "FUNCTION", "EXTERNAL", "PULL", "FUNCTION", "SIMULATION", stepsType, emailType)}
 	j.Acts = d.acts(j.Type)
 	if way == "hook" {
 		for i := range j.Acts {
@@ -310,6 +310,8 @@ func (d *drawing) acts(kind string) (list []Act) {
 		switch kind {
 		case "FUNCTION":
 			a.Do = pick(d, "act", actOK, actFail, actOK, actLater, actOK, actSnooze, actFatal, actAfter, actHang, actDrop)
+		case emailType:
+			a.Do = pick(d, "act", actOK, actFail, actOK, actDrop, actFatal)
 		case stepsType:
 			a.Do = pick(d, "act", actOK, actFail, actOK, actFatal)
 		case "PULL":
@@ -323,7 +325,7 @@ func (d *drawing) acts(kind string) (list []Act) {
 		if a.Do == actLater {
 			a.Back = pick(d, "back", backOK, backFail, backOK, backEarly, backTwice, backFatal, backWrong, backProgress, backNever, backLate)
 		}
-		a.Saves = kind != "EXTERNAL" && kind != stepsType && a.Do != actHang && a.Do != actDrop && a.Do != actTardy && d.eighths("saves", 2)
+		a.Saves = kind != "EXTERNAL" && kind != stepsType && kind != emailType && a.Do != actHang && a.Do != actDrop && a.Do != actTardy && d.eighths("saves", 2)
 		list = append(list, a)
 	}
 	if last := &list[len(list)-1]; last.Do == actSnooze { // a job that only snoozes does not end

@@ -90,8 +90,12 @@ func RunChild(ctx context.Context) (is bool, err error) {
 
 // Start starts everything in a folder.
 func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, err error) {
+	witness, err := NewWitness()
+	if err != nil {
+		return nil, err
+	}
 	i := &Installation{
-		dir: dir, port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port), Witness: NewWitness(),
+		dir: dir, port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port), Witness: witness,
 		broker: fmt.Sprintf("127.0.0.1:%d", kafka), seconds: map[string]*second{},
 	}
 	defer func() {
@@ -188,7 +192,10 @@ func (i *Installation) launch() error {
 
 // settings are those of all processes.
 func (i *Installation) settings() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "POOL_SIZE=48"}
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "POOL_SIZE=48",
+		"SMTP_HOST=127.0.0.1", fmt.Sprintf("SMTP_PORT=%d", i.Witness.MailPort), "SMTP_TLS=none", "SMTP_FROM=" + mailFrom,
+	}
 }
 
 // Log is the path of the installation's log.
@@ -298,6 +305,7 @@ func (i *Installation) Stop() (err error) {
 	}
 	i.Witness.CloseClientConnections()
 	i.Witness.Close()
+	err = errors.Join(err, i.Witness.smtp.Close())
 	if i.Postgres != nil {
 		err = errors.Join(err, i.Postgres.Stop())
 	}

@@ -129,6 +129,13 @@ func window(f *facts, at time.Time, l Limit) {
 }
 
 var planted = map[string]func(*facts) bool{
+	"mailed": ran(func(_ *facts, j *client.Job, _ *Run) { j.JobType = emailType }),
+	"mailed once": ran(func(f *facts, j *client.Job, r *Run) {
+		f.Mails = []*Mail{{Job: j.JobID, How: actOK, At: r.Start}, {Job: j.JobID, How: actOK, At: r.Start.Add(time.Second)}}
+	}),
+	"addressed": ran(func(f *facts, j *client.Job, r *Run) {
+		f.Mails = []*Mail{{Job: j.JobID, ID: "<" + j.JobID + ".2@shop.test>", To: recipients(f.Owner), How: actOK, At: r.Start}}
+	}),
 	"streamed": ran(func(f *facts, j *client.Job, _ *Run) {
 		f.Streamed = append(f.Streamed, Streamed{Job: j.JobID, Owner: f.Owner, Status: client.Running, Version: j.Version - 1})
 	}),

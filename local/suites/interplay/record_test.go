@@ -21,6 +21,7 @@ type Record struct {
 	Runs      []*Run           `json:"runs"`
 	Backs     []*Back          `json:"backs,omitempty"`
 	Arrivals  []*Arrival       `json:"arrivals,omitempty"`
+	Mails     []*Mail          `json:"mails,omitempty"`
 	Steps     []*StepRun       `json:"steps,omitempty"`
 	Seen      []Seen           `json:"seen,omitempty"`
 	Streamed  []Streamed       `json:"streamed,omitempty"`

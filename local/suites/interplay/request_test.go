@@ -39,6 +39,9 @@ func (x *run) payload(j Job, more map[string]any) any {
 		}
 		return map[string]any{"steps": steps}
 	}
+	if j.Type == emailType {
+		return x.mailPayload(j)
+	}
 	data := map[string]any{"name": j.Name, "acts": j.Acts}
 	for name, value := range more {
 		data[name] = value
@@ -244,7 +247,7 @@ func (x *run) patch(j *Job, kind string) map[string]any {
 	case j.Acts == nil:
 	case kind == "PULL":
 		change["payload"] = acts
-	case kind == "SIMULATION" || kind == "EXTERNAL":
+	case unseen(kind) || kind == "EXTERNAL":
 		change["priority"] = 2
 	default:
 		change["payload"] = map[string]any{"data": acts}

@@ -202,7 +202,7 @@ func (f *facts) checkDebounce(found func(_, _, _ string)) {
 		if f.enqueued(s.Job.Debounce) {
 			continue
 		}
-		if j == nil || !certain[id] || len(f.may(id, "patch")) > 0 || j.JobType == "SIMULATION" || s.Job.Type == "SIMULATION" || s.Status != 202 {
+		if j == nil || !certain[id] || len(f.may(id, "patch")) > 0 || unseen(j.JobType) || unseen(s.Job.Type) || s.Status != 202 {
 			continue
 		}
 		if got := nameIn(j.Payload); got != s.Job.Name {

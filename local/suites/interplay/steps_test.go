@@ -298,15 +298,16 @@ func (x *run) members(ctx context.Context, jobs []Job, batch string, a *Asked) {
 // nameIn returns the name of the request that a payload came with.
 func nameIn(payload json.RawMessage) string {
 	var p struct {
-		Name  string
-		Data  struct{ Name string }
-		Steps []struct{ Message string }
+		Name    string
+		Subject string // of a mail
+		Data    struct{ Name string }
+		Steps   []struct{ Message string }
 	}
 	_ = json.Unmarshal(payload, &p)
 	if len(p.Steps) > 0 {
 		return p.Steps[0].Message
 	}
-	return p.Name + p.Data.Name
+	return p.Name + p.Data.Name + p.Subject
 }
 
 func (x *run) makeFlow(ctx context.Context, s Step) {

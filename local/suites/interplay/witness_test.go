@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/emersion/go-smtp"
+
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -20,12 +22,15 @@ import (
 type Witness struct {
 	*httptest.Server
 
+	MailPort int
+	smtp     *smtp.Server
+
 	mu   sync.Mutex
 	logs map[string]*Log // by owner
 }
 
 // NewWitness starts it.
-func NewWitness() *Witness {
+func NewWitness() (*Witness, error) {
 	w := &Witness{logs: map[string]*Log{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /function/{owner}", func(out http.ResponseWriter, in *http.Request) { w.work(out, in, false) })
@@ -33,7 +38,7 @@ func NewWitness() *Witness {
 	mux.HandleFunc("POST /step/{owner}", w.step)
 	mux.HandleFunc("POST /end/{owner}/{how}", w.end)
 	w.Server = httptest.NewServer(mux)
-	return w
+	return w, w.serveMail()
 }
 
 // Open makes the log of an owner.
@@ -60,6 +65,7 @@ type Log struct {
 	runs     []*Run
 	backs    []*Back
 	arrivals []*Arrival
+	mails    []*Mail
 	steps    []*StepRun
 	starts   map[string]int  // of jobs
 	answered map[string]bool // deliveries that were refused once
