@@ -218,6 +218,7 @@ func (x *run) collect(ctx context.Context) {
 	r.Jobs, r.Listed, r.Unchanged = map[string]*client.Job{}, map[string]*client.Job{}, map[string]int{}
 	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*Operation{}
 	r.Deliveries, r.TypeCounts, r.Filters = map[string][]Delivery{}, map[string]int{}, map[string][]string{}
+	r.Reports = map[string]*Report{}
 	x.waitForDeliveries(ctx)
 	x.read("list jobs", x.patiently(ctx, func() error {
 		for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner}) {
@@ -279,6 +280,7 @@ func (x *run) collectJob(ctx context.Context, id string) error {
 	raw := job.Raw
 	job.Raw = nil
 	x.rec.Jobs[id] = job
+	x.collectReport(job)
 	a := Asked{Method: http.MethodGet, Path: "/api/jobs/" + id}
 	if x.rec.Unchanged[id], err = x.conditional(ctx, a.Path, raw); err != nil {
 		return err

@@ -169,7 +169,7 @@ func (d *drawing) identity(j *Job) {
 
 // job draws a job that the way of submitting it allows.
 func (d *drawing) job(way string) Job {
-	j := Job{Type: pick(d, "type", "FUNCTION", "PULL", "FUNCTION", "EXTERNAL", "PULL", "FUNCTION", "SIMULATION", stepsType, emailType)}
+	j := Job{Type: pick(d, "type", "FUNCTION", "PULL", "FUNCTION", "EXTERNAL", "PULL", "FUNCTION", "SIMULATION", stepsType, emailType, reportType)}
 	j.Acts = d.acts(j.Type)
 	if way == "hook" {
 		for i := range j.Acts {
@@ -304,6 +304,9 @@ func recent[V any](list []V) []V {
 func (d *drawing) acts(kind string) (list []Act) {
 	if kind == "SIMULATION" {
 		return []Act{{Do: pick(d, "act", actOK, actOK, actFail), Ms: pick(d, "ms", 0, 50)}}
+	}
+	if kind == reportType {
+		return []Act{{Do: actOK}}
 	}
 	for range pick(d, "acts", 1, 2, 1, 3) {
 		a := Act{Ms: pick(d, "ms", 20, 0, 5, 100, 300)}

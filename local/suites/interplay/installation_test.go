@@ -110,6 +110,9 @@ func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, e
 	if err := i.makeShop(ctx); err != nil {
 		return i, err
 	}
+	if err := os.MkdirAll(i.reports(), 0o700); err != nil {
+		return i, err
+	}
 	if err := os.WriteFile(i.hooks(), []byte(hooksFile), 0o600); err != nil {
 		return i, err
 	}
@@ -195,6 +198,7 @@ func (i *Installation) settings() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "POOL_SIZE=48",
 		"SMTP_HOST=127.0.0.1", fmt.Sprintf("SMTP_PORT=%d", i.Witness.MailPort), "SMTP_TLS=none", "SMTP_FROM=" + mailFrom,
+		"REPORT_BUCKET=file://" + i.reports(),
 	}
 }
 

@@ -25,7 +25,7 @@ type Matrix struct {
 var (
 	natures = []string{
 		"one", "many", "event", "structured", "events", "hook", "outbox", "repeat", "run again", "schedule",
-		"FUNCTION", "EXTERNAL", "PULL", "SIMULATION", stepsType, emailType,
+		"FUNCTION", "EXTERNAL", "PULL", "SIMULATION", stepsType, emailType, reportType,
 		"order", "singleton", "drop", "unique", "throttle", "debounce", "idempotency", "own id",
 		"after", "condition", "any end", "batch", "flow", "fan-out", "element", "$output", "default",
 		"runAt", "expiresAt", "priority", "fairness", "keepBuild", "tags", "callbackUrl", "created queue",

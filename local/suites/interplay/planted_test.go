@@ -129,6 +129,10 @@ func window(f *facts, at time.Time, l Limit) {
 }
 
 var planted = map[string]func(*facts) bool{
+	"reported": ran(func(f *facts, j *client.Job, _ *Run) {
+		j.JobType, j.Output = reportType, json.RawMessage(`{"location": "file:///x/1.csv", "sha256": "a", "rows": 1}`)
+		f.Reports = map[string]*Report{j.JobID: {Text: nameIn(j.Payload), Digest: "b"}}
+	}),
 	"mailed": ran(func(_ *facts, j *client.Job, _ *Run) { j.JobType = emailType }),
 	"mailed once": ran(func(f *facts, j *client.Job, r *Run) {
 		f.Mails = []*Mail{{Job: j.JobID, How: actOK, At: r.Start}, {Job: j.JobID, How: actOK, At: r.Start.Add(time.Second)}}

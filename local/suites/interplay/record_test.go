@@ -16,18 +16,19 @@ type Record struct {
 	Began   time.Time `json:"began"`
 	Lifted  time.Time `json:"lifted"` // when the program's pauses, limits and schedules were taken away
 
-	Asked     []*Asked         `json:"asked"`
-	Specs     map[string]*Spec `json:"specs"` // by the names of jobs
-	Runs      []*Run           `json:"runs"`
-	Backs     []*Back          `json:"backs,omitempty"`
-	Arrivals  []*Arrival       `json:"arrivals,omitempty"`
-	Mails     []*Mail          `json:"mails,omitempty"`
-	Steps     []*StepRun       `json:"steps,omitempty"`
-	Seen      []Seen           `json:"seen,omitempty"`
-	Streamed  []Streamed       `json:"streamed,omitempty"`
-	Windows   []*Window        `json:"windows,omitempty"`
-	Faults    []Fault          `json:"faults,omitempty"`
-	Committed map[string]bool  `json:"committed,omitempty"` // jobs of the outbox, by id: false if it was rolled back
+	Asked     []*Asked           `json:"asked"`
+	Specs     map[string]*Spec   `json:"specs"` // by the names of jobs
+	Runs      []*Run             `json:"runs"`
+	Backs     []*Back            `json:"backs,omitempty"`
+	Arrivals  []*Arrival         `json:"arrivals,omitempty"`
+	Reports   map[string]*Report `json:"reports,omitempty"` // by job
+	Mails     []*Mail            `json:"mails,omitempty"`
+	Steps     []*StepRun         `json:"steps,omitempty"`
+	Seen      []Seen             `json:"seen,omitempty"`
+	Streamed  []Streamed         `json:"streamed,omitempty"`
+	Windows   []*Window          `json:"windows,omitempty"`
+	Faults    []Fault            `json:"faults,omitempty"`
+	Committed map[string]bool    `json:"committed,omitempty"` // jobs of the outbox, by id: false if it was rolled back
 
 	Jobs       map[string]*client.Job   `json:"jobs"` // as they are at the end
 	Listed     map[string]*client.Job   `json:"listed"`

@@ -39,8 +39,11 @@ func (x *run) payload(j Job, more map[string]any) any {
 		}
 		return map[string]any{"steps": steps}
 	}
-	if j.Type == emailType {
+	switch j.Type {
+	case emailType:
 		return x.mailPayload(j)
+	case reportType:
+		return reportPayload(j)
 	}
 	data := map[string]any{"name": j.Name, "acts": j.Acts}
 	for name, value := range more {

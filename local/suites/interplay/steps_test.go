@@ -300,6 +300,7 @@ func nameIn(payload json.RawMessage) string {
 	var p struct {
 		Name    string
 		Subject string // of a mail
+		Title   string // of a report
 		Data    struct{ Name string }
 		Steps   []struct{ Message string }
 	}
@@ -307,7 +308,7 @@ func nameIn(payload json.RawMessage) string {
 	if len(p.Steps) > 0 {
 		return p.Steps[0].Message
 	}
-	return p.Name + p.Data.Name + p.Subject
+	return p.Name + p.Data.Name + p.Subject + p.Title
 }
 
 func (x *run) makeFlow(ctx context.Context, s Step) {
