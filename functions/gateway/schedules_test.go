@@ -26,7 +26,7 @@ type scheduleShown struct {
 	Upcoming                              []time.Time
 }
 
-func TestAScheduleThatSomebodyElseHasChangedIsNotReplaced(t *testing.T) {
+func TestAScheduleThatAnotherClientHasChangedIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const path = "/api/schedules/shared"

@@ -30,7 +30,7 @@ type Mail struct {
 	Job  string    `json:"job"` // of its Message-ID
 	ID   string    `json:"id"`
 	Name string    `json:"name"` // of the request
-	To   []string  `json:"to"`   // as the server was told
+	To   []string  `json:"to"`   // of the envelope
 	At   time.Time `json:"at"`
 	How  string    `json:"how"`            // the act: ok; fail and fatal: refused; drop: kept, and its answer lost
 	Bare string    `json:"bare,omitempty"` // what is wrong in its headers

@@ -97,7 +97,7 @@ function configuration(key: JWK): Configuration {
       IdToken: (_, token) => (token.available?.['sub'] === BRIEF ? BRIEF_S : HOUR_S),
       AccessToken: HOUR_S, AuthorizationCode: 60, Grant: HOUR_S, Interaction: HOUR_S, RefreshToken: HOUR_S, Session: HOUR_S,
     },
-    async loadExistingGrant({ oidc }) { // nobody is asked for consent
+    async loadExistingGrant({ oidc }) { // without a question for consent
       const grant = new oidc.provider.Grant({ accountId: oidc.session?.accountId ?? '', clientId: oidc.client?.clientId ?? '' });
       grant.addOIDCScope('openid');
       await grant.save();

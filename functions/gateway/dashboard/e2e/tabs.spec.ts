@@ -1,6 +1,6 @@
 import { answered, expect, test } from './fixtures';
 
-test('of two tabs that edit one schedule the second is told, and overwrites nothing', async ({ page, open, api, faults, context, unique }) => {
+test('of two tabs that edit one schedule the second is refused, and overwrites nothing', async ({ page, open, api, faults, context, unique }) => {
   const job = { jobType: 'SIMULATION', payload: { steps: [{ type: 'LOG', message: 'hi' }] } };
   await api('POST', '/api/schedules', { name: unique, cron: '@daily', job });
   await open(`/schedules/${unique}`);

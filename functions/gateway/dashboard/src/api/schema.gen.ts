@@ -779,7 +779,7 @@ export interface paths {
         get: operations["getSchedule"];
         /**
          * Create or replace a schedule
-         * @description With the same cron expression and time zone, the schedule continues: ticks that are due fire. With others, its ticks begin anew from now. The recorded ticks and the jobs stay. With If-Match it replaces only the schedule of that ETag, so that nobody overwrites the change of another.
+         * @description With the same cron expression and time zone, the schedule continues: ticks that are due fire. With others, its ticks begin anew from now. The recorded ticks and the jobs stay. With If-Match it replaces only the schedule of that ETag, so that a client overwrites no change that it has not seen.
          */
         put: operations["putSchedule"];
         post?: never;

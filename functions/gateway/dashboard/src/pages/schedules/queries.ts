@@ -24,7 +24,7 @@ export function request(schedule: Schedule): ScheduleRequest | null {
   };
 }
 
-/** read returns a schedule, and the tag by which a change of it is refused when somebody else has changed it since. */
+/** read returns a schedule, and the tag with which its change is refused if it has changed since. */
 export async function read(which: { name: string; ownerId: string | null }): Promise<{ schedule: Schedule; tag: string }> {
   const result = await api.GET('/api/schedules/{name}', named(which));
   return { schedule: await answer(Promise.resolve(result)), tag: result.response.headers.get('ETag') ?? '' };
