@@ -319,7 +319,7 @@ func (d *drawing) fault() {
 		return
 	}
 	s := Step{
-		Do: pick(d, "fault", "drain", "stop one", "kill one", "stop", "kill", "stop one", "kill one", "drain"),
+		Do: pick(d, "fault", "kill", "stop one", "drain", "kill one", "stop", "kill one", "kill", "stop one"),
 		Ms: pick(d, "ms", 800, 300, 2000, 4000),
 	}
 	if strings.HasSuffix(s.Do, " one") {

@@ -122,7 +122,8 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 // not nil, it replaces only a schedule that was last changed at an instant that match accepts; else it returns
 // ErrChanged.
 func (s *Store) Put(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule, match func(updatedAt time.Time) bool,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule,
+	match func(updatedAt time.Time) bool,
 ) (kept Schedule, created bool, err error) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return kept, false, err
