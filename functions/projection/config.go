@@ -15,7 +15,7 @@ type Config struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`
 	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: forever"`
-	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"8760h" desc:"how long entries of the audit log are kept, at least 720h; 0: forever"`
+	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"720h" desc:"how long entries of the audit log are kept, at least 720h; 0: forever"`
 	Rejected  time.Duration `envconfig:"RETAIN_REJECTED" default:"720h" desc:"how long rejected records are kept, at least 24h; 0: forever; only the newest 10,000, and 256 MiB, are kept"`
 }
 

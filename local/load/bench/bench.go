@@ -50,7 +50,7 @@ func padded(jobType, queue string, bytes int) string {
 // Parts names every part, in the order of measurement.
 var Parts = []string{
 	"throughput", "latency", "backlog", "keys", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "kits",
-	"payload", "retention", "http", "neighbours", "peers",
+	"payload", "retention", "audit", "http", "neighbours", "peers",
 }
 
 // Options select what is measured, and for how long.
@@ -145,8 +145,8 @@ func (b *bench) measure(ctx context.Context) error {
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "keys": b.keys, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
-		"kits": b.kits, "payload": b.payload, "retention": b.retention, "http": b.overHTTP, "neighbours": b.neighbours,
-		"peers": b.peers,
+		"kits": b.kits, "payload": b.payload, "retention": b.retention, "audit": b.audit, "http": b.overHTTP,
+		"neighbours": b.neighbours, "peers": b.peers,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

@@ -83,6 +83,12 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("the same while they are deleted", "%s", k.Deletes)
 		line("deleted", "%.0f jobs/s, %.0f µs of CPU a job", k.DeletedPerS, k.DeletedCPU)
 	}
+	if a := r.Audit; a != nil && asked("audit") {
+		for i := range a.On {
+			line(fmt.Sprintf("single POSTs at %d/s, AUTH=off", a.Rate), "%s", a.Off[i])
+			line("the same, AUTH=on", "%s; %.0f entries deleted/s", a.On[i], a.ForgottenPerS[i])
+		}
+	}
 	if h := r.HTTP; h != nil && asked("http") {
 		tableHTTP(line, h)
 	}

@@ -27,6 +27,7 @@ type Results struct {
 	Kits       *Kits       `json:"kits,omitempty"`
 	Payload    *Payload    `json:"payload,omitempty"`
 	Retention  *Retention  `json:"retention,omitempty"`
+	Audit      *Audit      `json:"audit,omitempty"`
 	HTTP       *HTTP       `json:"http,omitempty"`
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
 	Peers      []Peer      `json:"peers,omitempty"`
@@ -236,6 +237,29 @@ type Retention struct {
 	Deletes     Distribution   `json:"deletes_start"`
 	DeletedPerS float64        `json:"deleted_per_s"`
 	DeletedCPU  float64        `json:"cpu_us_per_deleted"` // more than functions and PostgreSQL use without it
+}
+
+// Audit compares single POSTs without authentication and with it, where each has an entry in the audit log.
+type Audit struct {
+	Rate          int        `json:"rate"` // a second
+	Off           []PostCost `json:"off"`  // by round
+	On            []PostCost `json:"on"`
+	ForgottenPerS []float64  `json:"forgotten_per_s"` // entries deleted a second
+}
+
+// PostCost is what a single POST costs, with the run of its job.
+type PostCost struct {
+	Entries    float64            `json:"entries"`     // of the audit log
+	Bytes      float64            `json:"bytes"`       // of these entries and their indexes
+	BatchBytes float64            `json:"batch_bytes"` // the same for a job of a batch
+	WALBytes   float64            `json:"wal_bytes"`
+	CPU        map[string]float64 `json:"cpu_us"` // by process
+	Post       Distribution       `json:"post"`
+}
+
+func (c PostCost) String() string {
+	return fmt.Sprintf("%.2f entries, %.0f bytes (%.0f in a batch); WAL %.0f bytes; CPU µs: functions %.0f, PostgreSQL %.0f; POST %s",
+		c.Entries, c.Bytes, c.BatchBytes, c.WALBytes, c.CPU["functions"], c.CPU["postgres"], c.Post)
 }
 
 // Outbox compares jobs from an outbox in a user's database with the same jobs by POST.

@@ -30,9 +30,9 @@ func (s *Server) Count(ctx context.Context) (c Counts, err error) {
 		if _, err := conn.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"); err != nil {
 			return fmt.Errorf("count statements: %w", err)
 		}
-		err := conn.QueryRow(ctx, "SELECT (pg_current_wal_lsn() - '0/0')::bigint").Scan(&c.WALBytes)
-		if err != nil {
-			return fmt.Errorf("read the end of the log: %w", err)
+		var err error
+		if c.WALBytes, err = walBytes(ctx, conn); err != nil {
+			return err
 		}
 		err = conn.QueryRow(ctx, `SELECT coalesce(sum(xact_commit), 0)::bigint FROM pg_stat_database
 			WHERE datname = any ($1)`, Databases()).Scan(&c.Transactions)
@@ -56,6 +56,22 @@ func (s *Server) Count(ctx context.Context) (c Counts, err error) {
 		return err
 	})
 	return c, err
+}
+
+// WALBytes returns how much the server has written to its log.
+func (s *Server) WALBytes(ctx context.Context) (bytes int64, err error) {
+	err = s.With(ctx, "postgres", func(conn *pgx.Conn) (err error) {
+		bytes, err = walBytes(ctx, conn)
+		return err
+	})
+	return bytes, err
+}
+
+func walBytes(ctx context.Context, conn *pgx.Conn) (bytes int64, err error) {
+	if err = conn.QueryRow(ctx, "SELECT (pg_current_wal_lsn() - '0/0')::bigint").Scan(&bytes); err != nil {
+		return 0, fmt.Errorf("read the end of the log: %w", err)
+	}
+	return bytes, nil
 }
 
 // Minus returns what was counted since before.
