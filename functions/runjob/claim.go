@@ -182,7 +182,7 @@ func (f *Function) place(
 		case workerdb.Claimed, workerdb.OpenMine: // OpenMine: the answer to an earlier claim was lost
 			a := &pool.Attempt{
 				Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record,
-				Checkpoint: saved[o.run.JobID], GiveBack: o.giveBack,
+				SentAt: o.of.Time(), Checkpoint: saved[o.run.JobID], GiveBack: o.giveBack,
 			}
 			a.SealWith(f.sealer)
 			if o.run.ExpiresAt != nil {

@@ -330,12 +330,15 @@ func (c *consumers) stuck(limit int) []*offsets.Partition {
 	return stuck
 }
 
-// figures returns how far each partition is committed.
+// figures returns how far each partition is read and committed.
 func (c *consumers) figures() []telemetry.Partition {
 	var figures []telemetry.Partition
 	for _, q := range c.list() {
 		for _, p := range q.each() {
-			figures = append(figures, telemetry.Partition{Topic: p.Topic, ID: p.ID, Lag: p.Lag(), Gap: p.Tracker.Gap()})
+			figures = append(figures, telemetry.Partition{
+				Topic: p.Topic, ID: p.ID, Lag: p.Lag(), Gap: p.Tracker.Gap(),
+				Next: max(p.Tracker.Next(), p.Next()), End: p.End(),
+			})
 		}
 	}
 	return figures

@@ -13,6 +13,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
@@ -34,6 +35,9 @@ func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
 	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n > 112 {
 		t.Errorf("%d attempts claimed, want at most 112", n)
 	}
+	if next, end := w.read(); next >= end || next < 12 {
+		t.Errorf("the figures show %d of %d records as read", next, end)
+	}
 	h.openAll()
 	h.outcome(runs[0])
 	for _, run := range runs {
@@ -43,6 +47,42 @@ func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
 		t.Errorf("%d started", len(h.starts))
 	}
 	h.untilCommitted(1000)
+	if next, end := w.read(); next != end {
+		t.Errorf("the figures show %d of %d records as read", next, end)
+	}
+}
+
+// read returns how many records the figures of all partitions show as read, and how many there are.
+func (w *worker) read() (next, end int64) {
+	for _, p := range w.consumers.figures() {
+		next, end = next+p.Next, end+p.End
+	}
+	return next, end
+}
+
+func TestTheDelayOfAStartCountsFromTheDispatch(t *testing.T) {
+	h := newFixture(t)
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
+	first, second := h.run("BLOCK", ""), h.run("BLOCK", "")
+	h.order(first)
+	h.untilStarted(first)
+	h.order(second)
+	h.untilHeld(w, 1)
+	<-time.After(100 * time.Millisecond) // the second one waits for the slot at least this long
+	h.open(first)
+	h.untilStarted(second)
+	h.open(second)
+	h.outcome(second)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(w.metrics.delay)
+	found, err := registry.Gather()
+	if err != nil || len(found) != 1 || len(found[0].GetMetric()) != 1 {
+		t.Fatalf("there are %v, %v", found, err)
+	}
+	got := found[0].GetMetric()[0].GetHistogram()
+	if got.GetSampleCount() != 2 || got.GetSampleSum() < .1 || got.GetSampleSum() > patience.Seconds() {
+		t.Errorf("%d starts took %f s", got.GetSampleCount(), got.GetSampleSum())
+	}
 }
 
 func TestTheBetterRankGoesFirst(t *testing.T) {

@@ -20,6 +20,7 @@ type metrics struct {
 	attempts *prometheus.CounterVec
 	reaped   *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	delay    *prometheus.HistogramVec
 
 	claims, settles           prometheus.Histogram
 	claimSeconds, settleTimes prometheus.Histogram
@@ -44,6 +45,11 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 			Name: "jobweaver_worker_handler_duration_seconds", Help: "How long handlers ran; sum.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 11),
 		}, []string{"job_type"}),
+		delay: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "jobweaver_worker_start_delay_seconds",
+			Help:    "How long after the dispatch of an attempt its handler started, counted when it has ended; sum.",
+			Buckets: []float64{.01, .05, .1, .5, 1, 5, 30, 300},
+		}, []string{"queue"}),
 		claims:       histogram("claim_batch_attempts", "Attempts asked for in one claim; sum.", 1, 2, 10),
 		claimSeconds: histogram("claim_duration_seconds", "How long claims took; sum.", 0.0005, 2, 14),
 		settles:      histogram("settle_batch_attempts", "Outcomes written at once; sum.", 1, 2, 10),
@@ -57,7 +63,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.attempts, m.reaped, m.duration, m.claims, m.claimSeconds, m.settles, m.settleTimes,
+		m.attempts, m.reaped, m.duration, m.delay, m.claims, m.claimSeconds, m.settles, m.settleTimes,
 		gauge("slots", "Attempts that can run at once; sum.", func() float64 { return float64(f.cfg.PoolSize) }),
 		gauge("slots_busy", "Handlers that run; sum.", func() float64 { return float64(f.pool.Figures().Running) }),
 		gauge("slots_overdue", "Handlers that run although their attempt is settled; sum.",
@@ -102,6 +108,9 @@ func (m *metrics) ran(a *pool.Attempt, d time.Duration) {
 		observer, _ = m.durations.LoadOrStore(jobType, m.duration.WithLabelValues(jobType))
 	}
 	observer.(prometheus.Observer).Observe(d.Seconds())
+	if !a.SentAt.IsZero() {
+		m.delay.WithLabelValues(a.Queue).Observe(max(a.StartedAt.Sub(a.SentAt).Seconds(), 0)) // clocks differ
+	}
 }
 
 func (m *metrics) settled(a *pool.Attempt, o workerdb.Outcome) {

@@ -51,6 +51,7 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 	answers["DELETE /api/workers/w1/drain"] = `{"workerId":"w1","draining":false,"applied":false}`
 	answers["GET /api/stats"] = `{"types":[{"jobType":"A","jobs":{"PENDING":7}}],"oldestWaiting":{"jobId":"j7","ageMs":1500},
 		"throughput":{"perSecond":{"1m":{"completed":2.5}}},"latency":{"5m":{"run":{"p50Ms":1,"p95Ms":2,"p99Ms":3}}}}`
+	answers["GET /api/lag"] = `{"topics":[{"function":"outcome","topic":"job-completed\u001b[31m","records":12,"members":3}]}`
 	answers["GET /api/jobs/j1/logs"] = `{"logs":[{"attempt":2,"at":"2026-01-02T03:04:05Z","level":"INFO","text":"hi"}]}`
 	mail := `{"name":"MAIL","accepted":true,"workers":2,"queues":["default"],"description":"Sends.","schema":{"type":"object"}}`
 	answers["GET /api/job-types"] = `{"jobTypes":[` + mail + `],"acceptsAny":true}`
@@ -148,6 +149,7 @@ func TestEachCommandSendsOneRequest(t *testing.T) {
 		"drain w1":                                     {"PUT /api/workers/w1/drain", "", "w1 drains"},
 		"drain w1 --undo":                              {"DELETE /api/workers/w1/drain", "", "w1 takes attempts as soon as"},
 		"stats --type A":                               {"GET /api/stats?type=A", "", "run 1ms 2ms 3ms"},
+		"lag":                                          {"GET /api/lag", "", "12       3\n"},
 		"logs j1 --attempt 2":                          {"GET /api/jobs/j1/logs?attempt=2", "", "hi"},
 	} {
 		g := newGateway(t, answers)

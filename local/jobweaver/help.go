@@ -16,7 +16,7 @@ import (
 var groups = []struct{ title, commands string }{
 	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
 	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
-	{"What happens", "stats shares workers types deliveries rejected audit callback hooks mcp"},
+	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
 	{"Install and run", "dev migrate topics outbox keyset secrets after-restore"},
 }

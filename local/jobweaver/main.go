@@ -54,8 +54,8 @@ func newRoot() *cobra.Command {
 		steercmd.NewPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
 		steercmd.NewPauseOrResume("resume", "Resume a queue, a job type or an owner"),
 		steercmd.NewDrain(), steercmd.NewDeliveries(), steercmd.NewRejected(),
-		viewcmd.NewStats(), viewcmd.NewShares(), viewcmd.NewWorkers(), viewcmd.NewTypes(), viewcmd.NewAudit(),
-		viewcmd.NewHooks(), viewcmd.NewMCP(),
+		viewcmd.NewStats(), viewcmd.NewLag(), viewcmd.NewShares(), viewcmd.NewWorkers(), viewcmd.NewTypes(),
+		viewcmd.NewAudit(), viewcmd.NewHooks(), viewcmd.NewMCP(),
 		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),
 		installcmd.NewDev(), installcmd.NewMigrate(), installcmd.NewTopics(), installcmd.NewOutbox(), installcmd.NewSecrets(),
 		installcmd.NewAfterRestore(), newVersion())

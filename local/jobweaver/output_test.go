@@ -45,6 +45,13 @@ func TestStatsHaveUnitsAndTheShortestWindowFirst(t *testing.T) {
 	}
 }
 
+func TestLagThatTheGatewayDoesNotKnowIsAnErrorWithTheReasons(t *testing.T) {
+	newGateway(t, map[string]string{"GET /api/lag": `{"at":"2026-01-02T03:04:05Z","topics":null}`})
+	if out, err := run(t, "", "lag"); err == nil || !strings.Contains(err.Error(), "the brokers do not answer") || out != "" {
+		t.Errorf("printed %q, %v", out, err)
+	}
+}
+
 // The output of --output name is the input of other commands.
 func TestNamesAreArgumentsOfOtherCommands(t *testing.T) {
 	answers := map[string]string{

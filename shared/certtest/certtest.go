@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// CA signs certificates that are good for an hour.
+// CA signs certificates that are good for as long as its own.
 type CA struct {
 	PEM []byte
 
@@ -23,16 +23,28 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// New makes one.
+// New makes one that is good for an hour.
 func New(t testing.TB) *CA {
+	t.Helper()
+	return NewFor(t, time.Hour)
+}
+
+// NewFor makes one that is good for a time.
+func NewFor(t testing.TB, lives time.Duration) *CA {
 	t.Helper()
 	ca := &CA{key: newKey(t), cert: &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "test CA " + rand.Text()},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lives),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}}
 	ca.PEM = ca.sign(t, ca.cert, ca.key)
 	return ca
+}
+
+// DER returns its certificate.
+func (ca *CA) DER() []byte {
+	block, _ := pem.Decode(ca.PEM)
+	return block.Bytes
 }
 
 // Pair is a certificate and its key.

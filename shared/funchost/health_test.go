@@ -64,7 +64,7 @@ func TestReadinessNamesTheOutageOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
 	s := newSite(t, Config{Sink: "http://127.0.0.1:1", ReadinessGrace: time.Hour}, Function{
-		Silent: true,
+		Name: "full-disk", Silent: true,
 		Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil },
 		Ready: func(context.Context) error {
 			if full.Load() {
@@ -74,8 +74,16 @@ func TestReadinessNamesTheOutageOfTheDatabase(t *testing.T) {
 		},
 	})
 	s.untilReadiness(200)
+	exports := func(ready string) {
+		t.Helper()
+		if got := s.do("GET", "/metrics", ""); !strings.Contains(got.body, `jobweaver_ready{function="full-disk"} `+ready) {
+			t.Errorf("the metric is not %s", ready)
+		}
+	}
+	exports("1")
 	full.Store(true)
 	s.untilReadiness(503)
+	exports("0")
 	if got := s.do("GET", "/health/readiness", ""); !strings.Contains(got.body, "the disk of the database is full") {
 		t.Errorf("it answers %+v", got)
 	}

@@ -171,6 +171,9 @@ func (h *host) watched() (unwatched func()) {
 	if h.f.Pool != nil {
 		stops = append(stops, h.meter.WatchPool(h.f.Pool))
 	}
+	if h.monitor != nil {
+		stops = append(stops, h.meter.WatchReady(func() bool { return h.ready(time.Now()) == nil }))
+	}
 	if h.f.Metrics != nil {
 		stops = append(stops, h.f.Metrics(h.meter))
 	}

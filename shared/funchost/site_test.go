@@ -1,6 +1,7 @@
 package funchost
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -43,7 +44,7 @@ func newSite(t *testing.T, cfg Config, f Function) *site {
 		t.Fatal(err)
 	}
 	cfg.Listener = listener
-	f.Name = "site"
+	f.Name = cmp.Or(f.Name, "site")
 	s.url, s.stop = "http://"+listener.Addr().String(), start(t, cfg, f)
 	return s
 }

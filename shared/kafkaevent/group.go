@@ -241,7 +241,9 @@ func (c *GroupConsumer) Figures() []telemetry.Partition {
 	parts := c.Partitions()
 	figures := make([]telemetry.Partition, len(parts))
 	for i, p := range parts {
-		figures[i] = telemetry.Partition{Topic: p.Topic, ID: p.ID, Lag: p.Lag()}
+		figures[i] = telemetry.Partition{
+			Topic: p.Topic, ID: p.ID, Lag: p.Lag(), Next: p.Next(), End: p.End(),
+		}
 	}
 	return figures
 }

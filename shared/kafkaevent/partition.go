@@ -29,8 +29,14 @@ func (p *Partition) Mark(next int64) { p.mark(next) }
 
 // Lag returns how many offsets lie between the mark and the end of the partition.
 func (p *Partition) Lag() int64 {
-	return max(p.claim.HighWaterMarkOffset()-p.marked.Load(), 0)
+	return max(p.End()-p.Next(), 0)
 }
+
+// Next returns the mark: the offset of the first record that is not known to be done.
+func (p *Partition) Next() int64 { return p.marked.Load() }
+
+// End returns the offset that the next record of the partition will have; 0 before the first answer of the broker.
+func (p *Partition) End() int64 { return p.claim.HighWaterMarkOffset() }
 
 // Records has the records of one partition that Take returned, in order.
 type Records struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,8 @@ const (
 	refusedFor = 4 * time.Second
 	// diskEvery is the time between two checks of the disk.
 	diskEvery = 4 * time.Second
+	// sizeEvery is the time between two readings of the size of the database: the server looks at each of its files.
+	sizeEvery = time.Minute
 )
 
 // sessions is what the sessions of one pool have experienced.
@@ -47,6 +50,9 @@ type sessions struct {
 	refused   error         // the last write that the server refused for any data
 	refusedAt time.Time
 	wrote     time.Time // the last time the server could write to its disk
+
+	sized atomic.Int64 // when the size was read, in Unix nanoseconds
+	bytes atomic.Int64 // the size of the database; 0: not known
 }
 
 // onError is pgconn's OnPgError: it reports whether a session stays open after an error. A session that the server has
@@ -134,6 +140,7 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("write to database: %w", err)
 	}
 	return own.ask(ctx, pool, func(raw *pgconn.PgConn) error {
+		own.readSize(ctx, raw)
 		if !own.dueDisk() {
 			return nil
 		}
@@ -143,6 +150,19 @@ func Writable(ctx context.Context, pool *pgxpool.Pool) error {
 		own.noteDisk()
 		return nil
 	})
+}
+
+// readSize reads the size of the database now and then. A failure keeps the last size: it is only a metric.
+func (s *sessions) readSize(ctx context.Context, raw *pgconn.PgConn) {
+	if now := time.Now().UnixNano(); now-s.sized.Load() >= int64(sizeEvery) {
+		s.sized.Store(now)
+		answer := raw.ExecParams(ctx, "select pg_database_size(current_database())", nil, nil, nil, nil).Read()
+		if answer.Err == nil && len(answer.Rows) == 1 {
+			if bytes, err := strconv.ParseInt(string(answer.Rows[0][0]), 10, 64); err == nil {
+				s.bytes.Store(bytes)
+			}
+		}
+	}
 }
 
 // OnPrimary returns an error unless the database answers and a session of the pool may write. It is Writable for a pool

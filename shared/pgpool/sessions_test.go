@@ -214,6 +214,26 @@ func TestAPasswordIsReadAnewForEachConnection(t *testing.T) {
 	}
 }
 
+func TestTheProbeReadsTheSizeOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t, migrations.API)
+	pool := open(t, url)
+	if before := pgpool.Figures(pool); before.Bytes != 0 {
+		t.Errorf("before the first probe the size is %d", before.Bytes)
+	}
+	if err := pgpool.Writable(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	var bytes int64
+	if err := pool.QueryRow(t.Context(), "SELECT pg_database_size(current_database())").Scan(&bytes); err != nil {
+		t.Fatal(err)
+	}
+	got := pgpool.Figures(pool)
+	if got.Bytes < bytes/2 || got.Bytes > 2*bytes || !strings.Contains(url, "/"+got.Database) {
+		t.Errorf("the probe has read %d bytes of %q, the database has %d", got.Bytes, got.Database, bytes)
+	}
+}
+
 func TestTheProbeWritesNoWAL(t *testing.T) {
 	t.Parallel()
 	pool := open(t, pgtest.Database(t, migrations.API))

@@ -49,6 +49,9 @@ type renewal struct {
 	broken string // the error that was logged; empty: none
 }
 
+// certificateSetting is the name of the certificate in an address, for the metric of its expiry.
+const certificateSetting = "sslcert"
+
 // beforeConnect is pgxpool's BeforeConnect; cfg is a copy of the pool's configuration.
 func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error {
 	r.mu.Lock()
@@ -57,6 +60,9 @@ func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error 
 	switch {
 	case err == nil:
 		r.good, r.broken = now, ""
+		if now.TLSConfig != nil && len(now.TLSConfig.Certificates) > 0 {
+			tlsfiles.NoteExpiry(certificateSetting, now.TLSConfig.Certificates[0].Certificate)
+		}
 	case err.Error() != r.broken:
 		r.broken = err.Error()
 		telemetry.Logger(ctx).WarnContext(ctx,

@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/shared/certtest"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
 func TestConnectionsOverTLS(t *testing.T) {
@@ -32,6 +33,9 @@ func (s *secureServer) knowEachOther(t *testing.T, ca *certtest.CA) {
 	if err := pool.QueryRow(t.Context(), "SELECT client_dn FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl").
 		Scan(&dn); err != nil || dn != "/CN=jobweaver" {
 		t.Errorf("seen as %q, %v", dn, err)
+	}
+	if left := time.Until(tlsfiles.Expiries()["sslcert"]); left <= 0 || left > time.Hour {
+		t.Errorf("the certificate of an hour expires in %s", left)
 	}
 	wrong := certtest.NewDir(t, other, ca.Issue(t, "jobweaver"))
 	foreign := certtest.NewDir(t, ca, other.Issue(t, "jobweaver"))

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/jobweaver/jobweaver/shared/certtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
 func TestMetricsHaveFewSeries(t *testing.T) {
@@ -105,11 +108,14 @@ func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 	function, queue := rand.Text(), rand.Text()
 	m := NewMeter(function)
 	for lag := range int64(3) {
-		stop := m.WatchPartitions(func() []Partition { return []Partition{{Topic: "a", ID: 7, Lag: lag, Gap: 1}} })
+		stop := m.WatchPartitions(func() []Partition { return []Partition{{Topic: "a", ID: 7, Lag: lag, Gap: 1, Next: 5 - lag, End: 5}} })
 		defer stop()
 	}
 	for used := range int32(3) {
-		defer m.WatchPool(func() Pool { return Pool{Used: used, Limit: 4, Waited: time.Second} })()
+		defer m.WatchPool(func() Pool {
+			return Pool{Database: function, Bytes: 100 + int64(used), Used: used, Limit: 4, Waited: time.Second}
+		})()
+		defer m.WatchReady(func() bool { return used == 1 })()
 	}
 	for n := range int64(3) {
 		defer m.WatchJobs(func() (JobCounts, bool) {
@@ -128,6 +134,10 @@ func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf(`consumer_lag_records{function=%q,partition="7",topic="a"} 3`, function),
 		fmt.Sprintf(`consumer_committable_gap_records{function=%q,partition="7",topic="a"} 3`, function),
+		fmt.Sprintf(`consumer_next_offset{function=%q,partition="7",topic="a"} 5`, function),
+		fmt.Sprintf(`consumer_end_offset{function=%q,partition="7",topic="a"} 5`, function),
+		fmt.Sprintf(`ready{function=%q} 1`, function),
+		fmt.Sprintf(`database_size_bytes{database=%q} 102`, function),
 		fmt.Sprintf(`database_connections{function=%q,state="used"} 3`, function),
 		fmt.Sprintf(`database_connections_limit{function=%q} 12`, function),
 		fmt.Sprintf(`database_acquire_wait_seconds_total{function=%q} 3`, function),
@@ -138,6 +148,22 @@ func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 	} {
 		if !strings.Contains(got, "jobweaver_"+want) {
 			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestTheExpiryOfACertificateThatIsRenewedIsExported(t *testing.T) {
+	t.Parallel()
+	setting := rand.Text()
+	exported := func() string { return fmt.Sprintf("jobweaver_certificate_expiry_timestamp_seconds{setting=%q} ", setting) }
+	for _, lives := range []time.Duration{time.Hour, 1000 * time.Hour} {
+		ca := certtest.NewFor(t, lives)
+		tlsfiles.NoteExpiry(setting, [][]byte{ca.DER()})
+		_, after, found := strings.Cut(scrape(t), exported())
+		line, _, _ := strings.Cut(after, "\n")
+		at, err := strconv.ParseFloat(line, 64)
+		if left := time.Until(time.Unix(int64(at), 0)); !found || err != nil || left > lives || left < lives-time.Minute {
+			t.Errorf("%s is left of %s, %v", left, lives, err)
 		}
 	}
 }

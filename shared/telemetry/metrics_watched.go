@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
 // watch is a metric whose value is read at each scrape.
@@ -32,7 +34,19 @@ var (
 	descGap = watching(prometheus.GaugeValue, "consumer_committable_gap_records",
 		"Records of a partition that are done and cannot be committed, because an earlier one is not done; sum.",
 		"function", "topic", "partition")
+	descNext = watching(prometheus.GaugeValue, "consumer_next_offset",
+		"Offset of the next record of a partition to be handled, or to be read by a worker, which holds attempts of "+
+			"earlier ones; max.", "function", "topic", "partition")
+	descEnd = watching(prometheus.GaugeValue, "consumer_end_offset",
+		"Offset that the next record of a partition will have; max.", "function", "topic", "partition")
 
+	descReady = watching(prometheus.GaugeValue, "ready",
+		"Whether the readiness probe of the function answers 200: 1 or 0; max.", "function")
+	descCertificate = watching(prometheus.GaugeValue, "certificate_expiry_timestamp_seconds",
+		"When the certificate that a setting names expires, or the last CA of a setting; max.", "setting")
+
+	descDatabaseBytes = watching(prometheus.GaugeValue, "database_size_bytes",
+		"Size of a database with its indexes, at most a minute old; max.", "database")
 	descConnections = watching(prometheus.GaugeValue, "database_connections",
 		"Connections to the database, used, idle or opening; sum.", "function", "state")
 	descConnectionsLimit = watching(prometheus.GaugeValue, "database_connections_limit",
@@ -64,12 +78,19 @@ var (
 		"How long a job has been due that dispatch has not made ready; max.")
 
 	watched = &watches{all: []*watch{
-		descLag, descGap, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
+		descLag, descGap, descNext, descEnd, descReady, descCertificate, descDatabaseBytes, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
 		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descNoWorker, descNoWorkerKinds, descLate,
 	}}
 )
 
-func init() { prometheus.MustRegister(watched) }
+func init() {
+	prometheus.MustRegister(watched)
+	watched.add(func(put put) {
+		for setting, at := range tlsfiles.Expiries() {
+			put(descCertificate, float64(at.Unix()), setting)
+		}
+	})
+}
 
 // put exports one value.
 type put func(w *watch, value float64, labels ...string)
@@ -137,7 +158,9 @@ type Partition struct {
 	Topic string
 	ID    int32
 	Lag   int64
-	Gap   int // records that are done and cannot be committed
+	Gap   int   // records that are done and cannot be committed
+	Next  int64 // offset of the next record to be handled, or to be read by a worker
+	End   int64 // offset that the next record of the partition will have
 }
 
 // WatchPartitions calls read at each scrape for the partitions that a consumer holds.
@@ -147,12 +170,28 @@ func (m Meter) WatchPartitions(read func() []Partition) (stop func()) {
 			id := strconv.Itoa(int(p.ID))
 			put(descLag, float64(p.Lag), m.function, p.Topic, id)
 			put(descGap, float64(p.Gap), m.function, p.Topic, id)
+			put(descNext, float64(p.Next), m.function, p.Topic, id)
+			put(descEnd, float64(p.End), m.function, p.Topic, id)
 		}
 	})
 }
 
-// Pool has the statistics of a pool of database connections.
+// WatchReady calls read at each scrape.
+func (m Meter) WatchReady(read func() bool) (stop func()) {
+	return watched.add(func(put put) {
+		ready := 0.0
+		if read() {
+			ready = 1
+		}
+		put(descReady, ready, m.function)
+	})
+}
+
+// Pool has the statistics of a pool of database connections, and of its database.
 type Pool struct {
+	Database string
+	Bytes    int64 // size of the database; 0: not known
+
 	Used, Idle, Opening, Limit int32
 	Acquires, Waits            int64
 	Waited                     time.Duration
@@ -162,6 +201,9 @@ type Pool struct {
 func (m Meter) WatchPool(read func() Pool) (stop func()) {
 	return watched.add(func(put put) {
 		p := read()
+		if p.Bytes > 0 {
+			put(descDatabaseBytes, float64(p.Bytes), p.Database)
+		}
 		put(descConnections, float64(p.Used), m.function, "used")
 		put(descConnections, float64(p.Idle), m.function, "idle")
 		put(descConnections, float64(p.Opening), m.function, "opening")

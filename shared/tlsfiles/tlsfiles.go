@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/reload"
 )
@@ -83,6 +84,8 @@ func (c *Client) Trust(setting, pem string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", setting, err)
 	}
+	expire := lastExpiry([]byte(pem))
+	noteExpiry(setting, func() time.Time { return expire })
 	c.roots = func() *x509.CertPool { return pool }
 	return nil
 }
@@ -118,11 +121,21 @@ func loadRoots(ca File) (roots, error) {
 	if ca.Path == "" {
 		return nil, nil
 	}
-	file, err := reload.New(ca.Setting, func(texts [][]byte) (*x509.CertPool, error) { return newPool(texts[0]) }, ca.Path)
+	file, err := reload.New(ca.Setting, func(texts [][]byte) (authorities, error) {
+		pool, err := newPool(texts[0])
+		return authorities{pool, lastExpiry(texts[0])}, err
+	}, ca.Path)
 	if err != nil {
 		return nil, err
 	}
-	return file.Get, nil
+	noteExpiry(ca.Setting, func() time.Time { return file.Get().expire })
+	return func() *x509.CertPool { return file.Get().pool }, nil
+}
+
+// authorities are the CAs of one file.
+type authorities struct {
+	pool   *x509.CertPool
+	expire time.Time // when the last of them expires
 }
 
 func newPool(pem []byte) (*x509.CertPool, error) {
@@ -149,6 +162,7 @@ func loadPair(cert, key File) (pair, error) {
 	if err != nil {
 		return nil, err
 	}
+	noteExpiry(cert.Setting, func() time.Time { return firstExpiry(files.Get().Certificate) })
 	return files.Get, nil
 }
 

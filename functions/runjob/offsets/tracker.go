@@ -66,6 +66,13 @@ func (t *Tracker) Committable() (offset int64, ok bool) {
 	return t.next, t.next > 0
 }
 
+// Next returns one past the last delivered offset; 0 before the first delivery.
+func (t *Tracker) Next() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.next
+}
+
 // Gap returns how many done records cannot be committed because a record before them is not done.
 func (t *Tracker) Gap() int {
 	t.mu.Lock()

@@ -24,6 +24,7 @@ type Attempt struct {
 	TraceID uuid.UUID
 	Order   trace.SpanContext // the span of its run order; invalid: without tracing
 	From    offsets.Record    // its record, done once the outcome is published
+	SentAt  time.Time         // when its run order was made
 
 	Checkpoint json.RawMessage // what earlier attempts have saved, as it is stored; nil: nothing
 

@@ -34,6 +34,8 @@ var mayBeEmpty = map[string]string{
 	`jobweaver_http_requests_total{code=~"5.."}`:  "nothing here fails",
 	"function:jobweaver_http_errors:ratio_rate5m": "likewise",
 
+	"jobweaver_certificate_expiry_timestamp_seconds": "there is no TLS here",
+
 	"jobweaver_hook_requests_total":                 "there is no hook here",
 	"jobweaver_relay_failures_total":                "no relay runs here, since there is no outbox",
 	`jobweaver_relay_failures_total{at="database"}`: "likewise",
