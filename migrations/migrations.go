@@ -63,77 +63,84 @@ const (
 
 // Up applies the migrations of set that the database at url lacks. Of concurrent processes one applies them and the
 // others wait. As long as another session, such as that of a dump, uses a table that a migration changes, Up tries
-// again and again, until ctx ends; also after a deadlock with a function that uses tables in another order.
-func Up(ctx context.Context, url string, set Set) error {
-	for logged := false; ; {
-		done, err := upSome(ctx, url, set)
-		if pgpool.NotLocked(err) {
-			if !logged {
-				logged = true
-				telemetry.Logger(ctx).WarnContext(ctx, "waiting for sessions that use a table which a migration changes",
-					"database", set.Database(), "error", err)
-			}
-			select {
-			case <-time.After(lockPause):
-				continue
-			case <-ctx.Done():
-			}
+// again and again, until ctx ends; also after a deadlock with a function that uses tables in another order. It calls
+// begins, which may be nil, with the name of each migration before it applies it, since one may take long.
+func Up(ctx context.Context, url string, set Set, begins func(migration string)) error {
+	for begun := ""; ; {
+		next, err := following(ctx, url, set)
+		if err != nil || next == nil {
+			return err
 		}
-		if done || err != nil {
+		if begins != nil && begun != next.name {
+			begins(next.name)
+		}
+		err = next.apply(ctx, url, set)
+		if !pgpool.NotLocked(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if begun != next.name {
+			telemetry.Logger(ctx).WarnContext(ctx, "waiting for sessions that use a table which a migration changes",
+				"database", set.Database(), "error", err)
+		}
+		begun = next.name
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
 			return err
 		}
 	}
 }
 
-// upSome applies the next migrations, up to one that is a transaction while those before it are not, or the other way
-// round. It reports whether there are no others.
-func upSome(ctx context.Context, url string, set Set) (done bool, err error) {
-	current, newest, err := Versions(ctx, url, set)
-	if err != nil || current >= newest {
-		return true, err
-	}
-	last, isTx, err := nextAlike(set, current)
-	if err != nil {
-		return false, fmt.Errorf("read migrations of %s database: %w", set.Name, err)
-	}
+// migration is one file of a set.
+type migration struct {
+	name    string
+	version int64
+	isTx    bool
+}
+
+// apply applies a migration, unless another process has.
+func (m *migration) apply(ctx context.Context, url string, set Set) error {
 	cfg, err := pgpool.ReadAddress(url)
 	if err != nil {
-		return false, fmt.Errorf("migrate %s database: %w", set.Name, err)
+		return fmt.Errorf("migrate %s database: %w", set.Name, err)
 	}
-	if isTx { // what builds an index concurrently waits long, and stops no other session
+	if m.isTx { // what builds an index concurrently waits long, and stops no other session
 		cfg.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockPatience.Milliseconds(), 10)
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }()
 	provider, err := provider(db, set)
 	if err == nil {
-		_, err = provider.UpTo(ctx, last)
+		_, err = provider.UpTo(ctx, m.version)
 	}
 	if err != nil {
-		return false, fmt.Errorf("migrate %s database: %w", set.Name, err)
+		return fmt.Errorf("migrate %s database: %w", set.Name, err)
 	}
-	return last == newest, nil
+	return nil
 }
 
-// nextAlike returns the last of the migrations after a version that all are transactions, or all are not.
-func nextAlike(set Set, after int64) (last int64, isTx bool, err error) {
+// following returns the first migration of set that the database lacks; nil: it lacks none.
+func following(ctx context.Context, url string, set Set) (*migration, error) {
+	current, newest, err := Versions(ctx, url, set)
+	if err != nil || current >= newest {
+		return nil, err
+	}
 	names, err := fs.Glob(set.FS, "*.sql") // sorted
 	for _, name := range names {
 		version, errName := goose.NumericComponent(name)
 		text, errFile := fs.ReadFile(set.FS, name)
 		if err := errors.Join(errName, errFile); err != nil {
-			return 0, false, err
+			return nil, fmt.Errorf("read migrations of %s database: %w", set.Name, err)
 		}
-		if version <= after {
-			continue
+		if version > current {
+			isTx := !strings.HasPrefix(string(text), "-- +goose NO TRANSACTION")
+			return &migration{name: name, version: version, isTx: isTx}, nil
 		}
-		tx := !strings.HasPrefix(string(text), "-- +goose NO TRANSACTION")
-		if last > 0 && tx != isTx {
-			break
-		}
-		last, isTx = version, tx
 	}
-	return last, isTx, err
+	return nil, err
 }
 
 // Versions returns the newest migration of the database at url, and the newest of set. A database that a newer

@@ -46,7 +46,7 @@ func ensureAndMigrate(t *testing.T, server string) error {
 	for url, set := range map[string]migrations.Set{
 		urls.API: migrations.API, urls.Scheduler: migrations.Scheduler, urls.Worker: migrations.Worker,
 	} {
-		if err := migrations.Up(t.Context(), url, set); err != nil {
+		if err := migrations.Up(t.Context(), url, set, nil); err != nil {
 			return err
 		}
 		conn, err := pgx.Connect(t.Context(), url)
@@ -84,7 +84,7 @@ func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
 		"00001_jobs.sql": {Data: []byte("-- +goose Up\nCREATE TABLE jobs ();\n")},
 	}}
 	url := pgtest.Empty(t)
-	if err := migrations.Up(t.Context(), url, set); err != nil {
+	if err := migrations.Up(t.Context(), url, set, nil); err != nil {
 		t.Fatal(err)
 	}
 	set.FS = fstest.MapFS{
@@ -95,7 +95,9 @@ func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
 	read := "SELECT FROM jobs LIMIT 1"
 	exec(t, dump, "BEGIN; "+read)
 	migrated := make(chan error, 1)
-	go func() { migrated <- migrations.Up(t.Context(), url, set) }()
+	var begun []string
+	begins := func(migration string) { begun = append(begun, migration) }
+	go func() { migrated <- migrations.Up(t.Context(), url, set, begins) }()
 	pgtest.UntilBlocked(t, others.QueryRow)
 	if _, err := others.Exec(t.Context(), "SET statement_timeout = '4s'; "+read); err != nil {
 		t.Errorf("while the migration waits: %v", err)
@@ -106,6 +108,9 @@ func TestAMigrationThatWaitsForADumpLetsOthersThrough(t *testing.T) {
 	}
 	if database, own, err := migrations.Versions(t.Context(), url, set); database != own || err != nil {
 		t.Errorf("the database has migration %d of %d: %v", database, own, err)
+	}
+	if len(begun) != 1 || begun[0] != "00002_column.sql" {
+		t.Errorf("it announced %v", begun)
 	}
 }
 
@@ -120,7 +125,7 @@ func TestAMigrationThatDeadlocksLetsTheOtherSessionThrough(t *testing.T) {
 	// The migration looks for a deadlock after a second, which is PostgreSQL's default.
 	exec(t, other, "SET deadlock_timeout = '1min'; BEGIN; SELECT FROM b")
 	migrated := make(chan error, 1)
-	go func() { migrated <- migrations.Up(t.Context(), url, twoTables) }()
+	go func() { migrated <- migrations.Up(t.Context(), url, twoTables, nil) }()
 	pgtest.UntilBlocked(t, observer.QueryRow)
 	exec(t, other, "SELECT FROM a; COMMIT")
 	if err := <-migrated; err != nil {

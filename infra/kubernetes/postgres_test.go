@@ -112,7 +112,7 @@ func TestEachFunctionComesIntoItsDatabaseByTheCertificateOfItsRole(t *testing.T)
 		t.Fatal(err)
 	}
 	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
-		if err := migrations.Up(t.Context(), urls.Of(set.Functions[0]), set); err != nil {
+		if err := migrations.Up(t.Context(), urls.Of(set.Functions[0]), set, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := migrations.Grant(t.Context(), urls.Of(set.Functions[0]), set, nil); err != nil {

@@ -162,7 +162,7 @@ func furnish(ctx context.Context, o Options, below *base) (at addresses, err err
 		return nil, fmt.Errorf("make databases: %w", err)
 	}
 	for _, d := range databases(urls) {
-		if err := migrations.Up(ctx, d.url, d.set); err != nil {
+		if err := migrations.Up(ctx, d.url, d.set, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -48,7 +48,7 @@ func write(ctx context.Context, dir string) (err error) {
 		set migrations.Set
 		url string
 	}{{migrations.API, urls.API}, {migrations.Scheduler, urls.Scheduler}, {migrations.Worker, urls.Worker}} {
-		if err := migrations.Up(ctx, db.url, db.set); err != nil {
+		if err := migrations.Up(ctx, db.url, db.set, nil); err != nil {
 			return err
 		}
 		text, err := read(ctx, db.url)

@@ -113,7 +113,7 @@ func openAlone(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	if err := migrations.Up(t.Context(), server.URL(), migrations.API); err != nil {
+	if err := migrations.Up(t.Context(), server.URL(), migrations.API, nil); err != nil {
 		t.Fatal(err)
 	}
 	return &fixture{apidbtest.At(t, server.URL())}

@@ -52,7 +52,7 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, server, name string, set 
 			return err
 		}
 	}
-	if err := migrations.Up(ctx, url, set); err != nil {
+	if err := migrations.Up(ctx, url, set, nil); err != nil {
 		return err
 	}
 	if set.Grants != "" {

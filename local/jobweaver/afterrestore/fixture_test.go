@@ -57,7 +57,7 @@ func newFixtureOn(t *testing.T, cfg localpostgres.Config) *fixture {
 	for url, set := range map[string]migrations.Set{
 		h.urls.API: migrations.API, h.urls.Scheduler: migrations.Scheduler, h.urls.Worker: migrations.Worker,
 	} {
-		if err := migrations.Up(t.Context(), url, set); err != nil {
+		if err := migrations.Up(t.Context(), url, set, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -51,7 +51,10 @@ need other rights.`,
 				return err
 			}
 			for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
-				if err := migrations.Up(cmd.Context(), urls.Of(set.Functions[0]), set); err != nil {
+				begins := func(migration string) {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s begins\n", set.Database(), migration)
+				}
+				if err := migrations.Up(cmd.Context(), urls.Of(set.Functions[0]), set, begins); err != nil {
 					return err
 				}
 				state, err := schemaState(cmd.Context(), urls.Of(set.Functions[0]), set)

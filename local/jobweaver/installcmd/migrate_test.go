@@ -31,7 +31,7 @@ func TestMigrateReportsANewerDatabase(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)"); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Up(t.Context(), url, migrations.Worker); err != nil {
+	if err := migrations.Up(t.Context(), url, migrations.Worker, nil); err != nil {
 		t.Error(err)
 	}
 	state, err := schemaState(t.Context(), url, migrations.Worker)

@@ -69,7 +69,7 @@ func StartCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error
 	for set, url := range map[*migrations.Set]string{
 		&migrations.API: urls.API, &migrations.Scheduler: urls.Scheduler, &migrations.Worker: urls.Worker,
 	} {
-		if err := errors.Join(migrations.Up(ctx, url, *set), cfg.Server.Durable(ctx, set.Database())); err != nil {
+		if err := errors.Join(migrations.Up(ctx, url, *set, nil), cfg.Server.Durable(ctx, set.Database())); err != nil {
 			return nil, err
 		}
 	}

@@ -117,9 +117,9 @@ func (h *fixture) furnish() {
 		h.t.Fatal(err)
 	}
 	err = errors.Join(
-		migrations.Up(h.t.Context(), h.urls.API, migrations.API),
-		migrations.Up(h.t.Context(), h.urls.Scheduler, migrations.Scheduler),
-		migrations.Up(h.t.Context(), h.urls.Worker, migrations.Worker),
+		migrations.Up(h.t.Context(), h.urls.API, migrations.API, nil),
+		migrations.Up(h.t.Context(), h.urls.Scheduler, migrations.Scheduler, nil),
+		migrations.Up(h.t.Context(), h.urls.Worker, migrations.Worker, nil),
 		h.admit(migrations.API), h.admit(migrations.Scheduler), h.admit(migrations.Worker),
 		h.createTopics(h.t.Context()))
 	if err != nil {

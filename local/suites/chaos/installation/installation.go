@@ -128,7 +128,7 @@ func (h *Installation) furnish(ctx context.Context, bin string, names []string) 
 			passwords[role] = own[role]
 		}
 		url := urls.Of(set.Functions[0])
-		if err := errors.Join(migrations.Up(ctx, url, set), migrations.Grant(ctx, url, set, own)); err != nil {
+		if err := errors.Join(migrations.Up(ctx, url, set, nil), migrations.Grant(ctx, url, set, own)); err != nil {
 			return err
 		}
 	}
