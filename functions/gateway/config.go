@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
@@ -17,6 +18,8 @@ type Config struct {
 	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication; allowed only if HTTP listens on a loopback address"`
 
 	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is stored at the start as an installation administrator's, unless it was revoked"`
+
+	KeyMaxAge time.Duration `envconfig:"KEY_MAX_AGE" desc:"longest lifetime of an API key that is made or rotated from now on, for example 2160h: a key without expiresAt gets it, and a later expiresAt is refused; 0: keys may live forever"`
 
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name

@@ -103,7 +103,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits,
 		Auth: f.auth, Audit: f.auditLog,
 	}
-	api.keys = &keys.API{Store: store.keys, Auth: f.auth, TraceURL: f.cfg.TraceURL}
+	api.keys = &keys.API{Store: store.keys, Auth: f.auth, MaxAge: f.cfg.KeyMaxAge, TraceURL: f.cfg.TraceURL}
 	api.webhookSecrets = &keys.WebhookSecrets{Ends: s.ends, Calls: s.calls, Audit: f.auditLog}
 	api.login = &dashboard.Login{Auth: f.cfg.Auth, Gate: f.auth.Gate}
 	return api

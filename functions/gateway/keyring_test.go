@@ -190,6 +190,7 @@ func TestInvalidAuthSettingPreventsTheStart(t *testing.T) {
 		"OIDC_ISSUER: is not set, and OIDC_ROLES is":     {OIDC: access.OIDCConfig{Roles: []string{"read"}}},
 		"OIDC_ISSUER: is not set, and OIDC_CLIENT_ID is": {OIDC: access.OIDCConfig{ClientID: "page"}},
 		"OIDC_SCOPES: ": {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", ClientID: "page", Scopes: []string{"profile"}}},
+		"KEY_MAX_AGE: ": {KeyMaxAge: -time.Second},
 		"OIDC_ROLES: ":  {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", Roles: []string{"root"}}},
 	} {
 		if _, err := gateway.New(cfg, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "canary") {

@@ -163,6 +163,42 @@ func TestRotatedKeyWorksDuringTheOverlap(t *testing.T) {
 	}
 }
 
+func TestKeysLiveNoLongerThanTheMaximumAge(t *testing.T) {
+	t.Parallel()
+	const most = 100 * time.Hour
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.KeyMaxAge = gateway.AuthOn, most })
+	admin := h.as("acme", "admin")
+	expires := func(at *time.Time, want time.Duration) {
+		t.Helper()
+		if at == nil || time.Until(*at) > want+time.Second || time.Until(*at) < want-time.Minute {
+			t.Errorf("it expires at %v, not in %s", at, want)
+		}
+	}
+	request := func(lives time.Duration) string {
+		return fmt.Sprintf(`{"name": "a", "roles": ["read"], "expiresAt": %q}`, time.Now().Add(lives).Format(time.RFC3339))
+	}
+	made := admin.post("/api/keys", `{"name": "a", "roles": ["read"]}`).want(http.StatusCreated).key()
+	expires(made.ExpiresAt, most)
+	expires(admin.post("/api/keys", request(time.Hour)).want(http.StatusCreated).key().ExpiresAt, time.Hour)
+	admin.post("/api/keys", request(most)).want(http.StatusCreated)
+	admin.post("/api/keys", request(most+time.Hour)).wantError(apierror.InvalidJobRequest, "expiresAt")
+
+	eternal := h.as("acme", "read") // made before the setting
+	eternal.get("/api/jobs").want(http.StatusOK)
+	rotate := func(id string) *time.Time {
+		t.Helper()
+		return admin.do(http.MethodPost, "/api/keys/"+id+"/rotate", "").want(http.StatusCreated).key().ExpiresAt
+	}
+	expires(rotate(eternal.id()), most)
+	long, brief := time.Now().Add(1000*time.Hour), time.Now().Add(time.Hour)
+	id := func(until time.Time) string {
+		key := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"read"}, ExpiresAt: &until})
+		return key.ID()
+	}
+	expires(rotate(id(long)), most)
+	expires(rotate(id(brief)), time.Hour)
+}
+
 func TestMeReturnsTheIdentityOfAKey(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)

@@ -35,6 +35,9 @@ func readSettings(cfg Config) (s settings, err error) {
 	if cfg.Auth != AuthOn && cfg.Auth != AuthOff {
 		return s, fmt.Errorf("AUTH: %q is neither on nor off", cfg.Auth)
 	}
+	if cfg.KeyMaxAge < 0 {
+		return s, fmt.Errorf("KEY_MAX_AGE: %s is negative", cfg.KeyMaxAge)
+	}
 	if err := edge.CheckTraceURL(cfg.TraceURL); err != nil {
 		return s, fmt.Errorf("TRACE_URL: %w", err)
 	}

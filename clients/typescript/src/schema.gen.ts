@@ -1718,7 +1718,7 @@ export interface components {
             ownerId?: components["schemas"]["Key"] | null;
             /**
              * Format: date-time
-             * @description Null or absent means never.
+             * @description Null or absent means never or, where the gateway has the setting KEY_MAX_AGE, after that time. A later instant is then refused.
              */
             expiresAt?: string | null;
         };

@@ -2,6 +2,7 @@
 package keys
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -54,6 +55,7 @@ type API struct {
 	Store *keystore.Store
 	Auth  *edge.Authenticator
 
+	MaxAge   time.Duration // of keys that are made; 0: no limit
 	TraceURL string // shown by Me
 }
 
@@ -74,19 +76,38 @@ func (a *API) Create(c *gin.Context) error {
 	case asked.OwnerID != p.Owner && !edge.IsInstallation(c):
 		return apierror.New(apierror.Forbidden, "only an admin of the installation makes keys for another owner")
 	}
-	if asked.ExpiresAt != nil && !asked.ExpiresAt.After(time.Now()) {
-		return edge.Invalid("expiresAt", "must be in the future")
+	expiresAt, err := a.expiry(asked.ExpiresAt, time.Now())
+	if err != nil {
+		return err
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, stored := newKey(p)
-	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
+	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, expiresAt
 	stored.Types, stored.Queues = asked.Types, asked.Queues
 	kept, err := a.Store.Insert(ctx, audit.Entry(c), stored)
 	if err != nil {
 		return err
 	}
 	return answerKey(c, key, kept)
+}
+
+// clockSkew is how much further than MaxAge an expiry may be: the client counted it from its own clock.
+const clockSkew = time.Minute
+
+// expiry returns when a key expires for which a client asked for an expiry; nil: never.
+func (a *API) expiry(asked *time.Time, now time.Time) (*time.Time, error) {
+	switch last := now.Add(a.MaxAge); {
+	case asked != nil && !asked.After(now):
+		return nil, edge.Invalid("expiresAt", "must be in the future")
+	case a.MaxAge == 0:
+		return asked, nil
+	case asked == nil:
+		return &last, nil
+	case asked.After(last.Add(clockSkew)):
+		return nil, edge.Invalid("expiresAt", fmt.Sprintf("must be within %s: the setting KEY_MAX_AGE", a.MaxAge))
+	}
+	return asked, nil
 }
 
 // newKey makes a key, and the row that is stored of it.
@@ -189,7 +210,7 @@ func (a *API) Rotate(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, stored := newKey(access.Of(c.Request.Context()))
-	kept, err := a.Store.Rotate(ctx, audit.Entry(c), whoseKeys(c), id, overlap, stored)
+	kept, err := a.Store.Rotate(ctx, audit.Entry(c), whoseKeys(c), id, keystore.Rotation{Overlap: overlap, MaxAge: a.MaxAge}, stored)
 	if err != nil {
 		return err
 	}

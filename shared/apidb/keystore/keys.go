@@ -143,10 +143,16 @@ func (s *Store) Revoke(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 	return revoked, apidb.Classify("revoke API key "+id, err)
 }
 
-// Rotate replaces an owner's key by one with a new id and hash; the old key stays valid for overlap at most. The new
-// key has the same rights, and the lifetime for which the old one was made.
+// Rotation bounds the keys of a rotation.
+type Rotation struct {
+	Overlap time.Duration // for which the old key stays valid at most
+	MaxAge  time.Duration // longest lifetime of the new one; 0: no limit
+}
+
+// Rotate replaces an owner's key by one with a new id and hash. The new key has the same rights, and the lifetime for
+// which the old one was made.
 func (s *Store) Rotate(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id string, overlap time.Duration, with Key,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id string, bounds Rotation, with Key,
 ) (kept Key, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		row, err := q.KeyLock(ctx, gen.KeyLockParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
@@ -160,11 +166,17 @@ func (s *Store) Rotate(
 		}
 		with.OwnerID, with.Name, with.Roles = old.OwnerID, old.Name, old.Roles
 		with.Types, with.Queues = old.Types, old.Queues
+		lives := bounds.MaxAge
 		if old.ExpiresAt != nil {
-			until := row.At.Add(old.ExpiresAt.Sub(old.CreatedAt))
+			if before := old.ExpiresAt.Sub(old.CreatedAt); lives == 0 || before < lives {
+				lives = before
+			}
+		}
+		if lives > 0 {
+			until := row.At.Add(lives)
 			with.ExpiresAt = &until
 		}
-		if err := q.KeyRetire(ctx, gen.KeyRetireParams{KeyID: id, Overlap: overlap}); err != nil {
+		if err := q.KeyRetire(ctx, gen.KeyRetireParams{KeyID: id, Overlap: bounds.Overlap}); err != nil {
 			return err
 		}
 		kept, err = insertKey(ctx, q, with)

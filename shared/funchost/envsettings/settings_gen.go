@@ -40,6 +40,7 @@ var allSettings = []string{
 	"KAFKA_TLS_CERT_FILE",
 	"KAFKA_TLS_ENABLED",
 	"KAFKA_TLS_KEY_FILE",
+	"KEY_MAX_AGE",
 	"K_CA_CERTS",
 	"K_CA_CERTS_FILE",
 	"K_CE_OVERRIDES",

@@ -1852,7 +1852,13 @@ class KeyRequest(BaseModel):
         ),
     ] = None
     owner_id: Annotated[Key | None, Field(alias="ownerId", description="Null or absent means the owner of the request.")] = None
-    expires_at: Annotated[AwareDatetime | None, Field(alias="expiresAt", description="Null or absent means never.")] = None
+    expires_at: Annotated[
+        AwareDatetime | None,
+        Field(
+            alias="expiresAt",
+            description="Null or absent means never or, where the gateway has the setting KEY_MAX_AGE, after that time. A later instant is then refused.",
+        ),
+    ] = None
 
 
 class KeyFields(BaseModel):
