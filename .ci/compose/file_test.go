@@ -87,7 +87,7 @@ func TestFunctionsStartAfterTheSchemaAndTheTopics(t *testing.T) {
 	project := load(t)
 	secrets := types.DependsOnConfig{"secrets": {Condition: types.ServiceConditionCompletedSuccessfully, Required: true}}
 	want := map[string]types.DependsOnConfig{
-		"secrets": {}, "postgres": secrets, "prometheus": secrets, "grafana": secrets,
+		"secrets": {}, "postgres": secrets, "prometheus": {}, "grafana": secrets,
 		"migrate": {"postgres": {Condition: types.ServiceConditionHealthy, Required: true}},
 		"topics":  {"kafka": {Condition: types.ServiceConditionHealthy, Required: true}},
 	}
@@ -265,12 +265,11 @@ func TestWhatIsWatchedIsThere(t *testing.T) {
 	project := load(t)
 	config := read(t, "infra/prometheus/prometheus.yml")
 	for _, function := range functions(t) {
-		if !strings.Contains(config, function+":8080") && !strings.Contains(config, "names: ["+function+"]") {
-			t.Errorf("Prometheus does not read %s", function)
+		port := values(t, project.Services[function])["METRICS_PORT"]
+		if !strings.Contains(config, "- "+function+":"+port+"\n") &&
+			!strings.Contains(config, "{names: ["+function+"], type: A, port: "+port+",") {
+			t.Errorf("Prometheus does not read %s at its port %q", function, port)
 		}
-	}
-	if !strings.Contains(config, "/run/secrets/admin/key\n") {
-		t.Error("Prometheus has no key for the gateway")
 	}
 	sources, err := filepath.Glob(filepath.Join(root, "infra/grafana/provisioning/datasources/*.yml"))
 	if err != nil || len(sources) == 0 {

@@ -156,7 +156,7 @@ func (h *installation) secret(service, path string) string {
 }
 
 // environment returns exactly the service's environment, with addresses in place of the other services' names, and with
-// a port of its own.
+// ports of its own.
 func (h *installation) environment(s types.ServiceConfig) []string {
 	port := freeport.For(h.t)
 	if s.Name == "gateway" {
@@ -169,6 +169,8 @@ func (h *installation) environment(s types.ServiceConfig) []string {
 			value = h.mails.Host()
 		case "SMTP_PORT":
 			value = strconv.Itoa(h.mails.Port())
+		case "METRICS_PORT":
+			value = freeport.For(h.t)
 		default:
 			value = h.names.Replace(value)
 		}

@@ -15,7 +15,7 @@ const secretsFolder = "/run/secrets/"
 
 // readers lists the services that mount each secret's folder, except for the service that makes it.
 var readers = map[string][]string{
-	"admin":    {"gateway", "prometheus"},
+	"admin":    {"gateway"},
 	"webhook":  {"gateway", "notify", "runjob"},
 	"callback": {"gateway", "pull", "runjob"},
 	"server":   {"migrate", "postgres"},

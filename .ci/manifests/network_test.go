@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -80,6 +81,9 @@ var (
 	someDNS  = Peer{Namespace: "openshift-dns", Labels: map[string]string{"app": "dns"}}
 )
 
+// metricsPort is METRICS_PORT, to which the policies admit Prometheus.
+const metricsPort = 9464
+
 func TestInProductionEachPodReachesOnlyWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	objects := production(t)
@@ -112,8 +116,13 @@ func TestInProductionEachPodReachesOnlyWhatItNeeds(t *testing.T) {
 			check(false, "a stranger", stranger, w.Name, own, 8012)
 		}
 		if w.Kind != "Job" {
-			check(true, "Prometheus", scraper, w.Name, own, 8080)
+			check(true, "Prometheus", scraper, w.Name+"'s metrics", own, metricsPort)
+			check(false, "a stranger", stranger, w.Name+"'s metrics", own, metricsPort)
+			check(false, "Prometheus", scraper, w.Name+"'s events", own, 8080)
 			check(false, "a stranger", stranger, w.Name, own, 8080)
+			if port := w.Env()["METRICS_PORT"]; port != strconv.Itoa(metricsPort) {
+				t.Errorf("%s has its metrics at %q", w.Name, port)
+			}
 		}
 	}
 	for _, port := range []int32{5432, 8000} {

@@ -36,6 +36,8 @@ type Config struct {
 	Host string `envconfig:"HOST" desc:"address on which HTTP listens; empty: all addresses"`
 	Port int    `envconfig:"PORT" default:"8080" desc:"port on which HTTP listens; 0: any free one"`
 
+	MetricsPort int `envconfig:"METRICS_PORT" desc:"port on which HTTP serves only /metrics, without a key, at the address and with the TLS files of PORT, so that a firewall can admit Prometheus to it and to nothing else; 0: /metrics is on PORT"`
+
 	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, allowed in the Host header; other requests get 421, except probes; empty: any, since a web page under another name needs a key there"`
 
 	Kafka kafkaevent.Config     `ignored:"true"` // read separately, with its own names
@@ -70,6 +72,8 @@ type Config struct {
 
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
+
+	MetricsListener net.Listener `ignored:"true"` // served instead of Host and MetricsPort; Run closes it
 
 	timeouts      httpserver.Timeouts // zero: httpserver.Defaults
 	database      secret.Text         // of Main's function, to check how it connects
@@ -127,6 +131,10 @@ func (c Config) check(f Function) error {
 		return errors.New("K_CA_CERTS: is set, and so is K_CA_CERTS_FILE")
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("PORT: %d is not a port", c.Port)
+	case c.MetricsPort < 0 || c.MetricsPort > 65535:
+		return fmt.Errorf("METRICS_PORT: %d is not a port", c.MetricsPort)
+	case c.MetricsPort != 0 && c.MetricsPort == c.Port:
+		return fmt.Errorf("METRICS_PORT: %d is PORT, too", c.MetricsPort)
 	case c.ShutdownGrace < 0:
 		return fmt.Errorf("SHUTDOWN_GRACE: %s is negative", c.ShutdownGrace)
 	case c.ReadinessGrace < 0:

@@ -3,6 +3,7 @@ package funchost
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -140,6 +141,15 @@ func TestABadSettingIsNamedFirst(t *testing.T) {
 	})
 }
 
+func anywhere(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
 func TestAnInvalidFunctionDoesNotStart(t *testing.T) {
 	t.Parallel()
 	broker := kafkaevent.Config{Brokers: []string{"127.0.0.1:1"}}
@@ -163,6 +173,10 @@ func TestAnInvalidFunctionDoesNotStart(t *testing.T) {
 		{"overrides that are no JSON", Config{Sink: "http://broker", CEOverrides: "x"}, Function{Name: "f"}, "K_CE_OVERRIDES: "},
 		{"an extension with a bad name", Config{Sink: "http://broker", CEOverrides: `{"extensions":{"a-b":"c"}}`},
 			Function{Name: "f"}, "K_CE_OVERRIDES: "},
+		{"metrics on no port", Config{Kafka: broker, MetricsPort: 65536}, Function{Name: "f"}, "METRICS_PORT: "},
+		{"metrics on the port of all else", Config{Kafka: broker, Port: 8080, MetricsPort: 8080}, Function{Name: "f"}, "METRICS_PORT: "},
+		{"metrics at an address that is not here", Config{Kafka: broker, Host: "192.0.2.1", Listener: anywhere(t), MetricsPort: 1},
+			Function{Name: "f"}, "HOST and METRICS_PORT: "},
 		{"an address that is not here", Config{Kafka: broker, Host: "192.0.2.1", Port: 1}, Function{Name: "f"}, "HOST and PORT: "},
 		{"what is for loopback only, on every address", Config{Kafka: broker}, Function{Name: "f", LoopbackFor: "AUTH: off"}, "AUTH: off is for"},
 		{"a certificate without its key", Config{Kafka: broker, TLS: TLS{CertFile: "c"}}, Function{Name: "f"}, "TLS_KEY_FILE: "},

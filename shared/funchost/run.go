@@ -103,7 +103,9 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	defer h.watched()()
 	h.start(ctx, work, parts)
 	serving := &group{stop: stop}
-	serving.start(web.serve)
+	for _, server := range web.servers {
+		serving.start(server.serve)
+	}
 	<-ctx.Done()
 	h.stopping.Store(true)
 	telemetry.Logger(ctx).InfoContext(ctx, "function stops", "grace", cfg.ShutdownGrace.String())

@@ -19,47 +19,77 @@ import (
 
 const metricsPath = "/metrics"
 
-// web is the function's HTTP server; without a listener it does not serve.
-type web struct {
+// web is the function's HTTP server and, with METRICS_PORT, that of its metrics; without a listener it does not serve.
+type web struct{ servers []served }
+
+type served struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// listen opens the function's address. Requests end with ctx.
-func (h *host) listen(ctx context.Context) (*web, error) {
+// listen opens the function's addresses. Requests end with ctx.
+func (h *host) listen(ctx context.Context) (_ *web, err error) {
+	w := &web{}
 	if h.cfg.NoListen {
-		return &web{}, nil
+		return w, nil
 	}
-	listener := h.cfg.Listener
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	counted := h.inFlight.Count(h.routes(), h.stopping.Load, probe.LivenessPath, probe.ReadinessPath, metricsPath)
+	if err = h.open(ctx, w, "PORT", h.cfg.Listener, h.cfg.Port, counted); err != nil {
+		return w, err
+	}
+	if err = h.cfg.checkTransport(ctx, h.servesHTTP(), w.servers[0].listener.Addr()); err != nil {
+		return w, err
+	}
+	if h.ownMetrics() {
+		mux := http.NewServeMux()
+		mux.Handle("GET "+metricsPath, telemetry.MetricsHandler())
+		err = h.open(ctx, w, "METRICS_PORT", h.cfg.MetricsListener, h.cfg.MetricsPort, mux)
+	}
+	return w, err
+}
+
+// ownMetrics reports whether /metrics has a port of its own.
+func (h *host) ownMetrics() bool { return h.cfg.MetricsPort != 0 || h.cfg.MetricsListener != nil }
+
+// open adds a server to w. The settings of TLS and ALLOWED_HOSTS hold for both ports.
+func (h *host) open(
+	ctx context.Context, w *web, setting string, listener net.Listener, port int, handler http.Handler,
+) error {
 	if listener == nil {
-		address := net.JoinHostPort(h.cfg.Host, strconv.Itoa(h.cfg.Port))
 		var err error
-		if listener, err = net.Listen("tcp", address); err != nil {
-			return nil, fmt.Errorf("HOST and PORT: %w", err)
+		listener, err = net.Listen("tcp", net.JoinHostPort(h.cfg.Host, strconv.Itoa(port)))
+		if err != nil {
+			return fmt.Errorf("HOST and %s: %w", setting, err)
 		}
 	}
+	server := h.cfg.timeouts.Server()
+	w.servers = append(w.servers, served{listener, server})
 	if h.f.LoopbackFor != "" && !onLoopback(listener.Addr()) {
-		_ = listener.Close()
-		return nil, fmt.Errorf("%s is for a loopback address, as HOST=127.0.0.1, and HTTP would listen on %s",
+		return fmt.Errorf("%s is for a loopback address, as HOST=127.0.0.1, and HTTP would listen on %s",
 			h.f.LoopbackFor, listener.Addr())
 	}
 	secure, err := h.cfg.TLS.server()
 	hosts, wrong := httpserver.NewAllowedHosts(h.cfg.AllowedHosts)
-	err = errors.Join(err, wrong)
-	if err == nil {
-		err = h.cfg.checkTransport(ctx, h.servesHTTP(), listener.Addr())
+	if err := errors.Join(err, wrong); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = listener.Close()
-		return nil, err
-	}
-	counted := h.inFlight.Count(h.routes(), h.stopping.Load, probe.LivenessPath, probe.ReadinessPath, metricsPath)
-	server := h.cfg.timeouts.Server()
-	server.Handler = httpserver.Protect(hosts.Guard(h.cfg.TLS.guard(counted)))
+	server.Handler = httpserver.Protect(hosts.Guard(h.cfg.TLS.guard(handler)))
 	server.TLSConfig = secure
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	server.ErrorLog = slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn)
-	return &web{listener: listener, server: server}, nil
+	return nil
+}
+
+// close closes the listeners of servers that do not serve.
+func (w *web) close() {
+	for _, s := range w.servers {
+		_ = s.listener.Close()
+	}
 }
 
 // onLoopback reports whether an address is reachable from this machine only.
@@ -69,22 +99,19 @@ func onLoopback(address net.Addr) bool {
 }
 
 func (w *web) address() string {
-	if w.listener == nil {
+	if len(w.servers) == 0 {
 		return ""
 	}
-	return w.listener.Addr().String()
+	return w.servers[0].listener.Addr().String()
 }
 
 // serve serves until shutdown.
-func (w *web) serve() error {
-	if w.server == nil {
-		return nil
+func (s served) serve() error {
+	serve := s.server.Serve
+	if s.server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.server.ServeTLS(l, "", "") }
 	}
-	serve := w.server.Serve
-	if w.server.TLSConfig != nil {
-		serve = func(l net.Listener) error { return w.server.ServeTLS(l, "", "") }
-	}
-	if err := serve(w.listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
 	return nil
@@ -92,8 +119,10 @@ func (w *web) serve() error {
 
 // shutdown waits for requests under way until ctx ends.
 func (w *web) shutdown(ctx context.Context) {
-	if w.server != nil && w.server.Shutdown(ctx) != nil {
-		_ = w.server.Close() // ctx has ended, and with it the requests' contexts
+	for _, s := range w.servers {
+		if s.server.Shutdown(ctx) != nil {
+			_ = s.server.Close() // ctx has ended, and with it the requests' contexts
+		}
 	}
 }
 
@@ -112,7 +141,7 @@ func (h *host) routes() http.Handler {
 	mux.HandleFunc("GET "+probe.ReadinessPath, func(w http.ResponseWriter, _ *http.Request) {
 		probe.Answer(w, h.ready(time.Now()))
 	})
-	if !h.f.HTTPMetrics {
+	if !h.f.HTTPMetrics && !h.ownMetrics() {
 		mux.Handle("GET "+metricsPath, telemetry.MetricsHandler())
 		own = append(own, metricsPath)
 	}

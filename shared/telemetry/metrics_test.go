@@ -155,7 +155,9 @@ func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 func TestTheExpiryOfACertificateThatIsRenewedIsExported(t *testing.T) {
 	t.Parallel()
 	setting := rand.Text()
-	exported := func() string { return fmt.Sprintf("jobweaver_certificate_expiry_timestamp_seconds{setting=%q} ", setting) }
+	exported := func() string {
+		return fmt.Sprintf("jobweaver_certificate_expiry_timestamp_seconds{setting=%q} ", setting)
+	}
 	for _, lives := range []time.Duration{time.Hour, 1000 * time.Hour} {
 		ca := certtest.NewFor(t, lives)
 		tlsfiles.NoteExpiry(setting, [][]byte{ca.DER()})

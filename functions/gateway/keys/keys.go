@@ -56,7 +56,7 @@ type API struct {
 	Auth  *edge.Authenticator
 
 	MaxAge   time.Duration // of keys that are made; 0: no limit
-	TraceURL string // shown by Me
+	TraceURL string        // shown by Me
 }
 
 // Create is POST /api/keys.

@@ -51,7 +51,7 @@ func (p program) start(ctx context.Context, dir string, number int) (*process, e
 		return nil, err
 	}
 	one.cmd.Env = append(one.cmd.Env, p.env...)
-	one.cmd.Env = append(one.cmd.Env, "HOST=127.0.0.1", fmt.Sprintf("PORT=%d", port), "TMPDIR="+dir)
+	one.cmd.Env = append(one.cmd.Env, "HOST=127.0.0.1", fmt.Sprintf("PORT=%d", port), "METRICS_PORT=0", "TMPDIR="+dir)
 	log, err := os.OpenFile(one.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err

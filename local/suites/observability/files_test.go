@@ -209,7 +209,7 @@ func TestEachFunctionIsScraped(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, folder := range folders {
-		functions = append(functions, filepath.Base(filepath.Dir(folder))+":8080")
+		functions = append(functions, filepath.Base(filepath.Dir(folder))+":9464")
 	}
 	slices.Sort(scraped)
 	if !slices.Equal(scraped, functions) {

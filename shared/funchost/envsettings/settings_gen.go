@@ -49,6 +49,7 @@ var allSettings = []string{
 	"LOG_FORMAT",
 	"LOG_LEVEL",
 	"MAX_LOST",
+	"METRICS_PORT",
 	"NO_WORKER_TIMEOUT",
 	"OIDC_AUDIENCE",
 	"OIDC_CLIENT_ID",
