@@ -56,7 +56,7 @@ var places = []place{
 	{"knative/components/cloudnativepg/kustomization.yaml", `jobweaver-database-NAME\b`, "its address and certificate", true, generate},
 	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code", false, "{NAME.New(nil).Host(), nil},"},
 	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container", false, service},
-	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b|names: \[NAME\]`, "where its metrics are scraped", false, "          - NAME:8080"},
+	{"infra/prometheus/prometheus.yml", `\bNAME:9464\b|names: \[NAME\]`, "where its metrics are scraped", false, "          - NAME:9464"},
 	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it consumes, publishes and does", false, "| `NAME` | … |"},
 	{"README.md", `\bNAME\b`, "its part in the life of a job", false, ""},
 }
@@ -99,7 +99,7 @@ func TestNoFunctionIsNamedThatIsGone(t *testing.T) {
 		"knative/components/images/kustomization.yaml": `name: jobweaver/([a-z]+)\b`,
 		"infra/kubernetes/postgres/roles.yaml":         `jobweaver-database-([a-z]+)\b`,
 		"docker-compose.yml":                           `image: jobweaver/([a-z]+):`,
-		"infra/prometheus/prometheus.yml":              `\b([a-z]+):8080\b`,
+		"infra/prometheus/prometheus.yml":              `\b([a-z]+):9464\b`,
 	} {
 		for path, text := range read(t, file) {
 			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
