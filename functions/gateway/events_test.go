@@ -1,10 +1,14 @@
 package gateway_test
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -266,5 +270,68 @@ func TestAJobIsFoundByItsEvent(t *testing.T) {
 	shown.Event = nil
 	if acme.get("/api/jobs/" + plain.String()).into(&shown); shown.Event != nil {
 		t.Errorf("a job of no event shows %+v", shown.Event)
+	}
+}
+
+// A handler that forwards an event, or that asks which order its job is about, needs all of its attributes.
+func TestAJobKeepsTheAttributesOfItsEvent(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	event := func(id, more string) string {
+		return `{"specversion": "1.0", "id": "` + id + `", "source": "/shop/orders", "type": "com.example.placed", "data": {}, ` + more + `}`
+	}
+	large := strings.Repeat("x", 3970)
+	for more, want := range map[string]string{
+		`"subject": "größe < 9", "time": "2026-11-28T01:02:03.5+01:00", "dataschema": "https://example.com/s", "datacontenttype": "application/json",
+			"tenantid": "a b%", "n": 7, "gift": true, "jwsig": "v1"`: `,"subject":"größe < 9","time":"2026-11-28T00:02:03.5Z","dataschema":"https://example.com/s","tenantid":"a b%","n":7,"gift":true`,
+		`"tenantid": "x", "a": "` + large + `", "subject": "s"`:                       `,"a":"` + large + `","subject":"s"`, // there is no room for tenantid
+		`"tenantid": "x", "subject": "` + strings.Repeat("ü", 700) + `"`:              `,"tenantid":"x"`,                    // six bytes each in a header
+		`"tenantid": "x", "subject": "` + large + large + `", "dataschema": "a:s"`:    `,"tenantid":"x","dataschema":"a:s"`,
+		`"time": "2026-11-28T00:00:00Z", "traceparent": "00-` + traceOfEvent + `-01"`: `,"time":"2026-11-28T00:00:00Z","traceparent":"00-` + traceOfEvent + `-01"`,
+	} {
+		id := uuid.NewString()
+		job := h.post("/events?jobType=MAIL", event(id, more), "Content-Type", structuredType).want(http.StatusAccepted).jobID()
+		created, err := jobevent.Decode[jobevent.Created](h.broker.next(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = `{"id":"` + id + `","source":"/shop/orders","type":"com.example.placed"` + want + `}`
+		var shown struct{ Event json.RawMessage }
+		h.get("/api/jobs/" + job.String()).into(&shown)
+		wantJSON(t, shown.Event, want)
+		wantJSON(t, created.Event, want)
+
+		again := h.post(runAgainPath(job), "").want(http.StatusAccepted).jobID()
+		if created, err = jobevent.Decode[jobevent.Created](h.broker.next(t)); err != nil || created.JobID != again {
+			t.Fatalf("published %+v, %v", created, err)
+		}
+		wantJSON(t, created.Event, want)
+	}
+	h.submit(plainJob)
+	if data := h.broker.next(t).Data(); bytes.Contains(data, []byte("event")) {
+		t.Errorf("a job of no event is published as %s", data)
+	}
+}
+
+const traceOfEvent = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331"
+
+func wantJSON(t *testing.T, got []byte, want string) {
+	t.Helper()
+	var is, wanted any
+	if err := errors.Join(json.Unmarshal(got, &is), json.Unmarshal([]byte(want), &wanted)); err != nil || !reflect.DeepEqual(is, wanted) {
+		t.Errorf("it is %s, want %s, %v", got, want, err)
+	}
+}
+
+func TestADebouncedJobHasTheEventOfItsLastRequest(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	held := func(delayMs string) string { return with(`"debounce": {"key": "k", "delayMs": ` + delayMs + `}`) }
+	one := func(id, delayMs string) string { return envelope(id, submitType, held(delayMs)) }
+	for _, events := range []string{one("1", "3600000") + "," + one("2", "3600000"), one("3", "3600000"), one("4", "1")} {
+		h.post("/events", "["+events+"]", "Content-Type", batchType).want(http.StatusAccepted)
+	}
+	if created, err := jobevent.Decode[jobevent.Created](h.broker.next(t)); err != nil || !bytes.Contains(created.Event, []byte(`"id":"4"`)) {
+		t.Errorf("it has the event %s, %v", created.Event, err)
 	}
 }

@@ -48,7 +48,7 @@ func (h *inHand) kind() runjob.Kind {
 
 // bytes returns how many bytes of an answer the attempt takes.
 func (h *inHand) bytes() int {
-	bytes := len(h.attempt.Payload) + len(h.attempt.Saved)
+	bytes := len(h.attempt.Payload) + len(h.attempt.Saved) + len(h.attempt.Event)
 	for _, parent := range h.attempt.Parents {
 		bytes += len(parent.Output)
 	}
@@ -175,6 +175,7 @@ func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 		handed := pullwire.Attempt{
 			JobID: a.JobID, Attempt: a.Number, Token: h.token, JobType: a.JobType, Queue: a.Queue, TraceID: a.TraceID,
 			Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond), Checkpoint: a.Saved,
+			Event: a.Event,
 		}
 		for _, parent := range a.Parents {
 			handed.Parents = append(handed.Parents, pullwire.Parent{Input: parent.Input, Output: parent.Output})

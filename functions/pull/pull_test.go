@@ -20,9 +20,9 @@ import (
 func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
-	run := x.run("RESIZE", "acme", nil)
+	run := x.run("RESIZE", "acme", func(run *jobevent.Run) { run.Event = json.RawMessage(`{"id":"1"}`) })
 	a := i.one("RESIZE")
-	if a.JobID != run.JobID || a.Attempt != 1 || string(a.Payload) != `{"n":1}` && string(a.Payload) != `{"n": 1}` ||
+	if a.JobID != run.JobID || string(a.Event) != `{"id":"1"}` || a.Attempt != 1 || string(a.Payload) != `{"n":1}` && string(a.Payload) != `{"n": 1}` ||
 		a.Queue != x.queue || *a.OwnerID != "acme" || time.Until(a.Deadline) < 9*time.Minute || a.Callback == nil {
 		t.Fatalf("handed out %+v", a)
 	}

@@ -65,7 +65,7 @@ type ordered struct {
 	giveBack *pool.GiveBack // it is given back instead of run; nil: it is not
 }
 
-func (o *ordered) bytes() int { return len(o.run.Payload) + len(o.run.Parents) }
+func (o *ordered) bytes() int { return len(o.run.Payload) + len(o.run.Parents) + len(o.run.Event) }
 
 func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt} }
 

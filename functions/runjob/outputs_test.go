@@ -118,3 +118,18 @@ func TestAPayloadIsCheckedWithTheOutputs(t *testing.T) {
 		t.Errorf("it ends as %+v", failed)
 	}
 }
+
+func TestAHandlerHasTheEventOfItsJob(t *testing.T) {
+	h := newFixture(t)
+	h.more = map[string]handlers.Handler{"EVENT": func(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+		return handlers.Result{Output: a.Event}, nil
+	}}
+	h.start(nil)
+	run := h.run("EVENT", `{}`)
+	run.Event = json.RawMessage(`{"id":"1","source":"/shop"}`)
+	h.order(run)
+	if done, err := jobevent.DecodeAs[jobevent.Completed](h.outcome(run), jobevent.TypeCompleted); err != nil ||
+		string(done.Output) != string(run.Event) {
+		t.Errorf("it has the event %s, %v", done.Output, err)
+	}
+}

@@ -4,8 +4,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/jobweaver/jobweaver/local/dev"
@@ -28,7 +31,7 @@ func TestWorkRunsProgramsOnAnInstallation(t *testing.T) {
 			root.SetArgs([]string{
 				"work", "--url", url, "--type", "RESIZE", "--slots", "3", "--", "sh", "-c",
 				`payload=$(cat); echo "resizing $JOBWEAVER_TOKEN" >&2; echo progress 100 all >&3
-				case $payload in *bad*) echo code RESIZE.NO_IMAGE >&3; exit 65;; *later*) test "${JOBWEAVER_CHECKPOINT-}" = '["seen"]' || { echo 'checkpoint ["seen"]' >&3; echo snooze 1ms >&3; };; esac
+				case $payload in *event*) echo "$JOBWEAVER_EVENT"; exit;; *bad*) echo code RESIZE.NO_IMAGE >&3; exit 65;; *later*) test "${JOBWEAVER_CHECKPOINT-}" = '["seen"]' || { echo 'checkpoint ["seen"]' >&3; echo snooze 1ms >&3; };; esac
 				echo "$payload"`,
 			})
 			stopped <- cli.Execute(working, root)
@@ -45,12 +48,44 @@ func TestWorkRunsProgramsOnAnInstallation(t *testing.T) {
 				t.Errorf("%s ended as %s", image, job.Raw)
 			}
 		}
+		if output := outputOfEvent(ctx, t, url, api); !strings.Contains(output, `"subject":"customer 9"`) {
+			t.Errorf("the program had the event %s", output)
+		}
 		stop()
 		return <-stopped
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// outputOfEvent submits a job by an event, and returns its output.
+func outputOfEvent(ctx context.Context, t *testing.T, url string, api *client.Client) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/events?jobType=RESIZE&queue=pull", strings.NewReader(`{"image": "event"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Ce-Specversion": "1.0", "Ce-Id": "1", "Ce-Source": "/shop", "Ce-Type": "placed",
+		"Ce-Subject": "customer%209",
+	} {
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var submitted struct{ JobID string }
+	if err := json.NewDecoder(response.Body).Decode(&submitted); err != nil {
+		t.Fatal(err)
+	}
+	job, err := api.Wait(ctx, submitted.JobID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job.OutputText()
 }
 
 func TestWorkNeedsATypeAndAProgram(t *testing.T) {

@@ -246,6 +246,7 @@ CREATE TABLE jobs (
     elements            integer,
     fan_out_id          uuid,
     element             integer,
+    event               json,
     CONSTRAINT jobs_pkey PRIMARY KEY (job_id),
     CONSTRAINT jobs_pairs CHECK ((version = 0) = (snapshot IS NULL) AND (idempotency_key IS NULL) = (request_hash IS NULL) AND (event_source IS NULL) = (event_id IS NULL))
 ) WITH (fillfactor=100);

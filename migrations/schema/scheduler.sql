@@ -76,6 +76,7 @@ CREATE TABLE ended (
     build           text,
     inputs          json,
     flow_id         uuid,
+    event           json,
     CONSTRAINT ended_pkey PRIMARY KEY (job_id)
 );
 
@@ -125,6 +126,7 @@ CREATE TABLE jobs (
     inputs               json,
     build                text,
     flow_id              uuid,
+    event                json,
     CONSTRAINT jobs_pkey PRIMARY KEY (job_id),
     CONSTRAINT jobs_blocked CHECK (
 CASE
@@ -215,7 +217,8 @@ CREATE VIEW all_jobs AS
     jobs.fairness_key,
     jobs.build,
     jobs.inputs,
-    jobs.flow_id
+    jobs.flow_id,
+    jobs.event
    FROM jobs
 UNION ALL
  SELECT ended.job_id,
@@ -255,7 +258,8 @@ UNION ALL
     ended.fairness_key,
     ended.build,
     ended.inputs,
-    ended.flow_id
+    ended.flow_id,
+    ended.event
    FROM ended;
 
 CREATE OR REPLACE FUNCTION job_is_possible(status text, attempt integer, due_at timestamp with time zone, callback_deadline_at timestamp with time zone, lease_expires_at timestamp with time zone, partition smallint, cancel_requested_at timestamp with time zone, finished_at timestamp with time zone, error_code text, queue text, priority smallint, max_retry_count smallint, retry_count smallint, lost_count smallint, timeout_ms integer, version bigint, command_seq integer, moves smallint)

@@ -66,7 +66,7 @@ type Job struct {
 
 	Payload             json.RawMessage   `json:"payload"`
 	Schedule            *Tick             `json:"schedule"`
-	Event               *SubmitEvent      `json:"event"` // nil: no CloudEvent has submitted it
+	Event               SubmitEvent       `json:"event"` // nil: no CloudEvent has submitted it
 	CallbackURL         string            `json:"callbackUrl"`
 	IdempotencyKey      string            `json:"idempotencyKey"`
 	RetryPolicy         *RetryPolicy      `json:"retryPolicy"` // as it applies, with all members of its type
@@ -103,11 +103,9 @@ type Failure struct {
 	Message   string `json:"message"`
 }
 
-// SubmitEvent is the CloudEvent that submitted a job.
-type SubmitEvent struct {
-	Source string `json:"source"`
-	ID     string `json:"id"`
-}
+// SubmitEvent has the attributes of the CloudEvent that submitted a job, by their names: id, source, type, subject,
+// time, dataschema and extensions.
+type SubmitEvent map[string]any
 
 // Tick is the instant of a schedule for which a job was made.
 type Tick struct {

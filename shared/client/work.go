@@ -49,6 +49,7 @@ type WorkAttempt struct {
 
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
 	Parents    []WorkParent    `json:"parents"`    // the jobs of the flow to whose outputs the payload refers
+	Event      SubmitEvent     `json:"event"`      // nil: no CloudEvent has submitted the job
 
 	Callback *WorkCallback `json:"callback"` // nil: it cannot wait for an outside system
 }

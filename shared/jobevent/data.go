@@ -41,6 +41,7 @@ type Created struct {
 	Conditions []jobstate.Condition `json:"conditions,omitempty"`
 	Inputs     []Input              `json:"inputs,omitempty"` // the jobs whose outputs the payload refers to
 	FlowID     uuid.UUID            `json:"flowId,omitzero"`  // whose jobs are kept together; absent: it is in no flow
+	Event      json.RawMessage      `json:"event,omitempty"`  // the attributes of the event that submitted it
 }
 
 // FanOutQueue is the queue of jobs that no worker runs: the scheduler lets each wait, and the API reports how the jobs
@@ -92,7 +93,8 @@ type Run struct {
 	OwnerID   string          `json:"ownerId,omitempty"`   // empty: none
 	Parents   json.RawMessage `json:"parents,omitempty"`   // []Parent, to which the payload refers
 
-	FairnessKey string `json:"fairnessKey,omitempty"` // by which it shares the slots of a worker; empty: the owner
+	FairnessKey string          `json:"fairnessKey,omitempty"` // by which it shares a worker's slots; empty: the owner
+	Event       json.RawMessage `json:"event,omitempty"`       // as in Created
 }
 
 // Completed is the outcome of a completed attempt.

@@ -40,6 +40,7 @@ type Request struct {
 	RunAgainOf     uuid.UUID            // the job that this one does once more; zero: none. No member of a request
 	ForEach        *ForEach             // it becomes a job for each element of an array; nil: it is one job
 	Element        *Element             // it is the job of an element; nil: of none. No member of a request
+	Event          json.RawMessage      // the attributes of its CloudEvent; nil: none. No member of a request
 	Silent         Silent
 
 	Policies
@@ -53,7 +54,7 @@ type Silent struct {
 // IsPlain reports whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
 	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" && !r.KeepBuild &&
-		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil && r.Policies == Policies{}
+		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil && r.Event == nil && r.Policies == Policies{}
 }
 
 // OwnFairnessKey is the fairness key that the request names in place of the default, which is the owner; empty: the

@@ -88,7 +88,7 @@ func CheckHeader(name, value string) error {
 	switch plain {
 	case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
 		"expect", "http2-settings", "content-type", "content-encoding", "date", "traceparent",
-		"tracestate", "x-trace-id", "x-checkpoint":
+		"tracestate", "x-trace-id", "x-checkpoint", "x-event":
 		return fmt.Errorf("must not be %s, which is not the requester's to set", name)
 	}
 	for _, ours := range []string{"proxy-", "ce-", "webhook-", "x-callback-", "knative-"} {

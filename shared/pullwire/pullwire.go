@@ -103,7 +103,8 @@ type Attempt struct {
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // its timeout
 
-	Parents []Parent `json:"parents,omitempty"` // the jobs to whose outputs the payload refers
+	Parents []Parent        `json:"parents,omitempty"` // the jobs to whose outputs the payload refers
+	Event   json.RawMessage `json:"event,omitempty"`   // the attributes of the event that submitted the job
 
 	Checkpoint json.RawMessage `json:"checkpoint"` // what earlier attempts have saved; null: nothing
 

@@ -32,6 +32,7 @@ func (h fixture) endedJobs() map[jobstate.Status]jobevent.Created {
 	h.Helper()
 	done, failed, cancelled := newJob(), newJob(), newJob()
 	for _, job := range []*jobevent.Created{&done, &failed, &cancelled} {
+		job.Event = json.RawMessage(`{"id": "secret"}`)
 		job.Payload, job.RetryPolicy = json.RawMessage(`{"secret": 1}`), &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 1}
 	}
 	h.ingest(done, failed, cancelled)
@@ -60,7 +61,7 @@ func TestAnEndedJobIsReducedToATombstone(t *testing.T) {
 			var got jobstate.Status
 			var text, history string
 			if err := h.pool.QueryRow(t.Context(), "SELECT status, j::text, history FROM jobs j WHERE job_id = $1 AND deleted_at IS NOT NULL "+
-				"AND payload::text = 'null' AND retry_policy IS NULL AND output IS NULL AND moves = 1", job.JobID).
+				"AND payload::text = 'null' AND retry_policy IS NULL AND event IS NULL AND output IS NULL AND moves = 1", job.JobID).
 				Scan(&got, &text, &history); err != nil {
 				t.Fatal(err)
 			}

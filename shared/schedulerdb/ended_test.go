@@ -57,6 +57,7 @@ func TestACommandMovesACompletedJobBack(t *testing.T) {
 	job.OwnerID, job.OrderingKey, job.OrderNumber, job.FairnessKey = "acme", "k", 1, "f"
 	job.ExpiresAt, job.KeepBuild, job.RetryPolicy = &expires, true, &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 1}
 	job.After, job.Inputs = []uuid.UUID{parent.JobID}, []jobevent.Input{{Name: "p", JobID: parent.JobID}}
+	job.Event = json.RawMessage(`{"id": "1"}`)
 	h.ingest(job)
 	row := func() (columns map[string]any) {
 		if err := h.pool.QueryRow(t.Context(), "SELECT to_jsonb(j) FROM jobs j WHERE job_id = $1", job.JobID).Scan(&columns); err != nil {

@@ -285,3 +285,41 @@ func TestAFanOutWaitsForTheAPI(t *testing.T) {
 	}
 	h.wantNothingLeft()
 }
+
+func TestEachRunOrderCarriesTheEventOfItsJob(t *testing.T) {
+	h := roomy(t)
+	const event = `{"id": "1", "source": "/shop"}`
+	later, parent := time.Now().Add(-time.Second), newJob()
+	plain, first, due, child := newJob(), newJob(), newJob(), using(parent)
+	first.Event, due.Event, child.Event, due.RunAt = json.RawMessage(event), json.RawMessage(event), json.RawMessage(event), &later
+	child.MaxRetryCount = 1
+	want := func(runs []emit.RunOrder, job jobevent.Created, want string) emit.RunOrder {
+		t.Helper()
+		for _, run := range runs {
+			if run.JobID != job.JobID {
+				continue
+			}
+			items, err := emit.Effects{Runs: []emit.RunOrder{run}}.Events("dispatch")
+			if err != nil || string(run.Event) != want || strings.Contains(string(items[0].Data()), "event") != (want != "") {
+				t.Errorf("attempt %d carries the event %s in %s, %v", run.Attempt, run.Event, items[0].Data(), err)
+			}
+			return run
+		}
+		t.Fatalf("no attempt goes out: %+v", runs)
+		return emit.RunOrder{}
+	}
+	runs := h.ingest(plain, first, due, parent, child).Runs
+	runs = append(runs, h.due().Runs...)
+	want(runs, plain, "")
+	want(runs, first, event)
+	want(runs, due, event)
+	started := h.settle(completedWith(want(runs, parent, ""), `1`)).Runs
+	run := want(started, child, event)
+	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 s' WHERE job_id = $1", child.JobID)
+	want(h.askAgain(0).Runs, child, event)
+	again := ended(child, int(run.Attempt), jobstate.KindFailed)
+	again.Retryable = true
+	h.settle(again)
+	h.tamper("UPDATE jobs SET due_at = now() WHERE status = 'RETRYING'")
+	want(h.due().Runs, child, event)
+}

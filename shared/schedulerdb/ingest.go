@@ -196,6 +196,7 @@ func (in *insertion) send(job *dispatch.Arrival, n int) {
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.Rank, Partition: job.Partition,
 		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID, FairnessKey: dispatch.FairnessKeyOf(job.Created),
+		Event: job.Event,
 	})
 }
 
@@ -258,6 +259,10 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	if len(job.Inputs) > 0 {
 		p.Inputs = append(p.Inputs, make([]json.RawMessage, len(p.JobIDs)-1-len(p.Inputs))...)
 		p.Inputs = append(p.Inputs, mustJSON(job.Inputs))
+	}
+	if job.Event != nil {
+		p.Events = append(p.Events, make([]json.RawMessage, len(p.JobIDs)-1-len(p.Events))...)
+		p.Events = append(p.Events, job.Event)
 	}
 }
 

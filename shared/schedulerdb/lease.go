@@ -183,7 +183,7 @@ func (s *Store) askAgain(
 				JobID: row.JobID, TraceID: row.TraceID, Queue: row.Queue, JobType: row.JobType, Attempt: row.Attempt,
 				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
 				CancelRequestedAt: row.CancelRequestedAt, ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
-				OwnerID: row.OwnerID, FairnessKey: row.FairnessKey, Parents: row.Parents,
+				OwnerID: row.OwnerID, FairnessKey: row.FairnessKey, Parents: row.Parents, Event: row.Event,
 			})
 			delta.NoteOut(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
 			delta.NoteOut(row.Queue, "", partitionOf(row.Partition), 1)

@@ -26,13 +26,13 @@ func (h fixture) fillOld(rows int, apart string) {
 	h.Helper()
 	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
 			attempt, rank, due_at, lease_expires_at, partition, history, error_code, output, finished_at, deleted_at, created_at,
-			command_seq)
+			command_seq, event)
 		SELECT uuidv7(-age), uuidv7(), 'A', 'old', '{"a": 1}', 0, 3, 1000, status, 1, now() - age,
 			CASE WHEN status = 'SCHEDULED' THEN now() + interval '1 d' END,
 			CASE WHEN status = 'QUEUED' THEN now() + interval '1 d' END, CASE WHEN status = 'QUEUED' THEN 1 END,
 			'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"},{"at": "2026-01-01T00:00:00Z", "to": "' || status || '"}',
 			CASE WHEN status = 'FAILED' THEN 'A.B' END, CASE WHEN status = 'COMPLETED' THEN '{"b": 2}'::json END, ended_at,
-			CASE WHEN n % 3 = 0 THEN ended_at + (now() - ended_at) * random() END, now() - age, 3
+			CASE WHEN n % 3 = 0 THEN ended_at + (now() - ended_at) * random() END, now() - age, 3, '{"id": "1"}'
 		FROM generate_series(1, $1::int) n,
 			LATERAL (SELECT n * $2::interval AS age, (ARRAY['COMPLETED', 'FAILED', 'CANCELLED', 'COMPLETED', 'FAILED', 'CANCELLED',
 				'COMPLETED', 'SCHEDULED', 'PENDING', 'QUEUED', 'COMPLETED'])[1 + n % 11] AS status) its,
@@ -42,9 +42,9 @@ func (h fixture) fillOld(rows int, apart string) {
 			DELETE FROM jobs WHERE status = 'COMPLETED' AND get_byte(uuid_send(job_id), 15) % 2 = 0 RETURNING *
 		)
 		INSERT INTO ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, version, attempt,
-			retry_count, command_seq, history, moves, output, finished_at, created_at, updated_at, deleted_at, fairness_key)
+			retry_count, command_seq, history, moves, output, finished_at, created_at, updated_at, deleted_at, fairness_key, event)
 		SELECT job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, version, attempt,
-			retry_count, command_seq, history, moves, output, finished_at, created_at, updated_at, deleted_at, fairness_key
+			retry_count, command_seq, history, moves, output, finished_at, created_at, updated_at, deleted_at, fairness_key, event
 		FROM moved`)
 }
 
@@ -83,7 +83,7 @@ func (h fixture) wantRetired(published map[uuid.UUID]int) {
 		"forgotten, though expected to stay":           "expected LEFT JOIN all_jobs j USING (job_id) WHERE NOT is_gone AND j.job_id IS NULL",
 		"changed, though expected to stay":             "expected e JOIN all_jobs j USING (job_id) WHERE NOT is_over AND md5(j::text) <> whole",
 		"not deleted as by a command": "expected e JOIN all_jobs j USING (job_id) WHERE is_over AND NOT (j.deleted_at IS NOT NULL " +
-			"AND j.version = e.version + 1 AND j.status = e.status AND j.payload::text = 'null' AND j.output IS NULL " +
+			"AND j.version = e.version + 1 AND j.status = e.status AND j.payload::text = 'null' AND j.output IS NULL AND j.event IS NULL " +
 			"AND j.history LIKE '%' || j.status || '%' AND j.history NOT LIKE '%},{%' AND j.command_seq = e.command_seq)",
 	} {
 		if n := h.count(sql); n > 0 {

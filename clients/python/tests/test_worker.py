@@ -509,13 +509,14 @@ def test_an_attempt_has_the_members_of_the_protocol() -> None:
 
     async def main() -> None:
         async with working(lambda attempt: seen.append(attempt)) as (gateway, _, _):
-            await gateway.offer("a", attempt=2, parents=[parent])
+            await gateway.offer("a", attempt=2, parents=[parent], event={"id": "order-17", "n": 7, "gift": True})
             await gateway.offer("b")
             await gateway.until(lambda: len(gateway.results) == 2)
 
     play(main)
     assert (seen[0].attempt, seen[0].parents[0].name, seen[0].parents[0].output) == (2, "charge", {"id": 2**64})
-    assert seen[1].parents == []
+    assert seen[0].event == {"id": "order-17", "n": 7, "gift": True}
+    assert (seen[1].parents, seen[1].event) == ([], None)
 
 
 def test_stop_ends_a_claim_that_is_held() -> None:

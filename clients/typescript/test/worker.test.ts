@@ -48,6 +48,15 @@ function start(t: TestContext, handler: Handler, options: Partial<WorkerOptions>
 const aborted = ({ signal }: AttemptContext) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }));
 
+test("a handler has the event of its job", async (t) => {
+  const seen: (string | number | boolean | undefined)[] = [];
+  const { gateway } = start(t, ({ event }: Attempt) => seen.push(event?.subject, event?.n));
+  gateway.offer("a", { event: { id: "order-17", subject: "customer-9", n: 7 } });
+  gateway.offer("b");
+  await gateway.until(() => gateway.results.length === 2);
+  assert.deepEqual(seen, ["customer-9", 7, undefined, undefined]);
+});
+
 test("what a handler returns or throws becomes the result", async (t) => {
   const circle: unknown[] = [];
   circle.push(circle);

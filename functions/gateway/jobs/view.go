@@ -23,7 +23,7 @@ type full struct {
 	Conditions          conditions      `json:"conditions"`
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
 	Schedule            *scheduled      `json:"schedule"`
-	Event               *event          `json:"event"`
+	Event               json.RawMessage `json:"event"`
 	CallbackURL         *string         `json:"callbackUrl"`
 	IdempotencyKey      *string         `json:"idempotencyKey"`
 	RetryPolicy         map[string]any  `json:"retryPolicy"`
@@ -65,12 +65,6 @@ type scheduled struct {
 	At   time.Time `json:"at"`
 }
 
-// event is the CloudEvent that submitted a job.
-type event struct {
-	Source string `json:"source"`
-	ID     string `json:"id"`
-}
-
 type move struct {
 	At      time.Time `json:"at"`
 	From    *string   `json:"from"`
@@ -110,7 +104,7 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 	}
 	return full{
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
-		Schedule: newScheduled(job.ScheduledBy), Event: (*event)(job.Event), CallbackURL: jobview.Given(job.CallbackURL),
+		Schedule: newScheduled(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
 		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: job.RetryPolicy,
 		TimeoutMs:  job.Timeout.Milliseconds(),
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,

@@ -113,6 +113,9 @@ func (a *API) jobOf(ctx context.Context, e event.Event, params url.Values, by Re
 	if err != nil {
 		return jobstore.NewJob{}, err
 	}
+	if req.Event, err = attributesOf(e); err != nil {
+		return jobstore.NewJob{}, err
+	}
 	id := req.JobID
 	if id == uuid.Nil {
 		id = a.NewJobID(by)

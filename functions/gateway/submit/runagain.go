@@ -44,7 +44,7 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	req.RunAgainOf, by.keptFairnessKey = id, old.FairnessKey
+	req.RunAgainOf, req.Event, by.keptFairnessKey = id, old.Event, old.FairnessKey
 	asked, err := a.make(req, by)
 	if err != nil {
 		return err

@@ -110,6 +110,13 @@ func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *c
 		r.Header.Set("X-Trace-Id", a.TraceID.String())
 		r.Header.Set("Traceparent", jobevent.TraceParent(a.TraceID, a.Token, jobevent.Sampled(a.JobID)))
 	}
+	if a.Event != nil { // the ce- headers of a FUNCTION are about the attempt
+		event, err := asciiJSON(a.Event)
+		if err != nil {
+			return nil, invalidPayload(fmt.Errorf("write the job's event: %w", err))
+		}
+		r.Header.Set("X-Event", event)
+	}
 	if back != nil {
 		r.Header.Set("X-Callback-Url", back.URL)
 		r.Header.Set("X-Callback-Secret", back.Secret)

@@ -352,3 +352,33 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+func TestACallSendsTheEventOfItsJob(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range []string{"FUNCTION", "EXTERNAL"} {
+		t.Run(jobType, func(t *testing.T) {
+			t.Parallel()
+			callSendsEvent(t, newCalls(t, jobType, callConfig()))
+		})
+	}
+}
+
+func callSendsEvent(t *testing.T, c calls) {
+	t.Helper()
+	server := newReceiver(t, answerWith(204, "", ""))
+	a := newAttempt(1, `{"url": "`+server.URL+`"}`)
+	a.Event = json.RawMessage(`{"id": "größe 9", "source": "/shop", "n": 7}`)
+	if _, err := c.handler(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.only(t).Header.Get("X-Event"); got != `{"id":"gr\u00f6\u00dfe 9","source":"/shop","n":7}` {
+		t.Errorf("sent %s", got)
+	}
+	if f := c.failure(`{"url": "` + server.URL + `", "headers": {"x_event": "{}"}}`); f.Code != "WORKER.INVALID_PAYLOAD" {
+		t.Errorf("a payload sends an event: %+v", f)
+	}
+	plain := newReceiver(t, answerWith(204, "", ""))
+	if _, err := c.run(`{"url": "` + plain.URL + `"}`); err != nil || plain.only(t).Header.Values("X-Event") != nil {
+		t.Errorf("a job of no event sends %v, %v", plain.calls, err)
+	}
+}

@@ -57,6 +57,9 @@ type Attempt struct {
 	// Parents are the jobs of the flow to whose outputs the payload refers. The payload has these outputs already.
 	Parents []jobevent.Parent
 
+	// Event has the attributes of the CloudEvent that submitted the job, as in CloudEvents' JSON format; nil: none did.
+	Event json.RawMessage
+
 	// WhenSettled registers a function to be called once the attempt's outcome is in the store, with the kind of that
 	// outcome. It is not the handler's outcome if another worker or a timeout decided first. The function must return at
 	// once. nil: in a test.
@@ -72,7 +75,7 @@ func NewAttempt(
 ) *Attempt {
 	return &Attempt{
 		JobID: run.JobID, OwnerID: run.OwnerID, Number: run.Attempt, Token: jobevent.AttemptToken(run.JobID, run.Attempt),
-		TraceID: traceID, Payload: run.Payload,
+		TraceID: traceID, Payload: run.Payload, Event: run.Event,
 		Timeout: time.Duration(run.TimeoutMs) * time.Millisecond, log: log, progress: progress,
 		Checkpoint: durable.New(nil, func(int64, json.RawMessage) error { return nil }),
 	}

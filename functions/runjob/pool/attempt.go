@@ -82,7 +82,9 @@ func (a *Attempt) Expired(now time.Time) bool {
 }
 
 // bytes returns about how many bytes a waiting attempt takes in memory.
-func (a *Attempt) bytes() int { return len(a.Run.Payload) + len(a.Run.Parents) + len(a.Checkpoint) }
+func (a *Attempt) bytes() int {
+	return len(a.Run.Payload) + len(a.Run.Parents) + len(a.Run.Event) + len(a.Checkpoint)
+}
 
 func (a *Attempt) timeout() time.Duration { return time.Duration(a.Run.TimeoutMs) * time.Millisecond }
 

@@ -66,6 +66,13 @@ func (p *Program) Run(
 	if found {
 		cmd.Env = append(cmd.Env, "JOBWEAVER_CHECKPOINT="+string(saved))
 	}
+	if a.Event != nil {
+		event, err := json.Marshal(a.Event)
+		if err != nil {
+			return nil, err
+		}
+		cmd.Env = append(cmd.Env, "JOBWEAVER_EVENT="+string(event))
+	}
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, err
@@ -191,7 +198,7 @@ func environmentOf(a *client.WorkAttempt) []string {
 		name, _, _ := strings.Cut(set, "=")
 		return slices.Contains([]string{
 			"JOBWEAVER_API_KEY", "JOBWEAVER_API_KEY_FILE", "JOBWEAVER_CALLBACK_URL", "JOBWEAVER_CALLBACK_SECRET",
-			"JOBWEAVER_OWNER_ID", "JOBWEAVER_CHECKPOINT",
+			"JOBWEAVER_OWNER_ID", "JOBWEAVER_CHECKPOINT", "JOBWEAVER_EVENT",
 		}, name)
 	})
 	own = append(own,

@@ -56,6 +56,7 @@ func (s *script) attempt(ctx context.Context, payload string) (string, error) {
 	output, err := s.Run(ctx, &client.WorkAttempt{
 		JobID: "j1", Attempt: 2, Token: "instance.j1.2.random", JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1",
 		Deadline: time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC), Callback: &client.WorkCallback{URL: "http://c", Secret: "s"},
+		Event: client.SubmitEvent{"id": "größe", "n": 7},
 	}, durable.New(json.RawMessage(s.saved), s.save), []byte(payload),
 		func(level slog.Level, text string) { s.note(level.String() + " " + text) },
 		func(percent int, message string) { s.note(fmt.Sprint(percent, "% ", message)) })
@@ -118,6 +119,7 @@ func TestOutputOfTheProgramIsTheOutputOfTheJob(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`cat`:                                `{"n": 7}`,
+		`echo "$JOBWEAVER_EVENT"`:            `{"id":"größe","n":7}`,
 		`echo ' {"a": [1, 2]} '`:             `{"a": [1, 2]}`,
 		`echo 42`:                            `42`,
 		`echo hello; printf '\033[1mworld'`:  `"hello\n[1mworld"`,

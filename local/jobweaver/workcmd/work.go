@@ -25,8 +25,8 @@ const workHelp = `Claim attempts of job types from the gateway, and run a progra
 The program
   reads       the payload as JSON from standard input
   has         JOBWEAVER_JOB_ID, _ATTEMPT, _TOKEN (both together: fence side effects with it), _JOB_TYPE, _QUEUE,
-              _TRACE_ID and _DEADLINE, where there is one _OWNER_ID and _CHECKPOINT, and where it may wait for an
-              outside system _CALLBACK_URL and _CALLBACK_SECRET as environment variables; not the API key of this
+              _TRACE_ID and _DEADLINE, where there is one _OWNER_ID, _CHECKPOINT and _EVENT, and where it may wait for
+              an outside system _CALLBACK_URL and _CALLBACK_SECRET as environment variables; not the API key of this
               command
   writes      its output to standard output: JSON of at most 256 KiB. Other text becomes a JSON string, of which the
               last 64 KiB are kept; with --json it fails the attempt

@@ -111,6 +111,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
 		After: req.After, RunAnyway: req.RunAnyway, KeepBuild: req.KeepBuild, Conditions: req.Conditions, Inputs: req.Inputs,
+		Event: req.Event,
 	}
 }
 

@@ -51,7 +51,7 @@ type Job struct {
 	Conditions        []jobstate.Condition // how each of After has to end; nil: in a list, and if none names one
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
-	Event             *Event           // that submitted it; nil in a list, and if it was no event
+	Event             json.RawMessage  // the attributes of the event that submitted it; nil in a list, and if none did
 	CallbackURL       string           // empty in a list, and if its end is not delivered
 	RetryPolicy       map[string]any   // nil in a list
 	Timeout           time.Duration    // 0 in a list
@@ -87,7 +87,7 @@ func jobOf(row gen.Job) (Job, error) {
 	}
 	job.RetryPolicy = jobspec.PolicyFields(&jobspec.Request{RetryPolicy: policy})
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
-	job.Event = eventOf(row.EventSource, row.EventID)
+	job.Event = row.Event
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
 	job.Held = nullable.Value(row.Held)
 	if job.Policies, err = policiesOf(row); err != nil {
@@ -160,7 +160,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.BatchIDs = append(p.BatchIDs, req.BatchID)
 		p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
 		p.AfterConditions = append(p.AfterConditions, conditionsLiteral(req.Conditions))
-		p.Inputs = append(p.Inputs, inputsJSON(req.Inputs))
+		p.Inputs, p.Events = append(p.Inputs, inputsJSON(req.Inputs)), append(p.Events, req.Event)
 		at := nullable.Value(req.Element)
 		p.ForEachs = append(p.ForEachs, forEachJSON(req.ForEach))
 		p.FanOutIDs, p.Elements = append(p.FanOutIDs, at.FanOut), append(p.Elements, int32(at.Index))
@@ -181,7 +181,7 @@ func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
 	p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
 	p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
 	p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
-	p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
+	p.KeepBuilds, p.Events = append(p.KeepBuilds, req.KeepBuild), append(p.Events, req.Event)
 }
 
 // RequestOf returns the request of a row.
@@ -193,7 +193,7 @@ func RequestOf(row gen.Job) (jobspec.Request, error) {
 		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
 		KeepBuild: nullable.Value(row.KeepBuild), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
 		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
-		BatchID: nullable.Value(row.BatchID),
+		BatchID: nullable.Value(row.BatchID), Event: row.Event,
 	}
 	var err error
 	if req.Policies, err = policiesOf(row); err != nil {

@@ -33,16 +33,8 @@ func scheduledBy(source, id *string) *ScheduledBy {
 	return &ScheduledBy{Name: name, At: at}
 }
 
-// Event is the CloudEvent that submitted a job.
+// Event is the identity of a CloudEvent that submitted a job.
 type Event struct{ Source, ID string }
-
-// eventOf returns nil for a job that no event, or an event of JobWeaver itself, has submitted.
-func eventOf(source, id *string) *Event {
-	if source == nil || id == nil || IsOurs(*source) {
-		return nil
-	}
-	return &Event{*source, *id}
-}
 
 func (s *Store) jobOfEvent(ctx context.Context, owner apidb.Owner, e Event) (uuid.UUID, error) {
 	return s.q.JobOfEvent(ctx, gen.JobOfEventParams{

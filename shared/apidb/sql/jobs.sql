@@ -55,6 +55,7 @@ with input as (
         nullif(unnest(@keep_builds::boolean[]), false)                as keep_build,
         nullif(unnest(@after_conditions::text[]), '{}')::text[]       as after_conditions,
         unnest(@inputs::json[])                                       as inputs,
+        unnest(@events::json[])                                       as event,
         unnest(@for_eachs::json[])                                    as for_each,
         nullif(unnest(@fan_out_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
         unnest(@elements::int[])                                      as element
@@ -63,7 +64,7 @@ insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, held, for_each, fan_out_id, element
+    batch_id, policies, keep_build, after_conditions, inputs, event, held, for_each, fan_out_id, element
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -72,7 +73,7 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end,
+    batch_id, policies, keep_build, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
     for_each, fan_out_id, case when fan_out_id is not null then element end
 from input
 on conflict do nothing
@@ -99,13 +100,14 @@ with input as (
         nullif(unnest(@fairness_keys::text[]), '')                 as fairness_key,
         nullif(unnest(@callback_urls::text[]), '')                 as callback_url,
         unnest(@policies::json[])                                  as policies,
-        nullif(unnest(@keep_builds::boolean[]), false)             as keep_build
+        nullif(unnest(@keep_builds::boolean[]), false)             as keep_build,
+        unnest(@events::json[])                                    as event
 )
 update jobs set
     job_type = input.job_type, queue = input.queue, payload = input.payload, priority = input.priority,
     max_retry_count = input.max_retry_count, retry_policy = input.retry_policy, timeout_ms = input.timeout_ms,
     tags = input.tags, expires_at = input.expires_at, fairness_key = input.fairness_key,
-    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build,
+    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build, event = input.event,
     run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
     status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
 from input
@@ -392,7 +394,7 @@ select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
     payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs,
+    keep_build, after_conditions, inputs, event,
     coalesce((
         select batches.batch_id from batches where batches.batch_id = page.batch_id and batches.graph is not null
     ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id

@@ -43,7 +43,7 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow | gen.HeldRele
 			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
 			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber),
 			RunAnyway: nullable.Value(row.RunsAnyway), FairnessKey: nullable.Value(row.FairnessKey),
-			KeepBuild: nullable.Value(row.KeepBuild), FlowID: row.FlowID,
+			KeepBuild: nullable.Value(row.KeepBuild), FlowID: row.FlowID, Event: row.Event,
 		}
 		for _, condition := range row.AfterConditions {
 			jobs[i].Conditions = append(jobs[i].Conditions, jobstate.Condition(condition))

@@ -54,6 +54,7 @@ type RunOrder struct {
 	OwnerID           string
 	FairnessKey       string
 	Parents           json.RawMessage
+	Event             json.RawMessage
 }
 
 // Snapshot is the state of a job at one version.

@@ -43,7 +43,7 @@ func (w *writer) run(o RunOrder) {
 	}, jobevent.Run{
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
 		TimeoutMs: int64(o.TimeoutMs), Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
-		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents, FairnessKey: share,
+		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents, FairnessKey: share, Event: o.Event,
 	})
 }
 

@@ -10,7 +10,7 @@ select job_id from all_jobs where job_id = any (@job_ids::uuid[]);
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build, inputs, callback_deadline_at, flow_id)
+                  lane, expires_at, fairness_key, build, inputs, event, callback_deadline_at, flow_id)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -42,6 +42,7 @@ select unnest(@job_ids::uuid[]),
        unnest(@fairness_keys::text[]),
        substr(nullif(unnest(@builds::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
        unnest(@inputs::json[]),
+       unnest(@events::json[]),
        sqlc.narg('callback_deadline_at')::timestamptz,
        nullif(unnest(@flow_ids::uuid[]), '00000000-0000-0000-0000-000000000000');
 
@@ -71,17 +72,17 @@ with input as (
             || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry as history,
         least(jobs.moves + 1, 100) as moves, input.output::json as output, -- sqlc needs the cast
         coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at) as started_at, jobs.created_at,
-        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.flow_id,
-        jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
+        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.event,
+        jobs.flow_id, jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
 ), moved as (
     insert into ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                        version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
                        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at,
-                       fairness_key, build, inputs, flow_id)
+                       fairness_key, build, inputs, event, flow_id)
     select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
            version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
-           fairness_key, build, inputs, flow_id
+           fairness_key, build, inputs, event, flow_id
     from completed
     where not exists (select from ended known where known.job_id = completed.job_id offset 0)
 )
@@ -101,11 +102,11 @@ with found as (
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
                   finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
-                  fairness_key, build, inputs, flow_id)
+                  fairness_key, build, inputs, event, flow_id)
 select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED',
        version, attempt, retry_count, finished_at, command_seq, last_command, history, moves, output, started_at,
        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
-       fairness_key, build, inputs, flow_id
+       fairness_key, build, inputs, event, flow_id
 from revived;
 
 -- name: JobsLock :many
@@ -223,6 +224,7 @@ set version      = jobs.version + 1,
     deleted_at   = now(),
     payload      = 'null',
     retry_policy = null,
+    event        = null,
     output       = null,
     last_command = null,
     moves        = 1,

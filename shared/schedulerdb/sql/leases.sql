@@ -112,7 +112,7 @@ where jobs.job_id = any (array[overdue.job_id])
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     jobs.fairness_key,
-    (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents,
+    (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents, jobs.event,
     overdue.partition as was_sent_to, overdue.worker_id as was_held_by;
 
 -- name: JobsCancelUnanswered :many

@@ -48,6 +48,8 @@ class Attempt:
     """The secret with which an outside system ends the attempt after WaitForCallback; None if no outside system can."""
     parents: list[Parent] = field(default_factory=list)
     """The jobs of the flow to whose outputs the payload refers, with these outputs."""
+    event: dict[str, str | int | bool] | None = None
+    """The attributes of the CloudEvent that submitted the job; None if none did."""
     checkpoint: Any = None
     """What the job's earlier attempts have saved last; None if nothing."""
     cancelled: threading.Event = field(default_factory=threading.Event)

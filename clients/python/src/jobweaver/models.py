@@ -1339,19 +1339,6 @@ class AttemptSummary(BaseModel):
     message: str | None
 
 
-class Event(BaseModel):
-    """
-    The CloudEvent that submitted the job to /events; null for any other job. GET /api/jobs finds the job by eventSource and eventId.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-        populate_by_name=True,
-    )
-    source: str
-    id: str
-
-
 class LastErrorOrNull(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1818,6 +1805,7 @@ class WorkAttempt(BaseModel):
     parents: Annotated[
         list[Parent] | None, Field(description="The jobs of its flow to whose outputs the payload refers, with these outputs.")
     ] = None
+    event: Annotated[dict[str, str | int | bool] | None, Field(description="Absent if no CloudEvent submitted the job.")] = None
     checkpoint: Annotated[Any, Field(description="What earlier attempts of the job have saved last; null if nothing.")] = None
     deadline: Annotated[AwareDatetime, Field(description="When timeoutMs ends and the attempt fails.")]
     callback: Annotated[
@@ -2677,10 +2665,8 @@ class JobDetails(BaseModel):
         Field(description="The tick of the schedule that made the job; null for a job that was submitted by a request."),
     ]
     event: Annotated[
-        Event | None,
-        Field(
-            description="The CloudEvent that submitted the job to /events; null for any other job. GET /api/jobs finds the job by eventSource and eventId."
-        ),
+        dict[str, str | int | bool] | None,
+        Field(description="Null if no CloudEvent submitted the job. GET /api/jobs finds the job by eventSource and eventId."),
     ] = None
     callback_url: Annotated[str | None, Field(alias="callbackUrl", description="As requested.")]
     idempotency_key: Annotated[

@@ -156,7 +156,7 @@ returning
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,
     jobs.timeout_ms, jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
     jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.fairness_key, jobs.keep_build,
-    jobs.after_conditions, jobs.inputs, '00000000-0000-0000-0000-000000000000'::uuid as flow_id
+    jobs.after_conditions, jobs.inputs, jobs.event, '00000000-0000-0000-0000-000000000000'::uuid as flow_id
 `
 
 type HeldReleaseParams struct {
@@ -188,6 +188,7 @@ type HeldReleaseRow struct {
 	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
+	Event           json.RawMessage
 	FlowID          uuid.UUID
 }
 
@@ -227,6 +228,7 @@ func (q *Queries) HeldRelease(ctx context.Context, arg HeldReleaseParams) ([]Hel
 			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
+			&i.Event,
 			&i.FlowID,
 		); err != nil {
 			return nil, err

@@ -79,13 +79,14 @@ with input as (
         nullif(unnest($13::text[]), '')                 as fairness_key,
         nullif(unnest($14::text[]), '')                 as callback_url,
         unnest($15::json[])                                  as policies,
-        nullif(unnest($16::boolean[]), false)             as keep_build
+        nullif(unnest($16::boolean[]), false)             as keep_build,
+        unnest($17::json[])                                    as event
 )
 update jobs set
     job_type = input.job_type, queue = input.queue, payload = input.payload, priority = input.priority,
     max_retry_count = input.max_retry_count, retry_policy = input.retry_policy, timeout_ms = input.timeout_ms,
     tags = input.tags, expires_at = input.expires_at, fairness_key = input.fairness_key,
-    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build,
+    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build, event = input.event,
     run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
     status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
 from input
@@ -110,6 +111,7 @@ type HeldReplaceParams struct {
 	CallbackURLs   []string
 	Policies       []json.RawMessage
 	KeepBuilds     []bool
+	Events         []json.RawMessage
 }
 
 type HeldReplaceRow struct {
@@ -138,6 +140,7 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 		arg.CallbackURLs,
 		arg.Policies,
 		arg.KeepBuilds,
+		arg.Events,
 	)
 	if err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 
 const JobByID = `-- name: JobByID :one
 select
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event,
     coalesce((
         select newer.job_id from jobs as newer
         where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
@@ -234,6 +237,7 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.Elements,
 		&i.Job.FanOutID,
 		&i.Job.Element,
+		&i.Job.Event,
 		&i.RunAgainAs,
 	)
 	return i, err
@@ -301,15 +305,16 @@ with input as (
         nullif(unnest($30::boolean[]), false)                as keep_build,
         nullif(unnest($31::text[]), '{}')::text[]       as after_conditions,
         unnest($32::json[])                                       as inputs,
-        unnest($33::json[])                                    as for_each,
-        nullif(unnest($34::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
-        unnest($35::int[])                                      as element
+        unnest($33::json[])                                       as event,
+        unnest($34::json[])                                    as for_each,
+        nullif(unnest($35::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
+        unnest($36::int[])                                      as element
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, held, for_each, fan_out_id, element
+    batch_id, policies, keep_build, after_conditions, inputs, event, held, for_each, fan_out_id, element
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -318,7 +323,7 @@ select
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, case when policies -> 'debounce' is not null then true end,
+    batch_id, policies, keep_build, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
     for_each, fan_out_id, case when fan_out_id is not null then element end
 from input
 on conflict do nothing
@@ -358,6 +363,7 @@ type JobInsertManyParams struct {
 	KeepBuilds      []bool
 	AfterConditions []string
 	Inputs          []json.RawMessage
+	Events          []json.RawMessage
 	ForEachs        []json.RawMessage
 	FanOutIDs       []uuid.UUID
 	Elements        []int32
@@ -406,6 +412,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.KeepBuilds,
 		arg.AfterConditions,
 		arg.Inputs,
+		arg.Events,
 		arg.ForEachs,
 		arg.FanOutIDs,
 		arg.Elements,
@@ -956,11 +963,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.keep_build, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.keep_build, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and held is null and coalesce(released_at, created_at) <= pass.until - interval '10 s'
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
@@ -975,7 +982,7 @@ select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
     payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs,
+    keep_build, after_conditions, inputs, event,
     coalesce((
         select batches.batch_id from batches where batches.batch_id = page.batch_id and batches.graph is not null
     ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
@@ -1015,6 +1022,7 @@ type JobsUnconfirmedRow struct {
 	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
+	Event           json.RawMessage
 	FlowID          uuid.UUID
 }
 
@@ -1062,6 +1070,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
+			&i.Event,
 			&i.FlowID,
 		); err != nil {
 			return nil, err

@@ -262,7 +262,7 @@ with seen as materialized (
         (
             select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from (
-                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id, policies, after_conditions, inputs, held, released_at, keep_build, for_each, elements, fan_out_id, element from jobs
+                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id, policies, after_conditions, inputs, held, released_at, keep_build, for_each, elements, fan_out_id, element, event from jobs
                 where $35::text is not null and idempotency_key = $35
                 offset 0 -- otherwise the planner may walk by id until it has found enough
             ) as keyed

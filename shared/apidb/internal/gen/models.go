@@ -132,6 +132,7 @@ type Job struct {
 	Elements          *int32
 	FanOutID          *uuid.UUID
 	Element           *int32
+	Event             json.RawMessage
 }
 
 type Queue struct {

@@ -18,7 +18,7 @@ select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
     payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs,
+    keep_build, after_conditions, inputs, event,
     coalesce((
         select batches.batch_id from batches where batches.batch_id = jobs.batch_id and batches.graph is not null
     ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
@@ -50,6 +50,7 @@ type RestoredAcceptedRow struct {
 	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
+	Event           json.RawMessage
 	FlowID          uuid.UUID
 }
 
@@ -85,6 +86,7 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]R
 			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
+			&i.Event,
 			&i.FlowID,
 		); err != nil {
 			return nil, err
@@ -223,19 +225,20 @@ func (q *Queries) RestoredForgetStatuses(ctx context.Context, jobIds []uuid.UUID
 const RestoredInsert = `-- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, for_each, status
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, event,
+    for_each, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
-    keep_build, inputs,
+    keep_build, inputs, event,
     case when queue = '-fan-out' then '{}'::json end, -- stands for the lost array, so the fan-out fails
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset($1::json) as known (
     job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
     retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
     ordering_key text, order_number bigint, command_seq int,
-    fairness_key text, keep_build boolean, inputs json)
+    fairness_key text, keep_build boolean, inputs json, event json)
 on conflict do nothing
 `
 

@@ -122,17 +122,17 @@ with input as (
             || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry as history,
         least(jobs.moves + 1, 100) as moves, input.output::json as output, -- sqlc needs the cast
         coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at) as started_at, jobs.created_at,
-        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.flow_id,
-        jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
+        jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.event,
+        jobs.flow_id, jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
 ), moved as (
     insert into ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                        version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
                        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at,
-                       fairness_key, build, inputs, flow_id)
+                       fairness_key, build, inputs, event, flow_id)
     select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
            version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
-           fairness_key, build, inputs, flow_id
+           fairness_key, build, inputs, event, flow_id
     from completed
     where not exists (select from ended known where known.job_id = completed.job_id offset 0)
 )
@@ -225,6 +225,7 @@ set version      = jobs.version + 1,
     deleted_at   = now(),
     payload      = 'null',
     retry_policy = null,
+    event        = null,
     output       = null,
     last_command = null,
     moves        = 1,
@@ -291,7 +292,7 @@ const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, ordering_key, order_number,
-                  lane, expires_at, fairness_key, build, inputs, callback_deadline_at, flow_id)
+                  lane, expires_at, fairness_key, build, inputs, event, callback_deadline_at, flow_id)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -323,8 +324,9 @@ select unnest($1::uuid[]),
        unnest($28::text[]),
        substr(nullif(unnest($29::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
        unnest($30::json[]),
-       $31::timestamptz,
-       nullif(unnest($32::uuid[]), '00000000-0000-0000-0000-000000000000')
+       unnest($31::json[]),
+       $32::timestamptz,
+       nullif(unnest($33::uuid[]), '00000000-0000-0000-0000-000000000000')
 `
 
 type JobsInsertParams struct {
@@ -358,6 +360,7 @@ type JobsInsertParams struct {
 	FairnessKeys       []string
 	Builds             []string
 	Inputs             []json.RawMessage
+	Events             []json.RawMessage
 	CallbackDeadlineAt *time.Time
 	FlowIDs            []uuid.UUID
 }
@@ -396,6 +399,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.FairnessKeys,
 		arg.Builds,
 		arg.Inputs,
+		arg.Events,
 		arg.CallbackDeadlineAt,
 		arg.FlowIDs,
 	)
@@ -632,16 +636,16 @@ const JobsRevive = `-- name: JobsRevive :exec
 with found as (
     select job_id from ended where job_id = any ($1::uuid[]) order by job_id for update
 ), revived as (
-    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs, ended.flow_id
+    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs, ended.flow_id, ended.event
 )
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
                   finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
-                  fairness_key, build, inputs, flow_id)
+                  fairness_key, build, inputs, event, flow_id)
 select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED',
        version, attempt, retry_count, finished_at, command_seq, last_command, history, moves, output, started_at,
        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
-       fairness_key, build, inputs, flow_id
+       fairness_key, build, inputs, event, flow_id
 from revived
 `
 

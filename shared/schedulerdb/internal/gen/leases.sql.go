@@ -49,7 +49,7 @@ where jobs.job_id = any (array[overdue.job_id])
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     jobs.fairness_key,
-    (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents,
+    (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents, jobs.event,
     overdue.partition as was_sent_to, overdue.worker_id as was_held_by
 `
 
@@ -75,6 +75,7 @@ type JobsAskAgainRow struct {
 	OwnerID           string
 	FairnessKey       string
 	Parents           json.RawMessage
+	Event             json.RawMessage
 	WasSentTo         *int16
 	WasHeldBy         string
 }
@@ -109,6 +110,7 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 			&i.OwnerID,
 			&i.FairnessKey,
 			&i.Parents,
+			&i.Event,
 			&i.WasSentTo,
 			&i.WasHeldBy,
 		); err != nil {

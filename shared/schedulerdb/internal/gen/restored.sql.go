@@ -21,7 +21,7 @@ select coalesce(json_agg(json_build_object(
     'run_at', case when status = 'SCHEDULED' then due_at end, 'created_at', created_at, 'expires_at', expires_at,
     'ordering_key', ordering_key, 'order_number', order_number, 'command_seq', command_seq,
     'fairness_key', fairness_key, 'keep_build', case when build is not null then true end,
-    'inputs', inputs, 'flow_id', flow_id)), '[]')::json as jobs
+    'inputs', inputs, 'event', event, 'flow_id', flow_id)), '[]')::json as jobs
 from all_jobs
 where job_id = any ($1::uuid[]) and deleted_at is null
 `
