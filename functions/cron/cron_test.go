@@ -185,7 +185,7 @@ func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
 	}
 	h.exec("update jobs set created_at = created_at - interval '15 s'")
 	now := time.Now()
-	again, err := h.store.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Until: now, Limit: 100})
+	again, err := h.store.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Until: now, Limit: 100}, 10*time.Second)
 	if err != nil || len(again) != len(ticks) {
 		t.Errorf("to be published again %d of %d, %v", len(again), len(ticks), err)
 	}

@@ -27,6 +27,7 @@ const Name = "projection"
 // Function consumes the events about jobs, and reconciles.
 type Function struct {
 	store      stores
+	leastAge   time.Duration // at which a job without a status is published again
 	reconcile  reconcile
 	expiry     expiry
 	statistics statistics
@@ -39,8 +40,12 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	least := leastAge
+	if cfg.Broker {
+		least = leastAgeBroker
+	}
 	return &Function{
-		store: newStores(db), expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
+		store: newStores(db), leastAge: least, expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
 		counting: telemetry.Trouble{What: "count for the statistics"},
 	}, nil
 }

@@ -36,6 +36,11 @@ type fixture struct {
 
 func open(t *testing.T) *fixture {
 	t.Helper()
+	return openWith(t, projection.Config{})
+}
+
+func openWith(t *testing.T, cfg projection.Config) *fixture {
+	t.Helper()
 	h := &fixture{t: t}
 	url := pgtest.Database(t, migrations.API)
 	var err error
@@ -45,7 +50,7 @@ func open(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.conn.Close(context.Background()) })
-	if h.Function, err = projection.New(projection.Config{}, h.own.Store); err != nil {
+	if h.Function, err = projection.New(cfg, h.own.Store); err != nil {
 		t.Fatal(err)
 	}
 	return h

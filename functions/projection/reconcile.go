@@ -20,12 +20,16 @@ const (
 	every = 10 * time.Second
 	// most bounds what a pass publishes of each kind, so that it does not overload a scheduler that is only slow.
 	most = 10_000
+	// leastAge is the age at which a job without a status is published again. Behind a Broker each status is a request,
+	// and those of a burst can take most of a minute: publishing its jobs again would double the load just then.
+	leastAge       = 10 * time.Second
+	leastAgeBroker = 40 * time.Second
 	// round is the least duration of one walk over all waiting jobs.
 	round = time.Minute
 )
 
 // reconcile has the position of the passes, in memory only: after a start everything that is unconfirmed and older than
-// 10 s is published once.
+// the least age is published once.
 type reconcile struct {
 	jobs, commands, controls, inFlight walk
 	callbacks                          walk
@@ -103,7 +107,7 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 	if r.left == 0 {
 		return nil, nil
 	}
-	jobs, err := f.store.statuses.UnconfirmedJobs(ctx, r.jobs.page(now, r.left))
+	jobs, err := f.store.statuses.UnconfirmedJobs(ctx, r.jobs.page(now, r.left), f.leastAge)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apievent"
@@ -20,30 +21,46 @@ import (
 
 func TestAnUnconfirmedJobIsRepublishedAtGrowingAges(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	for name, c := range map[string]struct {
+		broker bool
+		ages   []time.Duration
+	}{
+		"on topics": {false, []time.Duration{10, 20, 40, 80, 160, 300, 600, 900}},
+		// A Broker that is slow, and has lost nothing, gets the statuses of a burst once.
+		"behind a Broker": {true, []time.Duration{40, 80, 160, 300, 600, 900}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := openWith(t, projection.Config{Broker: c.broker})
+			h.wantRepublished(c.ages)
+		})
+	}
+}
+
+func (h *fixture) wantRepublished(ages []time.Duration) {
+	h.t.Helper()
 	at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	first := h.accept(func(r *jobspec.Request) {
 		r.RunAt, r.Priority, r.OwnerID = &at, 4, "acme"
 		r.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 7}
 	})
 	if got := h.pass(); len(got) != 0 {
-		t.Fatalf("a young job is republished: %v", got)
+		h.t.Fatalf("a young job is republished: %v", got)
 	}
-	ages := []time.Duration{10, 20, 40, 80, 160, 300, 600, 900}
 	for step := 5 * time.Second; len(ages) > 0; {
 		h.grow(step)
 		for _, e := range h.next() {
 			var age time.Duration
-			if err := h.conn.QueryRow(t.Context(), "select now() - created_at from jobs").Scan(&age); err != nil {
-				t.Fatal(err)
+			if err := h.conn.QueryRow(h.t.Context(), "select now() - created_at from jobs").Scan(&age); err != nil {
+				h.t.Fatal(err)
 			}
 			if due := ages[0] * time.Second; age < due || age > due*5/4+2*step {
-				t.Fatalf("published at the age of %s, due at %s and up to a quarter later", age, due)
+				h.t.Fatalf("published at the age of %s, due at %s and up to a quarter later", age, due)
 			}
 			ages = ages[1:]
 			if e.ID() != first.ID() || e.Source() != first.Source() || e.Type() != first.Type() || e.Subject() != first.Subject() ||
 				fmt.Sprint(e.Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
-				t.Fatalf("got %s\nfirst %s", e, first)
+				h.t.Fatalf("got %s\nfirst %s", e, first)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ func main() {
 		if err := env.Load(&cfg); err != nil {
 			return funchost.Function{}, err
 		}
+		cfg.Broker = env.Config.Sink != ""
 		store, err := apidb.Open(ctx, env.DatabaseURL())
 		if err != nil {
 			return funchost.Function{}, err

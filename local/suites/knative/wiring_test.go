@@ -85,7 +85,9 @@ var wirings = map[string]wiring{
 	}),
 	projection.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {
 		var cfg projection.Config
-		return built(env.Load(&cfg), func() (hosted, error) { return projection.New(cfg, store) })
+		err := env.Load(&cfg)
+		cfg.Broker = env.Config.Sink != ""
+		return built(err, func() (hosted, error) { return projection.New(cfg, store) })
 	}),
 	bulk.Name: onAPI(func(_ *funchost.Env, store *apidb.Store) (hosted, error) { return bulk.New(store), nil }),
 	cron.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {

@@ -324,7 +324,7 @@ func TestReconcilePublishesADebouncedJobOnlyAfterItsRelease(t *testing.T) {
 	unconfirmed := func() int {
 		t.Helper()
 		now := time.Now()
-		found, err := h.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Since: now.Add(-time.Hour), Until: now.Add(time.Minute), Limit: 10})
+		found, err := h.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Since: now.Add(-time.Hour), Until: now.Add(time.Minute), Limit: 10}, 10*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

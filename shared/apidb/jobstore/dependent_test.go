@@ -122,7 +122,7 @@ func TestRareFieldsAreStoredAndRepublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := h.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Since: now.Add(-10 * time.Second), Until: now, Limit: 100})
+	again, err := h.Statuses.UnconfirmedJobs(t.Context(), apidb.Page{Since: now.Add(-10 * time.Second), Until: now, Limit: 100}, 10*time.Second)
 	if err != nil || len(again) != len(published)+2 {
 		t.Fatalf("published again: %d, %v", len(again), err)
 	}

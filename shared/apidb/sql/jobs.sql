@@ -367,7 +367,7 @@ select now()::timestamptz as at;
 -- and no further than the limit: the planner does not know the order of a union, and would sort all of it.
 
 -- The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
--- at since. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
+-- at since. Ages below the least do not count. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
 -- ages up to a fifth more slowly, by a hash of its id, so that jobs accepted in one burst do not return to a slow sink
 -- as one burst again and again.
 -- name: JobsUnconfirmed :many
@@ -381,7 +381,7 @@ with pass as (
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
         select jobs.*, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > @after_id::uuid
-            and held is null and coalesce(released_at, created_at) <= pass.until - interval '10 s'
+            and held is null and coalesce(released_at, created_at) <= pass.until - @least::interval
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
                 > times_due((pass.since - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
         order by job_id

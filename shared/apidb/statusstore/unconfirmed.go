@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,11 +17,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// UnconfirmedJobs returns jobs without a status, as they were accepted, at the ages 10, 20, 40, 80, 160, 300, 600 …
-// s.
-func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.Created, error) {
+// UnconfirmedJobs returns jobs without a status, as they were accepted, at those of the ages 10, 20, 40, 80, 160, 300,
+// 600 … s that are not below the least.
+func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page, least time.Duration) ([]jobevent.Created, error) {
 	rows, err := s.q.JobsUnconfirmed(ctx, gen.JobsUnconfirmedParams{
 		MaxBytes: apidb.MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
+		Least: least,
 	})
 	if err != nil {
 		return nil, apidb.Classify("find unconfirmed jobs", err)

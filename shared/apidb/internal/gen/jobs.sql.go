@@ -969,14 +969,14 @@ with pass as (
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
         select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
-            and held is null and coalesce(released_at, created_at) <= pass.until - interval '10 s'
+            and held is null and coalesce(released_at, created_at) <= pass.until - $5::interval
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
                 > times_due((pass.since - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
         order by job_id
-        limit $5::int
+        limit $6::int
     ) as unconfirmed
     order by job_id
-    limit $5
+    limit $6
 )
 select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
@@ -996,6 +996,7 @@ type JobsUnconfirmedParams struct {
 	Since    time.Time
 	Until    time.Time
 	AfterID  uuid.UUID
+	Least    time.Duration
 	MaxJobs  int32
 }
 
@@ -1029,7 +1030,7 @@ type JobsUnconfirmedRow struct {
 // The three passes of reconcile walk several shelves at once, in the order of ids. Each shelf is read in that order
 // and no further than the limit: the planner does not know the order of a union, and would sort all of it.
 // The jobs without a status of the scheduler, whenever another age of times_due has passed; the previous pass ended
-// at since. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
+// at since. Ages below the least do not count. A held job is not published yet, and its age counts from its release. Bounded in rows and in bytes. A job
 // ages up to a fifth more slowly, by a hash of its id, so that jobs accepted in one burst do not return to a slow sink
 // as one burst again and again.
 func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams) ([]JobsUnconfirmedRow, error) {
@@ -1038,6 +1039,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 		arg.Since,
 		arg.Until,
 		arg.AfterID,
+		arg.Least,
 		arg.MaxJobs,
 	)
 	if err != nil {
