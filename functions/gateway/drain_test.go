@@ -71,3 +71,18 @@ func TestADrainEndsWithItsWorker(t *testing.T) {
 		t.Errorf("drains are left of %s", names)
 	}
 }
+
+// After a long silence the worker drains, as its heartbeats show, and its control is deleted.
+func TestAWorkerThatDrainsWithoutAControlCanTakeAttemptsAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.beat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Draining: true})
+	if got := h.workers()[0]; !got.Draining {
+		t.Errorf("listed %+v", got)
+	}
+	h.do(http.MethodDelete, "/api/workers/w1/drain", "").want(http.StatusOK)
+	control, err := jobevent.DecodeAs[jobevent.Control](h.broker.next(t), jobevent.TypeControl)
+	if err != nil || control.Kind != jobevent.ControlWorker || control.Name != "w1" || control.Paused {
+		t.Errorf("published %+v, %v", control, err)
+	}
+}

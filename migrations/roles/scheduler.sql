@@ -31,8 +31,9 @@ GRANT INSERT ON jobs TO jobweaver_command;
 GRANT UPDATE (job_id), DELETE ON ended TO jobweaver_command;
 
 -- Applies pauses and limits.
-GRANT INSERT, DELETE ON controls TO jobweaver_command;
-GRANT UPDATE (version, paused, max_running, starts_per_second, weight, workers) ON controls TO jobweaver_command;
+GRANT INSERT, DELETE ON controls TO jobweaver_command, jobweaver_watchdog;
+GRANT UPDATE (version, paused, max_running, starts_per_second, weight, workers) ON controls
+    TO jobweaver_command, jobweaver_watchdog;
 
 -- Consumes the workers' heartbeats.
 GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;

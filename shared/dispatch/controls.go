@@ -127,6 +127,12 @@ func (c *Controls) Revision() int64 { return c.revision }
 // Drains reports whether a worker gets no attempts.
 func (c *Controls) Drains(workerID string) bool { return c.draining[workerID] }
 
+// HasWorker reports whether a worker was ordered to drain, or to take attempts again.
+func (c *Controls) HasWorker(workerID string) bool {
+	_, has := c.draining[workerID]
+	return has
+}
+
 // Created returns the queues that workers serve beside their own, by name, and the digest of the list.
 func (c *Controls) Created() (queues []jobevent.CreatedQueue, digest string) {
 	return c.created, c.digest

@@ -83,3 +83,28 @@ func TestADrainIsForgottenWithItsWorker(t *testing.T) {
 		t.Errorf("drains of %v, want %v", names, want)
 	}
 }
+
+// A machine can stand still for longer than the scheduler remembers its worker.
+func TestADrainingWorkerThatWasSilentForHoursStillGetsNoAttempts(t *testing.T) {
+	h := newFixture(t)
+	h.beats(plainBeat("old", 10, 0), plainBeat("new", 4, 1))
+	h.control(pause(jobevent.ControlWorker, "old", 1))
+	h.beats(draining(plainBeat("old", 10, 0)))
+	h.exec("UPDATE workers SET seen_at = now() - interval '61 minutes' WHERE worker_id = 'old'")
+	h.beats(plainBeat("new", 4, 1))
+	h.control(atMost(jobevent.ControlQueue, "other", 2, 1)) // with it the drain is forgotten
+
+	if got := h.beats(draining(plainBeat("old", 10, 0)), plainBeat("new", 4, 1)); len(got.Drains) > 0 {
+		t.Fatalf("ordered %+v", got.Drains)
+	}
+	h.wantPartitions(h.ingest(typedJobs("A", 6)...).Runs, map[int16]int{1: 4})
+
+	h.wantPartitions(h.control(nothing(jobevent.ControlWorker, "old", 3)).Runs, map[int16]int{0: 2})
+	got := h.beats(draining(plainBeat("old", 10, 0)))
+	if want := []emit.Drain{{WorkerID: "old", Drain: false, Revision: got.Drains[0].Revision}}; !slices.Equal(got.Drains, want) {
+		t.Fatalf("ordered %+v, want %+v", got.Drains, want)
+	}
+	if got := h.beats(plainBeat("old", 10, 0)); len(got.Drains) > 0 {
+		t.Fatalf("ordered again %+v", got.Drains)
+	}
+}

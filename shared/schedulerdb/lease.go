@@ -39,6 +39,11 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 			return err
 		}
 		l.Enter(delta)
+		if kept := unknownDrains(latest, l.Controls()); len(kept) > 0 {
+			if err := changeControls(ctx, t.Queries, l, kept); err != nil {
+				return err
+			}
+		}
 		if err := seeWorkers(ctx, t.Queries, latest, l); err != nil {
 			return err
 		}
@@ -46,6 +51,18 @@ func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) 
 		return s.dispatchLocked(ctx, t, "watchdog", l, &r)
 	})
 	return r.Effects, err
+}
+
+// unknownDrains returns the controls of workers that drain although they have none. A control is deleted with its
+// worker, that is when the worker has been silent for an hour, and a machine can stand still for longer. Any change
+// through the API has a higher version.
+func unknownDrains(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) (kept []jobevent.Control) {
+	for id, heartbeat := range latest {
+		if heartbeat.Draining && !heartbeat.Stopping && !controls.HasWorker(id) {
+			kept = append(kept, jobevent.Control{Kind: jobevent.ControlWorker, Name: id, Version: 1, Paused: true})
+		}
+	}
+	return kept
 }
 
 // drains returns orders to workers: to drain, or to stop draining, if their heartbeats do not show that yet. Orders are

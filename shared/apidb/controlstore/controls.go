@@ -127,7 +127,9 @@ func (s *Store) ChangeControl(
 		} else {
 			atLeast(&asked, least)
 		}
-		if same(asked, control.Control) && same(least, control.Least) {
+		// A worker that was silent for long may drain without a control.
+		first := kind == jobevent.ControlWorker && control.Version == 0
+		if !first && same(asked, control.Control) && same(least, control.Least) {
 			return nil
 		}
 		if control.Version == 0 {
