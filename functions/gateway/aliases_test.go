@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,12 +70,33 @@ func TestTheNamesOfTheRedisSchedulerWork(t *testing.T) {
 func TestAliasWithInvalidValuesIsRefused(t *testing.T) {
 	t.Parallel()
 	h := openAliased(t)
-	for _, body := range []string{
-		`[]`, `{`, `null`, `{"type": "MAIL", "jobType": "MAIL", "payload": 1}`, `{"type": "MAIL", "payload": 1, "maxAttempts": 0}`,
-		`{"type": "MAIL", "payload": 1, "priority": "high"}`, `{"type": "MAIL", "payload": 1, "priority": 1.5}`,
-		`{"type": "MAIL", "payload": 1, "delayUntil": "tomorrow"}`, `{"type": "EMAIL", "payload": 1}`,
+	for body, paths := range map[string][]string{
+		`[]`: nil, `{`: nil, `null`: nil, `{"type": "EMAIL", "payload": 1}`: {"payload"}, `{"type": 1, "payload": 1}`: {"type"},
+		`{"jobType": 1, "jobDetails": 1}`:                                         {"jobType"},
+		`{"type": "EMAIL", "jobDetails": {"to": "?"}}`:                            {"jobDetails"},
+		`{"type": "MAIL", "jobType": "MAIL", "payload": 1}`:                       {"type"},
+		`{"type": "MAIL", "payload": 1, "jobDetails": 1}`:                         {"jobDetails"},
+		`{"type": "MAIL", "payload": 1, "maxAttempts": 0}`:                        {"maxAttempts"},
+		`{"type": "MAIL", "payload": 1, "maxAttempts": 102, "delayUntil": -1}`:    {"maxAttempts", "delayUntil"},
+		`{"type": "MAIL", "payload": 1, "maxAttempts": 1, "maxRetryCount": 0}`:    {"maxAttempts"},
+		`{"type": "MAIL", "payload": 1, "maxRetryCount": -1}`:                     {"maxRetryCount"},
+		`{"type": "MAIL", "payload": 1, "priority": "high"}`:                      {"priority"},
+		`{"type": "MAIL", "payload": 1, "priority": 1.5}`:                         {"priority"},
+		`{"type": "MAIL", "payload": 1, "delayUntil": "tomorrow"}`:                {"delayUntil"},
+		`{"type": "MAIL", "payload": 1, "delayUntil": 9999999999}`:                {"delayUntil"},
+		`{"type": "MAIL", "payload": 1, "delayUntil": 9, "runAt": null, "a": ""}`: {"delayUntil"},
 	} {
-		h.post("/jobs", body).wantError(apierror.InvalidJobRequest)
+		refused := h.post("/jobs", body)
+		refused.wantError(apierror.InvalidJobRequest)
+		var given []string
+		for _, d := range refused.error().Details {
+			path, _, _ := strings.Cut(d.Path, ".")
+			given = append(given, path)
+		}
+		if paths != nil && (!strings.Contains(refused.error().Message, given[0]) ||
+			!slices.Equal(slices.Compact(given), paths)) {
+			t.Errorf("%s is refused with %s", body, refused.body)
+		}
 	}
 	if h.rows() != 0 {
 		t.Errorf("%d jobs", h.rows())

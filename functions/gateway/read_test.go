@@ -394,3 +394,35 @@ func TestListOfDependentJobs(t *testing.T) {
 		h.post("/api/operations", `{"command": "retry", "filter": `+wrong+`}`).wantError(apierror.InvalidJobRequest, of)
 	}
 }
+
+func TestAFilterByTheNameOfAMemberIsRefusedWithTheNameOfTheFilter(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	operation := func(filter string) *response {
+		return h.post("/api/operations", `{"command": "cancel", "filter": {`+filter+`}}`)
+	}
+	for _, c := range []struct {
+		refused    *response
+		path, want string
+	}{
+		{h.get("/api/jobs?jobType=MAIL"), "jobType", "it is type here"},
+		{h.get("/api/jobs?tags=a"), "tags", "it is tag here"},
+		{h.get("/api/jobs/dead?jobType=MAIL"), "jobType", "it is type here"},
+		{h.get("/api/stats?jobType=MAIL"), "jobType", "it is type here"},
+		{h.get("/api/stream?jobType=MAIL"), "jobType", "it is type here"},
+		{h.get("/api/schedules?jobType=MAIL"), "jobType", "is not a known parameter"},
+		{operation(`"jobType": "MAIL"`), "filter.jobType", "it is type here"},
+		{operation(`"tags": ["a"]`), "filter.tags", "it is tag here"},
+		{h.post("/api/jobs", `{"type": "MAIL", "payload": 1}`), "type", "it is jobType here"},
+		{h.post("/api/jobs", with(`"tag": "a"`)), "tag", "it is tags here"},
+		{h.post("/api/jobs", with(`"tagged": "a"`)), "tagged", "is not a known field"},
+		{h.post("/events?jobType=MAIL&tag=a", `{}`, "Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "x"), "tag", "it is tags here"},
+	} {
+		found := slices.ContainsFunc(c.refused.error().Details, func(d apierror.Detail) bool {
+			return d.Path == c.path && strings.HasSuffix(d.Message, c.want)
+		})
+		if !found || c.refused.status != http.StatusBadRequest {
+			t.Errorf("%d %s does not name %s", c.refused.status, c.refused.body, c.want)
+		}
+	}
+}

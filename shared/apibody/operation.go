@@ -173,6 +173,8 @@ func (r reader) filter() *Filter {
 		case "fanOutId":
 			id := r.UUID()
 			f.FanOutID = &id
+		case "jobType", "tags":
+			r.UnknownBut(jobspec.OtherName[string(r.Name)])
 		default:
 			r.Unknown()
 		}

@@ -63,8 +63,8 @@ func (r *Rules) Accepts(jobType string) bool {
 		slices.Contains(r.JobTypes, "*")
 }
 
-// unknownType refuses a job type and lists those that are taken, as a sentence without its subject.
-func (r *Rules) unknownType(jobType string) string {
+// UnknownType refuses a job type and lists those that are taken, as a sentence without its subject.
+func (r *Rules) UnknownType(jobType string) string {
 	known := slices.Concat(Builtin(), r.JobTypes)
 	slices.Sort(known)
 	known, more := slices.Compact(known), ""
@@ -101,7 +101,7 @@ func (r *Rules) wrongQueue(queue string) (wrong string, err error) {
 func (r *Request) Validate(rules Rules) error {
 	var p strictjson.Problems
 	if !rules.Accepts(r.JobType) {
-		p.Add("jobType", rules.unknownType(r.JobType))
+		p.Add("jobType", rules.UnknownType(r.JobType))
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
 		wrong, err := rules.wrongQueue(r.Queue)

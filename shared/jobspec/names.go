@@ -7,6 +7,9 @@ import (
 	"slices"
 )
 
+// OtherName has, by a name that is known only to requests and answers, or only to filters, the name of the other.
+var OtherName = map[string]string{"jobType": "type", "type": "jobType", "tags": "tag", "tag": "tags"}
+
 // Check looks at what an operator set: names that no request could use are a mistake. An error begins with the setting.
 func (r Rules) Check() error {
 	return errors.Join(CheckQueues(r.Queues), checkJobTypes(r.JobTypes))
@@ -21,7 +24,7 @@ func (r Rules) Defaults(text string) (TypeDefaults, error) {
 	}
 	for _, jobType := range slices.Sorted(maps.Keys(defaults)) {
 		if jobType != allTypes && !r.Accepts(jobType) {
-			return nil, fmt.Errorf("RETRY_POLICIES: the job type of an entry %s", r.unknownType(jobType))
+			return nil, fmt.Errorf("RETRY_POLICIES: the job type of an entry %s", r.UnknownType(jobType))
 		}
 	}
 	return defaults, nil

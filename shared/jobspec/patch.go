@@ -48,7 +48,7 @@ func DecodePatch(body []byte) (Patch, error) {
 	r.Object(func() {
 		name := string(r.Name)
 		if m := memberOf[name]; m == nil || m.write == nil {
-			r.Unknown()
+			r.UnknownBut(OtherName[name])
 			return
 		}
 		patch.root.members = append(patch.root.members, patchMember{name, r.patchValue()})

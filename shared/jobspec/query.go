@@ -58,7 +58,7 @@ func (q *query) request() Request {
 	d := draft{Request: silent()}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) { // the same request, the same answer
 		if m := memberOf[name]; m == nil || m.read == nil {
-			q.Add(strictjson.Join("", name), "is not a known parameter")
+			q.Add(strictjson.Join("", name), "is not a known parameter"+strictjson.ItIs(OtherName[name]))
 		} else {
 			m.read(parameter{q, name}, &d)
 		}

@@ -307,7 +307,7 @@ var memberOf = func() map[string]*member {
 func (m *member) fromBody(r reader, in input, d *draft) {
 	switch {
 	case m == nil, m.read == nil && m.body == nil:
-		r.Unknown()
+		r.UnknownBut(OtherName[string(r.Name)])
 	case m.read != nil:
 		m.read(in, d)
 	default:

@@ -189,8 +189,19 @@ func (r *Reader) delimiter() bool {
 }
 
 // Unknown refuses an unknown member.
-func (r *Reader) Unknown() {
+func (r *Reader) Unknown() { r.UnknownBut("") }
+
+// UnknownBut is Unknown for a member that has another name here; empty: it has none.
+func (r *Reader) UnknownBut(other string) {
 	if r.Raw() != nil {
-		r.Bad("is not a known field")
+		r.Bad("is not a known field%s", ItIs(other))
 	}
+}
+
+// ItIs is the end of a message about an unknown name that names the right one; empty: there is none.
+func ItIs(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; it is " + name + " here"
 }

@@ -2,45 +2,90 @@ package aliases
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
-// Job makes a JobRequest from the body of a request to an alias. A body that is not an object, and a member that has
-// both names, stay as they are: the decoder returns the error.
-func Job(c *gin.Context, body []byte) []byte {
-	var job map[string]json.RawMessage
-	if !Used(c) || json.Unmarshal(body, &job) != nil || job == nil {
-		return body
-	}
-	rename(job, "type", "jobType", same)
-	rename(job, "jobDetails", "payload", same)
-	rename(job, "maxAttempts", "maxRetryCount", retriesOf)
-	rename(job, "delayUntil", "runAt", instantOf)
-	rename(job, "priority", "priority", levelOf)
-	if string(job["jobType"]) == `"EMAIL"` {
-		rename(job, "payload", "payload", mailOf)
-	}
-	if changed, err := json.Marshal(job); err == nil {
-		return changed
-	}
-	return body
+// job is the body of a request to an alias, which gets the names of this API.
+type job struct {
+	members map[string]json.RawMessage
+	given   map[string]string // by a name of this API: the name that the client has sent
+	wrong   strictjson.Problems
 }
 
-// rename gives a member its name and value in this API. A value that change does not know stays as it is.
-func rename(job map[string]json.RawMessage, from, to string, change func(json.RawMessage) (json.RawMessage, bool)) {
-	value, given := job[from]
-	if _, taken := job[to]; !given || from != to && taken {
+// Decode decodes the body of a request for a job. The body of a request to an alias may have other names, and then the
+// errors have these names, too.
+func Decode[T any](c *gin.Context, body []byte, decode func([]byte) (T, error)) (decoded T, err error) {
+	j := job{given: map[string]string{}}
+	if !Used(c) || json.Unmarshal(body, &j.members) != nil || j.members == nil {
+		return decode(body)
+	}
+	j.rename("type", "jobType", "", same)
+	j.rename("jobDetails", "payload", "", same)
+	j.rename("maxAttempts", "maxRetryCount", wrongAttempts, retriesOf)
+	j.rename("delayUntil", "runAt", "must be a whole number of seconds since 1970", instantOf)
+	j.rename("priority", "priority", "must be a whole number", levelOf)
+	if string(j.members["jobType"]) == `"EMAIL"` {
+		j.rename("payload", "payload", "", mailOf)
+	}
+	if err := j.wrong.Err("job request"); err != nil {
+		return decoded, err
+	}
+	if body, err = json.Marshal(j.members); err != nil {
+		return decoded, fmt.Errorf("write job request: %w", err)
+	}
+	decoded, err = decode(body)
+	return decoded, j.inGivenNames(err)
+}
+
+// rename gives a member its name and value in this API. A value that change does not know is wrong; without a message
+// it stays as it is, and the decoder returns the error.
+func (j *job) rename(from, to, wrong string, change func(json.RawMessage) (json.RawMessage, bool)) {
+	value, given := j.members[from]
+	if !given {
 		return
 	}
-	if changed, known := change(value); known {
-		delete(job, from)
-		job[to] = changed
+	if _, taken := j.members[to]; from != to && taken {
+		j.wrong.Add(from, "and "+to+" are two names of the same member: leave one out")
+		return
 	}
+	changed, known := change(value)
+	if !known {
+		if wrong != "" {
+			j.wrong.Add(from, wrong)
+		}
+		return
+	}
+	delete(j.members, from)
+	j.members[to] = changed
+	if from != to {
+		j.given[to] = from
+	}
+}
+
+// inGivenNames returns an error about the members of the request with the names that the client has sent.
+func (j *job) inGivenNames(err error) error {
+	var refused *apierror.Error
+	if !errors.As(err, &refused) || refused.Code != apierror.InvalidJobRequest || len(j.given) == 0 {
+		return err
+	}
+	var p strictjson.Problems
+	for _, d := range refused.Details {
+		end := strings.IndexAny(d.Path+".", ".[")
+		p.Add(cmp.Or(j.given[d.Path[:end]], d.Path[:end])+d.Path[end:], d.Message)
+	}
+	return cmp.Or(p.Err("job request"), err)
 }
 
 func same(value json.RawMessage) (json.RawMessage, bool) { return value, true }
@@ -48,8 +93,10 @@ func same(value json.RawMessage) (json.RawMessage, bool) { return value, true }
 // retriesOf converts a number of attempts: three attempts are two retries.
 func retriesOf(value json.RawMessage) (json.RawMessage, bool) {
 	n, err := strconv.ParseInt(string(value), 10, 32)
-	return strconv.AppendInt(nil, n-1, 10), err == nil
+	return strconv.AppendInt(nil, n-1, 10), err == nil && n >= 1 && n <= jobspec.MaxRetryCount+1
 }
+
+var wrongAttempts = fmt.Sprintf("must be a whole number from 1 to %d", jobspec.MaxRetryCount+1)
 
 // instantOf converts seconds since 1970.
 func instantOf(value json.RawMessage) (json.RawMessage, bool) {

@@ -45,7 +45,11 @@ func (q *Query) Bad(name, format string, args ...any) {
 func (q *Query) Close(known ...string) error {
 	for name := range q.Values {
 		if !slices.Contains(known, name) {
-			q.Bad(strings.ToValidUTF8(name, "?"), "is not a known parameter")
+			other := jobspec.OtherName[name]
+			if !slices.Contains(known, other) {
+				other = ""
+			}
+			q.Bad(strings.ToValidUTF8(name, "?"), "is not a known parameter%s", strictjson.ItIs(other))
 		}
 	}
 	if len(q.Wrong) == 0 {

@@ -45,7 +45,7 @@ func (a *API) Submit(c *gin.Context) error {
 	if by.key, err = edge.IdempotencyKey(c); err != nil {
 		return err
 	}
-	asked, err := a.Decode(aliases.Job(c, body), by)
+	asked, err := aliases.Decode(c, body, func(body []byte) (jobstore.NewJob, error) { return a.Decode(body, by) })
 	if err != nil {
 		return err
 	}
