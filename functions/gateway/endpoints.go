@@ -97,7 +97,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Stats: store.stats, Controls: store.controls, Workers: store.workers, Broker: monitor.NewBroker(f.cfg.Broker),
 		Lags: monitor.NewLags(f.cfg.Lags), Auth: f.auth, Audit: f.auditLog, Sealer: s.sealer, Unserved: &f.unserved,
 	}
-	api.pull = pullworkers.New(s.pull, store.jobs, f.auth)
+	api.pull = pullworkers.New(s.pull, store.jobs, store.stats, f.auth, s.rules)
 	api.jobTypes = &jobtypes.API{Workers: store.workers, Rules: s.rules}
 	api.stream = &stream.API{
 		Store: store.jobs, Logs: store.logs, Stats: store.stats, Jobs: api.jobs, Hub: f.hub, Limits: f.limits,

@@ -70,7 +70,7 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 	const hooks = "hooks: [{name: github, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL}}]"
 	h := openWith(t, func(cfg *gateway.Config) {
 		withHooks(t, hooks)(cfg)
-		cfg.Pull.URLs = []string{newPuller(t).URL}
+		cfg.Pull.URLs, cfg.JobTypes = []string{newPuller(t).URL}, []string{"*"}
 	})
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Pending, nil)

@@ -4,6 +4,7 @@ package pullworkers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -14,16 +15,20 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apibody"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
 const (
 	leastWait  = 200 * time.Millisecond // for an instance to claim the attempts that it hands out
 	shortWait  = 10 * time.Second       // a shorter wait is kept to the millisecond
 	answerTime = 10 * time.Second       // beyond the wait of a claim
-	tagsTime   = time.Second
+	storeTime  = time.Second            // for the api database, without which pull workers continue
 
 	// mostAnswered is about the most bytes of attempts in an answer of pull, whose payloads have up to 4 MiB.
 	mostAnswered = 5 << 20
@@ -33,12 +38,16 @@ const (
 type API struct {
 	pull  *Instances
 	store *jobstore.Store
+	stats *statstore.Store
 	auth  *edge.Authenticator
+	rules jobspec.Rules
 }
 
 // New makes the endpoints.
-func New(pull *Instances, store *jobstore.Store, auth *edge.Authenticator) *API {
-	return &API{pull: pull, store: store, auth: auth}
+func New(
+	pull *Instances, store *jobstore.Store, stats *statstore.Store, auth *edge.Authenticator, rules jobspec.Rules,
+) *API {
+	return &API{pull: pull, store: store, stats: stats, auth: auth, rules: rules}
 }
 
 // Close closes the idle connections to the instances.
@@ -55,6 +64,9 @@ func (a *API) Claim(c *gin.Context) error {
 		return err
 	}
 	if err := covers(c, &claim); err != nil {
+		return err
+	}
+	if err := a.checkTypes(c, claim.Types); err != nil {
 		return err
 	}
 	release, ok := a.pull.held.Hold(edge.CallerOf(c))
@@ -97,7 +109,7 @@ func endOnSecond(now time.Time, wait time.Duration) time.Duration {
 // addTags adds the tags, which the api database has and pull does not. Without that database the attempts are handed
 // out anyway: if they were refused, they would be lost, and in the end their jobs would fail.
 func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
-	ctx, cancel := context.WithTimeout(ctx, tagsTime)
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	ids := make([]uuid.UUID, len(attempts))
 	for i := range attempts {
@@ -142,6 +154,25 @@ func covers(c *gin.Context, claim *apibody.WorkClaim) error {
 		}
 	}
 	return nil
+}
+
+// checkTypes refuses a claim of a job type that no job has and that no job can get: it would wait for ever, for example
+// because its name is misspelt. A type that JOB_TYPES no longer lists may be claimed until its last job has ended.
+func (a *API) checkTypes(c *gin.Context, types []string) error {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), storeTime)
+	defer cancel()
+	var wrong strictjson.Problems
+	by := worksFor(c)
+	for i, name := range types {
+		if a.rules.Accepts(name) {
+			continue
+		}
+		stats, err := a.stats.Get(ctx, apidb.OwnerWith(by.Owner, by.Everyone), "", name)
+		if err == nil && stats.AsOf != nil && stats.Total.Unfinished() == 0 {
+			wrong.Add(fmt.Sprintf("types[%d]", i), a.rules.UnknownType(name))
+		}
+	}
+	return wrong.Err("claim")
 }
 
 // claim claims attempts from the instances; nil: there were none in time.
