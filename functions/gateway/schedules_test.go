@@ -220,3 +220,18 @@ func TestEventsThatLookLikeTicksAreRefused(t *testing.T) {
 	h.do(http.MethodPost, "/events", logJob, "Content-Type", "application/json", "Ce-Specversion", "1.0", "Ce-Id", "1",
 		"Ce-Source", "/jobweaver/cron/"+uuid.NewString()+"/a", "Ce-Type", jobevent.TypeSubmit).wantError(apierror.InvalidEvent)
 }
+
+func TestAllThatIsWrongWithAScheduleIsListed(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.post("/api/schedules", `{"name": "a", "cron": "30 25 * * *", "timeZone": "Europe/Berln", "job": {"jobType": 1}}`).
+		wantError(apierror.InvalidJobRequest, "cron", "timeZone", "job.jobType", "job.payload")
+	for cron, paths := range map[string][]string{`""`: {"cron"}, `5`: {"cron"}, `"@daily"`: {"timeZone"}} {
+		refused := h.post("/api/schedules", `{"name": "a", "cron": `+cron+`, "timeZone": "Nowhere", "job": `+logJob+`}`)
+		refused.wantError(apierror.InvalidJobRequest, append(paths, "timeZone")...)
+	}
+	h.get("/api/jobs/nonsense").wantError(apierror.JobNotFound)
+	if message := h.get("/api/jobs/nonsense").error().Message; message != `there is no such job: "nonsense" is not an id` {
+		t.Errorf("refused with %s", message)
+	}
+}

@@ -38,3 +38,20 @@ func TestJobIsShownWithWhatItWaitsFor(t *testing.T) {
 		}
 	}
 }
+
+func TestAJobIsShownWithTheOutcomesOfItsAttempts(t *testing.T) {
+
+	newGateway(t, map[string]string{"GET /api/jobs/j1": `{"jobId":"j1","createdAt":"2026-01-02T03:04:05Z","status":"RUNNING","attempts":[
+		{"attempt":1,"outcome":"lost"},
+		{"attempt":2,"outcome":"failed","startedAt":"2026-01-02T03:04:05Z","finishedAt":"2026-01-02T03:04:06.5Z","errorCode":"A.B","message":"no"},
+		{"attempt":3,"outcome":null,"startedAt":"2026-01-02T03:04:05Z"}]}`})
+	out, err := run(t, "", "get", "j1")
+	for _, want := range []string{"attempt 1  lost\n", "attempt 2  failed after 1.5s: A.B: no\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("printed %q without %q, %v", out, want, err)
+		}
+	}
+	if strings.Contains(out, "attempt 3") {
+		t.Errorf("printed %q", out)
+	}
+}

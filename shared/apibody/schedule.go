@@ -1,9 +1,11 @@
 package apibody
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +54,15 @@ func DecodeSchedule(body []byte) (Schedule, error) {
 	r := newReader(body)
 	s, complete := r.schedule()
 	p := r.Close()
-	if complete && len(p) == 0 {
-		s.Job, p = decodeScheduled(s.JobJSON)
-		if _, err := s.Spec(time.Now()); err != nil && s.TimeZone != "" {
+	if complete && s.JobJSON != nil {
+		var wrong strictjson.Problems
+		s.Job, wrong = decodeScheduled(s.JobJSON)
+		p.AddAll(wrong)
+	}
+	if complete && !slices.ContainsFunc(p, func(d apierror.Detail) bool { return d.Path == "cron" }) {
+		at := s
+		at.TimeZone = cmp.Or(s.TimeZone, "UTC") // a wrong zone is a problem of its own
+		if _, err := at.Spec(time.Now()); err != nil {
 			p.Add("cron", err.Error())
 		}
 	}

@@ -2,12 +2,14 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // The entries of a page of a list: without ?limit=, and at most.
@@ -25,10 +27,13 @@ func JobID(c *gin.Context) (uuid.UUID, error) { return PathID(c, "jobId", apidb.
 // PathID returns a UUID in the path. It returns unknown if the text is not a UUID: then it names nothing.
 func PathID(c *gin.Context, name string, unknown error) (uuid.UUID, error) {
 	id, ok := ParseID(c.Param(name))
-	if !ok {
-		return id, unknown
+	if ok {
+		return id, nil
 	}
-	return id, nil
+	if refused := (*apierror.Error)(nil); errors.As(unknown, &refused) {
+		return id, apierror.New(refused.Code, "%s: %.50q is not an id", refused.Message, c.Param(name))
+	}
+	return id, unknown
 }
 
 // NextCursor returns the nextCursor of a page: nil if no page follows.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/client"
@@ -43,7 +44,24 @@ func showJob(w io.Writer, job *client.Job) error {
 		text := fmt.Sprintf("%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)
 		field(cli.At(&move.At), "%s", strings.TrimSpace(text))
 	}
+	for i := range job.Attempts {
+		if a := &job.Attempts[i]; a.Outcome != "" {
+			field(fmt.Sprintf("attempt %d", a.Attempt), "%s", outcomeOf(a))
+		}
+	}
 	return t.Flush()
+}
+
+// outcomeOf describes how an attempt has ended.
+func outcomeOf(a *client.Attempt) string {
+	text := a.Outcome
+	if a.StartedAt != nil && a.FinishedAt != nil {
+		text += fmt.Sprintf(" after %s", a.FinishedAt.Sub(*a.StartedAt).Round(time.Millisecond))
+	}
+	if a.ErrorCode != "" {
+		text += fmt.Sprintf(": %s: %s", a.ErrorCode, a.Message)
+	}
+	return text
 }
 
 // attemptOf returns the number of the attempt. Not every attempt is a retry: an attempt after a lost one is not.
