@@ -18,9 +18,11 @@ export class ConnectionError extends JobWeaverError {
 /** A job has ended FAILED or CANCELLED. */
 export class JobEndedError extends JobWeaverError {
   override name = "JobEndedError";
-  constructor(readonly job: Job) {
+  declare readonly job: Job;
+  constructor(job: Job) {
     const why = job.lastError ? `: ${job.lastError.errorCode}: ${job.lastError.message}` : "";
     super(`job ${job.jobId} is ${job.status}${why}`);
+    Object.defineProperty(this, "job", { value: job }); // not enumerable, so Node.js prints the error without all of the job
   }
 }
 

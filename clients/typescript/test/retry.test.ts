@@ -1,11 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
-import { ConflictError, ConnectionError, JobWeaver, NotFoundError, RateLimitedError, UnavailableError } from "../src/index.js";
+import { ConflictError, ConnectionError, JobEndedError, JobWeaver, NotFoundError, RateLimitedError, UnavailableError } from "../src/index.js";
 import { accepted, breaks, gateway, json, never } from "./gateway.js";
 
 const job = { jobType: "A", payload: 1 };
 const away = json(503, { status: 503, errorCode: "API.UNAVAILABLE", message: "away" });
+
+test("a job that ended as FAILED is an error that is printed without the whole job", async () => {
+  const ended = { jobId: "j1", status: "FAILED", lastError: { errorCode: "A.B", message: "no" }, logs: ["a line of the log"] };
+  const client = new JobWeaver(gateway(accepted, json(200, ended)).options);
+  await assert.rejects(client.run(job), (error: unknown) => {
+    assert.ok(error instanceof JobEndedError);
+    assert.equal(error.message, "job j1 is FAILED: A.B: no");
+    assert.equal(error.job.jobId, "j1");
+    assert.doesNotMatch(inspect(error), /a line of the log/);
+    return true;
+  });
+});
 
 test("a request is repeated only where that does nothing twice", async (t) => {
   const submit = (c: JobWeaver) => c.submit(job);
