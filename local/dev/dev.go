@@ -71,7 +71,15 @@ func (o Options) url(listener net.Listener) string {
 	return scheme + address
 }
 
-func (o Options) host() string { return cmp.Or(o.Host, "127.0.0.1") }
+// listen opens the gateway's port.
+func (o Options) listen() (net.Listener, error) {
+	if o.host() == "localhost" {
+		return listenOnLoopback(o.Port)
+	}
+	return net.Listen("tcp", net.JoinHostPort(o.host(), strconv.Itoa(o.Port)))
+}
+
+func (o Options) host() string { return cmp.Or(o.Host, "localhost") }
 
 // onLoopback reports whether only this machine reaches the gateway.
 func (o Options) onLoopback() bool {
@@ -122,7 +130,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	var listener net.Listener
 	if len(o.Only) == 0 {
 		// The port first: it is most likely in use, and the other steps take time.
-		listener, err = net.Listen("tcp", net.JoinHostPort(o.host(), strconv.Itoa(o.Port)))
+		listener, err = o.listen()
 		if err != nil {
 			return fmt.Errorf("open the gateway's port (another one by --port): %w", err)
 		}
@@ -195,6 +203,7 @@ func sayDefaults(o Options, port int) error {
 	o.say("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
 	o.say(fmt.Sprintf("export CALLBACK_URL=http://127.0.0.1:%d/api/jobs/callback", port))
 	o.say("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")
+	o.say("export JOB_TYPES='" + strings.Join(o.types(), ",") + "'")
 	o.say("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
 	o.say("export HOST=127.0.0.1 AUTH=off # or AUTH=on, and the first key from: " +
 		"DATABASE_URL=<bin/gateway's> bin/jobweaver keys bootstrap")

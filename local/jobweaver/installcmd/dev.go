@@ -83,7 +83,7 @@ that is used instead. --dir keeps the data and the secrets that sign results and
 	flags.BoolVar(&withDemo, "demo", false, "submit sample jobs and follow them to their ends")
 	flags.BoolVar(&exit, "exit", false, "exit after the demo; exit code 0 only if every sample ended as expected")
 	flags.StringVar(&o.Dir, "dir", ".jobweaver", "where the data is kept")
-	flags.StringVar(&o.Host, "host", "127.0.0.1",
+	flags.StringVar(&o.Host, "host", "localhost",
 		"address on which the gateway listens; except on loopback, each request needs an API key")
 	flags.IntVar(&o.Port, "port", 8080, "port of the gateway; 0 takes a free one")
 	flags.StringVar(&o.Kafka, "kafka", "embedded",
@@ -158,7 +158,9 @@ func fromEnvironment(o *dev.Options) error {
 		return err
 	}
 	o.Queues = names
-	o.JobTypes = splitList(os.Getenv("JOB_TYPES"))
+	if o.JobTypes = splitList(os.Getenv("JOB_TYPES")); len(o.JobTypes) == 0 {
+		o.JobTypes = []string{"*"} // a pull worker of any type can be tried at once
+	}
 	for _, cfg := range []any{&o.TLS, &o.Trace} {
 		if err := envsettings.Load(cfg); err != nil {
 			return err
