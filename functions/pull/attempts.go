@@ -424,7 +424,8 @@ func (f *Function) result(caller pullwire.Caller, r *apibody.WorkResult) *inHand
 			}
 		}
 	}
-	if h == nil || h.caller != caller || h.result == nil && h.over {
+	// At its deadline an attempt is over, even if the pool's timer is late.
+	if h == nil || h.caller != caller || h.result == nil && (h.over || time.Now().After(h.deadline)) {
 		return nil
 	}
 	if h.result == nil {

@@ -81,6 +81,18 @@ func TestAnAttemptThatAnotherWorkerHasLeavesMemory(t *testing.T) {
 	testwait.Until(t, "it has left", func() bool { return i.worker.Unclaimed()[x.queue] == 0 })
 }
 
+// The timer of the pool may be late.
+func TestAResultAfterTheDeadlineIsRefused(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	x.run("LATE", "", nil)
+	one := i.one("LATE")
+	i.mu.Lock()
+	i.tokens[one.Token].deadline = time.Now()
+	i.mu.Unlock()
+	i.wantSettled(409, apibody.WorkResult{Token: one.Token, Status: apibody.WorkCompleted})
+}
+
 // The timeout counts from the handing out: a claim whose answer breaks off costs a job nothing of it.
 func TestTheTimeoutBeginsWhenTheAttemptIsHandedOut(t *testing.T) {
 	x := newFixture(t)
