@@ -78,7 +78,8 @@ var (
 		"How long a job has been due that dispatch has not made ready; max.")
 
 	watched = &watches{all: []*watch{
-		descLag, descGap, descNext, descEnd, descReady, descCertificate, descDatabaseBytes, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
+		descLag, descGap, descNext, descEnd, descReady, descCertificate,
+		descDatabaseBytes, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
 		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descNoWorker, descNoWorkerKinds, descLate,
 	}}
 )

@@ -210,7 +210,8 @@ func (a *API) Rotate(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, stored := newKey(access.Of(c.Request.Context()))
-	kept, err := a.Store.Rotate(ctx, audit.Entry(c), whoseKeys(c), id, keystore.Rotation{Overlap: overlap, MaxAge: a.MaxAge}, stored)
+	how := keystore.Rotation{Overlap: overlap, MaxAge: a.MaxAge}
+	kept, err := a.Store.Rotate(ctx, audit.Entry(c), whoseKeys(c), id, how, stored)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,8 @@ func newKeysCreate() *cobra.Command {
 	cmd.Flags().StringSliceVar(&types, "work-type", nil, "with --role work: only attempts of this job type; repeatable")
 	cmd.Flags().StringSliceVar(&queues, "work-queue", nil, "with --role work: only attempts of this queue; repeatable")
 	cmd.Flags().StringVar(&owner, "owner", "", "the owner of the key; only for admins of the installation")
-	cmd.Flags().DurationVar(&lives, "expires-in", 0, "lifetime of the key; 0: the longest that the gateway permits, by default for ever")
+	cmd.Flags().DurationVar(&lives, "expires-in", 0,
+		"lifetime of the key; 0: the longest that the gateway permits, by default for ever")
 	return cmd
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
-var errNoLag = errors.New("the gateway knows no topics: the brokers do not answer, or events go through a sink (K_SINK), " +
-	"which has consumer groups of its own")
+var errNoLag = errors.New("the gateway knows no topics: the brokers do not answer, " +
+	"or events go through a sink (K_SINK), which has consumer groups of its own")
 
 // NewLag makes the command lag.
 func NewLag() *cobra.Command {

@@ -83,12 +83,7 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("the same while they are deleted", "%s", k.Deletes)
 		line("deleted", "%.0f jobs/s, %.0f µs of CPU a job", k.DeletedPerS, k.DeletedCPU)
 	}
-	if a := r.Audit; a != nil && asked("audit") {
-		for i := range a.On {
-			line(fmt.Sprintf("single POSTs at %d/s, AUTH=off", a.Rate), "%s", a.Off[i])
-			line("the same, AUTH=on", "%s; %.0f entries deleted/s", a.On[i], a.ForgottenPerS[i])
-		}
-	}
+	tableAudit(line, asked("audit"), r.Audit)
 	if h := r.HTTP; h != nil && asked("http") {
 		tableHTTP(line, h)
 	}
@@ -97,6 +92,16 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		tablePeers(line, r.Peers)
 	}
 	return w.Flush()
+}
+
+func tableAudit(line liner, asked bool, a *figures.Audit) {
+	if a == nil || !asked {
+		return
+	}
+	for i := range a.On {
+		line(fmt.Sprintf("single POSTs at %d/s, AUTH=off", a.Rate), "%s", a.Off[i])
+		line("the same, AUTH=on", "%s; %.0f entries deleted/s", a.On[i], a.ForgottenPerS[i])
+	}
 }
 
 func tablePeers(line liner, peers []figures.Peer) {

@@ -258,7 +258,8 @@ type PostCost struct {
 }
 
 func (c PostCost) String() string {
-	return fmt.Sprintf("%.2f entries, %.0f bytes (%.0f in a batch); WAL %.0f bytes; CPU µs: functions %.0f, PostgreSQL %.0f; POST %s",
+	return fmt.Sprintf(
+		"%.2f entries, %.0f bytes (%.0f in a batch); WAL %.0f bytes; CPU µs: functions %.0f, PostgreSQL %.0f; POST %s",
 		c.Entries, c.Bytes, c.BatchBytes, c.WALBytes, c.CPU["functions"], c.CPU["postgres"], c.Post)
 }
 
