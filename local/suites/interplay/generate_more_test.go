@@ -103,6 +103,7 @@ func (d *drawing) needs(j *Job, before []Job, fanOuts map[string]bool) {
 		fanOuts[j.Name] = true
 		if unseen(j.Type) {
 			j.Type, j.Acts = "FUNCTION", d.acts("FUNCTION")
+			d.timeouts(j)
 		}
 		j.Throttle = "" // the elements would have one each
 		return

@@ -151,9 +151,13 @@ func (r *rounds) run(p Program) {
 
 func store(t *testing.T, path string, value any) {
 	text, err := json.MarshalIndent(value, "", " ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
 	if err != nil {
-		t.Error(err)
-	} else if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Error(err)
 	}
 }

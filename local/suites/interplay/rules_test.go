@@ -199,6 +199,16 @@ func (f *facts) stored(r *Run) *Back {
 	return nil
 }
 
+// endedOtherwise reports whether a callback came while the end of its attempt was on its way to the API.
+func endedOtherwise(j *client.Job, b *Back) bool {
+	for _, a := range j.Attempts {
+		if a.Attempt == b.Attempt && a.FinishedAt != nil && a.FinishedAt.Sub(b.At).Abs() < lateness {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *facts) checkCompleted(found func(_, _, _ string)) {
 	f.each(func(j *client.Job) {
 		if !witnessed(j) {
@@ -220,7 +230,8 @@ func (f *facts) checkCompleted(found func(_, _, _ string)) {
 		if r.Pull && r.How == actOK && slices.Contains(r.Settled, 200) && j.Status != client.Completed {
 			found(f.name(j.JobID), "COMPLETED: the settle of its last attempt was answered 200", j.Status)
 		}
-		if b != nil && b.Status == client.Completed && j.Status != client.Completed && !f.disturbed(r.Start, b.At.Add(20*time.Second)) {
+		if b != nil && b.Status == client.Completed && j.Status != client.Completed &&
+			!f.disturbed(r.Start, b.At.Add(20*time.Second)) && !endedOtherwise(j, b) {
 			found(f.name(j.JobID), "COMPLETED: the callback for its last attempt was answered 200", j.Status)
 		}
 	})
