@@ -46,7 +46,7 @@ func TestEachRunbookBeginsWithACommand(t *testing.T) {
 	}
 	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		name, rest, _ := strings.Cut(section, "\n\n")
-		if !regexp.MustCompile("^`(jobweaver|kubectl|curl|psql|kafka-con\\S+) ").MatchString(rest) {
+		if !regexp.MustCompile("^`(jobweaver|kubectl|curl|psql|openssl|kafka-con\\S+) ").MatchString(rest) {
 			t.Errorf("%s begins with %.40s", name, rest)
 		}
 	}
