@@ -996,7 +996,8 @@ export interface paths {
          * @description Holds the response until there are attempts of one of the types, or until wait is over. Each attempt is handed
          *     out once. The pull worker then has to name it in a heartbeat, or settle it, at least every 15 s; otherwise the
          *     attempt is lost and the job runs again. A key with workTypes or workQueues covers only those; a claim of others
-         *     is refused with 403. An owner's key gets attempts of that owner's jobs, a key of the installation those of all
+         *     is refused with 403. A type that is neither built in nor listed in JOB_TYPES, and of which no job is left, is
+         *     refused with 400. An owner's key gets attempts of that owner's jobs, a key of the installation those of all
          *     owners.
          */
         post: operations["claimAttempts"];
@@ -1599,6 +1600,10 @@ export interface components {
         WorkAttempts: {
             attempts: components["schemas"]["WorkAttempt"][];
         };
+        /** @description The attributes of the CloudEvent that submitted a job to /events, by their names and as in CloudEvents' JSON format: id, source, type, subject, time, dataschema and extensions. specversion and datacontenttype are not kept, nor are attributes beyond 4 KiB together. */
+        SubmitEvent: {
+            [key: string]: string | number | boolean;
+        };
         WorkAttempt: {
             /** Format: uuid */
             jobId: string;
@@ -1621,6 +1626,8 @@ export interface components {
                 /** @description Null if it has none. */
                 output: unknown;
             }[];
+            /** @description Absent if no CloudEvent submitted the job. */
+            event?: components["schemas"]["SubmitEvent"];
             /** @description What earlier attempts of the job have saved last; null if nothing. */
             checkpoint?: unknown | null;
             /** @description When timeoutMs ends and the attempt fails. */
@@ -3113,11 +3120,8 @@ export interface components {
             payload: unknown;
             /** @description The tick of the schedule that made the job; null for a job that was submitted by a request. */
             schedule: null | components["schemas"]["JobTick"];
-            /** @description The CloudEvent that submitted the job to /events; null for any other job. GET /api/jobs finds the job by eventSource and eventId. */
-            event?: {
-                source: string;
-                id: string;
-            } | null;
+            /** @description Null if no CloudEvent submitted the job. GET /api/jobs finds the job by eventSource and eventId. */
+            event?: null | components["schemas"]["SubmitEvent"];
             /** @description As requested. */
             callbackUrl: string | null;
             /** @description As requested; the jobId, if the client has given that. */
