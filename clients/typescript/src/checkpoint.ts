@@ -69,8 +69,9 @@ export class Checkpoint {
 
   async sleep(name: string, ms: number): Promise<void> {
     const known = this.#begin(name);
-    const wakeAt = known && "wakeAt" in known ? known.wakeAt : new Date(Date.now() + ms).toISOString();
-    const left = Date.parse(wakeAt) - Date.now();
+    const now = Date.now(); // read once, so that the first snooze is as long as the sleep
+    const wakeAt = known && "wakeAt" in known ? known.wakeAt : new Date(now + ms).toISOString();
+    const left = Date.parse(wakeAt) - now;
     if (left > 0) {
       await this.#remember(name, { wakeAt }); // also a known one: a checkpoint is kept for a time after its last save
       throw new Snooze(Math.min(left, longestSnoozeMs));
