@@ -50,8 +50,8 @@ func (h *fixture) exec(sql string, args ...any) {
 // jobs inserts n FAILED jobs.
 func (h *fixture) jobs(n int) {
 	h.t.Helper()
-	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
-		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}' from generate_series(1, $1::int)`, n)
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot)
+		select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'FAILED', 1, '{}' from generate_series(1, $1::int)`, n)
 }
 
 func (h *fixture) redrive() uuid.UUID {

@@ -29,7 +29,7 @@ func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
 	t.Cleanup(store.Close)
 	f, id := New(store), uuid.Must(uuid.NewV7())
 	if _, err := store.Ingest(t.Context(), []jobevent.Created{
-		{JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
+		{JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 		t.Errorf("a pause returned %v", got)
 	}
 	say, err := store.Ingest(t.Context(), []jobevent.Created{
-		{JobID: held, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
-		{JobID: other, JobType: "B", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
+		{JobID: held, JobType: "A", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1}},
+		{JobID: other, JobType: "B", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1}},
 	})
 	if err != nil || len(say.Runs) != 1 || say.Runs[0].JobID != other {
 		t.Fatalf("%+v, %v", say, err)

@@ -34,7 +34,7 @@ func TestTheClockIsWokenSleepsAndSendsOut(t *testing.T) {
 	const wait = 2 * time.Second
 	soon := time.Now().Add(wait)
 	if _, err := store.Ingest(ctx, []jobevent.Created{{
-		JobID: uuid.Must(uuid.NewV7()), JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1, RunAt: &soon,
+		JobID: uuid.Must(uuid.NewV7()), JobType: "A", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1}, RunAt: &soon,
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -55,9 +54,9 @@ func TestJobShowsAllChangesOnceTheSchedulerHasAppliedThem(t *testing.T) {
 		t.Errorf("answered %s", r.body)
 	}
 	command := h.publishedChange()
-	if c := command.Change; command.JobID != id || command.Number != 1 || string(c.Payload) != `{"to":"a@example.org","n":2,"html":"b"}` || *c.Priority != 9 ||
-		c.Queue != "mail" || !c.RunAt.Equal(time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)) || *c.MaxRetryCount != 0 || c.TimeoutMs != 77 ||
-		!c.NeverExpires || c.ExpiresAt != nil || c.RetryPolicy.DelayMs != 5 {
+	if c := command.Change; command.JobID != id || command.Number != 1 || string(c.Payload) != `{"to":"a@example.org","n":2,"html":"b"}` ||
+		c.Queue != "mail" || !c.RunAt.Equal(time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)) || !c.NeverExpires || c.ExpiresAt != nil ||
+		string(c.Spec) != `{"maxRetryCount":0,"priority":9,"retryPolicy":{"type":"fixed","delayMs":5},"timeoutMs":77}` {
 		t.Errorf("got %+v", command.Change)
 	}
 	if again := h.patch(id, body).want(http.StatusAccepted); !bytes.Equal(again.body, r.body) {
@@ -85,14 +84,15 @@ func TestJobShowsAllChangesOnceTheSchedulerHasAppliedThem(t *testing.T) {
 		string(job.Payload) != `{"to":"a@example.org","n":2,"html":"b"}` || job.MaxRetryCount != 0 || job.ExpiresAt != nil {
 		t.Errorf("it shows %+v", job)
 	}
-	if n := h.sqlInt("select count(*) from jobs where timeout_ms = 77 and retry_policy ->> 'delayMs' = '5'"); n != 1 {
+	if n := h.sqlInt("select count(*) from jobs where spec ->> 'timeoutMs' = '77' and spec -> 'retryPolicy' ->> 'delayMs' = '5'"); n != 1 {
 		t.Error("it has not the timeout and the policy")
 	}
 	// Null restores a default. A second change starts from the result of the first.
 	h.patch(id, `{"priority": null, "tags": null, "queue": null, "runAt": null, "maxRetryCount": null, "retryPolicy": null, "payload": {"to": null}}`).
 		want(http.StatusAccepted)
 	command = h.publishedChange()
-	if c := command.Change; command.Number != 2 || *c.Priority != 0 || c.Queue != "default" || *c.MaxRetryCount != 3 || !c.RetryPolicy.Equal(&retrypolicy.Default) ||
+	if c := command.Change; command.Number != 2 || c.Queue != "default" ||
+		string(c.Spec) != `{"maxRetryCount":3,"priority":0,"retryPolicy":{"type":"exponential","baseMs":5000,"capMs":300000}}` ||
 		time.Since(*c.RunAt).Abs() > time.Minute || string(c.Payload) != `{"n":2,"html":"b"}` {
 		t.Errorf("got %+v", command.Change)
 	}

@@ -196,9 +196,9 @@ func (p *gatewayProcess) fanOut(payload string) map[string]uuid.UUID {
 func (p *gatewayProcess) endLargeFanOut() {
 	each := p.fanOut(`{"$item": "value"}`)["each"]
 	p.sql(`update jobs set elements = 520 where job_id = $1`, nil, each)
-	p.sql(`insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+	p.sql(`insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, spec, status,
 			version, attempt, snapshot, fan_out_id, element, batch_id)
-		select id, id, 'acme', 'MAIL', 'default', '1', 0, 0, 1000, 'COMPLETED', 2, 1,
+		select id, id, 'acme', 'MAIL', 'default', '1', '{"priority":0,"maxRetryCount":0,"timeoutMs":1000}', 'COMPLETED', 2, 1,
 			format('{"jobId": "%s", "version": 2, "status": "COMPLETED", "attempt": 1, "output": "%s"}', id, repeat('x', 250000)),
 			$1, n, (select batch_id from jobs where job_id = $1)
 		from (select n, gen_random_uuid() as id from generate_series(0, 519) as n) as all_elements`, nil, each)

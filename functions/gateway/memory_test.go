@@ -264,9 +264,9 @@ func (p *gatewayProcess) listLargeJobs() {
 	p.sql(`with one as (
 			select n, owner, gen_random_uuid() as id from generate_series(1, 200) as n, unnest(array['acme', 'globex']) as owner
 		)
-		insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+		insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, spec, status,
 			version, attempt, snapshot)
-		select id, id, owner, 'MAIL', 'default', '1', 0, 0, 1000, 'COMPLETED', 2, 1,
+		select id, id, owner, 'MAIL', 'default', '1', '{"priority":0,"maxRetryCount":0,"timeoutMs":1000}', 'COMPLETED', 2, 1,
 			format('{"jobId": "%s", "version": 2, "status": "COMPLETED", "attempt": 1, "output": "%s"}', id, repeat('x', 250000))
 		from one`, nil)
 	for range 2 {
@@ -277,8 +277,8 @@ func (p *gatewayProcess) listLargeJobs() {
 // readLongLogs requests jobs with many attempts, each with the longest log that an attempt may have.
 func (p *gatewayProcess) readLongLogs() {
 	id := uuid.Must(uuid.NewV7())
-	p.sql(`insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status)
-		values ($1, $1, 'acme', 'MAIL', 'default', '1', 0, 0, 1000, 'PENDING')`, nil, id)
+	p.sql(`insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, spec, status)
+		values ($1, $1, 'acme', 'MAIL', 'default', '1', '{"priority":0,"maxRetryCount":0,"timeoutMs":1000}', 'PENDING')`, nil, id)
 	p.sql(`insert into attempt_logs (job_id, attempt, first_line, lines)
 		select $1, attempt, 0, (select json_agg(json_build_object('at', '2026-11-22T08:00:00Z', 'level', 'info', 'text', repeat('x', 1000)))
 			from generate_series(1, 64))

@@ -24,7 +24,7 @@ import (
 func (h *fixture) accept(owner string) uuid.UUID {
 	h.t.Helper()
 	job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.OwnerOf(owner), Request: jobspec.Request{
-		JobType: "MAIL", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute, OwnerID: owner,
+		JobType: "MAIL", Payload: json.RawMessage(`1`), Queue: "default", Spec: jobevent.Spec{TimeoutMs: (time.Minute).Milliseconds()}, OwnerID: owner,
 	}}
 	if _, err := h.store.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{job}); err != nil {
 		h.t.Fatal(err)

@@ -122,8 +122,8 @@ func TestTheListByTheEndHasWhatTheStatisticsCount(t *testing.T) {
 		edge := time.Now().Truncate(of).Add(-spans * of)
 		for _, off := range []time.Duration{-time.Minute, -time.Millisecond, 0, time.Millisecond, of, of + time.Millisecond} {
 			var id uuid.UUID // accepted long before its end
-			h.sql(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
-				values (uuidv7(-interval '60 days'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', now() - interval '60 days')
+			h.sql(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, created_at)
+				values (uuidv7(-interval '60 days'), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'PENDING', now() - interval '60 days')
 				returning job_id`, &id)
 			ended := edge.Add(off)
 			h.scheduler(id, 1, []jobstate.Status{jobstate.Failed, jobstate.Completed}[n%2], func(s *jobevent.Status) { s.FinishedAt = &ended })

@@ -112,8 +112,8 @@ func (h *fixture) job(url string) uuid.UUID {
 	h.t.Helper()
 	job := jobstore.NewJob{
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
-			JobType: "OWN", Payload: json.RawMessage(`{"secret": true}`), Queue: "default", Timeout: time.Minute,
-			Tags: []string{"a", "ü"}, OwnerID: "acme", MaxRetryCount: 3, Priority: 4, CallbackURL: url,
+			JobType: "OWN", Payload: json.RawMessage(`{"secret": true}`), Queue: "default", Spec: jobevent.Spec{TimeoutMs: (time.Minute).Milliseconds(), MaxRetryCount: 3, Priority: 4},
+			Tags: []string{"a", "ü"}, OwnerID: "acme", CallbackURL: url,
 		},
 	}
 	if _, err := h.store.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{job}); err != nil {

@@ -59,7 +59,7 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			id := uuid.Must(uuid.NewV7())
 			if _, err := store.Ingest(t.Context(), []jobevent.Created{{
-				JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), MaxRetryCount: 1, TimeoutMs: 1,
+				JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{MaxRetryCount: 1, TimeoutMs: 1},
 			}}); err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,7 @@ func TestTheIdempotencyKeyOfADeletedJobIsFree(t *testing.T) {
 	h := open(t)
 	keyed := func() string {
 		job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, RequestHash: []byte("x"), Request: jobspec.Request{
-			JobType: "EMAIL", Payload: []byte(`1`), Queue: "default", Timeout: time.Minute, IdempotencyKey: "k",
+			JobType: "EMAIL", Payload: []byte(`1`), Queue: "default", Spec: jobevent.Spec{TimeoutMs: (time.Minute).Milliseconds()}, IdempotencyKey: "k",
 		}}
 		accepted, err := h.store.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
 		if err != nil {
@@ -145,9 +145,9 @@ func TestOldJobsAreDeletedInSmallSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot,
 			created_at, updated_at)
-		select uuidv7(-n * interval '1 s' - interval '3 days'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+		select uuidv7(-n * interval '1 s' - interval '3 days'), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(),
 			(array['COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED'])[1 + n % 4], 1, '{}', now(), now() - interval '3 days'
 		from generate_series(1, 100000) n`)
 	h.exec("insert into attempt_logs (job_id, attempt, first_line, lines) select job_id, 1, 0, '[]' from jobs where random() < 0.1")
@@ -168,9 +168,9 @@ func TestDeletingTakesATenthOfTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot,
 			updated_at)
-		select uuidv7(-interval '3 days'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'COMPLETED', 1, '{}', now() - interval '3 days'
+		select uuidv7(-interval '3 days'), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'COMPLETED', 1, '{}', now() - interval '3 days'
 		from generate_series(1, 5000)`)
 	for range 2 {
 		before, began := h.count("jobs"), time.Now()

@@ -68,7 +68,7 @@ func (h *fixture) accept(change ...func(*jobspec.Request)) jobevent.Item {
 	h.t.Helper()
 	job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 		JobType: "EMAIL", Payload: json.RawMessage(`{"b": 1, "a": [1.50, "<ü>"]}`), Queue: "default",
-		MaxRetryCount: 3, Timeout: time.Minute,
+		Spec: jobevent.Spec{MaxRetryCount: 3, TimeoutMs: (time.Minute).Milliseconds()},
 	}}
 	for _, c := range change {
 		c(&job.Request)

@@ -206,8 +206,8 @@ func TestJobsInFlightAreAskedAboutEachMinute(t *testing.T) {
 func TestWaitingJobsAreWalkedInReportsOfAThousand(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
-		select gen_random_uuid(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', 1, '{}' from generate_series(1, 10500)`)
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot)
+		select gen_random_uuid(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'PENDING', 1, '{}' from generate_series(1, 10500)`)
 	count := func(events []jobevent.Item) (jobs int) {
 		for _, e := range events {
 			command, err := jobevent.Decode[jobevent.Command](e)
@@ -228,8 +228,8 @@ func TestWaitingJobsAreWalkedInReportsOfAThousand(t *testing.T) {
 func TestAPassIsBoundedAndTheNextContinues(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
-		select gen_random_uuid(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', now() - interval '1 minute'
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, created_at)
+		select gen_random_uuid(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'PENDING', now() - interval '1 minute'
 		from generate_series(1, 12000)`)
 	all := map[string]bool{}
 	for i, want := range []int{10_000, 2_000, 0} {
@@ -249,8 +249,8 @@ func TestAPassIsBoundedAndTheNextContinues(t *testing.T) {
 func TestLargePayloadsArePublishedInParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
-		select gen_random_uuid(), 'X', 'default', ('"' || repeat('x', $1) || '"')::json, 0, 3, 1000, gen_random_uuid(), 'PENDING',
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, created_at)
+		select gen_random_uuid(), 'X', 'default', ('"' || repeat('x', $1) || '"')::json, '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'PENDING',
 		now() - interval '1 minute' from generate_series(1, 3)`, apidb.MaxPageBytes/2+1)
 	for i, want := range []int{2, 1, 0} {
 		say, next, err := h.Tick(t.Context())

@@ -138,7 +138,7 @@ func (x *fixture) run(jobType, owner string, change func(*jobevent.Run)) jobeven
 	x.t.Helper()
 	run := jobevent.Run{
 		JobID: uuid.Must(uuid.NewV7()), Attempt: 1, JobType: jobType, Payload: json.RawMessage(`{"n": 1}`), OwnerID: owner,
-		TimeoutMs: 600_000, Rank: time.Now(),
+		Spec: jobevent.Spec{TimeoutMs: 600_000}, Rank: time.Now(),
 	}
 	if change != nil {
 		change(&run)

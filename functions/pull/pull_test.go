@@ -269,7 +269,7 @@ func TestTwoInstancesAndManyPullWorkersStartEachAttemptOnce(t *testing.T) {
 	runs := make([]jobevent.Run, jobs)
 	for n := range runs {
 		runs[n] = jobevent.Run{
-			JobID: newID(), Attempt: 1, JobType: "T", Payload: json.RawMessage(`{}`), TimeoutMs: 600_000, Rank: time.Now(),
+			JobID: newID(), Attempt: 1, JobType: "T", Payload: json.RawMessage(`{}`), Spec: jobevent.Spec{TimeoutMs: 600_000}, Rank: time.Now(),
 		}
 	}
 	x.order(runs...)

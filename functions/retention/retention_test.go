@@ -29,9 +29,8 @@ func newFunction(t *testing.T, jobs int) *Function {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.Exec(t.Context(), `INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count,
-			timeout_ms, status, attempt, rank, history, finished_at, created_at)
-		SELECT uuidv7(interval '-10 d'), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'COMPLETED', 1, now(), '{"to": "COMPLETED"}',
+	if _, err := conn.Exec(t.Context(), `INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status, attempt, rank, history, finished_at, created_at)
+		SELECT uuidv7(interval '-10 d'), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 'COMPLETED', 1, now(), '{"to": "COMPLETED"}',
 			now() - interval '10 d', now() - interval '10 d'
 		FROM generate_series(1, $1::int)`, jobs); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func BenchmarkPool(b *testing.B) {
 		var batch []*pool.Attempt
 		for ; n < b.N && len(batch) < 100; n++ {
 			id[0], id[1], id[2], id[3] = byte(n>>24), byte(n>>16), byte(n>>8), byte(n)
-			run := jobevent.Run{JobID: id, Attempt: 1, JobType: "NOTHING", TimeoutMs: 60_000}
+			run := jobevent.Run{JobID: id, Attempt: 1, JobType: "NOTHING", Spec: jobevent.Spec{TimeoutMs: 60_000}}
 			batch = append(batch, &pool.Attempt{Run: run, TraceID: id})
 		}
 		f.pool.Add(batch, f.pool.Epoch())

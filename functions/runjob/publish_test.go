@@ -82,7 +82,7 @@ func (h *fixture) failed(run jobevent.Run) jobevent.Failed {
 func (h *fixture) run(jobType, payload string) jobevent.Run {
 	return jobevent.Run{
 		JobID: uuid.Must(uuid.NewV7()), Attempt: 1, JobType: jobType, Payload: json.RawMessage(cmp.Or(payload, "{}")),
-		TimeoutMs: 600_000, Rank: time.Now(),
+		Spec: jobevent.Spec{TimeoutMs: 600_000}, Rank: time.Now(),
 	}
 }
 

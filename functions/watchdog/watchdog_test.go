@@ -71,7 +71,7 @@ func TestAPassThatWasFullIsFollowedAtOnce(t *testing.T) {
 		jobs := make([]jobevent.Created, c.jobs)
 		for i := range jobs {
 			jobs[i] = jobevent.Created{
-				JobID: uuid.Must(uuid.NewV7()), JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1,
+				JobID: uuid.Must(uuid.NewV7()), JobType: "A", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1},
 			}
 		}
 		if _, err := store.Ingest(t.Context(), jobs); err != nil {

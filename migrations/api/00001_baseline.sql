@@ -24,10 +24,7 @@ CREATE TABLE jobs (
     job_type            text        NOT NULL,
     queue               text        NOT NULL,
     payload             json        NOT NULL,
-    priority            smallint    NOT NULL,
-    max_retry_count     smallint    NOT NULL,
-    retry_policy        json,
-    timeout_ms          integer     NOT NULL,
+    spec                json        NOT NULL,             -- how it is to run; jobevent.Spec has its members
     run_at              timestamptz,
     tags                text[]      NOT NULL DEFAULT '{}',
     trace_id            uuid        NOT NULL,
@@ -74,14 +71,16 @@ CREATE TABLE jobs (
     -- is true until run_at has passed, false once a command makes the job ready earlier, and null for all other jobs.
     held                boolean,
     released_at         timestamptz,
-    -- True: further attempts of the job stay on the build that began it. Null: any worker may run them.
-    keep_build          boolean,
     -- A fan-out is a job of a flow that becomes a job for each element of an array: for_each names the array, and elements
     -- how many there were, once these jobs exist. fan_out_id and element are of these jobs. Null for other jobs.
     for_each            json,
     elements            integer,
     fan_out_id          uuid,
     element             integer,
+    -- The attributes of the CloudEvent that submitted a job, an object as in CloudEvents' JSON format without the data.
+    -- Null: none did. A job that runs again has the event of the first one, but neither its event_source nor its event_id,
+    -- by which a repeated event is recognised.
+    event               json,
     CONSTRAINT jobs_pairs CHECK (
         (version = 0) = (snapshot IS NULL)
         AND (idempotency_key IS NULL) = (request_hash IS NULL)
@@ -170,10 +169,8 @@ BEGIN
     UPDATE public.jobs SET
         queue           = coalesce(old.change ->> 'queue', queue),
         payload         = coalesce(old.change -> 'payload', payload),
-        priority        = coalesce((old.change ->> 'priority')::smallint, priority),
-        max_retry_count = coalesce((old.change ->> 'maxRetryCount')::smallint, max_retry_count),
-        retry_policy    = coalesce(old.change -> 'retryPolicy', retry_policy),
-        timeout_ms      = coalesce((old.change ->> 'timeoutMs')::integer, timeout_ms),
+        spec            = CASE WHEN old.change -> 'spec' IS NULL THEN spec
+                               ELSE (spec::jsonb || (old.change ->> 'spec')::jsonb)::json END,
         run_at          = coalesce((old.change ->> 'runAt')::timestamptz, run_at),
         expires_at      = CASE WHEN (old.change ->> 'neverExpires')::boolean THEN NULL
                                ELSE coalesce((old.change ->> 'expiresAt')::timestamptz, expires_at) END,

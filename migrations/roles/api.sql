@@ -5,8 +5,8 @@
 -- content of held jobs.
 GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
 GRANT UPDATE (
-    command_seq, cancel_requested_at, progress, held, released_at, job_type, queue, payload, priority, max_retry_count,
-    retry_policy, timeout_ms, tags, expires_at, fairness_key, callback_url, policies, keep_build, run_at, status, updated_at,
+    command_seq, cancel_requested_at, progress, held, released_at, job_type, queue, payload, spec, tags, expires_at,
+    fairness_key, callback_url, policies, run_at, status, updated_at,
     elements, event
 ) ON jobs TO jobweaver_gateway;
 GRANT SELECT, INSERT ON merged_submits TO jobweaver_gateway;

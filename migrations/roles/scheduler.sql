@@ -43,10 +43,10 @@ GRANT UPDATE (partitions, slots, rate, job_types, demands, rooms, build, seen_at
 -- Empties the rows of jobs that ended long ago, without reading them, and deletes emptied rows.
 GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, updated_at, finished_at, deleted_at, flow_id) ON jobs
     TO jobweaver_retention;
-GRANT UPDATE (version, payload, retry_policy, event, last_command, history, moves, output, updated_at, deleted_at) ON jobs
+GRANT UPDATE (version, payload, spec, event, last_command, history, moves, output, updated_at, deleted_at) ON jobs
     TO jobweaver_retention;
 GRANT SELECT (job_id, trace_id, version, attempt, updated_at, finished_at, deleted_at, flow_id) ON ended TO jobweaver_retention;
-GRANT UPDATE (version, payload, retry_policy, event, last_command, history, moves, output, updated_at, deleted_at) ON ended
+GRANT UPDATE (version, payload, spec, event, last_command, history, moves, output, updated_at, deleted_at) ON ended
     TO jobweaver_retention;
 GRANT DELETE ON jobs, ended TO jobweaver_retention;
 

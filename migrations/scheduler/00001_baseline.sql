@@ -6,8 +6,7 @@
 CREATE FUNCTION job_is_possible(
     status text, attempt integer, due_at timestamptz, callback_deadline_at timestamptz, lease_expires_at timestamptz,
     partition smallint, cancel_requested_at timestamptz, finished_at timestamptz, error_code text, queue text,
-    priority smallint, max_retry_count smallint, retry_count smallint, lost_count smallint, timeout_ms integer,
-    version bigint, command_seq integer, moves smallint
+    retry_count smallint, lost_count smallint, version bigint, command_seq integer, moves smallint
 ) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN CASE status
@@ -35,11 +34,8 @@ BEGIN
         ELSE false
     END
     AND octet_length(queue) BETWEEN 1 AND 63
-    AND priority BETWEEN 0 AND 9
-    AND max_retry_count BETWEEN 0 AND 100
-    AND retry_count BETWEEN 0 AND max_retry_count
+    AND retry_count >= 0
     AND lost_count >= 0
-    AND timeout_ms BETWEEN 1 AND 86400000
     AND version > 0
     AND attempt >= 0
     AND command_seq >= 0
@@ -55,10 +51,7 @@ CREATE TABLE jobs (
     job_type             text        NOT NULL,
     queue                text        NOT NULL,
     payload              json        NOT NULL,
-    priority             smallint    NOT NULL,
-    max_retry_count      smallint    NOT NULL,
-    retry_policy         json,                             -- null: the default policy
-    timeout_ms           integer     NOT NULL,
+    spec                 json        NOT NULL,             -- how it is to run; jobevent.Spec has its members
     status               text        NOT NULL,
     version              bigint      NOT NULL DEFAULT 1,
     attempt              integer     NOT NULL DEFAULT 0,
@@ -101,9 +94,10 @@ CREATE TABLE jobs (
     -- Retention keeps the jobs of a flow while one of them has not ended, because it may need their outputs; and while one
     -- that has failed is kept, because a retry may need them.
     flow_id              uuid,                             -- null: none
+    event                json,                             -- the attributes of the CloudEvent that submitted it; null: none did
     CONSTRAINT jobs_possible CHECK (job_is_possible(
         status, attempt, due_at, callback_deadline_at, lease_expires_at, partition, cancel_requested_at, finished_at,
-        error_code, queue, priority, max_retry_count, retry_count, lost_count, timeout_ms, version, command_seq, moves)),
+        error_code, queue, retry_count, lost_count, version, command_seq, moves)),
     CONSTRAINT jobs_blocked CHECK (
         CASE WHEN blocked_by IS NULL THEN true -- a fan-out, which is WAITING, has a place in the order of its key
              ELSE blocked_by IN ('order', 'dependency') AND status IN ('SCHEDULED', 'PENDING', 'WAITING') END)
@@ -139,10 +133,7 @@ CREATE TABLE ended (
     job_type        text        NOT NULL,
     queue           text        NOT NULL,
     payload         json        NOT NULL,
-    priority        smallint    NOT NULL,
-    max_retry_count smallint    NOT NULL,
-    retry_policy    json,
-    timeout_ms      integer     NOT NULL,
+    spec            json        NOT NULL,
     version         bigint      NOT NULL,
     attempt         integer     NOT NULL,
     retry_count     smallint    NOT NULL,
@@ -163,21 +154,22 @@ CREATE TABLE ended (
     fairness_key    text COLLATE "C" NOT NULL,
     build           text,
     inputs          json,
-    flow_id         uuid
+    flow_id         uuid,
+    event           json
 );
 
 -- Each job, wherever its row is. What a completed job cannot have is null.
 CREATE VIEW all_jobs AS
-SELECT job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status, version,
+SELECT job_id, trace_id, job_type, queue, payload, spec, status, version,
        attempt, retry_count, rank, due_at, callback_deadline_at, cancel_requested_at, command_seq, last_command, history,
        output, error_code, error_message, started_at, finished_at, created_at, updated_at, owner_id, lane, blocked_by,
-       ordering_key, order_number, expires_at, deleted_at, fairness_key, build, inputs, flow_id
+       ordering_key, order_number, expires_at, deleted_at, fairness_key, build, inputs, flow_id, event
 FROM jobs
 UNION ALL
-SELECT job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED', version,
+SELECT job_id, trace_id, job_type, queue, payload, spec, 'COMPLETED', version,
        attempt, retry_count, finished_at, null, null, null, command_seq, last_command, history,
        output, null, null, started_at, finished_at, created_at, updated_at, owner_id, null, null,
-       ordering_key, order_number, expires_at, deleted_at, fairness_key, build, inputs, flow_id
+       ordering_key, order_number, expires_at, deleted_at, fairness_key, build, inputs, flow_id, event
 FROM ended;
 
 -- The last entries of a history that is full.

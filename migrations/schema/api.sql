@@ -202,10 +202,7 @@ CREATE TABLE jobs (
     job_type            text NOT NULL,
     queue               text NOT NULL,
     payload             json NOT NULL,
-    priority            smallint NOT NULL,
-    max_retry_count     smallint NOT NULL,
-    retry_policy        json,
-    timeout_ms          integer NOT NULL,
+    spec                json NOT NULL,
     run_at              timestamp with time zone,
     tags                text[] NOT NULL DEFAULT '{}'::text[],
     trace_id            uuid NOT NULL,
@@ -241,7 +238,6 @@ CREATE TABLE jobs (
     inputs              json,
     held                boolean,
     released_at         timestamp with time zone,
-    keep_build          boolean,
     for_each            json,
     elements            integer,
     fan_out_id          uuid,
@@ -515,10 +511,8 @@ BEGIN
     UPDATE jobs SET
         queue           = coalesce(old.change ->> 'queue', queue),
         payload         = coalesce(old.change -> 'payload', payload),
-        priority        = coalesce((old.change ->> 'priority')::smallint, priority),
-        max_retry_count = coalesce((old.change ->> 'maxRetryCount')::smallint, max_retry_count),
-        retry_policy    = coalesce(old.change -> 'retryPolicy', retry_policy),
-        timeout_ms      = coalesce((old.change ->> 'timeoutMs')::integer, timeout_ms),
+        spec            = CASE WHEN old.change -> 'spec' IS NULL THEN spec
+                               ELSE (spec::jsonb || (old.change ->> 'spec')::jsonb)::json END,
         run_at          = coalesce((old.change ->> 'runAt')::timestamptz, run_at),
         expires_at      = CASE WHEN (old.change ->> 'neverExpires')::boolean THEN NULL
                                ELSE coalesce((old.change ->> 'expiresAt')::timestamptz, expires_at) END,

@@ -46,37 +46,34 @@ CREATE TABLE early_commands (
 );
 
 CREATE TABLE ended (
-    job_id          uuid NOT NULL,
-    trace_id        uuid NOT NULL,
-    job_type        text NOT NULL,
-    queue           text NOT NULL,
-    payload         json NOT NULL,
-    priority        smallint NOT NULL,
-    max_retry_count smallint NOT NULL,
-    retry_policy    json,
-    timeout_ms      integer NOT NULL,
-    version         bigint NOT NULL,
-    attempt         integer NOT NULL,
-    retry_count     smallint NOT NULL,
-    command_seq     integer NOT NULL,
-    last_command    json,
-    history         text NOT NULL,
-    moves           smallint NOT NULL,
-    output          json,
-    started_at      timestamp with time zone,
-    finished_at     timestamp with time zone NOT NULL,
-    created_at      timestamp with time zone NOT NULL,
-    updated_at      timestamp with time zone NOT NULL,
-    owner_id        text,
-    ordering_key    text,
-    order_number    bigint,
-    expires_at      timestamp with time zone,
-    deleted_at      timestamp with time zone,
-    fairness_key    text COLLATE "C" NOT NULL,
-    build           text,
-    inputs          json,
-    flow_id         uuid,
-    event           json,
+    job_id       uuid NOT NULL,
+    trace_id     uuid NOT NULL,
+    job_type     text NOT NULL,
+    queue        text NOT NULL,
+    payload      json NOT NULL,
+    spec         json NOT NULL,
+    version      bigint NOT NULL,
+    attempt      integer NOT NULL,
+    retry_count  smallint NOT NULL,
+    command_seq  integer NOT NULL,
+    last_command json,
+    history      text NOT NULL,
+    moves        smallint NOT NULL,
+    output       json,
+    started_at   timestamp with time zone,
+    finished_at  timestamp with time zone NOT NULL,
+    created_at   timestamp with time zone NOT NULL,
+    updated_at   timestamp with time zone NOT NULL,
+    owner_id     text,
+    ordering_key text,
+    order_number bigint,
+    expires_at   timestamp with time zone,
+    deleted_at   timestamp with time zone,
+    fairness_key text COLLATE "C" NOT NULL,
+    build        text,
+    inputs       json,
+    flow_id      uuid,
+    event        json,
     CONSTRAINT ended_pkey PRIMARY KEY (job_id)
 );
 
@@ -86,10 +83,7 @@ CREATE TABLE jobs (
     job_type             text NOT NULL,
     queue                text NOT NULL,
     payload              json NOT NULL,
-    priority             smallint NOT NULL,
-    max_retry_count      smallint NOT NULL,
-    retry_policy         json,
-    timeout_ms           integer NOT NULL,
+    spec                 json NOT NULL,
     status               text NOT NULL,
     version              bigint NOT NULL DEFAULT 1,
     attempt              integer NOT NULL DEFAULT 0,
@@ -133,7 +127,7 @@ CASE
     WHEN blocked_by IS NULL THEN true
     ELSE (blocked_by = ANY (ARRAY['order'::text, 'dependency'::text])) AND (status = ANY (ARRAY['SCHEDULED'::text, 'PENDING'::text, 'WAITING'::text]))
 END),
-    CONSTRAINT jobs_possible CHECK (job_is_possible(status, attempt, due_at, callback_deadline_at, lease_expires_at, partition, cancel_requested_at, finished_at, error_code, queue, priority, max_retry_count, retry_count, lost_count, timeout_ms, version, command_seq, moves))
+    CONSTRAINT jobs_possible CHECK (job_is_possible(status, attempt, due_at, callback_deadline_at, lease_expires_at, partition, cancel_requested_at, finished_at, error_code, queue, retry_count, lost_count, version, command_seq, moves))
 ) WITH (fillfactor=85);
 CREATE INDEX jobs_by_key ON jobs USING btree (queue, COALESCE(lane, ''::text), fairness_key, rank, job_id) WHERE ((status = 'PENDING'::text) AND (blocked_by IS NULL));
 CREATE INDEX jobs_by_lane ON jobs USING btree (queue, lane COLLATE "C", rank, job_id) WHERE ((status = 'PENDING'::text) AND (blocked_by IS NULL) AND (lane IS NOT NULL));
@@ -185,10 +179,7 @@ CREATE VIEW all_jobs AS
     jobs.job_type,
     jobs.queue,
     jobs.payload,
-    jobs.priority,
-    jobs.max_retry_count,
-    jobs.retry_policy,
-    jobs.timeout_ms,
+    jobs.spec,
     jobs.status,
     jobs.version,
     jobs.attempt,
@@ -226,10 +217,7 @@ UNION ALL
     ended.job_type,
     ended.queue,
     ended.payload,
-    ended.priority,
-    ended.max_retry_count,
-    ended.retry_policy,
-    ended.timeout_ms,
+    ended.spec,
     'COMPLETED'::text AS status,
     ended.version,
     ended.attempt,
@@ -262,7 +250,7 @@ UNION ALL
     ended.event
    FROM ended;
 
-CREATE OR REPLACE FUNCTION job_is_possible(status text, attempt integer, due_at timestamp with time zone, callback_deadline_at timestamp with time zone, lease_expires_at timestamp with time zone, partition smallint, cancel_requested_at timestamp with time zone, finished_at timestamp with time zone, error_code text, queue text, priority smallint, max_retry_count smallint, retry_count smallint, lost_count smallint, timeout_ms integer, version bigint, command_seq integer, moves smallint)
+CREATE OR REPLACE FUNCTION job_is_possible(status text, attempt integer, due_at timestamp with time zone, callback_deadline_at timestamp with time zone, lease_expires_at timestamp with time zone, partition smallint, cancel_requested_at timestamp with time zone, finished_at timestamp with time zone, error_code text, queue text, retry_count smallint, lost_count smallint, version bigint, command_seq integer, moves smallint)
  RETURNS boolean
  LANGUAGE plpgsql
  IMMUTABLE
@@ -293,11 +281,8 @@ BEGIN
         ELSE false
     END
     AND octet_length(queue) BETWEEN 1 AND 63
-    AND priority BETWEEN 0 AND 9
-    AND max_retry_count BETWEEN 0 AND 100
-    AND retry_count BETWEEN 0 AND max_retry_count
+    AND retry_count >= 0
     AND lost_count >= 0
-    AND timeout_ms BETWEEN 1 AND 86400000
     AND version > 0
     AND attempt >= 0
     AND command_seq >= 0

@@ -28,7 +28,7 @@ type Store struct {
 }
 
 // NewestOfSchema is a column of the newest migration. Open refuses a database without it.
-const NewestOfSchema = "jobs.event"
+const NewestOfSchema = "jobs.spec"
 
 // Open connects to the database at url, whose schema the migrations have made.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
@@ -18,7 +19,7 @@ func TestEachAnswerOfTheDatabaseCorrectsTheTimeOfIDs(t *testing.T) {
 	insert := func() error {
 		_, err := s.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{{
 			JobID: s.NewJobID(true), TraceID: uuid.New(), Whose: apidb.Everyone,
-			Request: jobspec.Request{JobType: "X", Queue: "default", Payload: []byte("{}"), Timeout: time.Minute},
+			Request: jobspec.Request{JobType: "X", Queue: "default", Payload: []byte("{}"), Spec: jobevent.Spec{TimeoutMs: (time.Minute).Milliseconds()}},
 		}})
 		return err
 	}

@@ -63,9 +63,9 @@ func fillTables(t *testing.T, pool *pgxpool.Pool) {
 		"alter table jobs set (autovacuum_enabled = off)",
 		"alter table commands set (autovacuum_enabled = off)",
 		"alter table attempt_logs set (autovacuum_enabled = off)",
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot,
 				created_at, updated_at)
-			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(),
 				(array['PENDING', 'COMPLETED', 'FAILED', 'CANCELLED', 'RETRYING', 'RUNNING', 'SCHEDULED', 'WAITING'])[1 + n % 8], 1, '{}',
 				now() - interval '9 days' + n * interval '1 s', now() - interval '9 days' + n * interval '1 s'
 			from generate_series(1, 200000) n`,

@@ -10,31 +10,26 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
 // Created is the job as the gateway accepted it.
 type Created struct {
-	JobID         uuid.UUID           `json:"jobId"`
-	TraceID       uuid.UUID           `json:"traceId"`
-	OwnerID       string              `json:"ownerId,omitempty"`
-	KeepBuild     bool                `json:"keepBuild,omitempty"`   // further attempts stay on the build of the last
-	FairnessKey   string              `json:"fairnessKey,omitempty"` // by which it shares its queue; empty: the owner
-	JobType       string              `json:"jobType"`
-	Queue         string              `json:"queue"`
-	Payload       json.RawMessage     `json:"payload"`
-	Priority      int                 `json:"priority,omitempty"`
-	MaxRetryCount int                 `json:"maxRetryCount"`
-	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // absent: retrypolicy.Default
-	TimeoutMs     int64               `json:"timeoutMs"`
-	RunAt         *time.Time          `json:"runAt,omitempty"`
-	CreatedAt     time.Time           `json:"createdAt"`
-	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`   // cancelled if it has not started by then
-	OrderingKey   string              `json:"orderingKey,omitempty"` // an owner's jobs with it run in turn
-	OrderNumber   int64               `json:"orderNumber,omitempty"` // rises in the order of acceptance
-	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // must be known first; absent: earlier jobs ended
-	After         []uuid.UUID         `json:"after,omitempty"`       // the jobs that have to end first
-	RunAnyway     bool                `json:"runAnyway,omitempty"`   // run even if one of After did not complete
+	JobID       uuid.UUID       `json:"jobId"`
+	TraceID     uuid.UUID       `json:"traceId"`
+	OwnerID     string          `json:"ownerId,omitempty"`
+	FairnessKey string          `json:"fairnessKey,omitempty"` // by which it shares its queue; empty: the owner
+	JobType     string          `json:"jobType"`
+	Queue       string          `json:"queue"`
+	Payload     json.RawMessage `json:"payload"`
+	Spec        `json:"spec"`
+	RunAt       *time.Time  `json:"runAt,omitempty"`
+	CreatedAt   time.Time   `json:"createdAt"`
+	ExpiresAt   *time.Time  `json:"expiresAt,omitempty"`   // cancelled if it has not started by then
+	OrderingKey string      `json:"orderingKey,omitempty"` // an owner's jobs with it run in turn
+	OrderNumber int64       `json:"orderNumber,omitempty"` // rises in the order of acceptance
+	OrderAfter  *uuid.UUID  `json:"orderAfter,omitempty"`  // must be known first; absent: earlier jobs ended
+	After       []uuid.UUID `json:"after,omitempty"`       // the jobs that have to end first
+	RunAnyway   bool        `json:"runAnyway,omitempty"`   // run even if one of After did not complete
 
 	// Conditions has how each job in After has to end. Absent: all have to complete, or only to end if the job runs
 	// anyway.
@@ -86,7 +81,7 @@ type Run struct {
 	Attempt   int             `json:"attempt"`
 	JobType   string          `json:"jobType"`
 	Payload   json.RawMessage `json:"payload"`
-	TimeoutMs int64           `json:"timeoutMs"`
+	Spec      `json:"spec"`
 	Rank      time.Time       `json:"rank"`                // of one fairness key, the lowest rank gets a slot first
 	Cancel    bool            `json:"cancel,omitempty"`    // settle the attempt as cancelled, do not start it
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled if it has not started by then
@@ -309,15 +304,12 @@ type Command struct {
 
 // Change has new values for a job that has not started. Absent values do not change.
 type Change struct {
-	Queue         string              `json:"queue,omitempty"`
-	Payload       json.RawMessage     `json:"payload,omitempty"`
-	Priority      *int                `json:"priority,omitempty"`
-	MaxRetryCount *int                `json:"maxRetryCount,omitempty"`
-	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // the default policy is written out
-	TimeoutMs     int64               `json:"timeoutMs,omitempty"`
-	RunAt         *time.Time          `json:"runAt,omitempty"`
-	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
-	NeverExpires  bool                `json:"neverExpires,omitempty"`
+	Queue        string          `json:"queue,omitempty"`
+	Payload      json.RawMessage `json:"payload,omitempty"`
+	Spec         json.RawMessage `json:"spec,omitempty"` // the members of the job's Spec that change
+	RunAt        *time.Time      `json:"runAt,omitempty"`
+	ExpiresAt    *time.Time      `json:"expiresAt,omitempty"`
+	NeverExpires bool            `json:"neverExpires,omitempty"`
 }
 
 // ReportJob asks whether a job has a later version than the one that the API knows.

@@ -42,7 +42,7 @@ func everySort(t testing.TB) []Item {
 			Payload: json.RawMessage(`{"a":"<&> \u2028 é","a":1e400,"kind":3,"jobId":null}`),
 		}),
 		anItem(t, TypeRun, run, Run{
-			JobID: job, Attempt: 2, JobType: "SIMULATION", Payload: json.RawMessage(`[1, 2]`), TimeoutMs: 5, Rank: at,
+			JobID: job, Attempt: 2, JobType: "SIMULATION", Payload: json.RawMessage(`[1, 2]`), Spec: Spec{TimeoutMs: 5}, Rank: at,
 		}),
 		anItem(t, TypeCompleted, callback, Completed{JobID: job, Attempt: 2, FinishedAt: at, Output: json.RawMessage(`"x"`)}),
 		anItem(t, TypeFailed, meta(OutcomeID(job, 2, "lost")), Failed{JobID: job, Attempt: 2, Kind: KindLost, FinishedAt: at}),
@@ -539,7 +539,7 @@ func benchItems(b *testing.B) []Item {
 		items[i] = anItem(b, TypeRun, Meta{
 			ID: RunID(job, 1), JobID: job, TraceID: uuid.New(), Key: RoutingKey(1), Queue: DefaultQueue, Cause: CreatedID(job),
 		}, Run{
-			JobID: job, Attempt: 1, JobType: "SIMULATION", TimeoutMs: 600_000, Rank: time.Now().UTC(),
+			JobID: job, Attempt: 1, JobType: "SIMULATION", Spec: Spec{TimeoutMs: 600_000}, Rank: time.Now().UTC(),
 			Payload: json.RawMessage(`{"steps":[{"type":"LOG","message":"hi"}]}`),
 		})
 	}

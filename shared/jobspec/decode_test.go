@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
@@ -51,11 +52,11 @@ func TestDecodeAFullRequest(t *testing.T) {
 	runAt := time.Date(2026, 11, 22, 8, 0, 0, 123456000, time.UTC)
 	expiresAt := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	want := jobspec.Request{
-		JobType: "SIMULATION", Payload: got.Payload, MaxRetryCount: 5, Queue: "default", Priority: 4,
-		RetryPolicy: &retrypolicy.Policy{Type: "exponential", BaseMs: 1000, CapMs: 300000, Jitter: 0.5},
-		RunAt:       &runAt, Timeout: time.Second, IdempotencyKey: "order-17",
+		JobType: "SIMULATION", Payload: got.Payload, Spec: jobevent.Spec{MaxRetryCount: 5, Priority: 4, RetryPolicy: &retrypolicy.Policy{Type: "exponential", BaseMs: 1000, CapMs: 300000, Jitter: 0.5}, TimeoutMs: (time.Second).Milliseconds(), KeepBuild: true}, Queue: "default",
+
+		RunAt: &runAt, IdempotencyKey: "order-17",
 		Tags: []string{"billing", "ü-😀"}, OwnerID: "acme",
-		ExpiresAt: &expiresAt, OrderingKey: "customer-9", FairnessKey: "eu", KeepBuild: true, RunAnyway: true, CallbackURL: "https://example.org/done",
+		ExpiresAt: &expiresAt, OrderingKey: "customer-9", FairnessKey: "eu", RunAnyway: true, CallbackURL: "https://example.org/done",
 		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -69,8 +70,8 @@ func TestDecodeAFullRequest(t *testing.T) {
 func TestDecodeFillsInDefaults(t *testing.T) {
 	t.Parallel()
 	got := decode(t, `{"payload": null, "jobType": "own.type"}`)
-	want := jobspec.Request{JobType: "own.type", Payload: json.RawMessage("null"), MaxRetryCount: 3,
-		Queue: "default", Timeout: 10 * time.Minute,
+	want := jobspec.Request{JobType: "own.type", Payload: json.RawMessage("null"), Spec: jobevent.Spec{MaxRetryCount: 3, TimeoutMs: (10 * time.Minute).Milliseconds()},
+		Queue:  "default",
 		Silent: jobspec.Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -92,7 +92,7 @@ func FuzzParseTypeDefaults(f *testing.F) {
 			if err != nil {
 				t.Fatalf("a default for %q, which is refused: %v", jobType, err)
 			}
-			if defaults.FillIn(&req); req.MaxRetryCount < 0 || req.Timeout <= 0 {
+			if defaults.FillIn(&req); req.MaxRetryCount < 0 || req.TimeoutMs <= 0 {
 				t.Fatalf("filled in: %+v", req)
 			}
 		}

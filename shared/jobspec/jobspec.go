@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/strictjson"
 )
 
@@ -26,9 +27,9 @@ const (
 	MaxTags        = 16
 	MaxTag         = 64
 	MaxCallbackURL = 2_000 // bytes
-	MaxRetryCount  = 100
-	MaxPriority    = 9
-	MaxTimeout     = 24 * time.Hour
+	MaxRetryCount  = jobevent.MaxRetryCount
+	MaxPriority    = jobevent.MaxPriority
+	MaxTimeout     = jobevent.MaxTimeout
 	MaxIDAhead     = 24 * time.Hour         // of the time in a jobId
 	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs, and of expiresAt from there: ten years
 	MaxMessage     = 4_096                  // of a failure

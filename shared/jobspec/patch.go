@@ -158,7 +158,7 @@ func (p Patch) replacesPolicy(of Request) bool {
 		}
 		for _, field := range m.value.members {
 			if field.name == "type" {
-				return string(field.value.raw) != `"`+policyOf(&of).Type+`"`
+				return string(field.value.raw) != `"`+policyOf(of.RetryPolicy).Type+`"`
 			}
 		}
 	}
@@ -301,17 +301,17 @@ func (r Request) document(withoutPolicy bool) (jsontext.Value, error) {
 	return append(document, '}'), nil
 }
 
-func policyOf(r *Request) retrypolicy.Policy {
-	if r.RetryPolicy == nil {
+func policyOf(policy *retrypolicy.Policy) retrypolicy.Policy {
+	if policy == nil {
 		return retrypolicy.Default
 	}
-	return *r.RetryPolicy
+	return *policy
 }
 
-// PolicyFields are the members of a request's retry policy of its type, those that are 0 too: left out they would get
+// PolicyFields are the members of a retry policy of its type, those that are 0 too: left out they would get
 // their defaults.
-func PolicyFields(r *Request) map[string]any {
-	p := policyOf(r)
+func PolicyFields(policy *retrypolicy.Policy) map[string]any {
+	p := policyOf(policy)
 	fields := map[string]any{"type": p.Type, "jitter": p.Jitter}
 	switch p.Type {
 	case retrypolicy.Exponential:

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
@@ -52,9 +53,9 @@ func TestARequestIsPatchedAndCheckedAsAWhole(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	old := Request{
-		JobType: "MAIL", Payload: []byte(`{"to": "a@example.org", "parts": {"html": "<b>", "n": 1.50}}`), Queue: "mail", Priority: 3,
-		MaxRetryCount: 7, Timeout: time.Minute, Tags: []string{"x"}, OwnerID: "acme", OrderingKey: "k", FairnessKey: "f",
-		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed}, CallbackURL: "https://example.org/", IdempotencyKey: "once",
+		JobType: "MAIL", Payload: []byte(`{"to": "a@example.org", "parts": {"html": "<b>", "n": 1.50}}`), Queue: "mail", Spec: jobevent.Spec{Priority: 3, MaxRetryCount: 7, TimeoutMs: (time.Minute).Milliseconds(), RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed}},
+		Tags: []string{"x"}, OwnerID: "acme", OrderingKey: "k", FairnessKey: "f",
+		CallbackURL: "https://example.org/", IdempotencyKey: "once",
 		RunAt: &at, ExpiresAt: &at, After: []uuid.UUID{uuid.New()}, RunAnyway: true,
 	}
 	patched := func(body string) Request {
@@ -71,7 +72,7 @@ func TestARequestIsPatchedAndCheckedAsAWhole(t *testing.T) {
 	}
 	same := patched(`{}`)
 	if string(same.Payload) != string(old.Payload) || same.Queue != "mail" || same.Priority != 3 || same.MaxRetryCount != 7 ||
-		same.Timeout != time.Minute || !slices.Equal(same.Tags, old.Tags) || same.OwnerID != "acme" || same.OrderingKey != "k" || same.FairnessKey != "f" ||
+		same.Timeout() != time.Minute || !slices.Equal(same.Tags, old.Tags) || same.OwnerID != "acme" || same.OrderingKey != "k" || same.FairnessKey != "f" ||
 		!same.RetryPolicy.Equal(old.RetryPolicy) || same.CallbackURL != old.CallbackURL || same.Silent != (Silent{}) {
 		t.Errorf("as it was it is %+v", same)
 	}

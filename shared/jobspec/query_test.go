@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
@@ -18,9 +19,9 @@ func TestFromQuery(t *testing.T) {
 	values := query(t, "jobType=OWN&queue=mail&priority=9&maxRetryCount=0&timeoutMs=1000&delayMs=5&tags=a,b&tags=c"+
 		"&orderingKey=customer-9&fairnessKey=eu&keepBuild=true&callbackUrl=https://example.org/done%3Fa%3Db&onDependencyFailure=run&after="+strings.Trim(id2, `"`)+","+strings.Trim(id1, `"`))
 	got, err := jobspec.FromQuery(values, []byte(` {"order": 17} `))
-	want := jobspec.Request{JobType: "OWN", Payload: got.Payload, Queue: "mail", Priority: 9,
-		Timeout: time.Second, Delay: 5 * time.Millisecond, Tags: []string{"a", "b", "c"}, OrderingKey: "customer-9", FairnessKey: "eu",
-		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))}, RunAnyway: true, KeepBuild: true,
+	want := jobspec.Request{JobType: "OWN", Payload: got.Payload, Queue: "mail", Spec: jobevent.Spec{Priority: 9, TimeoutMs: (time.Second).Milliseconds(), KeepBuild: true},
+		Delay: 5 * time.Millisecond, Tags: []string{"a", "b", "c"}, OrderingKey: "customer-9", FairnessKey: "eu",
+		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))}, RunAnyway: true,
 		CallbackURL: "https://example.org/done?a=b",
 		Silent:      jobspec.Silent{RetryPolicy: true}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -29,7 +30,7 @@ func TestFromQuery(t *testing.T) {
 
 	got, err = jobspec.FromQuery(query(t, "jobType=OWN&runAt=2026-11-22T08:00:00%2B01:00&expiresAt=2026-11-22T08:00:00Z"), []byte(`1`))
 	if err != nil || !got.ExpiresAt.Equal(time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)) || !got.RunAt.Equal(time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)) ||
-		got.Queue != "default" || got.MaxRetryCount != 3 || got.Timeout != 10*time.Minute {
+		got.Queue != "default" || got.MaxRetryCount != 3 || got.Timeout() != 10*time.Minute {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

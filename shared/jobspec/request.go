@@ -9,20 +9,17 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
 // Request is a job that was asked for, with its defaults filled in.
 type Request struct {
+	jobevent.Spec
+
 	JobType        string
 	Payload        json.RawMessage // any JSON value, as sent; shares memory with the decoded body
-	MaxRetryCount  int
-	RetryPolicy    *retrypolicy.Policy // nil: retrypolicy.Default
 	Queue          string
-	Priority       int
 	RunAt          *time.Time // UTC, in microseconds; at most one of RunAt and Delay is set
 	Delay          time.Duration
-	Timeout        time.Duration
 	IdempotencyKey string               // empty: none
 	JobID          uuid.UUID            // that the client has made, whose text is the IdempotencyKey, too; zero: none
 	Tags           []string             // each once, in the order of the request
@@ -30,7 +27,6 @@ type Request struct {
 	ExpiresAt      *time.Time           // as RunAt; not started by then: cancelled
 	OrderingKey    string               // of its owner's jobs with this key one runs after another; empty: none
 	FairnessKey    string               // shares its queue with other keys; empty: its owner is the key
-	KeepBuild      bool                 // its further attempts stay on the build that began it, while a worker has that
 	After          []uuid.UUID          // jobs of its owner that have to end first, each once
 	RunAnyway      bool                 // also when one of After does not complete
 	Conditions     []jobstate.Condition // how each of After has to end; nil: as RunAnyway has it
@@ -80,7 +76,7 @@ func (r *Request) DueAt(now time.Time) time.Time {
 // silent is a request of which nothing has been read.
 func silent() Request {
 	return Request{
-		Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout,
+		Queue: DefaultQueue, Spec: jobevent.Spec{MaxRetryCount: DefaultMaxRetryCount, TimeoutMs: DefaultTimeout.Milliseconds()},
 		Silent: Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true},
 	}
 }
@@ -149,7 +145,7 @@ var members = []member{
 	{
 		name:  "retryPolicy",
 		body:  func(r reader, d *draft) { d.RetryPolicy, d.Silent.RetryPolicy = r.policy(), false },
-		write: func(r *Request) any { return PolicyFields(r) },
+		write: func(r *Request) any { return PolicyFields(r.RetryPolicy) },
 		canonical: func(r *Request) any {
 			if r.RetryPolicy.Equal(nil) {
 				return nil
@@ -187,11 +183,11 @@ var members = []member{
 	{
 		name: "timeoutMs",
 		read: func(in input, d *draft) {
-			d.Timeout, d.Silent.Timeout = in.Millis(time.Millisecond, MaxTimeout), false
+			d.TimeoutMs, d.Silent.Timeout = in.Millis(time.Millisecond, MaxTimeout).Milliseconds(), false
 		},
-		write: func(r *Request) any { return r.Timeout.Milliseconds() },
+		write: func(r *Request) any { return r.TimeoutMs },
 		canonical: func(r *Request) any {
-			return unless(r.Timeout.Milliseconds(), DefaultTimeout.Milliseconds())
+			return unless(r.TimeoutMs, DefaultTimeout.Milliseconds())
 		},
 		changes: true,
 	},

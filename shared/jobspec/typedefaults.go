@@ -81,6 +81,6 @@ func (d typeDefaults) fillIn(req *Request) {
 		req.RetryPolicy = d.retryPolicy
 	}
 	if req.Silent.Timeout && !d.silent.Timeout {
-		req.Timeout = d.timeout
+		req.TimeoutMs = d.timeout.Milliseconds()
 	}
 }

@@ -38,7 +38,7 @@ func TestATypesDefaultsFillInWhatARequestDoesNotSay(t *testing.T) {
 		if req.RetryPolicy != nil {
 			delayMs = req.RetryPolicy.DelayMs
 		}
-		if req.MaxRetryCount != want.retries || delayMs != want.delayMs || req.Timeout != want.timeout {
+		if req.MaxRetryCount != want.retries || delayMs != want.delayMs || req.Timeout() != want.timeout {
 			t.Errorf("%s (%s): got %+v, want %+v", body, before, req, want)
 		}
 	}
@@ -61,8 +61,8 @@ func TestTheDefaultsOfAllTypesHoldWhereATypeIsSilent(t *testing.T) {
 	} {
 		req := decode(t, body)
 		defaults.FillIn(&req)
-		if req.MaxRetryCount != want.retries || req.Timeout != want.timeout {
-			t.Errorf("%s: got %d retries and %s, want %+v", body, req.MaxRetryCount, req.Timeout, want)
+		if req.MaxRetryCount != want.retries || req.Timeout() != want.timeout {
+			t.Errorf("%s: got %d retries and %s, want %+v", body, req.MaxRetryCount, req.Timeout(), want)
 		}
 	}
 }

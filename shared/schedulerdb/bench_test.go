@@ -96,9 +96,9 @@ func benchmarkBacklog(b *testing.B, waiting, keys, ranks int) {
 	h := bench{b, &Store{pool: pool, cfg: Config{Lease: time.Hour, MaxLost: 3}}}
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
 	for from := 0; from < waiting; from += backlogPart {
-		h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+		h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status,
 				rank, history, created_at, fairness_key)
-			SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'PENDING', now() - interval '1 h' + place * interval '0.5 ms',
+			SELECT uuidv7(), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 'PENDING', now() - interval '1 h' + place * interval '0.5 ms',
 				'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now(),
 				CASE WHEN $3 = 0 THEN '' ELSE 'key-' || n % $3 END
 			FROM (SELECT n, $1 + row_number() OVER (ORDER BY n / $4, ('key-' || n % $4) COLLATE "C") AS place

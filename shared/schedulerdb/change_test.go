@@ -2,6 +2,8 @@ package schedulerdb
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,23 +21,23 @@ func (h fixture) change(job jobevent.Created, number int, change jobevent.Change
 	return h.must(effects, err)
 }
 
-func intOf(n int) *int { return &n }
-
 // request has the columns of a row that hold the job's request.
 type request struct {
-	queue                            string
-	payload                          string
-	priority, maxRetryCount, timeout int
-	policy                           *string
-	rank                             time.Time
-	expiresAt                        *time.Time
+	queue, payload, spec string
+	rank                 time.Time
+	expiresAt            *time.Time
+}
+
+// priorityOf is a change of the priority alone.
+func priorityOf(n int) jobevent.Change {
+	return jobevent.Change{Spec: fmt.Appendf(nil, `{"priority":%d}`, n)}
 }
 
 func (h fixture) request(job jobevent.Created) (a request) {
 	h.Helper()
-	if err := h.pool.QueryRow(h.Context(), `SELECT queue, payload::text, priority, max_retry_count, timeout_ms, retry_policy::text, rank, expires_at
+	if err := h.pool.QueryRow(h.Context(), `SELECT queue, payload::text, spec::text, rank, expires_at
 		FROM all_jobs WHERE job_id = $1`, job.JobID).Scan(
-		&a.queue, &a.payload, &a.priority, &a.maxRetryCount, &a.timeout, &a.policy, &a.rank, &a.expiresAt); err != nil {
+		&a.queue, &a.payload, &a.spec, &a.rank, &a.expiresAt); err != nil {
 		h.Fatal(err)
 	}
 	return a
@@ -49,17 +51,17 @@ func TestAPendingJobIsChangedOnce(t *testing.T) {
 	before, was := h.wantStatus(job, jobstate.Pending), h.request(job)
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	effects := h.change(job, 1, jobevent.Change{
-		Queue: "other", Payload: json.RawMessage(`{"b": 1, "a": "<"}`), Priority: intOf(4), MaxRetryCount: intOf(0), TimeoutMs: 77,
-		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 5}, ExpiresAt: &expires,
+		Queue: "other", Payload: json.RawMessage(`{"b": 1, "a": "<"}`), ExpiresAt: &expires,
+		Spec: json.RawMessage(`{"timeoutMs":77,"maxRetryCount":0,"retryPolicy":{"type":"fixed","delayMs":5},"priority":4}`),
 	})
+	const spec = `{"priority":4,"maxRetryCount":0,"timeoutMs":77,"retryPolicy":{"type":"fixed","delayMs":5}}`
 	// A queue without a worker has room: the job goes out of its new queue in the same transaction.
-	if len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].Queue != "other" || effects.Runs[0].TimeoutMs != 77 ||
+	if len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].Queue != "other" || string(effects.Runs[0].Spec) != spec ||
 		string(effects.Runs[0].Payload) != `{"b": 1, "a": "<"}` || !effects.Runs[0].Rank.Equal(was.rank.Add(-40*time.Second)) {
 		t.Fatalf("dispatched %+v", effects.Runs)
 	}
 	got := h.request(job)
-	if got.queue != "other" || got.payload != `{"b": 1, "a": "<"}` || got.priority != 4 || got.maxRetryCount != 0 || got.timeout != 77 ||
-		got.policy == nil || !got.expiresAt.Equal(expires) {
+	if got.queue != "other" || got.payload != `{"b": 1, "a": "<"}` || got.spec != spec || !got.expiresAt.Equal(expires) {
 		t.Errorf("the row has %+v", got)
 	}
 	after := h.status(job)
@@ -70,8 +72,8 @@ func TestAPendingJobIsChangedOnce(t *testing.T) {
 	if move := after.History[len(after.History)-2]; move.By != "tester" || move.Reason != "change" || move.From != "PENDING" || move.To != "PENDING" {
 		t.Errorf("the history has %+v", move)
 	}
-	h.change(job, 1, jobevent.Change{Priority: intOf(9)})
-	if h.request(job).priority != 4 {
+	h.change(job, 1, priorityOf(9))
+	if h.request(job).spec != spec {
 		t.Error("the same number changed it again")
 	}
 	h.settle(ended(job, 1, jobstate.KindFailed))
@@ -91,12 +93,11 @@ func TestAnOmittedFieldOfAChangeLeavesTheValue(t *testing.T) {
 	was := h.request(job)
 	h.change(job, 1, jobevent.Change{})
 	got := h.request(job)
-	if got.queue != was.queue || got.payload != was.payload || got.priority != was.priority || got.maxRetryCount != was.maxRetryCount ||
-		got.timeout != was.timeout || *got.policy != *was.policy || !got.rank.Equal(was.rank) || !got.expiresAt.Equal(expires) {
+	if got.queue != was.queue || got.payload != was.payload || got.spec != was.spec || !got.rank.Equal(was.rank) || !got.expiresAt.Equal(expires) {
 		t.Errorf("%+v became %+v", was, got)
 	}
-	h.change(job, 2, jobevent.Change{NeverExpires: true, Payload: json.RawMessage("null"), RetryPolicy: &retrypolicy.Default})
-	if got = h.request(job); got.expiresAt != nil || got.payload != "null" {
+	h.change(job, 2, jobevent.Change{NeverExpires: true, Payload: json.RawMessage("null"), Spec: (&jobevent.Spec{}).Members(func(names ...string) bool { return names[0] == "retryPolicy" })})
+	if got = h.request(job); got.expiresAt != nil || got.payload != "null" || strings.Contains(got.spec, "retryPolicy") {
 		t.Errorf("became %+v", got)
 	}
 }
@@ -111,7 +112,7 @@ func TestAChangeOfRunAtPutsAJobOffOrRunsItNow(t *testing.T) {
 	if s := h.wantStatus(pending, jobstate.Scheduled); !s.NextRunAt.Equal(later) {
 		t.Errorf("it runs at %s", s.NextRunAt)
 	}
-	h.change(scheduled, 1, jobevent.Change{Priority: intOf(9), Queue: "other"})
+	h.change(scheduled, 1, jobevent.Change{Spec: json.RawMessage(`{"priority":9}`), Queue: "other"})
 	if s := h.wantStatus(scheduled, jobstate.Scheduled); s.NextRunAt.Before(later) {
 		t.Errorf("it runs at %s", s.NextRunAt)
 	}
@@ -138,9 +139,9 @@ func TestAChangeOfAStartedJobIsRefused(t *testing.T) {
 		&snoozing: {jobstate.Scheduled, "the job has started before"},
 	} {
 		was, runAt := h.request(*job), time.Now().Add(time.Hour)
-		h.change(*job, 1, jobevent.Change{Queue: "other", Payload: json.RawMessage("1"), Priority: intOf(9), RunAt: &runAt})
+		h.change(*job, 1, jobevent.Change{Queue: "other", Payload: json.RawMessage("1"), Spec: json.RawMessage(`{"priority":9}`), RunAt: &runAt})
 		s := h.wantStatus(*job, want.state)
-		if got := h.request(*job); s.LastCommand.Applied || s.LastCommand.Reason != want.reason || got.queue != was.queue || got.payload != was.payload || got.priority != was.priority {
+		if got := h.request(*job); s.LastCommand.Applied || s.LastCommand.Reason != want.reason || got.queue != was.queue || got.payload != was.payload || got.spec != was.spec {
 			t.Errorf("%s: %+v, %+v", want.state, s.LastCommand, got)
 		}
 	}
@@ -156,8 +157,8 @@ func TestAChangeWithoutItsValuesIsIgnored(t *testing.T) {
 	if s := h.wantStatus(job, jobstate.Pending); s.LastCommand != nil {
 		t.Errorf("it was answered: %+v", s.LastCommand)
 	}
-	h.change(job, 1, jobevent.Change{Priority: intOf(9)})
-	if s := h.status(job); !s.LastCommand.Applied || h.request(job).priority != 9 {
+	h.change(job, 1, priorityOf(9))
+	if s := h.status(job); !s.LastCommand.Applied || !strings.Contains(h.request(job).spec, `"priority":9,`) {
 		t.Errorf("it was answered: %+v", s.LastCommand)
 	}
 }

@@ -25,6 +25,9 @@ func checkCreated(job jobevent.Created) error {
 	if n := len(job.Conditions); n > 0 && n != len(job.After) {
 		return fmt.Errorf("accept job after %d others with %d conditions: %w", len(job.After), n, jobevent.ErrInvalid)
 	}
+	if err := job.Check(); err != nil {
+		return fmt.Errorf("accept job %s: %w", job.JobID, err)
+	}
 	return checkInstants(&job.CreatedAt, job.RunAt, job.ExpiresAt)
 }
 
@@ -40,6 +43,16 @@ func checkCommand(c jobevent.Command) error {
 	}
 	if !namesTopic(c.Change.Queue) {
 		return fmt.Errorf("change job %s to an impossible queue: %w", c.JobID, jobevent.ErrInvalid)
+	}
+	if c.Change.Spec != nil {
+		spec := jobevent.Spec{TimeoutMs: 1}
+		spec, err := spec.Change(c.Change.Spec)
+		if err != nil {
+			return fmt.Errorf("change job %s: %w: %w", c.JobID, err, jobevent.ErrInvalid)
+		}
+		if err := spec.Check(); err != nil {
+			return fmt.Errorf("change job %s: %w", c.JobID, err)
+		}
 	}
 	if err := checkInstants(c.Change.RunAt, c.Change.ExpiresAt); err != nil {
 		return fmt.Errorf("change job %s: %w", c.JobID, err)

@@ -73,9 +73,9 @@ func TestALostOrInterruptedJobGoesBeforeLaterOnes(t *testing.T) {
 
 func TestAJobThatHasJustBecomeDueDoesNotWaitForManyThatWereDueBefore(t *testing.T) {
 	h := newFixture(t)
-	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status,
 			attempt, rank, due_at, history, created_at)
-		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'SCHEDULED', 0, now(), now() - interval '1 min',
+		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 'SCHEDULED', 0, now(), now() - interval '1 min',
 			'{"at": "2026-01-01T00:00:00Z"}', now()
 		FROM generate_series(1, $1)`, 3*maxDue)
 	late := newJob()
@@ -97,9 +97,9 @@ func TestAJobThatHasJustBecomeDueDoesNotWaitForManyThatWereDueBefore(t *testing.
 
 func TestOverdueJobsAndCallbacksAreTakenInSeveralPasses(t *testing.T) {
 	h := newFixture(t)
-	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status,
 			attempt, rank, due_at, callback_deadline_at, history, created_at)
-		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, status, 1, now(), now() - n * interval '1 s',
+		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', status, 1, now(), now() - n * interval '1 s',
 			CASE WHEN status = 'WAITING' THEN now() END, '{"at": "2026-01-01T00:00:00Z"}', now()
 		FROM generate_series(1, 700) n, unnest(ARRAY['WAITING', 'RETRYING', 'SCHEDULED']) status`)
 	for pass := 1; ; pass++ {

@@ -61,7 +61,7 @@ func TestAnEndedJobIsReducedToATombstone(t *testing.T) {
 			var got jobstate.Status
 			var text, history string
 			if err := h.pool.QueryRow(t.Context(), "SELECT status, j::text, history FROM jobs j WHERE job_id = $1 AND deleted_at IS NOT NULL "+
-				"AND payload::text = 'null' AND retry_policy IS NULL AND event IS NULL AND output IS NULL AND moves = 1", job.JobID).
+				"AND payload::text = 'null' AND spec::text = '{}' AND event IS NULL AND output IS NULL AND moves = 1", job.JobID).
 				Scan(&got, &text, &history); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,9 +28,9 @@ func TestACommandThatComesBeforeItsJobIsAppliedBeforeTheJobStarts(t *testing.T) 
 	h := roomy(t)
 	job, raised, other := newJob(), newJob(), newJob()
 	child := after(job)
-	nine := 9
 	change := commandFor(raised, jobevent.CommandChange)
-	change.Change = &jobevent.Change{Priority: &nine}
+	nine := priorityOf(9)
+	change.Change = &nine
 	effects := h.must(h.Command(t.Context(), []jobevent.Command{commandFor(job, jobevent.CommandCancel), change}))
 	h.must(h.Command(t.Context(), []jobevent.Command{commandFor(job, jobevent.CommandCancel)})) // again
 	if len(effects.Jobs)+len(effects.Runs) > 0 {
@@ -40,7 +41,7 @@ func TestACommandThatComesBeforeItsJobIsAppliedBeforeTheJobStarts(t *testing.T) 
 	if got := h.wantStatus(job, jobstate.Cancelled); got.LastCommand == nil || !got.LastCommand.Applied || got.Attempt != 0 {
 		t.Errorf("the job shows %+v", got)
 	}
-	if got := h.request(raised); got.priority != 9 {
+	if got := h.request(raised); !strings.Contains(got.spec, `"priority":9,`) {
 		t.Errorf("the changed job has %+v", got)
 	}
 	h.wantStatus(child, jobstate.Cancelled)

@@ -117,9 +117,9 @@ func TestAJobThatCompletesAgainIsStoredOnce(t *testing.T) {
 	first := completed(job, 1)
 	first.Output = json.RawMessage(`1`)
 	h.settle(first)
-	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status, attempt,
+	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status, attempt,
 			rank, lease_expires_at, partition, history, created_at)
-		SELECT job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, 'QUEUED', 1, created_at,
+		SELECT job_id, trace_id, job_type, queue, payload, spec, 'QUEUED', 1, created_at,
 			now(), 1, history, created_at FROM ended`)
 	second := completed(job, 1)
 	second.Output = json.RawMessage(`2`)

@@ -114,7 +114,7 @@ func TestAJobThatWaitedGoesOutWithItsPayload(t *testing.T) {
 	}
 	got := effects.Runs[0]
 	if got.JobID != late.JobID || string(got.Payload) != `{"n":1}` || got.Attempt != 1 || got.Partition == nil ||
-		got.TraceID != late.TraceID || got.JobType != late.JobType || got.TimeoutMs != int32(late.TimeoutMs) {
+		got.TraceID != late.TraceID || got.JobType != late.JobType || string(got.Spec) != string(late.Bytes()) {
 		t.Errorf("the order is %+v", got)
 	}
 	h.wantStatus(late, jobstate.Queued)

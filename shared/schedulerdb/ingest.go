@@ -161,11 +161,13 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 	leaseExpiresAt := at.Add(s.cfg.Lease)
 	in.queued.Attempt, in.queued.LeaseExpiresAt = 1, &leaseExpiresAt
 	n := len(arrivals)
+	var specs jobevent.SpecWriter
 	for i := range arrivals {
 		job, p := &arrivals[i], &in.pending
+		spec := specs.Write(&job.Spec)
 		if job.Partition != nil {
 			p = &in.queued
-			in.send(job, n)
+			in.send(job, spec, n)
 		} else if job.Status == jobstate.Scheduled {
 			p = &in.scheduled
 			p.DueAts = append(p.DueAts, *job.RunAt)
@@ -173,7 +175,7 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 			p = &in.waiting
 			p.DueAts = append(p.DueAts, noDeadline)
 		}
-		addTo(p, job, n)
+		addTo(p, job, spec, n)
 		addBlocks(p, b, job.Created)
 	}
 	return in
@@ -183,7 +185,7 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 var noDeadline = time.Date(9999, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // send adds the run order of a job of up to n.
-func (in *insertion) send(job *dispatch.Arrival, n int) {
+func (in *insertion) send(job *dispatch.Arrival, spec json.RawMessage, n int) {
 	if in.orders == nil {
 		in.orders = make([]emit.RunOrder, 0, n)
 	}
@@ -194,7 +196,7 @@ func (in *insertion) send(job *dispatch.Arrival, n int) {
 	}
 	in.orders = append(in.orders, emit.RunOrder{
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
-		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.Rank, Partition: job.Partition,
+		Payload: job.Payload, Spec: spec, Rank: job.Rank, Partition: job.Partition,
 		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID, FairnessKey: dispatch.FairnessKeyOf(job.Created),
 		Event: job.Event,
 	})
@@ -223,29 +225,20 @@ func beginning(status jobstate.Status, at time.Time) gen.JobsInsertParams {
 }
 
 // addTo adds a job to a statement for up to n.
-func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
+func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, spec json.RawMessage, n int) {
 	if p.JobIDs == nil {
 		p.JobIDs = make([]uuid.UUID, 0, n)
 		p.TraceIDs, p.JobTypes, p.Queues = make([]uuid.UUID, 0, n), make([]string, 0, n), make([]string, 0, n)
-		p.Payloads, p.TimeoutsMs = make([]json.RawMessage, 0, n), make([]int32, 0, n)
+		p.Payloads, p.Specs = make([]json.RawMessage, 0, n), make([]json.RawMessage, 0, n)
 		p.FairnessKeys = make([]string, 0, n)
-		p.Priorities, p.MaxRetryCounts = make([]int16, 0, n), make([]int16, 0, n)
 		p.Ranks, p.CreatedAts = make([]time.Time, 0, n), make([]time.Time, 0, n)
-	}
-	if job.RetryPolicy != nil {
-		// Most jobs have none: the array begins with the first that has one, and entries that are missing at its end become
-		// null.
-		p.RetryPolicies = append(p.RetryPolicies, make([]json.RawMessage, len(p.JobIDs)-len(p.RetryPolicies))...)
-		p.RetryPolicies = append(p.RetryPolicies, mustJSON(job.RetryPolicy))
 	}
 	p.JobIDs = append(p.JobIDs, job.JobID)
 	p.TraceIDs = append(p.TraceIDs, job.TraceID)
 	p.JobTypes = append(p.JobTypes, job.JobType)
 	p.Queues = append(p.Queues, job.Queue)
 	p.Payloads = append(p.Payloads, job.Payload)
-	p.Priorities = append(p.Priorities, int16Of(job.Priority))
-	p.MaxRetryCounts = append(p.MaxRetryCounts, int16Of(job.MaxRetryCount))
-	p.TimeoutsMs = append(p.TimeoutsMs, int32Of(job.TimeoutMs))
+	p.Specs = append(p.Specs, spec)
 	p.Ranks = append(p.Ranks, job.Rank)
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
 	p.FairnessKeys = append(p.FairnessKeys, dispatch.FairnessKeyOf(job.Created))
@@ -304,10 +297,11 @@ func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason
 
 func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID, at time.Time, reason string) error {
 	p := beginning(jobstate.Failed, at)
+	spec := jobevent.Spec{TimeoutMs: 1}
 	addTo(&p, &dispatch.Arrival{Rank: at, Created: &jobevent.Created{
 		JobID: jobID, TraceID: traceID, Queue: jobevent.DefaultQueue,
-		Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
-	}}, 1)
+		Payload: json.RawMessage("null"), CreatedAt: at,
+	}}, spec.Bytes(), 1)
 	code, message := "SCHEDULER.INVALID_JOB", jobevent.CleanMessage(reason)
 	p.ErrorCode, p.ErrorMessage, p.FinishedAt = &code, &message, &at
 	if err := q.JobsInsert(ctx, p); err != nil {

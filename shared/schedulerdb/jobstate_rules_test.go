@@ -76,8 +76,9 @@ func TestTheStoreFollowsTheRulesOfJobstate(t *testing.T) {
 				case jobevent.CommandReschedule:
 					h.reschedule(job, number, time.Now().Add(time.Hour))
 				case jobevent.CommandChange:
-					priority := rapid.IntRange(0, 9).Draw(rt, "priority")
-					h.change(job, number, jobevent.Change{Priority: &priority, Payload: []byte(`{"changed": true}`)})
+					change := priorityOf(rapid.IntRange(0, 9).Draw(rt, "priority"))
+					change.Payload = []byte(`{"changed": true}`)
+					h.change(job, number, change)
 				default:
 					h.order(job, number, name)
 				}

@@ -198,7 +198,7 @@ func (s *Store) askAgain(
 		for _, row := range rows {
 			r.Runs = append(r.Runs, emit.RunOrder{
 				JobID: row.JobID, TraceID: row.TraceID, Queue: row.Queue, JobType: row.JobType, Attempt: row.Attempt,
-				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
+				Payload: row.Payload, Spec: row.Spec, Rank: row.Rank, Partition: row.Partition,
 				CancelRequestedAt: row.CancelRequestedAt, ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
 				OwnerID: row.OwnerID, FairnessKey: row.FairnessKey, Parents: row.Parents, Event: row.Event,
 			})

@@ -190,9 +190,8 @@ func TestTheDatabaseRefusesImpossibleRows(t *testing.T) {
 		"status = 'COMPLETED', finished_at = now(), cancel_requested_at = now()",
 		"status = 'CANCELLED', finished_at = now()", // it has a lease
 		"status = 'FAILED', finished_at = now(), lease_expires_at = null, partition = null",
-		"queue = ''", "queue = repeat('a', 64)", "priority = 10", "priority = -1", "max_retry_count = 101",
-		"retry_count = max_retry_count + 1", "retry_count = -1", "lost_count = -1", "timeout_ms = 0",
-		"timeout_ms = 86400001", "version = 0", "command_seq = -1", "moves = 0", "moves = 101",
+		"queue = ''", "queue = repeat('a', 64)",
+		"retry_count = -1", "lost_count = -1", "version = 0", "command_seq = -1", "moves = 0", "moves = 101",
 	} {
 		if _, err := h.pool.Exec(t.Context(), "UPDATE jobs SET "+set); err == nil || !strings.Contains(err.Error(), "jobs_possible") {
 			t.Errorf("%s: %v", set, err)

@@ -16,13 +16,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // lockedJob is a job whose row is locked, with the transitions that a batch has made so far.
 type lockedJob struct {
 	jobstate.Job
+	spec        jobevent.Spec
 	row         gen.JobsLockRow
 	moves       []jobevent.Move
 	dueAt       time.Time
@@ -39,8 +39,7 @@ type lockedJob struct {
 
 // changes has the changed parts of a request that JobsLock does not read.
 type changes struct {
-	payload   json.RawMessage // nil: unchanged
-	timeoutMs int64           // 0: unchanged
+	payload json.RawMessage // nil: unchanged
 }
 
 func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
@@ -52,11 +51,17 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	if err != nil {
 		return nil, fmt.Errorf("lock jobs: %w", err)
 	}
+	var specs jobevent.SpecReader
 	for _, row := range rows {
+		spec, err := specs.Read(row.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("lock job %s: %w", row.JobID, err)
+		}
 		jobs[row.JobID] = &lockedJob{
+			spec: spec,
 			Job: jobstate.Job{
 				Status: jobstate.Status(row.Status), Attempt: int(row.Attempt), RetryCount: int(row.RetryCount),
-				MaxRetryCount: int(row.MaxRetryCount), LostCount: int(row.LostCount),
+				MaxRetryCount: spec.MaxRetryCount, LostCount: int(row.LostCount),
 				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq), Deleted: row.DeletedAt != nil,
 				FanOut: row.Queue == jobevent.FanOutQueue,
 			},
@@ -164,13 +169,7 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 	if o.RetryAfter > 0 || next.Status != jobstate.Retrying {
 		return o.RetryAfter, nil
 	}
-	var policy *retrypolicy.Policy
-	if j.row.RetryPolicy != nil {
-		if err := json.Unmarshal(j.row.RetryPolicy, &policy); err != nil {
-			return 0, fmt.Errorf("read retry policy of job %s: %w", j.row.JobID, err)
-		}
-	}
-	return policy.Delay(next.RetryCount, rand.Float64), nil
+	return j.spec.RetryPolicy.Delay(next.RetryCount, rand.Float64), nil
 }
 
 // command applies one command.
@@ -227,18 +226,10 @@ func (j *lockedJob) change(c jobevent.Change) {
 	if c.Payload != nil {
 		j.changes.payload = c.Payload
 	}
-	if c.Priority != nil {
-		j.row.Rank = dispatch.Rank(j.row.Rank, *c.Priority-int(j.row.Priority))
-		j.row.Priority = int16Of(*c.Priority)
-	}
-	if c.MaxRetryCount != nil {
-		j.row.MaxRetryCount, j.MaxRetryCount = int16Of(*c.MaxRetryCount), *c.MaxRetryCount
-	}
-	if c.RetryPolicy != nil {
-		j.row.RetryPolicy = mustJSON(c.RetryPolicy)
-	}
-	if c.TimeoutMs > 0 {
-		j.changes.timeoutMs = c.TimeoutMs
+	if c.Spec != nil {
+		before := j.spec.Priority
+		j.spec, _ = j.spec.Change(c.Spec) // checkCommand has read it
+		j.row.Rank, j.MaxRetryCount = dispatch.Rank(j.row.Rank, j.spec.Priority-before), j.spec.MaxRetryCount
 	}
 	if c.ExpiresAt != nil || c.NeverExpires {
 		j.row.ExpiresAt = c.ExpiresAt
@@ -259,10 +250,7 @@ func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJ
 		p.OldVersions = append(p.OldVersions, j.row.Version)
 		p.Queues = append(p.Queues, j.row.Queue)
 		p.Payloads = append(p.Payloads, j.changes.payload)
-		p.Priorities = append(p.Priorities, j.row.Priority)
-		p.MaxRetryCounts = append(p.MaxRetryCounts, j.row.MaxRetryCount)
-		p.RetryPolicies = append(p.RetryPolicies, j.row.RetryPolicy)
-		p.TimeoutsMs = append(p.TimeoutsMs, int32Of(j.changes.timeoutMs))
+		p.Specs = append(p.Specs, j.spec.Bytes())
 		p.ExpiresAts = append(p.ExpiresAts, orZero(j.row.ExpiresAt))
 	}
 	if len(p.JobIDs) == 0 {
@@ -380,7 +368,7 @@ func (j *lockedJob) expiry() (at time.Time, expires bool) {
 // a new one.
 func (j *lockedJob) rank() time.Time {
 	if was := jobstate.Status(j.row.Status); j.Status == jobstate.Pending && was.Terminal() {
-		return dispatch.Rank(j.row.At, int(j.row.Priority))
+		return dispatch.Rank(j.row.At, j.spec.Priority)
 	}
 	return j.row.Rank
 }

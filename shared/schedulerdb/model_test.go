@@ -177,8 +177,7 @@ func (m *model) commandOne(rt *rapid.T, h fixture) {
 	case jobstate.Reschedule:
 		h.reschedule(j.created, m.numbers, time.Now().Add(time.Hour))
 	case jobstate.Change:
-		priority := rapid.IntRange(0, 9).Draw(rt, "priority")
-		h.change(j.created, m.numbers, jobevent.Change{Priority: &priority})
+		h.change(j.created, m.numbers, priorityOf(rapid.IntRange(0, 9).Draw(rt, "priority")))
 	case jobstate.Cancel, jobstate.Retry, jobstate.Delete:
 		h.order(j.created, m.numbers, string(command))
 	}

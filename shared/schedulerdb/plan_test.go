@@ -81,9 +81,9 @@ func (h fixture) fillBeside() {
 	h.exec("UPDATE pg_class SET reltuples = 0, relpages = 1000 WHERE relname = 'order_gaps'")
 	h.askAgain(0)
 	h.fill(300, "'QUEUED'", "NULL", "now() - interval '1 s'", "11")
-	h.exec(`INSERT INTO ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, version,
+	h.exec(`INSERT INTO ended (job_id, trace_id, job_type, queue, payload, spec, version,
 			attempt, retry_count, command_seq, history, moves, finished_at, created_at, updated_at, fairness_key)
-		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 3, 1, 0, 0, '[]', 1, now(), now(), now(), ''
+		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 3, 1, 0, 0, '[]', 1, now(), now(), now(), ''
 		FROM generate_series(1, 20000)`)
 }
 
@@ -140,9 +140,9 @@ func (h fixture) fill(rows int, status, dueAt, leaseExpiresAt, partition string,
 		columns += ", " + more[i]
 		values += ", " + more[i+1]
 	}
-	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status,
 			attempt, rank, due_at, callback_deadline_at, lease_expires_at, partition, history, created_at`+columns+`)
-		SELECT uuidv7(), uuidv7(), 'A', (ARRAY['default', 'mail'])[1 + n % 2], '1', 0, 3, 1000, `+status+`,
+		SELECT uuidv7(), uuidv7(), 'A', (ARRAY['default', 'mail'])[1 + n % 2], '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', `+status+`,
 			1, now() - n * interval '1 ms', `+dueAt+`, CASE WHEN `+status+` = 'WAITING' THEN now() END, `+
 		leaseExpiresAt+`, `+partition+`, '{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now()`+values+`
 		FROM generate_series(1, $1::int) n`, rows)
@@ -154,9 +154,9 @@ func (h fixture) fillTied(rows int) {
 	h.exec("DELETE FROM jobs WHERE ordering_key IS NOT NULL")
 	h.exec("TRUNCATE dependencies, order_gaps")
 	h.exec(`WITH inserted AS (
-			INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status, rank,
+			INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status, rank,
 				history, created_at, blocked_by, waits_for, ordering_key, order_number)
-			SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'PENDING', now(),
+			SELECT uuidv7(), uuidv7(), 'A', 'default', '1', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', 'PENDING', now(),
 				'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now(),
 				CASE WHEN n <= 1000 THEN 'dependency' ELSE 'order' END, 1, 'k' || n % 1000, n
 			FROM generate_series(1, $1::int) n

@@ -24,10 +24,10 @@ var aMonth = Retention{Completed: 7 * day, Failed: 30 * day, Cancelled: 7 * day,
 // the completed ones are in ended.
 func (h fixture) fillOld(rows int, apart string) {
 	h.Helper()
-	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, spec, status,
 			attempt, rank, due_at, lease_expires_at, partition, history, error_code, output, finished_at, deleted_at, created_at,
 			command_seq, event)
-		SELECT uuidv7(-age), uuidv7(), 'A', 'old', '{"a": 1}', 0, 3, 1000, status, 1, now() - age,
+		SELECT uuidv7(-age), uuidv7(), 'A', 'old', '{"a": 1}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', status, 1, now() - age,
 			CASE WHEN status = 'SCHEDULED' THEN now() + interval '1 d' END,
 			CASE WHEN status = 'QUEUED' THEN now() + interval '1 d' END, CASE WHEN status = 'QUEUED' THEN 1 END,
 			'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"},{"at": "2026-01-01T00:00:00Z", "to": "' || status || '"}',
@@ -41,9 +41,9 @@ func (h fixture) fillOld(rows int, apart string) {
 	h.exec(`WITH moved AS (
 			DELETE FROM jobs WHERE status = 'COMPLETED' AND get_byte(uuid_send(job_id), 15) % 2 = 0 RETURNING *
 		)
-		INSERT INTO ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, version, attempt,
+		INSERT INTO ended (job_id, trace_id, job_type, queue, payload, spec, version, attempt,
 			retry_count, command_seq, history, moves, output, finished_at, created_at, updated_at, deleted_at, fairness_key, event)
-		SELECT job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, version, attempt,
+		SELECT job_id, trace_id, job_type, queue, payload, spec, version, attempt,
 			retry_count, command_seq, history, moves, output, finished_at, created_at, updated_at, deleted_at, fairness_key, event
 		FROM moved`)
 }

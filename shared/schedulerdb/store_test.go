@@ -47,7 +47,7 @@ func openFixture(t *testing.T, cfg Config, parameters string) fixture {
 func newJob() jobevent.Created {
 	return jobevent.Created{
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), JobType: "SIMULATION", Queue: "default",
-		Payload: json.RawMessage(`{"steps":[]}`), MaxRetryCount: 3, TimeoutMs: 600_000, CreatedAt: time.Now(),
+		Payload: json.RawMessage(`{"steps":[]}`), Spec: jobevent.Spec{MaxRetryCount: 3, TimeoutMs: 600_000}, CreatedAt: time.Now(),
 	}
 }
 

@@ -36,7 +36,7 @@ func TestEndIsNotifiedByItsCommit(t *testing.T) {
 	<-ready
 	id := uuid.Must(uuid.NewV7())
 	_, err := mine.Jobs.InsertJobs(ctx, []jobstore.NewJob{{JobID: id, TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
-		JobType: "OWN", Payload: []byte(`1`), Queue: "default", Timeout: time.Minute,
+		JobType: "OWN", Payload: []byte(`1`), Queue: "default", Spec: jobevent.Spec{TimeoutMs: (time.Minute).Milliseconds()},
 	}}})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -86,23 +85,16 @@ func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (comma
 	}
 	a.Submit.Defaults.FillIn(&req)
 	change := commandstore.JobChange{After: command}
+	change.Spec = req.Members(patch.Names)
 	for _, field := range []struct {
 		names []string
 		set   func()
 	}{
 		{[]string{"queue"}, func() { change.Queue = req.Queue }},
-		{[]string{"priority"}, func() { change.Priority = &req.Priority }},
-		{[]string{"maxRetryCount"}, func() { change.MaxRetryCount = &req.MaxRetryCount }},
-		{[]string{"timeoutMs"}, func() { change.TimeoutMs = req.Timeout.Milliseconds() }},
 		{[]string{"expiresAt"}, func() { change.ExpiresAt, change.NeverExpires = req.ExpiresAt, req.ExpiresAt == nil }},
 		{[]string{"tags"}, func() { tags := append([]string{}, req.Tags...); change.Tags = &tags }},
 		{[]string{"payload"}, func() {
 			change.Payload = a.Submit.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
-		}},
-		{[]string{"retryPolicy"}, func() {
-			if change.RetryPolicy = req.RetryPolicy; req.RetryPolicy == nil {
-				change.RetryPolicy = &retrypolicy.Default
-			}
 		}},
 		{[]string{"runAt", "delayMs"}, func() {
 			if change.RunAt = req.RunAt; req.RunAt == nil {

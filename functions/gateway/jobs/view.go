@@ -105,8 +105,8 @@ func newFull(job jobstore.Job, lines []logstore.Line) full {
 	return full{
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), Event: job.Event, CallbackURL: jobview.Given(job.CallbackURL),
-		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: job.RetryPolicy,
-		TimeoutMs:  job.Timeout.Milliseconds(),
+		IdempotencyKey: jobview.Given(job.IdempotencyKey), RetryPolicy: jobspec.PolicyFields(job.RetryPolicy),
+		TimeoutMs:  job.TimeoutMs,
 		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs, KeepBuild: job.KeepBuild,
 		ForEach: apibody.NewForEach(job.ForEach), Element: newElement(job.Element),
 		Unique: job.Policies.Unique, Throttle: job.Policies.Throttle, Singleton: job.Policies.Singleton,

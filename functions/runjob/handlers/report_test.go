@@ -58,7 +58,7 @@ func newReporter(t *testing.T, cfg handlers.ReportConfig) *reporter {
 
 func (r *reporter) run(ctx context.Context, payload string) (reportOutput, error) {
 	r.Helper()
-	run := jobevent.Run{JobID: uuid.New(), OwnerID: r.owner, Attempt: 2, Payload: json.RawMessage(payload), TimeoutMs: r.timeout.Milliseconds()}
+	run := jobevent.Run{JobID: uuid.New(), OwnerID: r.owner, Attempt: 2, Payload: json.RawMessage(payload), Spec: jobevent.Spec{TimeoutMs: r.timeout.Milliseconds()}}
 	a := handlers.NewAttempt(run, uuid.New(), func(slog.Level, string) {}, func(p jobevent.Progress) {
 		r.progress = append(r.progress, p)
 		r.onProgress()

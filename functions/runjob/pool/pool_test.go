@@ -125,7 +125,7 @@ func TestOneTimerEndsOverdueAttempts(t *testing.T) {
 		}
 		for i, timeout := range []int64{5000, 300, 40, 700} { // the last waits for a slot
 			p.Add([]*Attempt{{Run: jobevent.Run{
-				JobID: uuid.New(), Attempt: 1, TimeoutMs: timeout, Rank: time.Unix(int64(i), 0),
+				JobID: uuid.New(), Attempt: 1, Spec: jobevent.Spec{TimeoutMs: timeout}, Rank: time.Unix(int64(i), 0),
 			}}}, p.Epoch())
 		}
 		<-time.After(time.Minute)

@@ -272,7 +272,7 @@ func (p *past) goesOn(t *testing.T, api, scheduler, worker dump) {
 	})
 	p.check(h, before, h.look())
 	for _, url := range []string{h.urls.API, h.urls.Scheduler} {
-		is := h.ask(url, `select concat_ws(' ', priority, max_retry_count, payload ->> 'v', queue) from jobs
+		is := h.ask(url, `select concat_ws(' ', spec ->> 'priority', spec ->> 'maxRetryCount', payload ->> 'v', queue) from jobs
 			where job_id = '`+p.jobs["later, changed"]+`'`)
 		if want := "7 9 2 default"; is != want {
 			t.Errorf("the job that was changed while it waited has %s, not %s", is, want)

@@ -3,6 +3,7 @@ package shuffle
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -160,7 +161,7 @@ func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	h.t.Helper()
 	request := k.request
 	request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
-	request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
+	request.TimeoutMs, request.Payload = jobspec.DefaultTimeout.Milliseconds(), []byte(`{"steps":[]}`)
 	var id uuid.UUID // from the seed, because it determines the partitions
 	binary.BigEndian.PutUint64(id[:], rnd.Uint64())
 	fresh := jobstore.NewJob{JobID: id, TraceID: uuid.New(), Request: request, Whose: apidb.Everyone}
@@ -181,7 +182,7 @@ func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 
 func (h *fixture) change(id uuid.UUID, retries int, lose func() bool) {
 	h.t.Helper()
-	change := commandstore.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
+	change := commandstore.JobChange{Change: jobevent.Change{Spec: fmt.Appendf(nil, `{"maxRetryCount":%d}`, retries)}, Delay: new(time.Duration), Hash: []byte("change")}
 	kept, err := h.api.Commands.KeepChange(h.t.Context(), nil, apidb.Everyone, id, change, client)
 	if err != nil {
 		h.t.Fatal(err)

@@ -69,7 +69,7 @@ var kinds = []kind{
 	},
 	{
 		name: "is changed while it waits for its time", ends: outcomes(fails), retries: 1,
-		request: jobspec.Request{Delay: time.Hour, MaxRetryCount: 100, RetryPolicy: retries(1).RetryPolicy},
+		request: jobspec.Request{Delay: time.Hour, Spec: jobevent.Spec{MaxRetryCount: 100, RetryPolicy: retries(1).RetryPolicy}},
 		status:  jobstate.Failed, dead: 1,
 	},
 	{name: "is cancelled while it runs", command: jobevent.CommandCancel, status: jobstate.Cancelled, loose: true},
@@ -88,7 +88,7 @@ func reports(list ...apibody.CallbackStatus) []apibody.CallbackStatus { return l
 func outcomes(list ...workerdb.Outcome) []workerdb.Outcome { return list }
 
 func retries(n int) jobspec.Request {
-	return jobspec.Request{MaxRetryCount: n, RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 1}}
+	return jobspec.Request{Spec: jobevent.Spec{MaxRetryCount: n, RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 1}}}
 }
 
 // job is an accepted job.

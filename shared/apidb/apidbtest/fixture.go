@@ -91,7 +91,7 @@ func NewJob() jobstore.NewJob {
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone,
 		Request: jobspec.Request{
 			JobType: "SIMULATION", Payload: json.RawMessage(`{"steps":[{"type":"LOG","message":"hi"}]}`),
-			MaxRetryCount: 3, Queue: "default", Timeout: 10 * time.Minute,
+			Spec: jobevent.Spec{MaxRetryCount: 3, TimeoutMs: (10 * time.Minute).Milliseconds()}, Queue: "default",
 		},
 	}
 }

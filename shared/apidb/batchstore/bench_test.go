@@ -14,8 +14,8 @@ import (
 func BenchmarkLarge(b *testing.B) {
 	f := open(b)
 	id, _ := f.create(b, apibody.Batch{Closed: true}, 0)
-	f.Exec(b, `insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, tags, status, batch_id)
-		select uuidv7(), gen_random_uuid(), '', 'X', 'default', '{}', 0, 3, 1000, '{}', 'PENDING', $1 from generate_series(1, 100000)`, id)
+	f.Exec(b, `insert into jobs (job_id, trace_id, owner_id, job_type, queue, payload, spec, tags, status, batch_id)
+		select uuidv7(), gen_random_uuid(), '', 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '{}', 'PENDING', $1 from generate_series(1, 100000)`, id)
 	for version, status := range []string{"QUEUED", "RUNNING", "COMPLETED"} {
 		f.Exec(b, "update jobs set status = $1, version = $2, snapshot = '{}' where batch_id = $3", status, version+1, id)
 	}

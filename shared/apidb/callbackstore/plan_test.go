@@ -22,9 +22,9 @@ func TestWalksOverCallbacksVisitWhatIsNotAnswered(t *testing.T) {
 		"alter table jobs set (autovacuum_enabled = off)",
 		"alter table callbacks set (autovacuum_enabled = off)",
 		"alter table commands set (autovacuum_enabled = off)",
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot,
 				created_at, updated_at)
-			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(),
 				(array['COMPLETED', 'WAITING'])[1 + n % 2], 1, '{}',
 				now() - interval '9 days' + n * interval '1 s', now() - interval '9 days' + n * interval '1 s'
 			from generate_series(1, 50000) n`,

@@ -106,11 +106,10 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 	return jobevent.Created{
 		FlowID: flow,
 		JobID:  a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, FairnessKey: req.OwnFairnessKey(),
-		JobType: req.JobType, Queue: queueOf(req), Payload: req.Payload, Priority: req.Priority,
-		MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
-		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
+		JobType: req.JobType, Queue: queueOf(req), Payload: req.Payload, Spec: req.Spec,
+		RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
-		After: req.After, RunAnyway: req.RunAnyway, KeepBuild: req.KeepBuild, Conditions: req.Conditions, Inputs: req.Inputs,
+		After: req.After, RunAnyway: req.RunAnyway, Conditions: req.Conditions, Inputs: req.Inputs,
 		Event: req.Event,
 	}
 }

@@ -40,12 +40,8 @@ func TestAJobComesBackAsItWasAsked(t *testing.T) {
 			got.TraceID != in.TraceID || got.RunAt != nil || !got.CreatedAt.Equal(accepted.CreatedAt) {
 			t.Errorf("%s: got %+v", name, got)
 		}
-		want, err := json.Marshal(in.Request.RetryPolicy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if policy := apidbtest.One[string](t, h, "select retry_policy::text from jobs where job_id = $1", in.JobID); policy != string(want) {
-			t.Errorf("%s: retry policy %s", name, policy)
+		if spec := apidbtest.One[string](t, h, "select spec::text from jobs where job_id = $1", in.JobID); spec != string(in.Request.Bytes()) {
+			t.Errorf("%s: spec %s", name, spec)
 		}
 	}
 	if _, err := h.Jobs.Job(t.Context(), apidb.Everyone, uuid.New()); !errors.Is(err, apidb.ErrNoJob) {
@@ -100,7 +96,7 @@ func TestJobsOfABatchKeepWhatIsTheirs(t *testing.T) {
 		"another rank":    func(j *jobstore.NewJob) { j.Request.Priority = 9 },
 		"other retries":   func(j *jobstore.NewJob) { j.Request.MaxRetryCount = 0 },
 		"a delay":         func(j *jobstore.NewJob) { j.Request.Delay = time.Hour },
-		"another timeout": func(j *jobstore.NewJob) { j.Request.Timeout = time.Second },
+		"another timeout": func(j *jobstore.NewJob) { j.Request.TimeoutMs = 1000 },
 	} {
 		trace := uuid.New()
 		jobs := make([]jobstore.NewJob, 3)
@@ -122,7 +118,7 @@ func TestJobsOfABatchKeepWhatIsTheirs(t *testing.T) {
 				(got.Status == jobstate.Scheduled) != (req.Delay > 0) {
 				t.Errorf("%s: job %d is %+v, asked for %+v", name, i, got, job)
 			}
-			if ms := apidbtest.One[int64](t, h, "select timeout_ms from jobs where job_id = $1", job.JobID); ms != req.Timeout.Milliseconds() {
+			if ms := apidbtest.One[int64](t, h, "select (spec ->> 'timeoutMs')::bigint from jobs where job_id = $1", job.JobID); ms != req.TimeoutMs {
 				t.Errorf("%s: job %d may take %d ms", name, i, ms)
 			}
 		}

@@ -29,9 +29,9 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 		}
 	}
 	exec("alter table jobs set (autovacuum_enabled = off)")
-	exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+	exec(`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status,
 			ordering_key, order_number)
-		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING', 'k', nextval('order_numbers')
+		select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), 'PENDING', 'k', nextval('order_numbers')
 		from generate_series(1, 20000)`)
 	var ids []uuid.UUID
 	if err := s.Pool.QueryRow(t.Context(), "select array_agg(job_id) from (select job_id from jobs limit 100) as hundred").Scan(&ids); err != nil {
@@ -72,13 +72,13 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	s, plans := watched(t)
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
-			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'COMPLETED', 1, '{}' from generate_series(1, 10000)`,
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, ordering_key, after_ids)
-			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING', 'k' || n % 2, ids
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot)
+			select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), 'COMPLETED', 1, '{}' from generate_series(1, 10000)`,
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, ordering_key, after_ids)
+			select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), 'PENDING', 'k' || n % 2, ids
 			from generate_series(1, 20) n, (select array_agg(job_id) as ids from jobs) as ended`,
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status)
-			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING' from generate_series(1, 10000)`,
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status)
+			select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), 'PENDING' from generate_series(1, 10000)`,
 	} {
 		if _, err := s.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

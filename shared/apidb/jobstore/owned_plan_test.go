@@ -106,9 +106,9 @@ func fillOwned(t *testing.T, s *fixture, others, own int) {
 		tag   string
 	}{{"umbrella", others / 2, "rare"}, {"acme", own - 1, "often"}, {"acme", 1, "rare"}, {"umbrella", others / 2, "rare"}} {
 		for _, sql := range []string{
-			`insert into jobs (job_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+			`insert into jobs (job_id, owner_id, job_type, queue, payload, spec, trace_id, status,
 					version, snapshot, tags, ordering_key, callback_url)
-				select uuidv7(), $1, 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+				select uuidv7(), $1, 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(),
 					(array['COMPLETED', 'FAILED', 'PENDING', 'COMPLETED'])[1 + n % 4], 1, '{}', array[$3::text], 'k', 'https://example.org/'
 				from generate_series(1, $2::int) n`,
 			`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)

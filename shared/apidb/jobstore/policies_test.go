@@ -219,8 +219,8 @@ func TestARequestThatIsRepeatedAtOnceGetsItsOwnJob(t *testing.T) {
 				}
 				// The first request has the lock of the policy's key, and waits for this one.
 				_, err = tx.Exec(ctx, `insert into jobs
-						(job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status, idempotency_key, request_hash)
-					values (uuidv7(), uuidv4(), 'X', 'default', '{}', 0, 0, 1, 'PENDING', 'key', '')`)
+						(job_id, trace_id, job_type, queue, payload, spec, status, idempotency_key, request_hash)
+					values (uuidv7(), uuidv4(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":0,"timeoutMs":1}', 'PENDING', 'key', '')`)
 				if err != nil {
 					return err
 				}
@@ -287,9 +287,9 @@ func TestPoliciesFindTheLastJobsOfAKey(t *testing.T) {
 	s, plans := watched(t)
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot,
 				created_at, run_at, policies)
-			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'COMPLETED', 1, '{}', now() - n * interval '1 s',
+			select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), 'COMPLETED', 1, '{}', now() - n * interval '1 s',
 				now() - n * interval '1 s', '{"unique": {"key": "k"}, "throttle": {"key": "k", "perMs": 1}}'
 			from generate_series(2, 20000) n`,
 	} {

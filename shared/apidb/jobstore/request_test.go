@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -22,10 +23,10 @@ func TestWhatAJobAskedForIsReadAsItWas(t *testing.T) {
 	plain, all := apidbtest.NewJob(), apidbtest.NewJob()
 	all.RequestHash = []byte("hash")
 	all.Request = jobspec.Request{
-		JobType: "MAIL", Payload: json.RawMessage(`{"b": 1.50, "a": [ ]}`), MaxRetryCount: 0, Queue: "mail", Priority: 9, RunAt: &later,
-		Timeout: time.Second, IdempotencyKey: "k", Tags: []string{"x", "a,b"}, OwnerID: "acme", ExpiresAt: &later,
+		JobType: "MAIL", Payload: json.RawMessage(`{"b": 1.50, "a": [ ]}`), Spec: jobevent.Spec{MaxRetryCount: 0, Priority: 9, TimeoutMs: (time.Second).Milliseconds(), RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{0, 5}, Jitter: 0.5}}, Queue: "mail", RunAt: &later,
+		IdempotencyKey: "k", Tags: []string{"x", "a,b"}, OwnerID: "acme", ExpiresAt: &later,
 		OrderingKey: "o", FairnessKey: "f",
-		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{0, 5}, Jitter: 0.5}, RunAnyway: true,
+		RunAnyway:   true,
 		CallbackURL: "https://example.org/", RunAgainOf: uuid.New(),
 	}
 	all.JobID = s.NewID()

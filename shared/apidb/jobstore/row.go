@@ -15,19 +15,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
 // Job is a row: the request, and the latest status that the scheduler has published.
 type Job struct {
+	jobevent.Spec
+
 	JobID             uuid.UUID
 	TraceID           uuid.UUID
 	OwnerID           string
 	JobType           string
 	Queue             string
 	Payload           json.RawMessage // nil in a list
-	Priority          int
-	MaxRetryCount     int
 	RunAt             *time.Time
 	Tags              []string
 	CreatedAt         time.Time
@@ -43,7 +42,6 @@ type Job struct {
 	OrderingKey       string
 	SingletonKey      string // the key by which it has its turn; then it has no OrderingKey
 	FairnessKey       string // the key in its request, or else its owner; empty: it has neither
-	KeepBuild         bool   // false in a list
 	IdempotencyKey    string
 	HasAfter          bool                 // it has dependencies
 	After             []uuid.UUID          // nil in a list; see Changed
@@ -53,8 +51,6 @@ type Job struct {
 	ScheduledBy       *ScheduledBy     // nil in a list, and without a schedule
 	Event             json.RawMessage  // the attributes of the event that submitted it; nil in a list, and if none did
 	CallbackURL       string           // empty in a list, and if its end is not delivered
-	RetryPolicy       map[string]any   // nil in a list
-	Timeout           time.Duration    // 0 in a list
 	BatchID           *uuid.UUID       // nil: it is in no batch
 	RunAgainOf        *uuid.UUID       // nil in a list, and if it does not repeat another job
 	Policies          jobspec.Policies // none in a list
@@ -68,8 +64,8 @@ type Job struct {
 // jobOf converts a row with all that a list lacks, except what other rows have.
 func jobOf(row gen.Job) (Job, error) {
 	job, err := newJob(gen.JobsListedRow{
-		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
-		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
+		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Spec: row.Spec,
+		RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
 		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
 		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
@@ -80,12 +76,6 @@ func jobOf(row gen.Job) (Job, error) {
 		return Job{}, err
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
-	job.KeepBuild, job.Timeout = nullable.Value(row.KeepBuild), timeoutOf(row)
-	policy, err := retryPolicyOf(row)
-	if err != nil {
-		return Job{}, err
-	}
-	job.RetryPolicy = jobspec.PolicyFields(&jobspec.Request{RetryPolicy: policy})
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
 	job.Event = row.Event
 	job.RunAgainOf, job.Conditions = row.RunAgainOf, conditionsOf(row)
@@ -99,9 +89,13 @@ func jobOf(row gen.Job) (Job, error) {
 
 // newListed converts a row without its status.
 func newListed(row gen.JobsListedRow) (Job, error) {
+	spec, err := jobevent.ReadSpec(row.Spec)
+	if err != nil {
+		return Job{}, fmt.Errorf("read job %s: %w", row.JobID, err)
+	}
 	job := Job{
-		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
-		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
+		Spec: spec, JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
+		RunAt: row.RunAt, Tags: row.Tags,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
 		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
@@ -126,6 +120,7 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 
 func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertManyParams {
 	var p gen.JobInsertManyParams
+	var specs jobevent.SpecWriter
 	for _, i := range open {
 		job, req := &jobs[i], &jobs[i].Request
 		place := &accepted[i]
@@ -135,10 +130,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.JobTypes = append(p.JobTypes, req.JobType)
 		p.Queues = append(p.Queues, req.Queue)
 		p.Payloads = append(p.Payloads, req.Payload)
-		p.Priorities = append(p.Priorities, int32(req.Priority))
-		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
-		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
-		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
+		p.Specs = append(p.Specs, specs.Write(&req.Spec))
 		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero means none, as in all lines below
 		p.DelaysMs = append(p.DelaysMs, delayMs(req))
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
@@ -150,7 +142,6 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
 		p.OrderingKeys = append(p.OrderingKeys, req.LineKey())
 		p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
-		p.KeepBuilds = append(p.KeepBuilds, req.KeepBuild)
 		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
 		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
 		p.Afters = append(p.Afters, idsLiteral(req.After))
@@ -171,31 +162,30 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 func addReplaced(p *gen.HeldReplaceParams, id uuid.UUID, job *NewJob) {
 	req := &job.Request
 	p.JobIDs, p.JobTypes, p.Queues = append(p.JobIDs, id), append(p.JobTypes, req.JobType), append(p.Queues, req.Queue)
-	p.Payloads, p.Priorities = append(p.Payloads, job.payloadFor(id)), append(p.Priorities, int32(req.Priority))
-	p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
-	p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
-	p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
+	p.Payloads, p.Specs = append(p.Payloads, job.payloadFor(id)), append(p.Specs, req.Spec.Bytes())
 	p.DelaysMs, p.MaxDelaysMs = append(p.DelaysMs, req.Debounce.DelayMs), append(p.MaxDelaysMs, req.Debounce.MaxDelayMs)
 	p.Tags = append(p.Tags, arrayLiteral(req.Tags))
 	p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
 	p.FairnessKeys = append(p.FairnessKeys, req.OwnFairnessKey())
 	p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
 	p.Policies = append(p.Policies, jobspec.MarshalPolicies(req.Policies))
-	p.KeepBuilds, p.Events = append(p.KeepBuilds, req.KeepBuild), append(p.Events, req.Event)
+	p.Events = append(p.Events, req.Event)
 }
 
 // RequestOf returns the request of a row.
 func RequestOf(row gen.Job) (jobspec.Request, error) {
+	spec, err := jobevent.ReadSpec(row.Spec)
+	if err != nil {
+		return jobspec.Request{}, fmt.Errorf("read job %s: %w", row.JobID, err)
+	}
 	req := jobspec.Request{
-		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
-		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: timeoutOf(row),
+		Spec: spec, JobType: row.JobType, Payload: row.Payload, Queue: row.Queue, RunAt: row.RunAt,
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
 		OrderingKey: nullable.Value(row.OrderingKey), FairnessKey: nullable.Value(row.FairnessKey),
-		KeepBuild: nullable.Value(row.KeepBuild), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
+		After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
 		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
 		BatchID: nullable.Value(row.BatchID), Event: row.Event,
 	}
-	var err error
 	if req.Policies, err = policiesOf(row); err != nil {
 		return req, err
 	}
@@ -208,25 +198,8 @@ func RequestOf(row gen.Job) (jobspec.Request, error) {
 			return req, fmt.Errorf("read inputs of job %s: %w", row.JobID, err)
 		}
 	}
-	if req.ForEach, req.Element, err = fanOutOf(row); err != nil {
-		return req, err
-	}
-	req.RetryPolicy, err = retryPolicyOf(row)
+	req.ForEach, req.Element, err = fanOutOf(row)
 	return req, err
-}
-
-func timeoutOf(row gen.Job) time.Duration { return time.Duration(row.TimeoutMs) * time.Millisecond }
-
-// retryPolicyOf returns the retry policy of a job; nil: retrypolicy.Default.
-func retryPolicyOf(row gen.Job) (*retrypolicy.Policy, error) {
-	if row.RetryPolicy == nil {
-		return nil, nil
-	}
-	policy := new(retrypolicy.Policy)
-	if err := json.Unmarshal(row.RetryPolicy, policy); err != nil {
-		return nil, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
-	}
-	return policy, nil
 }
 
 // delayMs returns how long from now a job becomes due.
@@ -235,17 +208,6 @@ func delayMs(req *jobspec.Request) int64 {
 		return req.Debounce.DelayMs
 	}
 	return req.Delay.Milliseconds()
-}
-
-func policyJSON(req *jobspec.Request) json.RawMessage {
-	if req.RetryPolicy == nil {
-		return nil
-	}
-	b, err := json.Marshal(req.RetryPolicy)
-	if err != nil {
-		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // cannot happen with numbers and strings
-	}
-	return b
 }
 
 func inputsJSON(inputs []jobevent.Input) json.RawMessage {

@@ -23,8 +23,8 @@ var statuses = []jobstate.Status{
 
 func (h *fixture) put(t *testing.T, status jobstate.Status, version int) {
 	t.Helper()
-	h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
-		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), $1, $2::int, case when $2 > 0 then '{}' end`, string(status), version)
+	h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot)
+		select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), $1, $2::int, case when $2 > 0 then '{}' end`, string(status), version)
 }
 
 func TestAListOfAStatusIsThatPartOfTheListOfAll(t *testing.T) {

@@ -28,8 +28,7 @@ func sameButPayload(job, other *NewJob) bool {
 	a, b := &job.Request, &other.Request
 	return a.OwnerID == b.OwnerID && a.OwnFairnessKey() == b.OwnFairnessKey() &&
 		a.JobType == b.JobType && a.Queue == b.Queue &&
-		a.Priority == b.Priority && a.MaxRetryCount == b.MaxRetryCount && a.RetryPolicy.Equal(b.RetryPolicy) &&
-		a.Timeout == b.Timeout && a.Delay == b.Delay && slices.Equal(a.Tags, b.Tags) &&
+		a.Spec.Equal(&b.Spec) && a.Delay == b.Delay && slices.Equal(a.Tags, b.Tags) &&
 		(a.RunAt == b.RunAt || a.RunAt != nil && b.RunAt != nil && a.RunAt.Equal(*b.RunAt))
 }
 
@@ -39,8 +38,7 @@ func insertUniform(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accept
 	p := gen.JobInsertUniformParams{
 		JobIDs: make([]uuid.UUID, len(jobs)), TraceIDs: make([]uuid.UUID, len(jobs)),
 		Payloads: make([]json.RawMessage, len(jobs)), OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
-		Priority: int32(req.Priority), MaxRetryCount: int32(req.MaxRetryCount), RetryPolicy: policyJSON(req),
-		TimeoutMs: int32(req.Timeout.Milliseconds()), Tags: append([]string{}, req.Tags...), RunAt: req.RunAt,
+		Spec: req.Spec.Bytes(), Tags: append([]string{}, req.Tags...), RunAt: req.RunAt,
 		FairnessKey: nullable.Text(req.OwnFairnessKey()),
 	}
 	if req.Delay > 0 {

@@ -23,8 +23,8 @@ func TestReadingLogsVisitsWhatItReturns(t *testing.T) {
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",
 		"alter table attempt_logs set (autovacuum_enabled = off)",
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
-			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}'
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot)
+			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'FAILED', 1, '{}'
 			from generate_series(1, 50000) n`,
 		"insert into attempt_logs (job_id, attempt, first_line, lines) select job_id, 1, 0, '[]' from jobs",
 	} {

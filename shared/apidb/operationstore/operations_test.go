@@ -97,9 +97,9 @@ func (h *fixture) jobs(t *testing.T, n int, status jobstate.Status, more string)
 	}
 	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `with put as (
-			insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot`+
+			insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot`+
 			map[bool]string{true: ", owner_id, ordering_key, order_number, tags"}[more != ""]+`)
-			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), $1, 1, '{}'`+more+` from generate_series(1, $2::int) n
+			select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), $1, 1, '{}'`+more+` from generate_series(1, $2::int) n
 			returning job_id) select job_id from put order by job_id`, string(status), n)
 		if err != nil {
 			return err
@@ -456,9 +456,9 @@ func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *test
 				t.Parallel()
 				h := open(t)
 				for _, off := range []string{"1 hour", "0", "-1 hour"} {
-					h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+					h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status,
 						version, snapshot, owner_id, ordering_key, order_number, tags)
-						values (uuidv7($1::interval), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}', 'acme', 'k', 1, '{}')`, off)
+						values (uuidv7($1::interval), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'FAILED', 1, '{}', 'acme', 'k', 1, '{}')`, off)
 				}
 				asked := apibody.Operation{Command: jobevent.CommandDelete, Filter: filter}
 				op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: h.NewID(), Request: asked, By: "me", Whose: whose})

@@ -29,8 +29,8 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 				'{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}', 'skip', 'one', n % 2 = 0,
 				now() + n * interval '1 s'
 			from generate_series(-1, 98) n`,
-		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status)
-			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING' from generate_series(1, 100000) n`,
+		`insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status)
+			select uuidv7(), 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), 'PENDING' from generate_series(1, 100000) n`,
 		`insert into schedule_ticks (schedule_id, at, outcome, job_id)
 			select schedule_id, now() - (n / 100 + 1) * interval '1 min', 'fired', job_id
 			from (select job_id, row_number() over () as n from jobs) as jobs

@@ -53,9 +53,9 @@ from (
 ) as ready
 where jobs.job_id = any (array[ready.job_id])
 returning
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,
-    jobs.timeout_ms, jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
-    jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.fairness_key, jobs.keep_build,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec,
+    jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
+    jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.fairness_key,
     jobs.after_conditions, jobs.inputs, jobs.event, '00000000-0000-0000-0000-000000000000'::uuid as flow_id;
 
 -- In how many seconds the next held job is due; a high number: none is held.

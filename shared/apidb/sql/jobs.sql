@@ -3,13 +3,11 @@
 -- name: JobInsertUniform :one
 with inserted as (
     insert into jobs (
-        job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
-        timeout_ms, tags, fairness_key, run_at, status
+        job_id, payload, trace_id, owner_id, job_type, queue, spec, tags, fairness_key, run_at, status
     )
     select
         unnest(@job_ids::uuid[]), unnest(@payloads::json[]), unnest(@trace_ids::uuid[]), @owner_id::text, @job_type::text,
-        @queue::text, @priority::int, @max_retry_count::int, sqlc.narg('retry_policy')::json,
-        @timeout_ms::int, @tags::text[], sqlc.narg('fairness_key')::text, due.run_at,
+        @queue::text, @spec::json, @tags::text[], sqlc.narg('fairness_key')::text, due.run_at,
         case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
     from (
         select coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint) as run_at
@@ -29,10 +27,7 @@ with input as (
         unnest(@job_types::text[])                                    as job_type,
         unnest(@queues::text[])                                       as queue,
         unnest(@payloads::json[])                                     as payload,
-        unnest(@priorities::int[])                                    as priority,
-        unnest(@max_retry_counts::int[])                              as max_retry_count,
-        unnest(@retry_policies::json[])                               as retry_policy,
-        unnest(@timeouts_ms::int[])                                   as timeout_ms,
+        unnest(@specs::json[])                                        as spec,
         nullif(unnest(@run_ats::timestamptz[]), '0001-01-01Z')        as run_at,
         nullif(unnest(@delays_ms::bigint[]), 0)                       as delay_ms,
         unnest(@tags::text[])::text[]                                 as tags,
@@ -52,7 +47,6 @@ with input as (
         nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
         nullif(unnest(@batch_ids::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
         unnest(@policies::json[])                                     as policies,
-        nullif(unnest(@keep_builds::boolean[]), false)                as keep_build,
         nullif(unnest(@after_conditions::text[]), '{}')::text[]       as after_conditions,
         unnest(@inputs::json[])                                       as inputs,
         unnest(@events::json[])                                       as event,
@@ -61,19 +55,19 @@ with input as (
         unnest(@elements::int[])                                      as element
 )
 insert into jobs (
-    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
+    job_id, trace_id, owner_id, job_type, queue, payload, spec,
+    run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, event, held, for_each, fan_out_id, element
+    batch_id, policies, after_conditions, inputs, event, held, for_each, fan_out_id, element
 )
 select
-    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
+    job_id, trace_id, owner_id, job_type, queue, payload, spec,
+    coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
+    batch_id, policies, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
     for_each, fan_out_id, case when fan_out_id is not null then element end
 from input
 on conflict do nothing
@@ -89,10 +83,7 @@ with input as (
         unnest(@job_types::text[])                                 as job_type,
         unnest(@queues::text[])                                    as queue,
         unnest(@payloads::json[])                                  as payload,
-        unnest(@priorities::int[])                                 as priority,
-        unnest(@max_retry_counts::int[])                           as max_retry_count,
-        unnest(@retry_policies::json[])                            as retry_policy,
-        unnest(@timeouts_ms::int[])                                as timeout_ms,
+        unnest(@specs::json[])                                     as spec,
         unnest(@delays_ms::bigint[])                               as delay_ms,
         unnest(@max_delays_ms::bigint[])                           as max_delay_ms,
         unnest(@tags::text[])::text[]                              as tags,
@@ -100,14 +91,12 @@ with input as (
         nullif(unnest(@fairness_keys::text[]), '')                 as fairness_key,
         nullif(unnest(@callback_urls::text[]), '')                 as callback_url,
         unnest(@policies::json[])                                  as policies,
-        nullif(unnest(@keep_builds::boolean[]), false)             as keep_build,
         unnest(@events::json[])                                    as event
 )
 update jobs set
-    job_type = input.job_type, queue = input.queue, payload = input.payload, priority = input.priority,
-    max_retry_count = input.max_retry_count, retry_policy = input.retry_policy, timeout_ms = input.timeout_ms,
+    job_type = input.job_type, queue = input.queue, payload = input.payload, spec = input.spec,
     tags = input.tags, expires_at = input.expires_at, fairness_key = input.fairness_key,
-    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build, event = input.event,
+    callback_url = input.callback_url, policies = input.policies, event = input.event,
     run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
     status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
 from input
@@ -225,8 +214,8 @@ with input as (
                   and jobs.ended_as is distinct from ''
              then json_build_object(
                 'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
-                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'priority', jobs.priority,
-                'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
+                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'spec', jobs.spec,
+                'attempt', jobs.attempt, 'retryCount', jobs.retry_count,
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
@@ -392,9 +381,9 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
-    payload, priority, max_retry_count, retry_policy, timeout_ms,
+    payload, spec,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs, event,
+    after_conditions, inputs, event,
     coalesce((
         select batches.batch_id from batches where batches.batch_id = page.batch_id and batches.graph is not null
     ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id

@@ -191,7 +191,7 @@ limit 1;
 -- after that the snapshot is empty. Lengths are read without the snapshots themselves.
 -- name: JobsListed :many
 select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    job_id, owner_id, job_type, queue, spec, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
     expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after, batch_id,
     fan_out_id, element,

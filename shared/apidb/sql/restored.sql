@@ -21,9 +21,9 @@ where job_id = any (@job_ids::uuid[]) and version > 0;
 -- name: RestoredAccepted :many
 select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
-    payload, priority, max_retry_count, retry_policy, timeout_ms,
+    payload, spec,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs, event,
+    after_conditions, inputs, event,
     coalesce((
         select batches.batch_id from batches where batches.batch_id = jobs.batch_id and batches.graph is not null
     ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
@@ -34,21 +34,21 @@ order by job_id;
 -- Inserts jobs from the scheduler's rows, without a status: reconcile asks the scheduler for it.
 -- name: RestoredInsert :execrows
 insert into jobs (
-    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
-    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, keep_build, inputs, event,
+    job_id, trace_id, owner_id, job_type, queue, payload, spec, run_at,
+    created_at, expires_at, ordering_key, order_number, command_seq, fairness_key, inputs, event,
     for_each, status
 )
 select
-    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
+    job_id, trace_id, owner_id, job_type, queue, payload, spec, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, nullif(nullif(fairness_key, owner_id), ''),
-    keep_build, inputs, event,
+    inputs, event,
     case when queue = '-fan-out' then '{}'::json end, -- stands for the lost array, so the fan-out fails
     case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from json_to_recordset(@jobs::json) as known (
-    job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, priority int, max_retry_count int,
-    retry_policy json, timeout_ms int, run_at timestamptz, created_at timestamptz, expires_at timestamptz,
+    job_id uuid, trace_id uuid, owner_id text, job_type text, queue text, payload json, spec json,
+    run_at timestamptz, created_at timestamptz, expires_at timestamptz,
     ordering_key text, order_number bigint, command_seq int,
-    fairness_key text, keep_build boolean, inputs json, event json)
+    fairness_key text, inputs json, event json)
 on conflict do nothing;
 
 -- Removes the stored statuses of these jobs: reconcile asks the scheduler for them.

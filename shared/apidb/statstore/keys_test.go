@@ -18,9 +18,9 @@ func (f *fixture) insert(t testing.TB, queue, owner, key, status string, n int) 
 	if status == "" {
 		status, version, snapshot = "PENDING", 0, "null"
 	}
-	f.Exec(t, `insert into jobs (job_id, trace_id, owner_id, fairness_key, job_type, queue, payload, priority, max_retry_count, timeout_ms,
+	f.Exec(t, `insert into jobs (job_id, trace_id, owner_id, fairness_key, job_type, queue, payload, spec,
 		tags, status, version, snapshot)
-		select uuidv7(), gen_random_uuid(), $1, nullif($2, ''), 'X', $3, '{}', 0, 3, 1000, '{}', $4, $5, `+snapshot+` from generate_series(1, $6)`,
+		select uuidv7(), gen_random_uuid(), $1, nullif($2, ''), 'X', $3, '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '{}', $4, $5, `+snapshot+` from generate_series(1, $6)`,
 		owner, key, queue, status, version, n)
 }
 
@@ -62,8 +62,8 @@ func TestKeysCountsTheJobsThatCompeteForTheWorkersOfAQueue(t *testing.T) {
 func BenchmarkKeys(b *testing.B) {
 	f := &fixture{apidbtest.New(b)}
 	for tenth := range 10 {
-		f.Exec(b, `insert into jobs (job_id, trace_id, owner_id, fairness_key, job_type, queue, payload, priority, max_retry_count, timeout_ms,
-			tags, status) select uuidv7(), gen_random_uuid(), '', 'customer-' || n, 'X', 'default', '{}', 0, 3, 1000, '{}', 'PENDING'
+		f.Exec(b, `insert into jobs (job_id, trace_id, owner_id, fairness_key, job_type, queue, payload, spec,
+			tags, status) select uuidv7(), gen_random_uuid(), '', 'customer-' || n, 'X', 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', '{}', 'PENDING'
 			from generate_series(1, 10000) as n`)
 		f.insert(b, "default", "", fmt.Sprint(tenth), "RUNNING", 10)
 	}

@@ -19,8 +19,8 @@ import (
 
 func (h *fixture) fill(t *testing.T, n int, status jobstate.Status) {
 	t.Helper()
-	h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
-		select uuidv7(), (array['A', 'B', 'C'])[1 + n % 3], 'default', '{}', 0, 3, 1000, uuidv7(), $1, 1, '{}'
+	h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, spec, trace_id, status, version, snapshot)
+		select uuidv7(), (array['A', 'B', 'C'])[1 + n % 3], 'default', '{}', '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', uuidv7(), $1, 1, '{}'
 		from generate_series(1, $2::int) n`, string(status), n)
 }
 

@@ -36,16 +36,20 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow | gen.HeldRele
 	rows []R,
 ) ([]jobevent.Created, error) {
 	jobs := make([]jobevent.Created, len(rows))
+	var specs jobevent.SpecReader
 	for i := range rows {
 		row := gen.JobsUnconfirmedRow(rows[i])
+		spec, err := specs.Read(row.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", row.JobID, err)
+		}
 		jobs[i] = jobevent.Created{
 			JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
-			Payload: row.Payload, Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount),
-			TimeoutMs: int64(row.TimeoutMs), RunAt: row.RunAt, CreatedAt: row.CreatedAt,
+			Payload: row.Payload, Spec: spec, RunAt: row.RunAt, CreatedAt: row.CreatedAt,
 			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
 			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber),
 			RunAnyway: nullable.Value(row.RunsAnyway), FairnessKey: nullable.Value(row.FairnessKey),
-			KeepBuild: nullable.Value(row.KeepBuild), FlowID: row.FlowID, Event: row.Event,
+			FlowID: row.FlowID, Event: row.Event,
 		}
 		for _, condition := range row.AfterConditions {
 			jobs[i].Conditions = append(jobs[i].Conditions, jobstate.Condition(condition))
@@ -54,12 +58,6 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow | gen.HeldRele
 			if err := json.Unmarshal(row.Inputs, &jobs[i].Inputs); err != nil {
 				return nil, fmt.Errorf("read inputs of job %s: %w", row.JobID, err)
 			}
-		}
-		if row.RetryPolicy == nil {
-			continue
-		}
-		if err := json.Unmarshal(row.RetryPolicy, &jobs[i].RetryPolicy); err != nil {
-			return nil, fmt.Errorf("read retry policy of job %s: %w", row.JobID, err)
 		}
 	}
 	return jobs, nil

@@ -45,7 +45,7 @@ type RunOrder struct {
 	JobType           string
 	Attempt           int32
 	Payload           json.RawMessage
-	TimeoutMs         int32
+	Spec              json.RawMessage // the bytes of a jobevent.Spec
 	Rank              time.Time
 	Partition         *int16
 	CancelRequestedAt *time.Time

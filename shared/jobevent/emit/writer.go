@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 // writer collects events and keeps the first error.
 type writer struct {
 	function string
+	specs    jobevent.SpecReader
 	events   []jobevent.Item
 	err      error
 }
@@ -37,12 +39,17 @@ func (w *writer) run(o RunOrder) {
 	if share == o.OwnerID {
 		share = "" // the default
 	}
+	spec, err := w.specs.Read(o.Spec)
+	if err != nil {
+		w.err = cmp.Or(w.err, fmt.Errorf("order an attempt of job %s: %w", o.JobID, err))
+		return
+	}
 	w.add(jobevent.TypeRun, jobevent.Meta{
 		ID: jobevent.RunID(o.JobID, int(o.Attempt)), JobID: o.JobID, TraceID: o.TraceID,
 		Key: jobevent.RoutingKey(partition), Queue: o.Queue,
 	}, jobevent.Run{
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
-		TimeoutMs: int64(o.TimeoutMs), Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
+		Spec: spec, Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
 		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents, FairnessKey: share, Event: o.Event,
 	})
 }

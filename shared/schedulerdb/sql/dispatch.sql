@@ -136,7 +136,7 @@ update jobs
 set status     = 'PENDING',
     version    = jobs.version + 1,
     rank       = case when due.lost_count >= 2 then jobs.rank -- the job keeps its rank
-                      else due.due_at - jobs.priority * interval '10 s' end,
+                      else due.due_at - (jobs.spec ->> 'priority')::int * interval '10 s' end,
     due_at     = null,
     updated_at = now(),
     moves      = least(jobs.moves + 1, 100),
@@ -153,7 +153,7 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
 -- name: JobsRunOrders :many
 -- The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
 -- fresh statistics would walk the index of all attempts that are out.
-select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
+select job_id, trace_id, queue, job_type, attempt, payload, spec, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id, fairness_key,
        (case when inputs is not null then parents_of(inputs) end)::json as parents, event
 from jobs

@@ -7,8 +7,7 @@ select job_id from all_jobs where job_id = any (@job_ids::uuid[]);
 -- name: JobsInsert :exec
 -- Inserts jobs that begin in the same state. A value that all of them share is not an array, and an array that none of
 -- them needs is null.
-insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-                  status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
+insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, ordering_key, order_number,
                   lane, expires_at, fairness_key, build, inputs, event, callback_deadline_at, flow_id)
 select unnest(@job_ids::uuid[]),
@@ -16,10 +15,7 @@ select unnest(@job_ids::uuid[]),
        unnest(@job_types::text[]),
        unnest(@queues::text[]),
        unnest(@payloads::json[]),
-       unnest(@priorities::smallint[]),
-       unnest(@max_retry_counts::smallint[]),
-       unnest(@retry_policies::json[]),
-       unnest(@timeouts_ms::int[]),
+       unnest(@specs::json[]),
        @status::text,
        @attempt::int,
        unnest(@ranks::timestamptz[]),
@@ -63,8 +59,8 @@ with input as (
     where jobs.job_id = any (array[input.job_id])
       and jobs.attempt = input.attempt
       and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
-    returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count,
-        jobs.retry_policy, jobs.timeout_ms, jobs.version + 1 as version, jobs.attempt, jobs.retry_count, jobs.command_seq,
+    returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec,
+        jobs.version + 1 as version, jobs.attempt, jobs.retry_count, jobs.command_seq,
         case when jobs.cancel_requested_at is null then jobs.last_command
              else json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
                                     'reason', 'the attempt had completed') end as last_command,
@@ -75,11 +71,11 @@ with input as (
         jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.event,
         jobs.flow_id, jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
 ), moved as (
-    insert into ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    insert into ended (job_id, trace_id, job_type, queue, payload, spec,
                        version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
                        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at,
                        fairness_key, build, inputs, event, flow_id)
-    select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    select job_id, trace_id, job_type, queue, payload, spec,
            version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
            fairness_key, build, inputs, event, flow_id
@@ -99,11 +95,11 @@ with found as (
 ), revived as (
     delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.*
 )
-insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
+insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
                   finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
                   fairness_key, build, inputs, event, flow_id)
-select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED',
+select job_id, trace_id, job_type, queue, payload, spec, 'COMPLETED',
        version, attempt, retry_count, finished_at, command_seq, last_command, history, moves, output, started_at,
        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
        fairness_key, build, inputs, event, flow_id
@@ -112,7 +108,7 @@ from revived;
 -- name: JobsLock :many
 -- The columns that decide a job's next state. Rows are locked in the order of their ids, so that batches do not
 -- deadlock.
-select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
+select job_id, status, version, attempt, retry_count, lost_count, spec,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
        blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key, build,
        now()::timestamptz as at
@@ -196,20 +192,14 @@ where jobs.job_id = any (array[input.job_id]);
 update jobs
 set queue           = input.queue,
     payload         = coalesce(input.payload, jobs.payload),
-    priority        = input.priority,
-    max_retry_count = input.max_retry_count,
-    retry_policy    = input.retry_policy,
-    timeout_ms      = coalesce(nullif(input.timeout_ms, 0), jobs.timeout_ms),
+    spec            = input.spec,
     expires_at      = nullif(input.expires_at, '0001-01-01Z')
 from (
     select unnest(@job_ids::uuid[])             as job_id,
            unnest(@old_versions::bigint[])      as old_version,
            unnest(@queues::text[])              as queue,
            unnest(@payloads::json[])            as payload,
-           unnest(@priorities::smallint[])      as priority,
-           unnest(@max_retry_counts::smallint[]) as max_retry_count,
-           unnest(@retry_policies::json[])      as retry_policy,
-           unnest(@timeouts_ms::int[])          as timeout_ms,
+           unnest(@specs::json[])               as spec,
            unnest(@expires_ats::timestamptz[])  as expires_at
 ) as input
 where jobs.job_id = any (array[input.job_id])
@@ -223,7 +213,7 @@ set version      = jobs.version + 1,
     command_seq  = input.command_seq,
     deleted_at   = now(),
     payload      = 'null',
-    retry_policy = null,
+    spec         = '{}',
     event        = null,
     output       = null,
     last_command = null,

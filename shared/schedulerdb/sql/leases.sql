@@ -109,7 +109,7 @@ set lease_expires_at = now() + (0.8 + 0.4 * random())
 from overdue
 where jobs.job_id = any (array[overdue.job_id])
   and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
-returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.spec, jobs.rank,
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     jobs.fairness_key,
     (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents, jobs.event,

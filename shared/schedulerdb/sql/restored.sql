@@ -13,11 +13,10 @@ limit @max_jobs::int;
 -- Jobs as the API accepted them, as far as the scheduler's rows show it.
 select coalesce(json_agg(json_build_object(
     'job_id', job_id, 'trace_id', trace_id, 'owner_id', coalesce(owner_id, ''),
-    'job_type', coalesce(nullif(job_type, ''), 'UNKNOWN'), 'queue', queue, 'payload', payload, 'priority', priority,
-    'max_retry_count', max_retry_count, 'retry_policy', retry_policy, 'timeout_ms', timeout_ms,
+    'job_type', coalesce(nullif(job_type, ''), 'UNKNOWN'), 'queue', queue, 'payload', payload, 'spec', spec,
     'run_at', case when status = 'SCHEDULED' then due_at end, 'created_at', created_at, 'expires_at', expires_at,
     'ordering_key', ordering_key, 'order_number', order_number, 'command_seq', command_seq,
-    'fairness_key', fairness_key, 'keep_build', case when build is not null then true end,
+    'fairness_key', fairness_key,
     'inputs', inputs, 'event', event, 'flow_id', flow_id)), '[]')::json as jobs
 from all_jobs
 where job_id = any (@job_ids::uuid[]) and deleted_at is null;
@@ -60,10 +59,7 @@ set status               = published.status,
     cancel_requested_at  = case when published.is_out then published.cancel_requested_at end,
     queue                = request ->> 'queue',
     payload              = request -> 'payload',
-    priority             = coalesce((request ->> 'priority')::smallint, 0),
-    max_retry_count      = (request ->> 'maxRetryCount')::smallint,
-    retry_policy         = request -> 'retryPolicy',
-    timeout_ms           = (request ->> 'timeoutMs')::int,
+    spec                 = request -> 'spec',
     expires_at           = case when (snapshot -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"'
                                 then (request ->> 'expiresAt')::timestamptz end,
     command_seq          = greatest(jobs.command_seq, (snapshot -> 'lastCommand' ->> 'number')::int),

@@ -153,9 +153,9 @@ from (
 ) as ready
 where jobs.job_id = any (array[ready.job_id])
 returning
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy,
-    jobs.timeout_ms, jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
-    jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.fairness_key, jobs.keep_build,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec,
+    jobs.run_at, jobs.trace_id, jobs.created_at, jobs.expires_at, jobs.ordering_key, jobs.order_number,
+    jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.fairness_key,
     jobs.after_conditions, jobs.inputs, jobs.event, '00000000-0000-0000-0000-000000000000'::uuid as flow_id
 `
 
@@ -171,10 +171,7 @@ type HeldReleaseRow struct {
 	JobType         string
 	Queue           string
 	Payload         json.RawMessage
-	Priority        int16
-	MaxRetryCount   int16
-	RetryPolicy     json.RawMessage
-	TimeoutMs       int32
+	Spec            json.RawMessage
 	RunAt           *time.Time
 	TraceID         uuid.UUID
 	CreatedAt       time.Time
@@ -185,7 +182,6 @@ type HeldReleaseRow struct {
 	AfterIDs        []uuid.UUID
 	RunsAnyway      *bool
 	FairnessKey     *string
-	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
 	Event           json.RawMessage
@@ -211,10 +207,7 @@ func (q *Queries) HeldRelease(ctx context.Context, arg HeldReleaseParams) ([]Hel
 			&i.JobType,
 			&i.Queue,
 			&i.Payload,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RetryPolicy,
-			&i.TimeoutMs,
+			&i.Spec,
 			&i.RunAt,
 			&i.TraceID,
 			&i.CreatedAt,
@@ -225,7 +218,6 @@ func (q *Queries) HeldRelease(ctx context.Context, arg HeldReleaseParams) ([]Hel
 			&i.AfterIDs,
 			&i.RunsAnyway,
 			&i.FairnessKey,
-			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
 			&i.Event,

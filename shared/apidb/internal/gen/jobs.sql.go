@@ -68,25 +68,20 @@ with input as (
         unnest($2::text[])                                 as job_type,
         unnest($3::text[])                                    as queue,
         unnest($4::json[])                                  as payload,
-        unnest($5::int[])                                 as priority,
-        unnest($6::int[])                           as max_retry_count,
-        unnest($7::json[])                            as retry_policy,
-        unnest($8::int[])                                as timeout_ms,
-        unnest($9::bigint[])                               as delay_ms,
-        unnest($10::bigint[])                           as max_delay_ms,
-        unnest($11::text[])::text[]                              as tags,
-        nullif(unnest($12::timestamptz[]), '0001-01-01Z') as expires_at,
-        nullif(unnest($13::text[]), '')                 as fairness_key,
-        nullif(unnest($14::text[]), '')                 as callback_url,
-        unnest($15::json[])                                  as policies,
-        nullif(unnest($16::boolean[]), false)             as keep_build,
-        unnest($17::json[])                                    as event
+        unnest($5::json[])                                     as spec,
+        unnest($6::bigint[])                               as delay_ms,
+        unnest($7::bigint[])                           as max_delay_ms,
+        unnest($8::text[])::text[]                              as tags,
+        nullif(unnest($9::timestamptz[]), '0001-01-01Z') as expires_at,
+        nullif(unnest($10::text[]), '')                 as fairness_key,
+        nullif(unnest($11::text[]), '')                 as callback_url,
+        unnest($12::json[])                                  as policies,
+        unnest($13::json[])                                    as event
 )
 update jobs set
-    job_type = input.job_type, queue = input.queue, payload = input.payload, priority = input.priority,
-    max_retry_count = input.max_retry_count, retry_policy = input.retry_policy, timeout_ms = input.timeout_ms,
+    job_type = input.job_type, queue = input.queue, payload = input.payload, spec = input.spec,
     tags = input.tags, expires_at = input.expires_at, fairness_key = input.fairness_key,
-    callback_url = input.callback_url, policies = input.policies, keep_build = input.keep_build, event = input.event,
+    callback_url = input.callback_url, policies = input.policies, event = input.event,
     run_at = least(jobs.created_at + interval '1 ms' * input.max_delay_ms, clock_timestamp() + interval '1 ms' * input.delay_ms),
     status = 'SCHEDULED', updated_at = now(), command_seq = jobs.command_seq + 1
 from input
@@ -95,23 +90,19 @@ returning jobs.job_id, jobs.run_at
 `
 
 type HeldReplaceParams struct {
-	JobIDs         []uuid.UUID
-	JobTypes       []string
-	Queues         []string
-	Payloads       []json.RawMessage
-	Priorities     []int32
-	MaxRetryCounts []int32
-	RetryPolicies  []json.RawMessage
-	TimeoutsMs     []int32
-	DelaysMs       []int64
-	MaxDelaysMs    []int64
-	Tags           []string
-	ExpiresAts     []time.Time
-	FairnessKeys   []string
-	CallbackURLs   []string
-	Policies       []json.RawMessage
-	KeepBuilds     []bool
-	Events         []json.RawMessage
+	JobIDs       []uuid.UUID
+	JobTypes     []string
+	Queues       []string
+	Payloads     []json.RawMessage
+	Specs        []json.RawMessage
+	DelaysMs     []int64
+	MaxDelaysMs  []int64
+	Tags         []string
+	ExpiresAts   []time.Time
+	FairnessKeys []string
+	CallbackURLs []string
+	Policies     []json.RawMessage
+	Events       []json.RawMessage
 }
 
 type HeldReplaceRow struct {
@@ -128,10 +119,7 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 		arg.JobTypes,
 		arg.Queues,
 		arg.Payloads,
-		arg.Priorities,
-		arg.MaxRetryCounts,
-		arg.RetryPolicies,
-		arg.TimeoutsMs,
+		arg.Specs,
 		arg.DelaysMs,
 		arg.MaxDelaysMs,
 		arg.Tags,
@@ -139,7 +127,6 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 		arg.FairnessKeys,
 		arg.CallbackURLs,
 		arg.Policies,
-		arg.KeepBuilds,
 		arg.Events,
 	)
 	if err != nil {
@@ -162,7 +149,7 @@ func (q *Queries) HeldReplace(ctx context.Context, arg HeldReplaceParams) ([]Hel
 
 const JobByID = `-- name: JobByID :one
 select
-    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event,
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event,
     coalesce((
         select newer.job_id from jobs as newer
         where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
@@ -193,10 +180,7 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.JobType,
 		&i.Job.Queue,
 		&i.Job.Payload,
-		&i.Job.Priority,
-		&i.Job.MaxRetryCount,
-		&i.Job.RetryPolicy,
-		&i.Job.TimeoutMs,
+		&i.Job.Spec,
 		&i.Job.RunAt,
 		&i.Job.Tags,
 		&i.Job.TraceID,
@@ -232,7 +216,6 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 		&i.Job.Inputs,
 		&i.Job.Held,
 		&i.Job.ReleasedAt,
-		&i.Job.KeepBuild,
 		&i.Job.ForEach,
 		&i.Job.Elements,
 		&i.Job.FanOutID,
@@ -279,51 +262,47 @@ with input as (
         unnest($4::text[])                                    as job_type,
         unnest($5::text[])                                       as queue,
         unnest($6::json[])                                     as payload,
-        unnest($7::int[])                                    as priority,
-        unnest($8::int[])                              as max_retry_count,
-        unnest($9::json[])                               as retry_policy,
-        unnest($10::int[])                                   as timeout_ms,
-        nullif(unnest($11::timestamptz[]), '0001-01-01Z')        as run_at,
-        nullif(unnest($12::bigint[]), 0)                       as delay_ms,
-        unnest($13::text[])::text[]                                 as tags,
-        nullif(unnest($14::text[]), '')                 as idempotency_key,
-        unnest($15::bytea[])                              as request_hash,
-        nullif(unnest($16::text[]), '')                    as event_source,
-        nullif(unnest($17::text[]), '')                        as event_id,
-        unnest($18::text[])                                 as event_owner,
-        nullif(unnest($19::timestamptz[]), '0001-01-01Z')    as expires_at,
-        nullif(unnest($20::text[]), '')                    as ordering_key,
-        nullif(unnest($21::text[]), '')                    as fairness_key,
-        nullif(unnest($22::bigint[]), 0)                   as order_number,
-        nullif(unnest($23::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
-        nullif(unnest($24::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest($25::boolean[]), false)               as runs_anyway,
-        nullif(unnest($26::text[]), '')                    as callback_url,
-        nullif(unnest($27::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
-        nullif(unnest($28::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
-        unnest($29::json[])                                     as policies,
-        nullif(unnest($30::boolean[]), false)                as keep_build,
-        nullif(unnest($31::text[]), '{}')::text[]       as after_conditions,
-        unnest($32::json[])                                       as inputs,
-        unnest($33::json[])                                       as event,
-        unnest($34::json[])                                    as for_each,
-        nullif(unnest($35::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
-        unnest($36::int[])                                      as element
+        unnest($7::json[])                                        as spec,
+        nullif(unnest($8::timestamptz[]), '0001-01-01Z')        as run_at,
+        nullif(unnest($9::bigint[]), 0)                       as delay_ms,
+        unnest($10::text[])::text[]                                 as tags,
+        nullif(unnest($11::text[]), '')                 as idempotency_key,
+        unnest($12::bytea[])                              as request_hash,
+        nullif(unnest($13::text[]), '')                    as event_source,
+        nullif(unnest($14::text[]), '')                        as event_id,
+        unnest($15::text[])                                 as event_owner,
+        nullif(unnest($16::timestamptz[]), '0001-01-01Z')    as expires_at,
+        nullif(unnest($17::text[]), '')                    as ordering_key,
+        nullif(unnest($18::text[]), '')                    as fairness_key,
+        nullif(unnest($19::bigint[]), 0)                   as order_number,
+        nullif(unnest($20::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
+        nullif(unnest($21::text[]), '{}')::uuid[]                 as after_ids,
+        nullif(unnest($22::boolean[]), false)               as runs_anyway,
+        nullif(unnest($23::text[]), '')                    as callback_url,
+        nullif(unnest($24::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of,
+        nullif(unnest($25::uuid[]), '00000000-0000-0000-0000-000000000000') as batch_id,
+        unnest($26::json[])                                     as policies,
+        nullif(unnest($27::text[]), '{}')::text[]       as after_conditions,
+        unnest($28::json[])                                       as inputs,
+        unnest($29::json[])                                       as event,
+        unnest($30::json[])                                    as for_each,
+        nullif(unnest($31::uuid[]), '00000000-0000-0000-0000-000000000000') as fan_out_id,
+        unnest($32::int[])                                      as element
 )
 insert into jobs (
-    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
+    job_id, trace_id, owner_id, job_type, queue, payload, spec,
+    run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, event, held, for_each, fan_out_id, element
+    batch_id, policies, after_conditions, inputs, event, held, for_each, fan_out_id, element
 )
 select
-    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
+    job_id, trace_id, owner_id, job_type, queue, payload, spec,
+    coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, fairness_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of,
-    batch_id, policies, keep_build, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
+    batch_id, policies, after_conditions, inputs, event, case when policies -> 'debounce' is not null then true end,
     for_each, fan_out_id, case when fan_out_id is not null then element end
 from input
 on conflict do nothing
@@ -337,10 +316,7 @@ type JobInsertManyParams struct {
 	JobTypes        []string
 	Queues          []string
 	Payloads        []json.RawMessage
-	Priorities      []int32
-	MaxRetryCounts  []int32
-	RetryPolicies   []json.RawMessage
-	TimeoutsMs      []int32
+	Specs           []json.RawMessage
 	RunAts          []time.Time
 	DelaysMs        []int64
 	Tags            []string
@@ -360,7 +336,6 @@ type JobInsertManyParams struct {
 	RunAgainOfs     []uuid.UUID
 	BatchIDs        []uuid.UUID
 	Policies        []json.RawMessage
-	KeepBuilds      []bool
 	AfterConditions []string
 	Inputs          []json.RawMessage
 	Events          []json.RawMessage
@@ -386,10 +361,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.JobTypes,
 		arg.Queues,
 		arg.Payloads,
-		arg.Priorities,
-		arg.MaxRetryCounts,
-		arg.RetryPolicies,
-		arg.TimeoutsMs,
+		arg.Specs,
 		arg.RunAts,
 		arg.DelaysMs,
 		arg.Tags,
@@ -409,7 +381,6 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.RunAgainOfs,
 		arg.BatchIDs,
 		arg.Policies,
-		arg.KeepBuilds,
 		arg.AfterConditions,
 		arg.Inputs,
 		arg.Events,
@@ -438,36 +409,31 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 const JobInsertUniform = `-- name: JobInsertUniform :one
 with inserted as (
     insert into jobs (
-        job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
-        timeout_ms, tags, fairness_key, run_at, status
+        job_id, payload, trace_id, owner_id, job_type, queue, spec, tags, fairness_key, run_at, status
     )
     select
         unnest($1::uuid[]), unnest($2::json[]), unnest($3::uuid[]), $4::text, $5::text,
-        $6::text, $7::int, $8::int, $9::json,
-        $10::int, $11::text[], $12::text, due.run_at,
+        $6::text, $7::json, $8::text[], $9::text, due.run_at,
         case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
     from (
-        select coalesce($13::timestamptz, now() + interval '1 ms' * $14::bigint) as run_at
+        select coalesce($10::timestamptz, now() + interval '1 ms' * $11::bigint) as run_at
     ) as due
 )
 select now()::timestamptz as created_at
 `
 
 type JobInsertUniformParams struct {
-	JobIDs        []uuid.UUID
-	Payloads      []json.RawMessage
-	TraceIDs      []uuid.UUID
-	OwnerID       string
-	JobType       string
-	Queue         string
-	Priority      int32
-	MaxRetryCount int32
-	RetryPolicy   json.RawMessage
-	TimeoutMs     int32
-	Tags          []string
-	FairnessKey   *string
-	RunAt         *time.Time
-	DelayMs       *int64
+	JobIDs      []uuid.UUID
+	Payloads    []json.RawMessage
+	TraceIDs    []uuid.UUID
+	OwnerID     string
+	JobType     string
+	Queue       string
+	Spec        json.RawMessage
+	Tags        []string
+	FairnessKey *string
+	RunAt       *time.Time
+	DelayMs     *int64
 }
 
 // Accepts jobs that differ only in ids and payload, as most jobs of a batch do, and that cannot conflict with a row:
@@ -480,10 +446,7 @@ func (q *Queries) JobInsertUniform(ctx context.Context, arg JobInsertUniformPara
 		arg.OwnerID,
 		arg.JobType,
 		arg.Queue,
-		arg.Priority,
-		arg.MaxRetryCount,
-		arg.RetryPolicy,
-		arg.TimeoutMs,
+		arg.Spec,
 		arg.Tags,
 		arg.FairnessKey,
 		arg.RunAt,
@@ -532,8 +495,8 @@ with input as (
                   and jobs.ended_as is distinct from ''
              then json_build_object(
                 'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
-                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'priority', jobs.priority,
-                'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
+                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'spec', jobs.spec,
+                'attempt', jobs.attempt, 'retryCount', jobs.retry_count,
                 'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key,
                 'fairnessKey', jobs.fairness_key, 'batchId', jobs.batch_id) end as job,
@@ -963,11 +926,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.priority, unconfirmed.max_retry_count, unconfirmed.retry_policy, unconfirmed.timeout_ms, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.keep_build, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.weight,
+        unconfirmed.job_id, unconfirmed.owner_id, unconfirmed.job_type, unconfirmed.queue, unconfirmed.payload, unconfirmed.spec, unconfirmed.run_at, unconfirmed.tags, unconfirmed.trace_id, unconfirmed.created_at, unconfirmed.idempotency_key, unconfirmed.request_hash, unconfirmed.event_source, unconfirmed.event_id, unconfirmed.command_seq, unconfirmed.cancel_requested_at, unconfirmed.status, unconfirmed.version, unconfirmed.attempt, unconfirmed.retry_count, unconfirmed.updated_at, unconfirmed.snapshot, unconfirmed.progress, unconfirmed.expires_at, unconfirmed.ordering_key, unconfirmed.order_number, unconfirmed.order_after, unconfirmed.after_ids, unconfirmed.runs_anyway, unconfirmed.ended_as, unconfirmed.callback_url, unconfirmed.event_owner, unconfirmed.error_code, unconfirmed.run_again_of, unconfirmed.fairness_key, unconfirmed.batch_id, unconfirmed.policies, unconfirmed.after_conditions, unconfirmed.inputs, unconfirmed.held, unconfirmed.released_at, unconfirmed.for_each, unconfirmed.elements, unconfirmed.fan_out_id, unconfirmed.element, unconfirmed.event, unconfirmed.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.keep_build, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, jobs.fairness_key, jobs.batch_id, jobs.policies, jobs.after_conditions, jobs.inputs, jobs.held, jobs.released_at, jobs.for_each, jobs.elements, jobs.fan_out_id, jobs.element, jobs.event, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and held is null and coalesce(released_at, created_at) <= pass.until - $5::interval
             and times_due((pass.until - coalesce(released_at, created_at)) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
@@ -980,9 +943,9 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, case when for_each is null then queue else '-fan-out' end::text as queue,
-    payload, priority, max_retry_count, retry_policy, timeout_ms,
+    payload, spec,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, fairness_key,
-    keep_build, after_conditions, inputs, event,
+    after_conditions, inputs, event,
     coalesce((
         select batches.batch_id from batches where batches.batch_id = page.batch_id and batches.graph is not null
     ), '00000000-0000-0000-0000-000000000000')::uuid as flow_id
@@ -1006,10 +969,7 @@ type JobsUnconfirmedRow struct {
 	JobType         string
 	Queue           string
 	Payload         json.RawMessage
-	Priority        int16
-	MaxRetryCount   int16
-	RetryPolicy     json.RawMessage
-	TimeoutMs       int32
+	Spec            json.RawMessage
 	RunAt           *time.Time
 	TraceID         uuid.UUID
 	CreatedAt       time.Time
@@ -1020,7 +980,6 @@ type JobsUnconfirmedRow struct {
 	AfterIDs        []uuid.UUID
 	RunsAnyway      *bool
 	FairnessKey     *string
-	KeepBuild       *bool
 	AfterConditions []string
 	Inputs          json.RawMessage
 	Event           json.RawMessage
@@ -1055,10 +1014,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.JobType,
 			&i.Queue,
 			&i.Payload,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RetryPolicy,
-			&i.TimeoutMs,
+			&i.Spec,
 			&i.RunAt,
 			&i.TraceID,
 			&i.CreatedAt,
@@ -1069,7 +1025,6 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.AfterIDs,
 			&i.RunsAnyway,
 			&i.FairnessKey,
-			&i.KeepBuild,
 			&i.AfterConditions,
 			&i.Inputs,
 			&i.Event,

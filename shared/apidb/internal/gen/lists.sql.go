@@ -43,7 +43,7 @@ func (q *Queries) JobOfEvent(ctx context.Context, arg JobOfEventParams) (uuid.UU
 
 const JobsListed = `-- name: JobsListed :many
 select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    job_id, owner_id, job_type, queue, spec, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
     expires_at, ordering_key, fairness_key, idempotency_key, (after_ids is not null)::boolean as has_after, batch_id,
     fan_out_id, element,
@@ -66,8 +66,7 @@ type JobsListedRow struct {
 	OwnerID           string
 	JobType           string
 	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
+	Spec              json.RawMessage
 	RunAt             *time.Time
 	Tags              []string
 	TraceID           uuid.UUID
@@ -106,8 +105,7 @@ func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsL
 			&i.OwnerID,
 			&i.JobType,
 			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
+			&i.Spec,
 			&i.RunAt,
 			&i.Tags,
 			&i.TraceID,
@@ -262,7 +260,7 @@ with seen as materialized (
         (
             select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids, batch_id, updated_at
             from (
-                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id, policies, after_conditions, inputs, held, released_at, keep_build, for_each, elements, fan_out_id, element, event from jobs
+                select job_id, owner_id, job_type, queue, payload, spec, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of, fairness_key, batch_id, policies, after_conditions, inputs, held, released_at, for_each, elements, fan_out_id, element, event from jobs
                 where $35::text is not null and idempotency_key = $35
                 offset 0 -- otherwise the planner may walk by id until it has found enough
             ) as keyed

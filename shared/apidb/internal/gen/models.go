@@ -88,10 +88,7 @@ type Job struct {
 	JobType           string
 	Queue             string
 	Payload           json.RawMessage
-	Priority          int16
-	MaxRetryCount     int16
-	RetryPolicy       json.RawMessage
-	TimeoutMs         int32
+	Spec              json.RawMessage
 	RunAt             *time.Time
 	Tags              []string
 	TraceID           uuid.UUID
@@ -127,7 +124,6 @@ type Job struct {
 	Inputs            json.RawMessage
 	Held              *bool
 	ReleasedAt        *time.Time
-	KeepBuild         *bool
 	ForEach           json.RawMessage
 	Elements          *int32
 	FanOutID          *uuid.UUID

@@ -272,7 +272,7 @@ update jobs
 set status     = 'PENDING',
     version    = jobs.version + 1,
     rank       = case when due.lost_count >= 2 then jobs.rank -- the job keeps its rank
-                      else due.due_at - jobs.priority * interval '10 s' end,
+                      else due.due_at - (jobs.spec ->> 'priority')::int * interval '10 s' end,
     due_at     = null,
     updated_at = now(),
     moves      = least(jobs.moves + 1, 100),
@@ -353,7 +353,7 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 }
 
 const JobsRunOrders = `-- name: JobsRunOrders :many
-select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
+select job_id, trace_id, queue, job_type, attempt, payload, spec, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id, fairness_key,
        (case when inputs is not null then parents_of(inputs) end)::json as parents, event
 from jobs
@@ -369,7 +369,7 @@ type JobsRunOrdersRow struct {
 	JobType           string
 	Attempt           int32
 	Payload           json.RawMessage
-	TimeoutMs         int32
+	Spec              json.RawMessage
 	Rank              time.Time
 	Partition         *int16
 	CancelRequestedAt *time.Time
@@ -399,7 +399,7 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 			&i.JobType,
 			&i.Attempt,
 			&i.Payload,
-			&i.TimeoutMs,
+			&i.Spec,
 			&i.Rank,
 			&i.Partition,
 			&i.CancelRequestedAt,

@@ -51,21 +51,15 @@ const JobsChange = `-- name: JobsChange :exec
 update jobs
 set queue           = input.queue,
     payload         = coalesce(input.payload, jobs.payload),
-    priority        = input.priority,
-    max_retry_count = input.max_retry_count,
-    retry_policy    = input.retry_policy,
-    timeout_ms      = coalesce(nullif(input.timeout_ms, 0), jobs.timeout_ms),
+    spec            = input.spec,
     expires_at      = nullif(input.expires_at, '0001-01-01Z')
 from (
     select unnest($1::uuid[])             as job_id,
            unnest($2::bigint[])      as old_version,
            unnest($3::text[])              as queue,
            unnest($4::json[])            as payload,
-           unnest($5::smallint[])      as priority,
-           unnest($6::smallint[]) as max_retry_count,
-           unnest($7::json[])      as retry_policy,
-           unnest($8::int[])          as timeout_ms,
-           unnest($9::timestamptz[])  as expires_at
+           unnest($5::json[])               as spec,
+           unnest($6::timestamptz[])  as expires_at
 ) as input
 where jobs.job_id = any (array[input.job_id])
   and jobs.version = input.old_version
@@ -73,15 +67,12 @@ where jobs.job_id = any (array[input.job_id])
 `
 
 type JobsChangeParams struct {
-	JobIDs         []uuid.UUID
-	OldVersions    []int64
-	Queues         []string
-	Payloads       []json.RawMessage
-	Priorities     []int16
-	MaxRetryCounts []int16
-	RetryPolicies  []json.RawMessage
-	TimeoutsMs     []int32
-	ExpiresAts     []time.Time
+	JobIDs      []uuid.UUID
+	OldVersions []int64
+	Queues      []string
+	Payloads    []json.RawMessage
+	Specs       []json.RawMessage
+	ExpiresAts  []time.Time
 }
 
 // Writes changed values of jobs that are locked and have not started. The version stands for the old state.
@@ -91,10 +82,7 @@ func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
 		arg.OldVersions,
 		arg.Queues,
 		arg.Payloads,
-		arg.Priorities,
-		arg.MaxRetryCounts,
-		arg.RetryPolicies,
-		arg.TimeoutsMs,
+		arg.Specs,
 		arg.ExpiresAts,
 	)
 	return err
@@ -113,8 +101,8 @@ with input as (
     where jobs.job_id = any (array[input.job_id])
       and jobs.attempt = input.attempt
       and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
-    returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count,
-        jobs.retry_policy, jobs.timeout_ms, jobs.version + 1 as version, jobs.attempt, jobs.retry_count, jobs.command_seq,
+    returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.queue, jobs.payload, jobs.spec,
+        jobs.version + 1 as version, jobs.attempt, jobs.retry_count, jobs.command_seq,
         case when jobs.cancel_requested_at is null then jobs.last_command
              else json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
                                     'reason', 'the attempt had completed') end as last_command,
@@ -125,11 +113,11 @@ with input as (
         jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.event,
         jobs.flow_id, jobs.partition, jobs.worker_id, jobs.lease_expires_at is not null as was_out
 ), moved as (
-    insert into ended (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    insert into ended (job_id, trace_id, job_type, queue, payload, spec,
                        version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
                        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at,
                        fairness_key, build, inputs, event, flow_id)
-    select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    select job_id, trace_id, job_type, queue, payload, spec,
            version, attempt, retry_count, command_seq, last_command, history, moves, output, started_at,
            now(), created_at, now(), owner_id, ordering_key, order_number, expires_at,
            fairness_key, build, inputs, event, flow_id
@@ -224,7 +212,7 @@ set version      = jobs.version + 1,
     command_seq  = input.command_seq,
     deleted_at   = now(),
     payload      = 'null',
-    retry_policy = null,
+    spec         = '{}',
     event        = null,
     output       = null,
     last_command = null,
@@ -289,8 +277,7 @@ func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsD
 }
 
 const JobsInsert = `-- name: JobsInsert :exec
-insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-                  status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
+insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, ordering_key, order_number,
                   lane, expires_at, fairness_key, build, inputs, event, callback_deadline_at, flow_id)
 select unnest($1::uuid[]),
@@ -298,35 +285,32 @@ select unnest($1::uuid[]),
        unnest($3::text[]),
        unnest($4::text[]),
        unnest($5::json[]),
-       unnest($6::smallint[]),
-       unnest($7::smallint[]),
-       unnest($8::json[]),
-       unnest($9::int[]),
-       $10::text,
-       $11::int,
-       unnest($12::timestamptz[]),
-       unnest($13::timestamptz[]),
-       $14::timestamptz,
-       unnest($15::smallint[]),
-       $16::text,
+       unnest($6::json[]),
+       $7::text,
+       $8::int,
+       unnest($9::timestamptz[]),
+       unnest($10::timestamptz[]),
+       $11::timestamptz,
+       unnest($12::smallint[]),
+       $13::text,
        1,
-       $17::text,
-       $18::text,
-       $19::timestamptz,
-       unnest($20::timestamptz[]),
+       $14::text,
+       $15::text,
+       $16::timestamptz,
+       unnest($17::timestamptz[]),
+       nullif(unnest($18::text[]), ''),
+       nullif(unnest($19::text[]), ''),
+       nullif(unnest($20::int[]), 0),
        nullif(unnest($21::text[]), ''),
-       nullif(unnest($22::text[]), ''),
-       nullif(unnest($23::int[]), 0),
-       nullif(unnest($24::text[]), ''),
-       nullif(unnest($25::bigint[]), 0),
-       nullif(unnest($26::text[]), ''),
-       nullif(unnest($27::timestamptz[]), '0001-01-01Z'),
-       unnest($28::text[]),
-       substr(nullif(unnest($29::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
-       unnest($30::json[]),
-       unnest($31::json[]),
-       $32::timestamptz,
-       nullif(unnest($33::uuid[]), '00000000-0000-0000-0000-000000000000')
+       nullif(unnest($22::bigint[]), 0),
+       nullif(unnest($23::text[]), ''),
+       nullif(unnest($24::timestamptz[]), '0001-01-01Z'),
+       unnest($25::text[]),
+       substr(nullif(unnest($26::text[]), ''), 2), -- a lone + is an empty build: it keeps the first one
+       unnest($27::json[]),
+       unnest($28::json[]),
+       $29::timestamptz,
+       nullif(unnest($30::uuid[]), '00000000-0000-0000-0000-000000000000')
 `
 
 type JobsInsertParams struct {
@@ -335,10 +319,7 @@ type JobsInsertParams struct {
 	JobTypes           []string
 	Queues             []string
 	Payloads           []json.RawMessage
-	Priorities         []int16
-	MaxRetryCounts     []int16
-	RetryPolicies      []json.RawMessage
-	TimeoutsMs         []int32
+	Specs              []json.RawMessage
 	Status             string
 	Attempt            int32
 	Ranks              []time.Time
@@ -374,10 +355,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.JobTypes,
 		arg.Queues,
 		arg.Payloads,
-		arg.Priorities,
-		arg.MaxRetryCounts,
-		arg.RetryPolicies,
-		arg.TimeoutsMs,
+		arg.Specs,
 		arg.Status,
 		arg.Attempt,
 		arg.Ranks,
@@ -454,7 +432,7 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 }
 
 const JobsLock = `-- name: JobsLock :many
-select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
+select job_id, status, version, attempt, retry_count, lost_count, spec,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
        blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, fairness_key, build,
        now()::timestamptz as at
@@ -470,10 +448,8 @@ type JobsLockRow struct {
 	Version            int64
 	Attempt            int32
 	RetryCount         int16
-	MaxRetryCount      int16
 	LostCount          int16
-	RetryPolicy        json.RawMessage
-	Priority           int16
+	Spec               json.RawMessage
 	CancelRequestedAt  *time.Time
 	CommandSeq         int32
 	LastCommand        json.RawMessage
@@ -513,10 +489,8 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.Version,
 			&i.Attempt,
 			&i.RetryCount,
-			&i.MaxRetryCount,
 			&i.LostCount,
-			&i.RetryPolicy,
-			&i.Priority,
+			&i.Spec,
 			&i.CancelRequestedAt,
 			&i.CommandSeq,
 			&i.LastCommand,
@@ -636,13 +610,13 @@ const JobsRevive = `-- name: JobsRevive :exec
 with found as (
     select job_id from ended where job_id = any ($1::uuid[]) order by job_id for update
 ), revived as (
-    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.priority, ended.max_retry_count, ended.retry_policy, ended.timeout_ms, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs, ended.flow_id, ended.event
+    delete from ended using found where ended.job_id = any (array[found.job_id]) returning ended.job_id, ended.trace_id, ended.job_type, ended.queue, ended.payload, ended.spec, ended.version, ended.attempt, ended.retry_count, ended.command_seq, ended.last_command, ended.history, ended.moves, ended.output, ended.started_at, ended.finished_at, ended.created_at, ended.updated_at, ended.owner_id, ended.ordering_key, ended.order_number, ended.expires_at, ended.deleted_at, ended.fairness_key, ended.build, ended.inputs, ended.flow_id, ended.event
 )
-insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, status,
+insert into jobs (job_id, trace_id, job_type, queue, payload, spec, status,
                   version, attempt, retry_count, rank, command_seq, last_command, history, moves, output, started_at,
                   finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
                   fairness_key, build, inputs, event, flow_id)
-select job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, 'COMPLETED',
+select job_id, trace_id, job_type, queue, payload, spec, 'COMPLETED',
        version, attempt, retry_count, finished_at, command_seq, last_command, history, moves, output, started_at,
        finished_at, created_at, updated_at, owner_id, ordering_key, order_number, expires_at, deleted_at,
        fairness_key, build, inputs, event, flow_id

@@ -46,7 +46,7 @@ set lease_expires_at = now() + (0.8 + 0.4 * random())
 from overdue
 where jobs.job_id = any (array[overdue.job_id])
   and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
-returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.spec, jobs.rank,
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     jobs.fairness_key,
     (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents, jobs.event,
@@ -66,7 +66,7 @@ type JobsAskAgainRow struct {
 	JobType           string
 	Attempt           int32
 	Payload           json.RawMessage
-	TimeoutMs         int32
+	Spec              json.RawMessage
 	Rank              time.Time
 	Partition         *int16
 	CancelRequestedAt *time.Time
@@ -101,7 +101,7 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 			&i.JobType,
 			&i.Attempt,
 			&i.Payload,
-			&i.TimeoutMs,
+			&i.Spec,
 			&i.Rank,
 			&i.Partition,
 			&i.CancelRequestedAt,

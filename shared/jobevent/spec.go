@@ -1,0 +1,144 @@
+package jobevent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Spec is how a job is to run. Requests, events, both databases and views hold it, and none repeats its members. What a
+// condition, an index or an order of a statement needs is no member: it has a column of its own.
+//
+// Equal specs are equal bytes: Bytes writes the members in this order.
+type Spec struct {
+	Priority      int                 `json:"priority"`
+	MaxRetryCount int                 `json:"maxRetryCount"`
+	TimeoutMs     int64               `json:"timeoutMs"`
+	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // absent: retrypolicy.Default
+	KeepBuild     bool                `json:"keepBuild,omitempty"`   // further attempts stay on the build of the last
+}
+
+// Timeout is how long an attempt may run.
+func (s *Spec) Timeout() time.Duration { return time.Duration(s.TimeoutMs) * time.Millisecond }
+
+// Equal reports whether two specs are the same bytes.
+func (s *Spec) Equal(other *Spec) bool {
+	return s.Priority == other.Priority && s.MaxRetryCount == other.MaxRetryCount && s.TimeoutMs == other.TimeoutMs &&
+		s.KeepBuild == other.KeepBuild && s.RetryPolicy.Equal(other.RetryPolicy)
+}
+
+// Bytes returns the spec as JSON, without a policy that is the default.
+func (s *Spec) Bytes() json.RawMessage {
+	written := *s
+	if written.RetryPolicy.Equal(nil) {
+		written.RetryPolicy = nil
+	}
+	b, err := Encode(&written)
+	if err != nil {
+		panic(fmt.Sprintf("write a spec: %v", err)) // cannot happen with numbers, strings and booleans
+	}
+	return b
+}
+
+// Limits of a spec.
+const (
+	MaxPriority   = 9
+	MaxRetryCount = 100
+	MaxTimeout    = 24 * time.Hour
+)
+
+// Check returns an error that wraps ErrInvalid unless each member is within its limits.
+func (s *Spec) Check() error {
+	if s.Priority < 0 || s.Priority > MaxPriority || s.MaxRetryCount < 0 || s.MaxRetryCount > MaxRetryCount ||
+		s.TimeoutMs < 1 || s.TimeoutMs > MaxTimeout.Milliseconds() {
+		return fmt.Errorf("run a job as %s: %w", s.Bytes(), ErrInvalid)
+	}
+	return nil
+}
+
+// Members returns a JSON object with those members whose names are wanted, the default policy written out; nil: none
+// is.
+func (s *Spec) Members(wanted func(name ...string) bool) json.RawMessage {
+	whole := *s
+	if whole.RetryPolicy == nil {
+		whole.RetryPolicy = &retrypolicy.Default
+	}
+	members := map[string]any{}
+	fields := reflect.ValueOf(whole)
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		if wanted(name) {
+			members[name] = fields.Field(i).Interface()
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	b, err := Encode(members)
+	if err != nil {
+		panic(fmt.Sprintf("write members of a spec: %v", err)) // as in Bytes
+	}
+	return b
+}
+
+// Change returns the spec with the members of patch, as Members returns them.
+func (s *Spec) Change(patch []byte) (Spec, error) {
+	changed := *s
+	changed.RetryPolicy = nil // a policy is replaced and not merged
+	if err := jsonv2.Unmarshal(patch, &changed); err != nil {
+		return *s, fmt.Errorf("read the change of a spec: %w", err)
+	}
+	if changed.RetryPolicy == nil {
+		changed.RetryPolicy = s.RetryPolicy
+	}
+	return changed, nil
+}
+
+// ReadSpec returns the spec of which Bytes are these.
+func ReadSpec(raw []byte) (spec Spec, err error) {
+	if err := jsonv2.Unmarshal(raw, &spec); err != nil {
+		return Spec{}, fmt.Errorf("read the spec of a job: %w", err)
+	}
+	return spec, nil
+}
+
+// SpecReader reads the specs of rows. Jobs that follow one another mostly have the same: it is read once. The zero value
+// is ready to use.
+type SpecReader struct {
+	raw  []byte
+	spec Spec
+}
+
+// Read is ReadSpec.
+func (r *SpecReader) Read(raw []byte) (Spec, error) {
+	if r.raw == nil || !bytes.Equal(raw, r.raw) {
+		spec, err := ReadSpec(raw)
+		if err != nil {
+			return Spec{}, err
+		}
+		r.raw, r.spec = raw, spec
+	}
+	return r.spec, nil
+}
+
+// SpecWriter writes the specs of rows, each that equals the one before without writing it again. The zero value is ready
+// to use.
+type SpecWriter struct {
+	raw  json.RawMessage
+	spec Spec
+}
+
+// Write returns the Bytes of a spec.
+func (w *SpecWriter) Write(spec *Spec) json.RawMessage {
+	if w.raw == nil || !spec.Equal(&w.spec) {
+		w.raw, w.spec = spec.Bytes(), *spec
+	}
+	return w.raw
+}
