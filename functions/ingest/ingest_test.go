@@ -35,7 +35,7 @@ func createdEvent(t *testing.T, change map[string]any) jobevent.Item {
 	id := uuid.Must(uuid.NewV7())
 	data := map[string]any{
 		"jobId": id, "traceId": uuid.New(), "jobType": "SIMULATION", "queue": "default", "payload": 1,
-		"maxRetryCount": 3, "timeoutMs": 1000, "createdAt": time.Now(),
+		"spec": jobevent.Spec{MaxRetryCount: 3, TimeoutMs: 1000}, "createdAt": time.Now(),
 	}
 	for name, value := range change {
 		data[name] = value
@@ -61,8 +61,8 @@ func TestAnAcceptedJobThatCannotBeUsedIsStoredAsFailed(t *testing.T) {
 	t.Parallel()
 	f := newFunction(t)
 	for name, change := range map[string]map[string]any{
-		"a field of the wrong kind":   {"priority": "high"},
-		"a number beyond its column":  {"timeoutMs": int64(1)<<32 + 1000},
+		"a field of the wrong kind":   {"spec": map[string]any{"priority": "high", "timeoutMs": 1}},
+		"a number beyond its column":  {"spec": jobevent.Spec{TimeoutMs: 1<<32 + 1000}},
 		"an id that is none":          {"jobId": "x"},
 		"no id":                       {"jobId": uuid.Nil},
 		"NUL in a name":               {"jobType": "A\x00"},
@@ -112,7 +112,7 @@ func TestAJobThatCannotBeUsedKeepsItsPlaceInAnOrder(t *testing.T) {
 	f := newFunction(t)
 	first := createdEvent(t, map[string]any{"orderingKey": "k", "orderNumber": 10})
 	unusable := createdEvent(t, map[string]any{
-		"orderingKey": "k", "orderNumber": 11, "orderAfter": first.Subject(), "priority": "high",
+		"orderingKey": "k", "orderNumber": 11, "orderAfter": first.Subject(), "spec": "high",
 	})
 	last := createdEvent(t, map[string]any{"orderingKey": "k", "orderNumber": 12, "orderAfter": unusable.Subject()})
 	for _, step := range []struct {

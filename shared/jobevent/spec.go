@@ -30,8 +30,9 @@ func (s *Spec) Timeout() time.Duration { return time.Duration(s.TimeoutMs) * tim
 
 // Equal reports whether two specs are the same bytes.
 func (s *Spec) Equal(other *Spec) bool {
-	return s.Priority == other.Priority && s.MaxRetryCount == other.MaxRetryCount && s.TimeoutMs == other.TimeoutMs &&
-		s.KeepBuild == other.KeepBuild && s.RetryPolicy.Equal(other.RetryPolicy)
+	a, b := *s, *other
+	a.RetryPolicy, b.RetryPolicy = nil, nil
+	return a == b && s.RetryPolicy.Equal(other.RetryPolicy)
 }
 
 // Bytes returns the spec as JSON, without a policy that is the default.
@@ -109,8 +110,8 @@ func ReadSpec(raw []byte) (spec Spec, err error) {
 	return spec, nil
 }
 
-// SpecReader reads the specs of rows. Jobs that follow one another mostly have the same: it is read once. The zero value
-// is ready to use.
+// SpecReader reads the specs of rows. Jobs that follow one another mostly have the same spec: it is read once. The zero
+// value is ready to use.
 type SpecReader struct {
 	raw  []byte
 	spec Spec
@@ -128,8 +129,8 @@ func (r *SpecReader) Read(raw []byte) (Spec, error) {
 	return r.spec, nil
 }
 
-// SpecWriter writes the specs of rows, each that equals the one before without writing it again. The zero value is ready
-// to use.
+// SpecWriter writes the specs of rows, and repeats the bytes of the one before if the next is equal. The zero value is
+// ready to use.
 type SpecWriter struct {
 	raw  json.RawMessage
 	spec Spec

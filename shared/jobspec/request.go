@@ -49,7 +49,7 @@ type Silent struct {
 
 // IsPlain reports whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
-	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" && !r.KeepBuild &&
+	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
 		r.RunAgainOf == uuid.Nil && r.BatchID == uuid.Nil && r.Event == nil && r.Policies == Policies{}
 }
 
@@ -76,7 +76,8 @@ func (r *Request) DueAt(now time.Time) time.Time {
 // silent is a request of which nothing has been read.
 func silent() Request {
 	return Request{
-		Queue: DefaultQueue, Spec: jobevent.Spec{MaxRetryCount: DefaultMaxRetryCount, TimeoutMs: DefaultTimeout.Milliseconds()},
+		Queue:  DefaultQueue,
+		Spec:   jobevent.Spec{MaxRetryCount: DefaultMaxRetryCount, TimeoutMs: DefaultTimeout.Milliseconds()},
 		Silent: Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true},
 	}
 }

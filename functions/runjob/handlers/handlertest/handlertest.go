@@ -26,7 +26,8 @@ func Run(ctx context.Context, job *jobtest.Job, handler handlers.Handler, payloa
 			return
 		}
 		run := jobevent.Run{
-			JobID: job.ID, Attempt: ran.Attempt, Payload: text, Spec: jobevent.Spec{TimeoutMs: (10 * time.Minute).Milliseconds()},
+			JobID: job.ID, Attempt: ran.Attempt, Payload: text,
+			Spec: jobevent.Spec{TimeoutMs: (10 * time.Minute).Milliseconds()},
 		}
 		a := handlers.NewAttempt(run, uuid.New(), func(level slog.Level, text string) {
 			ran.Log = append(ran.Log, level.String()+" "+text)
