@@ -10,7 +10,7 @@ import (
 
 var runRules = []Rule{
 	{
-		"attempts", "No attempt starts twice.", "docs/reliability.md",
+		"attempts", "An attempt starts at most once", "docs/design.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for id, list := range f.runs {
 				last := 0
@@ -27,7 +27,7 @@ var runRules = []Rule{
 		},
 	},
 	{
-		"apart", "No two attempts of a job run at once", "docs/reliability.md",
+		"apart", "the attempts of a job follow one another", "docs/design.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for id, list := range f.runs {
 				for i := 1; i < len(list); i++ {

@@ -78,7 +78,7 @@ var lifeRules = []Rule{
 		},
 	},
 	{
-		"ends", "Every job accepted with a 2xx reaches exactly one of COMPLETED, FAILED and CANCELLED.", "docs/reliability.md",
+		"ends", "Every job accepted with a 2xx reaches exactly one terminal state.", "docs/design.md",
 		func(f *facts, found func(_, _, _ string)) {
 			for _, j := range f.Open {
 				found(f.name(j.JobID), "it ends, once no pause and no limit of the program is left", fmt.Sprintf("%s, blocked by %v", j.Status, j.BlockedBy))
