@@ -1,5 +1,5 @@
 // Package functions_test checks that a new function is named in all the places that must name it, and prints what to add
-// where it is not: docs/operations.md, "Adding a function", goes through them. The folders here are the list of
+// where it is not: CONTRIBUTING.md, "Adding a function", goes through them. The folders here are the list of
 // functions, and go generate ./local/functionrules writes everything that follows from it alone.
 package functions_test
 
@@ -138,7 +138,7 @@ func (p place) lacks(t *testing.T, name string) string {
 	if p.add != "" {
 		add = "\n" + strings.ReplaceAll(p.add, "NAME", name)
 	}
-	return fmt.Sprintf("function %s: %s lacks it: %s (docs/operations.md, Adding a function)%s", name, p.files, p.why, add)
+	return fmt.Sprintf("function %s: %s lacks it: %s (CONTRIBUTING.md, Adding a function)%s", name, p.files, p.why, add)
 }
 
 // read returns the files that match a pattern below the root, by their paths.
