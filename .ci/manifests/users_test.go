@@ -27,7 +27,7 @@ var publishes = map[string][]string{
 		jobevent.TopicAttemptLog, jobevent.TopicControlApplied, jobevent.TopicRun + "*",
 	},
 	"bulk": {jobevent.TopicCommand},
-	"cron": {jobevent.TopicCreated},
+	"cron": {jobevent.TopicCreated, jobevent.TopicCommand}, // a schedule whose overlap is cancel
 	"projection": {
 		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicEnded, jobevent.TopicDeadLetter,
 	},
