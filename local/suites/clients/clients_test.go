@@ -183,7 +183,7 @@ func goGroups(ctx context.Context, t *testing.T, c *client.Client) {
 // The pages show whole files, each below a comment with its name. The tests above run them.
 func TestThePagesShowTheExamples(t *testing.T) {
 	t.Parallel()
-	for name, examples := range map[string]int{"clients.md": 3, "pull-workers.md": 2} {
+	for name, examples := range map[string]int{"clients.md": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			showsExamples(t, name, examples)
