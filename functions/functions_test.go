@@ -57,7 +57,7 @@ var places = []place{
 	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code", false, "{NAME.New(nil).Host(), nil},"},
 	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container", false, service},
 	{"infra/prometheus/prometheus.yml", `\bNAME:9464\b|names: \[NAME\]`, "where its metrics are scraped", false, "          - NAME:9464"},
-	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it consumes, publishes and does", false, "| `NAME` | … |"},
+	{"docs/design.md", "(?m)^\\| `NAME` \\|", "what it does", false, "| `NAME` | … |"},
 	{"README.md", `\bNAME\b`, "its part in the life of a job", false, ""},
 }
 
