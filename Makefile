@@ -18,6 +18,7 @@ export CGO_ENABLED = 0
 # One PostgreSQL for a whole test run; every test has a database of its own on it.
 WITH_POSTGRES := go run ./shared/pgtest/withpostgres
 WITH_KAFKA    := go run ./shared/kafkatest/withkafka
+# Each tool has a module of its own, so that a linter's library cannot change the version of one that we ship.
 GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck

@@ -1,4 +1,6 @@
 // Package relay submits the jobs of outboxes in users' databases.
+//
+// Why a relay holds its transaction open: docs/decisions/api.md#an-outboxs-job-has-the-id-that-sql-made
 package relay
 
 import (

@@ -1,5 +1,6 @@
 -- What each function may do in the api database, and nothing else: before this runs, all rights are taken away.
 -- All functions may read whole rows, except bulk and cron, which never see a payload.
+-- Why by hand: docs/decisions/security.md#rights-are-written-by-hand-and-verified-by-postgresql
 
 -- Accepts requests and shows jobs. In jobs it changes numbers that it assigns, the outcomes of callbacks, and the
 -- content of held jobs.

@@ -13,6 +13,7 @@ import (
 
 // Audit is an entry of the audit log. A method that takes one inserts it in the transaction of its change, or fails;
 // it does not modify the caller's entry. A nil entry means a change without an author: authentication is off.
+// Why one entry a request: docs/decisions/security.md#the-audit-log-has-one-entry-a-request-kept-for-30-days
 type Audit struct {
 	ID         int64     // in the order of insertion
 	At         time.Time // by the database's clock

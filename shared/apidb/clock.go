@@ -17,6 +17,7 @@ import (
 // process's monotonic clock. So the wall clock has no effect, even if it is wrong or is being set. Readings come with
 // queries that the store makes anyway (created_at of inserts, the readiness probe). After a pause of the whole machine,
 // which the monotonic clock does not count, the estimate is late until the next reading.
+// Why not the clock of the gateway: docs/decisions/databases.md#job-ids-carry-the-databases-time
 type clock struct {
 	started time.Time // monotonic times count from here
 

@@ -10,6 +10,8 @@
 // could be made; and a request that the gateway refused without having done anything (408, 429). The pauses grow, are
 // partly random, and are at least as long as Retry-After or RateLimit request. If RateLimit reports that nothing is
 // left, the next request waits until the limit allows it.
+//
+// Why types are written by hand here: docs/decisions/code.md#clients-have-generated-types-and-calls-written-by-hand
 package client
 
 import (

@@ -1,6 +1,8 @@
 // Package cronspec computes when a schedule fires: cron expressions and @every, in a time zone. go-cron parses the
 // fields and searches a calendar without time zones. This package turns the times that it finds into instants, also
 // where clocks are put forward or back.
+//
+// Why go-cron alone is not enough: docs/decisions/scheduling.md#a-schedules-ticks-are-calendar-times
 package cronspec
 
 import (

@@ -125,6 +125,7 @@ func NewControls(revision int64, kept []jobevent.Control) *Controls {
 func (c *Controls) Revision() int64 { return c.revision }
 
 // Drains reports whether a worker gets no attempts.
+// Why a drain is a control: docs/decisions/workers.md#a-drain-is-a-control
 func (c *Controls) Drains(workerID string) bool { return c.draining[workerID] }
 
 // HasWorker reports whether a worker was ordered to drain, or to take attempts again.
@@ -188,6 +189,7 @@ func (c *Controls) CountRunning(running map[Subject]int, class Class, n int) {
 }
 
 // laneAnd names the part of a lane whose jobs are also subject to s.
+// Why controls make lanes: docs/decisions/dispatch.md#a-control-puts-jobs-into-a-lane
 func laneAnd(lane string, s Subject) string {
 	if lane != "" {
 		lane += " "

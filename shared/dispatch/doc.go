@@ -43,4 +43,6 @@
 //
 // A count reads rows and ledger in one snapshot, without the lock. Every commit changes both alike, so a difference in
 // that snapshot is still the difference later, and may be added then: but only once, see [Ledger.AddDrift].
+//
+// Why there is one lock, and a ledger: docs/decisions/dispatch.md#one-lock-and-a-ledger-decide-what-goes-out
 package dispatch

@@ -74,6 +74,7 @@ func (l *Ledger) tidyKeys() {
 //
 // The caller reads what Next asks for, passes it to Show, and so on until Next asks for nothing more. It sends out
 // what is Chosen, moves what is Moved, and calls Finish.
+// Why keys take turns by name: docs/decisions/dispatch.md#fairness-keys-take-turns
 type SharePicker struct {
 	l      *Ledger
 	queue  string

@@ -1,5 +1,7 @@
 // Package eventkeys signs the events between functions and checks their signatures, so that a function knows that an
 // event comes from another function and not from another client that reaches its address.
+//
+// Why: docs/decisions/security.md#network-policies-do-not-separate-functions-behind-knative
 package eventkeys
 
 import (

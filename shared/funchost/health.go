@@ -84,6 +84,7 @@ func own(reason string, holds func() bool) *probe.Dependency {
 
 // handlingFails reports whether handling fails for records that this process holds. The records that failed may belong
 // to another member of the group by now: a process without records to handle has no success that would end the trouble.
+// Why: docs/decisions/events.md#pings-and-readiness-do-not-depend-on-the-broker
 func (h *host) handlingFails() bool {
 	lags := func(p *kafkaevent.Partition) bool { return p.Lag() > 0 }
 	return h.handling.Ongoing() && slices.ContainsFunc(h.consumer.Group().Partitions(), lags)

@@ -53,6 +53,7 @@ var errNoRoom = errors.New("too many events wait for the sink")
 // after PUBLISH_WAIT: if the client gave up before it had an answer, it would send its event again, and a slow sink
 // would receive everything twice. The rest is published in the background. Events that do not fit there, or take too
 // long, are left to the sweepers.
+// Why an answer does not wait longer: docs/decisions/events.md#a-slow-broker-gets-no-more-load
 func (h *host) publishSoon(ctx context.Context, say []jobevent.Item) {
 	if len(say) == 0 {
 		return

@@ -13,6 +13,7 @@ import (
 const maxCalls = 2
 
 // sharedCalls are the calls of Handle for requests.
+// Why two calls: docs/decisions/events.md#requests-that-wait-share-a-call
 type sharedCalls struct {
 	mu       sync.Mutex
 	underWay int

@@ -53,6 +53,7 @@ type itemMeta struct {
 // Up to MaxRunsAlone attempts to run for one partition get an event each. A scaler sees by the uncommitted records of
 // run-job how much work there is. Long attempts go out a few at a time, as slots become free: if they were in one
 // record, a worker full of them would look idle. The many attempts of a burst are short.
+// Why an event carries many jobs: docs/decisions/events.md#an-event-between-functions-carries-many-jobs
 func Pack(items []Item) (events []event.Event, of [][]int) {
 	runs := map[packing]int{}
 	for i := range items {

@@ -16,7 +16,8 @@ import (
 // Spec is how a job is to run. Requests, events, both databases and views hold it, and none repeats its members. What a
 // condition, an index or an order of a statement needs is no member: it has a column of its own.
 //
-// Equal specs are equal bytes: Bytes writes the members in this order.
+// Equal specs are equal bytes: Bytes writes the members in this order. Why one value:
+// docs/decisions/databases.md#how-a-job-is-to-run-is-one-json-value.
 type Spec struct {
 	Priority      int                 `json:"priority"`
 	MaxRetryCount int                 `json:"maxRetryCount"`

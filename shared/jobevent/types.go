@@ -47,7 +47,8 @@ const (
 	TypesCommand        = "io.jobweaver.jobs.command.v1"
 	TypesAttemptCancels = "io.jobweaver.attempts.cancel.v1"
 	TypesAttemptLogs    = "io.jobweaver.attempts.log.v1"
-	TypesStatus         = "io.jobweaver.jobs.status.v1" // over HTTP, for functions; see ForFunctions
+	// Why statuses are published twice: docs/decisions/events.md#behind-a-broker-projection-gets-statuses-together
+	TypesStatus = "io.jobweaver.jobs.status.v1" // over HTTP, for functions; see ForFunctions
 )
 
 // packedAs maps the type of an item to the type of the event that contains it and others.

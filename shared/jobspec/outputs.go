@@ -16,6 +16,7 @@ import (
 
 // outputMark is the member of an object in a payload that stands for the output of another job:
 // {"$output": "name", "path": "$.a[0]", "default": …}. The path and the default may be absent.
+// Why the worker replaces it: docs/decisions/groups.md#the-worker-puts-outputs-into-a-payload
 const outputMark = "$output"
 
 // itemMark is the member of an object in the payload of a fan-out that stands for an element of its array, or for the

@@ -66,8 +66,8 @@ func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 	return *e, nil
 }
 
-// readPlain reads the events that functions write, in a third of the SDK's time: see docs/decisions.md. It leaves all
-// others to the SDK.
+// readPlain reads the events that functions write, in a third of the SDK's time. It leaves all others to
+// the SDK. Why: docs/decisions/events.md#what-stays-written-by-hand-beside-sarama-and-the-sdk
 func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
 	if len(m.Value) == 0 && EventType(m) != jobevent.TypeDeleted {
 		return event.Event{}, false

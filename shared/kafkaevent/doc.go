@@ -5,4 +5,6 @@
 // Kafka only transports events; the databases have the state. Everything here survives a broker that becomes
 // unavailable, returns, or returns empty: topics are created again, and offsets of a topic that was replaced are
 // dropped.
+//
+// Why so much is written by hand: docs/decisions/events.md#what-stays-written-by-hand-beside-sarama-and-the-sdk
 package kafkaevent

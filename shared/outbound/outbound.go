@@ -1,6 +1,8 @@
 // Package outbound calls URLs that came with requests. Whatever the form of a URL, and whatever its name resolves to by
 // the time of the call, it connects only to addresses that are public or that the operator allows. It follows no
 // redirect and uses no proxy, and bounds the answer in size and time.
+//
+// Why the connection decides: docs/decisions/security.md#the-connection-decides-where-a-call-may-go
 package outbound
 
 import (

@@ -1,5 +1,7 @@
 // Package payloadschema checks a job's payload against the JSON Schema of its type, and describes in a sentence each
 // value that does not fit. A schema that a worker advertised is not trusted: a check by it has a bounded cost.
+//
+// Why checks have a budget: docs/decisions/workers.md#a-workers-schema-is-evaluated-within-a-budget
 package payloadschema
 
 import (

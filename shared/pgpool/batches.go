@@ -19,6 +19,7 @@ type DB interface {
 // TxInBatches is Tx with fewer round trips. Each one wakes both processes, which costs more than most statements, and a
 // lock is held during all later ones. The statements that first queues travel with BEGIN; their callbacks have run when
 // fn begins. Statements that return nothing can wait in later for COMMIT. first runs again whenever fn does.
+// Why two round trips: docs/decisions/databases.md#a-transaction-of-the-scheduler-makes-two-round-trips
 func TxInBatches(
 	ctx context.Context, pool *pgxpool.Pool, first func(*pgx.Batch), fn func(now DB, later *Later) error,
 ) error {

@@ -122,6 +122,7 @@ const asItIs = ""
 func IndexOnly() Option {
 	return func(cfg *pgxpool.Config) {
 		set(cfg, map[string]string{
+			// Why: docs/decisions/databases.md#statements-use-indexes-whatever-the-statistics
 			"enable_seqscan":    "off",
 			"enable_bitmapscan": "off",
 			"enable_hashjoin":   "off",

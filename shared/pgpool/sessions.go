@@ -134,6 +134,7 @@ func (s *sessions) noteDisk() {
 // Writable returns an error unless the database answers, accepts writes and has space on its disk. It writes no WAL, so
 // that an idle installation stays idle: it asks the session whether it is read only, and now and then it has the server
 // write 100 kB to a temporary file. It drops the sessions of a pool whose server has become read only.
+// Why reading is not enough: docs/decisions/databases.md#all-sessions-must-accept-writes
 func Writable(ctx context.Context, pool *pgxpool.Pool) error {
 	own := sessionsOf(pool)
 	if err := own.lately(); err != nil {

@@ -15,6 +15,7 @@ import (
 
 // Secure reports whether every server in an address is verified by its certificate (sslmode is verify-full or
 // verify-ca), or is on this machine.
+// Why certificates open the databases: docs/decisions/security.md#no-operator-makes-twelve-passwords
 func Secure(url string) bool {
 	cfg, err := ReadAddress(url)
 	if err != nil {

@@ -24,6 +24,7 @@ func (s *Store) dispatch(ctx context.Context, t step, by string, delta dispatch.
 
 // dispatchLocked releases jobs that waited for others, dispatches as many jobs as there is room for, and writes the
 // ledger.
+// Why attempts go out one by one: docs/decisions/dispatch.md#attempts-go-out-one-by-one
 func (s *Store) dispatchLocked(ctx context.Context, t step, by string, l *dispatch.Ledger, r *result) error {
 	ended, err := s.release(ctx, t.Queries, by, l)
 	if err != nil {

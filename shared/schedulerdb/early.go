@@ -15,6 +15,7 @@ import (
 
 // keepEarly keeps commands whose jobs have not arrived. It holds the lock of the ledger: Ingest holds it, too, from its
 // look for such commands until its commit, so that it does not miss them.
+// Why a command may come before its job: docs/decisions/scheduling.md#a-command-is-kept-until-its-job-arrives
 func (s *Store) keepEarly(ctx context.Context, commands []jobevent.Command) error {
 	var p gen.EarlyCommandsKeepParams
 	for _, c := range commands {

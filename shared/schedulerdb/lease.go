@@ -15,6 +15,7 @@ import (
 
 // Heartbeat stores the heartbeats of workers: their slots, and the attempts that they hold or have started. If a
 // heartbeat adds room, Heartbeat dispatches jobs into it.
+// Why a heartbeat may correct a start: docs/decisions/dispatch.md#a-step-of-postgresqls-clock-ends-no-attempt
 func (s *Store) Heartbeat(ctx context.Context, heartbeats []jobevent.Heartbeat) (emit.Effects, error) {
 	latest := map[string]jobevent.Heartbeat{}
 	for _, heartbeat := range heartbeats {

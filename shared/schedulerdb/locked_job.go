@@ -156,6 +156,7 @@ const suspectAtMost = 5 * time.Minute
 
 // suspectDelay returns a random part of 10 s after the second loss in a row, and of twice as much after each further
 // one. So jobs that were lost together, because one of them killed their worker, come back one by one.
+// Why suspects run apart: docs/decisions/dispatch.md#suspects-run-apart
 func suspectDelay(lostCount int) time.Duration {
 	return rand.N(min(5*time.Second<<min(lostCount-1, 10), suspectAtMost))
 }

@@ -80,6 +80,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 
 // settleCompleted is Settle for batches in which all attempts completed, as they did in most. The outcomes are sorted
 // by job. The statements that write the jobs and lock the ledger travel with BEGIN, in one round trip.
+// Why a completed job leaves the table: docs/decisions/databases.md#a-completed-job-leaves-the-table
 func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
 	p := completeParams(outcomes)
 	var rows []gen.JobsCompleteRow

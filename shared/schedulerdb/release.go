@@ -126,6 +126,7 @@ func (j *lockedJob) giveUp(by, code, message string) {
 }
 
 // takeTurns gives the turn to the next job of each key.
+// Why an ordering key is not a chain: docs/decisions/scheduling.md#an-ordering-key-is-not-a-chain-of-dependencies
 func takeTurns(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, keys map[dispatch.OrderKey]bool) error {
 	var p gen.TurnsTakeParams
 	for key := range keys {

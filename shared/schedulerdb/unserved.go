@@ -26,6 +26,7 @@ const (
 
 // unservedLanes are the lanes of jobs that no live worker runs. The table has those that were noted before, with the
 // times from which NO_WORKER_TIMEOUT counts: restarts of workers, databases or of the watchdog change none of them.
+// Why: docs/decisions/dispatch.md#attempts-wait-by-the-kind-of-worker-that-can-run-them
 type unservedLanes struct {
 	queues, lanes         []string // not noted yet
 	overQueues, overLanes []string // noted, and now a worker runs them or no job waits

@@ -1,5 +1,7 @@
 // Package sealing encrypts the content of jobs, so that databases and topics never have it in plain. A function without
 // the keys carries sealed values like any other JSON or text.
+//
+// Why few functions have the keys: docs/decisions/security.md#the-keyset-stays-with-the-functions-that-open-values
 package sealing
 
 import (

@@ -189,6 +189,7 @@ type sampler struct {
 	withParent bool
 }
 
+// Why the id decides: docs/decisions/events.md#a-bit-of-the-jobs-id-decides-about-tracing
 func (c TraceConfig) sampler() (sampler, error) {
 	name := c.Sampler
 	if name == "" {

@@ -1,5 +1,7 @@
 // Package webhook signs outgoing requests and verifies callbacks by Standard Webhooks
 // (https://www.standardwebhooks.com), and derives the secret with which an outside system calls back for one attempt.
+//
+// Why verification is our own: docs/decisions/security.md#the-standard-webhooks-library-signs-verification-is-ours
 package webhook
 
 import (

@@ -20,6 +20,7 @@ type Checkpoint struct {
 
 // SaveCheckpoints saves checkpoints of this worker's open attempts, at most one of each, and returns these attempts. An
 // attempt that is missing is over, or another worker's: it has saved nothing.
+// Why checkpoints are not in events: docs/decisions/workers.md#checkpoints-lie-in-the-workers-database
 func (s *Store) SaveCheckpoints(ctx context.Context, workerID string, all []Checkpoint) (map[Key]bool, error) {
 	p := gen.CheckpointSaveManyParams{WorkerID: workerID}
 	for _, c := range all {

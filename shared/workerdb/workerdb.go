@@ -1,5 +1,7 @@
 // Package workerdb is the workers' store, the database jobweaver_worker. Its rows alone decide which worker runs an
 // attempt and what the outcome is.
+//
+// Why open attempts are listed by claim: docs/decisions/workers.md#a-worker-lists-its-open-attempts-claim-by-claim
 package workerdb
 
 import (

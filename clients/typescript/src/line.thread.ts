@@ -1,4 +1,4 @@
-// The thread of a Line.
+// The thread of a Line. Why: docs/decisions/workers.md#worker-kits-beat-from-a-thread-and-run-a-job-once-at-a-time
 import { parentPort, workerData } from "node:worker_threads";
 
 import type { Keeping, News, Order, Sent } from "./line.js";

@@ -28,6 +28,7 @@ var errNoFlow error = apierror.New(apierror.FlowNotFound, "there is no such flow
 const madeBytes = 128
 
 // CreateFlow is POST /api/flows. The flow is made with all its jobs, or not at all.
+// Why a flow is a batch: docs/decisions/groups.md#a-flow-is-a-batch-with-a-graph
 func (a *API) CreateFlow(c *gin.Context) error {
 	asked, named, by, err := a.readFlow(c)
 	if err == nil {

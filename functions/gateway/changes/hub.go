@@ -1,4 +1,6 @@
 // Package changes follows the changes of jobs for event streams and waiting requests.
+//
+// Why streams share one ring: docs/decisions/api.md#streams-share-one-ring
 package changes
 
 import (

@@ -23,6 +23,7 @@ const changeTries = 3
 
 // Change is PATCH /api/jobs/{jobId}. The new values are checked here, together with the old ones. They take effect when
 // the scheduler has applied them.
+// Why a change is a command: docs/decisions/scheduling.md#a-change-of-a-job-is-a-command
 func (a *API) Change(c *gin.Context) error {
 	if _, err := edge.JobID(c); err != nil {
 		return err

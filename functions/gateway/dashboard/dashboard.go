@@ -1,4 +1,6 @@
 // Package dashboard serves the dashboard, and how its users log in.
+//
+// Why there is no session: docs/decisions/api.md#the-dashboard-logs-in-by-itself-without-a-session
 package dashboard
 
 import (

@@ -1,4 +1,6 @@
 // Package fanouts makes the jobs of fan-outs, and ends a fan-out when these jobs have ended.
+//
+// Why the API makes them: docs/decisions/groups.md#a-fan-out-waits-for-the-api
 package fanouts
 
 import (

@@ -17,6 +17,7 @@ import (
 const lookEvery = time.Second
 
 // Releaser publishes jobs that were held. All gateways do it, each for other jobs.
+// Why the API holds debounced jobs: docs/decisions/scheduling.md#a-debounced-job-is-held-by-the-api
 type Releaser struct {
 	store     *jobstore.Store
 	outgoing  *publishbuffer.Buffer

@@ -38,6 +38,7 @@ type shareBody struct {
 }
 
 // GetShares is GET /api/queues/{queue}/shares.
+// Why no index serves this: docs/decisions/dispatch.md#shares-are-counted-when-they-are-asked-for
 func (a *API) GetShares(c *gin.Context) error {
 	queue := c.Param("queue")
 	if wrong := jobspec.WrongQueue(queue); wrong != "" {

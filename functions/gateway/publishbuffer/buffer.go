@@ -1,4 +1,6 @@
 // Package publishbuffer publishes events of committed rows in the background.
+//
+// Why answers do not wait for Kafka: docs/decisions/api.md#the-answer-to-a-post-does-not-wait-for-kafka
 package publishbuffer
 
 import (

@@ -1,4 +1,6 @@
 // Package throttle limits rates and amounts for each caller. Its state stays in this process.
+//
+// Why no count is shared: docs/decisions/security.md#an-owner-gets-half-of-what-is-free
 package throttle
 
 import (

@@ -25,6 +25,7 @@ func (c *Config) Parts() []any {
 }
 
 // Builtin returns a registry of the built-in job types, to which others can be added.
+// Why receivers are treated so: docs/decisions/workers.md#built-in-types-keep-to-what-receivers-expect
 func Builtin(cfg Config) (*Registry, error) {
 	r := NewRegistry()
 	if err := cfg.register(r); err != nil {

@@ -30,6 +30,7 @@ const (
 )
 
 // sendCheckpoint adds what earlier attempts have saved to the request.
+// Why a header: docs/decisions/workers.md#a-function-gets-checkpoint-and-event-in-headers
 func sendCheckpoint(r *http.Request, a *Attempt) error {
 	var saved json.RawMessage
 	if found, err := a.Checkpoint.Load(&saved); err != nil || !found {

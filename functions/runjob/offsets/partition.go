@@ -10,6 +10,7 @@ import (
 )
 
 // Partition is a partition while this worker holds it.
+// Why a long attempt counts as done: docs/decisions/workers.md#a-long-attempt-does-not-hold-back-its-partition
 type Partition struct {
 	*kafkaevent.Partition
 	Queue   string

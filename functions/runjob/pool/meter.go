@@ -36,6 +36,7 @@ func (m *meter) finish(started, at time.Time) {
 }
 
 // rate returns the rate since the newest reading that is at least a window old, or since the oldest reading.
+// Why it is not what the worker did: docs/decisions/dispatch.md#a-workers-rate-is-what-it-could-do
 func (m *meter) rate(now time.Time, slots int) float64 {
 	busy := m.busy
 	if m.runs > 0 {

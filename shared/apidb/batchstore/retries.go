@@ -22,6 +22,7 @@ const retriedAtOnce = 1000
 // RetryFlow has the failed and cancelled jobs of a flow of the owner run again, each when what it comes after has ended
 // as it has to. It returns how many these may be. If the flow has ended, it goes on, and ends once more. A flow
 // of which a compensation has run is refused.
+// Why: docs/decisions/groups.md#a-flow-is-retried-step-by-step-in-new-jobs-where-they-completed
 func (s *Store) RetryFlow(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID,
 ) (jobs int, err error) {

@@ -1,4 +1,6 @@
 // Package batchstore stores batches, ends them when their jobs have ended, and makes the jobs that follow them.
+//
+// Why a sweep ends batches: docs/decisions/groups.md#a-batch-ends-by-a-sweep-once
 package batchstore
 
 import (

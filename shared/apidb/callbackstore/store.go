@@ -1,4 +1,6 @@
 // Package callbackstore keeps what outside systems report about attempts that wait for them.
+//
+// Why the API decides about deadlines: docs/decisions/workers.md#the-api-decides-whether-a-callback-met-its-deadline
 package callbackstore
 
 import (

@@ -1,4 +1,6 @@
 // Package deliverystore keeps the deliveries of jobs' ends to their callback URLs.
+//
+// Why the status inserts them: docs/decisions/security.md#deliveries-are-inserted-with-the-status-that-ends-a-job
 package deliverystore
 
 import (

@@ -147,6 +147,7 @@ func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
 }
 
 // chooseSource sets the parameter of the source that has the fewest jobs that do not match.
+// Why so few indexes serve all lists: docs/decisions/api.md#lists-add-no-index-entry-that-every-job-pays-for
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
 	unowned := shelves.Of(f.Status...)
 	switch {

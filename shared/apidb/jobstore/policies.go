@@ -19,6 +19,7 @@ const (
 )
 
 // decision has the data by which submit policies decide about the jobs of a transaction.
+// Why no row keeps a key: docs/decisions/scheduling.md#submit-policies-look-at-the-jobs-of-their-key
 type decision struct {
 	lines   map[keyed]*line
 	holders map[int]*Accepted    // the existing job, by the ordinal of a request that is not unique
@@ -233,6 +234,7 @@ func (t *dependents) readStarts(ctx context.Context, keys map[keyed][]int, d *de
 
 // awaitReplicas makes the transaction wait for the replicas, because an answer with an existing job promises as much as
 // the first answer.
+// Why: docs/decisions/databases.md#every-commit-waits-for-the-disk-and-for-the-replicas
 func (t *dependents) awaitReplicas(ctx context.Context, known int) error {
 	if known == 0 {
 		return nil

@@ -1,4 +1,6 @@
 // Package keystore keeps API keys.
+//
+// Why keys are checked from memory: docs/decisions/security.md#keys-are-checked-from-memory-at-most-ten-seconds-old
 package keystore
 
 import (

@@ -1,4 +1,6 @@
 // Package operationstore stores operations, and works on them piece by piece.
+//
+// Why an operation is a walk: docs/decisions/api.md#an-operation-is-a-walk-with-a-cursor
 package operationstore
 
 import (

@@ -1,5 +1,7 @@
 // Package queuestore keeps the queues that are created and removed through the API. Those of the setting QUEUES are not
 // among them.
+//
+// Why created queues are controls: docs/decisions/events.md#created-queues-are-controls-of-the-scheduler
 package queuestore
 
 import (

@@ -1,4 +1,6 @@
 // Package recoverystore compares and corrects the database after it was restored from a backup.
+//
+// Why: docs/decisions/databases.md#a-command-reconciles-databases-restored-to-different-moments
 package recoverystore
 
 import (

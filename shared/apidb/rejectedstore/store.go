@@ -1,4 +1,6 @@
 // Package rejectedstore keeps the rejected records.
+//
+// Why a redrive is for a week, once: docs/decisions/events.md#rejected-records-can-be-redriven-once-for-a-week
 package rejectedstore
 
 import (

@@ -1,4 +1,6 @@
 // Package statstore counts jobs for the statistics.
+//
+// Why jobs are counted when they end: docs/decisions/api.md#statistics-are-counted-when-a-job-ends
 package statstore
 
 import (

@@ -24,6 +24,7 @@ type Gone struct {
 
 // ForgetJobs deletes jobs with all that is stored about them, and returns how many there were. If the end of a job
 // has not been stored yet, ForgetJobs first counts and delivers it, though without its output.
+// Why: docs/decisions/databases.md#a-job-pays-for-no-long-check-and-no-foreign-key
 func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
 	gone = slices.Clone(gone)
 	slices.SortFunc(gone, func(a, b Gone) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
@@ -106,6 +107,7 @@ func (a Ages) youngest() (least time.Duration) {
 }
 
 // ExpireJobs looks at the next jobs by age, at most limit, and deletes those that ended too long ago.
+// Why the API also deletes by itself: docs/decisions/api.md#a-deletion-is-repeated-until-it-is-final
 func (s *Store) ExpireJobs(
 	ctx context.Context, now time.Time, ages Ages, after uuid.UUID, limit int,
 ) (apidb.Walked, error) {

@@ -1,5 +1,7 @@
 // Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends their results.
 // It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
+//
+// Why: docs/decisions/workers.md#worker-kits-beat-from-a-thread-and-run-a-job-once-at-a-time
 package worker
 
 import (

@@ -100,6 +100,7 @@ func (e *Effects) Add(more Effects) {
 
 // Events builds the events of a function in the order in which they must be published. The status of a job's version
 // comes last: if the API has seen a version, no event of that version was lost.
+// Why QUEUED and PENDING are not among them: docs/decisions/dispatch.md#queued-and-pending-have-no-event-of-their-own
 func (e Effects) Events(function string) ([]jobevent.Item, error) {
 	most := len(e.Runs) + len(e.Cancels) + len(e.Jobs) + len(e.Controls) + len(e.Drains) + len(e.Follows)
 	w := writer{function: function, events: make([]jobevent.Item, 0, most)}

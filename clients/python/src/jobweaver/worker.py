@@ -115,6 +115,7 @@ class Worker:
         self._tasks: dict[asyncio.Task[Any], str] = {}  # of coroutines in the caller's event loop, with their job types
         self._blockers: set[str] = set()  # job types of which the user was warned
         self._stopped = self._served = self._still = False
+        # Why a thread: docs/decisions/workers.md#worker-kits-beat-from-a-thread-and-run-a-job-once-at-a-time
         self._loop: asyncio.AbstractEventLoop | None = None  # of the worker's thread, while it runs
         self._thread: Future[None] | None = None
         self._task: asyncio.Task[None] | None = None

@@ -14,7 +14,7 @@ export interface Edge {
 
 export const NODE = { width: 96, height: 30 };
 
-/** NODES and EDGES are the states and the transitions that docs/architecture.md draws. */
+/** NODES and EDGES are the states and the transitions that docs/design.md draws. */
 export const NODES: readonly Node[] = [
   { status: 'SCHEDULED', x: 0, y: 75 },
   { status: 'PENDING', x: 132, y: 75 },
