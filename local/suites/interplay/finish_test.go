@@ -34,7 +34,7 @@ func (x *run) lift(ctx context.Context) {
 			w.To = time.Now()
 		}
 		x.mu.Unlock()
-		x.ask(ctx, last, http.MethodDelete, "/api/controls/"+kind+"/"+escape(name), nil, Asked{})
+		x.ask(ctx, last, http.MethodDelete, "/api/controls/"+kind+"/"+escape(name), nil, Asked{Admin: true})
 	}
 	for name := range x.batches {
 		x.step(ctx, Step{N: last, Do: "batch-close", Of: name})
@@ -51,7 +51,7 @@ func (x *run) ticks(ctx context.Context, name string) {
 		}
 	}
 	err := x.patiently(ctx, func() error {
-		_, err := x.API.Do(ctx, http.MethodGet, "/api/schedules/"+x.key(name)+"/ticks?limit=200&ownerId="+x.owner, "", nil, &page)
+		_, err := x.API.Do(ctx, http.MethodGet, "/api/schedules/"+x.key(name)+"/ticks?limit=200", "", nil, &page)
 		return err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func (x *run) blocked(ctx context.Context, of string) {
 	if w == nil || !w.Limit.Paused || !w.Applied {
 		return
 	}
-	page, err := x.API.List(ctx, client.Filter{OwnerID: x.owner, Status: []string{client.Pending}}, 5, "")
+	page, err := x.API.List(ctx, client.Filter{Status: []string{client.Pending}}, 5, "")
 	if err != nil {
 		return
 	}
@@ -152,7 +152,7 @@ func (x *run) settle(ctx context.Context) {
 }
 
 func (x *run) stuck(ctx context.Context) (open []*client.Job) {
-	for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner, Status: unfinished}) {
+	for j, err := range x.API.Jobs(ctx, client.Filter{Status: unfinished}) {
 		if err != nil {
 			return open
 		}
@@ -165,12 +165,12 @@ func (x *run) stuck(ctx context.Context) (open []*client.Job) {
 
 // busy reports whether something has not ended, or is not known.
 func (x *run) busy(ctx context.Context) bool {
-	page, err := x.API.List(ctx, client.Filter{OwnerID: x.owner, Status: unfinished}, 1, "")
+	page, err := x.API.List(ctx, client.Filter{Status: unfinished}, 1, "")
 	if err != nil || len(page.Jobs) > 0 {
 		return true
 	}
 	for _, id := range x.strangers() {
-		if job, err := x.API.Get(ctx, id, 0); err == nil && !job.Terminal() || err != nil && !errors.Is(err, client.ErrNotFound) {
+		if job, err := x.clientOf(id).Get(ctx, id, 0); err == nil && !job.Terminal() || err != nil && !errors.Is(err, client.ErrNotFound) {
 			return true
 		}
 	}
@@ -203,25 +203,23 @@ func (x *run) strangers() (ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.rec.Specs {
-		if s.ID != "" && foreign(s) {
+		if s.ID != "" && s.Foreign {
 			ids = append(ids, s.ID)
 		}
 	}
 	return ids
 }
 
-func foreign(s *Spec) bool { return s.Foreign }
-
 // collect reads everything that the API shows about the program.
 func (x *run) collect(ctx context.Context) {
 	r := x.rec
 	r.Jobs, r.Listed, r.Unchanged = map[string]*client.Job{}, map[string]*client.Job{}, map[string]int{}
 	r.Batches, r.Flows, r.Operations = map[string]*client.Batch{}, map[string]*client.Flow{}, map[string]*Operation{}
-	r.Deliveries, r.TypeCounts, r.Filters = map[string][]Delivery{}, map[string]int{}, map[string][]string{}
+	r.Deliveries, r.Counts, r.Filters = map[string][]Delivery{}, map[string]int{}, map[string][]string{}
 	r.Reports = map[string]*Report{}
 	x.waitForDeliveries(ctx)
 	x.read("list jobs", x.patiently(ctx, func() error {
-		for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner}) {
+		for j, err := range x.API.Jobs(ctx, client.Filter{}) {
 			if err != nil {
 				return err
 			}
@@ -255,6 +253,7 @@ func (x *run) collect(ctx context.Context) {
 			r.Gone[id] = j
 		}
 	}
+	x.lists(ctx)
 	x.filters(ctx)
 	x.counts(ctx)
 	r.Faults = x.Since(r.Began)
@@ -270,24 +269,23 @@ func (x *run) read(what string, err error) {
 }
 
 func (x *run) collectJob(ctx context.Context, id string) error {
-	job, err := x.API.Get(ctx, id, 0)
+	as := x.clientOf(id)
+	job, err := as.Get(ctx, id, 0)
 	if errors.Is(err, client.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	raw := job.Raw
 	job.Raw = nil
 	x.rec.Jobs[id] = job
 	x.collectReport(job)
-	a := Asked{Method: http.MethodGet, Path: "/api/jobs/" + id}
-	if x.rec.Unchanged[id], err = x.conditional(ctx, a.Path, raw); err != nil {
+	if x.rec.Unchanged[id], err = x.conditional(ctx, id); err != nil {
 		return err
 	}
 	if job.CallbackURL != "" {
 		var page struct{ Deliveries []Delivery }
-		if _, err := x.API.Do(ctx, http.MethodGet, "/api/jobs/"+id+"/deliveries", "", nil, &page); err != nil {
+		if _, err := as.Do(ctx, http.MethodGet, "/api/jobs/"+id+"/deliveries", "", nil, &page); err != nil {
 			return err
 		}
 		x.rec.Deliveries[id] = page.Deliveries
@@ -296,12 +294,16 @@ func (x *run) collectJob(ctx context.Context, id string) error {
 }
 
 // conditional reads a job twice, the second time only if it has changed.
-func (x *run) conditional(ctx context.Context, path string, _ json.RawMessage) (status int, err error) {
+func (x *run) conditional(ctx context.Context, id string) (status int, err error) {
 	etag := ""
 	for range 2 {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.URL+path, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.URL+"/api/jobs/"+id, nil)
 		if err != nil {
 			return 0, err
+		}
+		req.Header.Set("Authorization", "Bearer "+x.admin)
+		if owner := x.rec.Jobs[id].OwnerID; owner != "" {
+			req.Header.Set("X-Owner-Id", owner)
 		}
 		if etag != "" {
 			req.Header.Set("If-None-Match", etag)
@@ -320,23 +322,26 @@ func (x *run) conditional(ctx context.Context, path string, _ json.RawMessage) (
 // try was lost with its process, too, and then only after 5 min: that one is asked for.
 func (x *run) waitForDeliveries(ctx context.Context) {
 	type delivery struct {
-		JobID, OwnerID string
-		Version        int64
-		Tries          int
-		NextAt         *time.Time
+		JobID   string
+		Version int64
+		Tries   int
+		NextAt  *time.Time
 	}
 	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; pause(ctx, 300*time.Millisecond) {
-		var page struct{ Deliveries []delivery }
+		var page, unowned struct{ Deliveries []delivery }
 		_, err := x.API.Do(ctx, http.MethodGet, "/api/deliveries?limit=200&status=PENDING", "", nil, &page)
-		strangers, busy := x.strangers(), err != nil
-		for _, d := range page.Deliveries {
-			if d.OwnerID != x.owner && !slices.Contains(strangers, d.JobID) {
-				continue
+		_, other := x.Installation.API.Do(ctx, http.MethodGet, "/api/deliveries?limit=200&status=PENDING", "", nil, &unowned)
+		strangers, busy := x.strangers(), errors.Join(err, other) != nil
+		for _, d := range unowned.Deliveries {
+			if slices.Contains(strangers, d.JobID) {
+				page.Deliveries = append(page.Deliveries, d)
 			}
+		}
+		for _, d := range page.Deliveries {
 			busy = true
 			if d.Tries > 1 && d.NextAt != nil && time.Until(*d.NextAt) > 2*time.Minute {
 				path := fmt.Sprintf("/api/jobs/%s/deliveries/%d/retry", d.JobID, d.Version)
-				_, _ = x.API.Do(ctx, http.MethodPost, path, "", nil, nil) // looked at again in the next round
+				_, _ = x.clientOf(d.JobID).Do(ctx, http.MethodPost, path, "", nil, nil) // looked at again in the next round
 			}
 		}
 		if !busy {
@@ -348,14 +353,13 @@ func (x *run) waitForDeliveries(ctx context.Context) {
 // filters asks for some of the lists that the rules can work out.
 func (x *run) filters(ctx context.Context) {
 	queries := []url.Values{
-		{"status": {client.Completed}}, {"status": {client.Failed, client.Cancelled}}, {"tag": {"red"}}, {"type": {x.key("type")}},
+		{}, {"status": {client.Completed}}, {"status": {client.Failed, client.Cancelled}}, {"tag": {"red"}}, {"type": {x.own("type")}},
 		{"orderingKey": {x.key("o0")}}, {"queue": {"default"}}, {"noErrorCode": {"true"}}, {"errorCode": {"TEST.FAILED"}},
 	}
 	for _, id := range x.batches {
 		queries = append(queries, url.Values{"batchId": {id}})
 	}
 	for _, q := range queries {
-		q.Set("ownerId", x.owner)
 		text := q.Encode()
 		x.read("list jobs", x.patiently(ctx, func() error {
 			var found []string
@@ -384,16 +388,16 @@ func (x *run) filters(ctx context.Context) {
 	}
 }
 
-// counts reads the statistics of the program's own type, which no other program changes.
+// counts reads the statistics, which are of the owner's jobs.
 func (x *run) counts(ctx context.Context) {
 	for range 20 { // they are at most a second old
 		pause(ctx, 500*time.Millisecond)
 		var stats struct{ Jobs map[string]int }
 		x.read("read statistics", x.patiently(ctx, func() error {
-			_, err := x.API.Do(ctx, http.MethodGet, "/api/stats?type="+x.key("type"), "", nil, &stats)
+			_, err := x.API.Do(ctx, http.MethodGet, "/api/stats", "", nil, &stats)
 			return err
 		}))
-		x.rec.TypeCounts = stats.Jobs
+		x.rec.Counts = stats.Jobs
 		if countsAgree(x.rec) {
 			return
 		}
@@ -402,14 +406,11 @@ func (x *run) counts(ctx context.Context) {
 
 // countsAgree reports whether the statistics show what the list shows.
 func countsAgree(r *Record) bool {
-	kind := r.Owner + "-type"
 	shown := map[string]int{}
-	for _, j := range r.Jobs {
-		if j.JobType == kind {
-			shown[j.Status]++
-		}
+	for _, j := range r.Listed {
+		shown[j.Status]++
 	}
-	for status, n := range r.TypeCounts {
+	for status, n := range r.Counts {
 		if n != shown[status] {
 			return false
 		}
@@ -420,7 +421,7 @@ func countsAgree(r *Record) bool {
 // clear removes what the program has made, as everything that has ended can be removed.
 func (x *run) clear(ctx context.Context) {
 	for name := range x.queues {
-		x.ask(ctx, 1_000_001, http.MethodDelete, "/api/queues/"+x.key(name)+"?drain=true", nil, Asked{})
+		x.ask(ctx, 1_000_001, http.MethodDelete, "/api/queues/"+x.own(name)+"?drain=true", nil, Asked{Admin: true})
 	}
 	if len(x.rec.Open) > 0 {
 		return
@@ -430,23 +431,25 @@ func (x *run) clear(ctx context.Context) {
 		if x.rec.Remaining = left; len(left) == 0 {
 			return
 		}
-		body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
-		var o Operation
-		if _, err := x.API.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o); err == nil {
-			_, _ = x.API.Do(ctx, http.MethodGet, fmt.Sprintf("/api/operations/%s?wait=20s", o.OperationID), "", nil, &o)
+		for _, as := range []*client.Client{x.API, x.hooked, x.Installation.API} { // each finds what its owner has
+			body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
+			var o Operation
+			if _, err := as.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o); err == nil {
+				_, _ = as.Do(ctx, http.MethodGet, fmt.Sprintf("/api/operations/%s?wait=20s", o.OperationID), "", nil, &o)
+			}
 		}
 	}
 }
 
 func (x *run) remaining(ctx context.Context) (left []string) {
-	for j, err := range x.API.Jobs(ctx, client.Filter{OwnerID: x.owner}) {
+	for j, err := range x.API.Jobs(ctx, client.Filter{}) {
 		if err != nil {
 			return []string{"not known: " + err.Error()}
 		}
 		left = append(left, j.JobID)
 	}
 	for _, id := range x.strangers() {
-		if _, err := x.API.Get(ctx, id, 0); !errors.Is(err, client.ErrNotFound) {
+		if _, err := x.clientOf(id).Get(ctx, id, 0); !errors.Is(err, client.ErrNotFound) {
 			left = append(left, id)
 		}
 	}

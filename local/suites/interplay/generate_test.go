@@ -75,6 +75,7 @@ func (d *drawing) step() {
 		{4, true, d.queue},
 		{3, true, d.schedule},
 		{1, true, d.fault},
+		{4, len(d.jobs) > 0, d.intrude},
 	}
 	var possible []int
 	for i, k := range kinds {
@@ -123,7 +124,7 @@ func (d *drawing) submit() {
 		if way != "rollback" {
 			d.made(j)
 		}
-		if way != "rollback" && way != "event" && way != "hook" {
+		if way != "rollback" && way != "hook" && way != "outbox" {
 			d.owned = append(d.owned, j.Name)
 		}
 	}
@@ -220,6 +221,7 @@ func (d *drawing) plainOptions(j *Job) {
 		j.Tags = []string{pick(d, "tag", "red", "blue")}
 	}
 	j.KeepBuild = d.rarely("keepBuild", 3)
+	j.Claims = d.rarely("claims", 6)
 	if q := queueFor(j.Type); slices.Contains(d.queues, q) && d.eighths("queue", 5) {
 		j.Queue = q
 	}
@@ -279,7 +281,7 @@ func (d *drawing) timesAndNeeds(j *Job, way string) {
 	if way == "flow" {
 		return
 	}
-	if way == "event" {
+	if way == "event" || way == "outbox" || way == "rollback" {
 		return
 	}
 	if len(d.owned) > 0 && d.eighths("needs", 2) {

@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -37,6 +38,7 @@ type Installation struct {
 	dir, shop string // shop is a user's database, with an outbox
 	port      int
 	broker    string       // of the child
+	admin     string       // an API key of the installation
 	alone     sync.RWMutex // held by programs that use what all programs share
 
 	mu      sync.Mutex
@@ -51,7 +53,6 @@ const (
 	childPort  = "INTERPLAY_PORT"
 	childKafka = "INTERPLAY_KAFKA"
 	childShop  = "INTERPLAY_SHOP"
-	hookName   = "interplay"
 )
 
 // answerWithin is how long a request is repeated until it is answered: an installation that was killed takes seconds to
@@ -96,14 +97,14 @@ func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, e
 	}
 	i := &Installation{
 		dir: dir, port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port), Witness: witness,
-		broker: fmt.Sprintf("127.0.0.1:%d", kafka), seconds: map[string]*second{},
+		broker: fmt.Sprintf("127.0.0.1:%d", kafka), admin: apikey.New().Reveal(), seconds: map[string]*second{},
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, i.Stop())
 		}
 	}()
-	i.API = client.New(i.URL, "", client.WithTimeout(time.Minute))
+	i.API = client.New(i.URL, i.admin, client.WithTimeout(time.Minute))
 	if i.Postgres, err = localpostgres.Start(ctx, localpostgres.Config{Dir: filepath.Join(dir, "postgres")}); err != nil {
 		return i, err
 	}
@@ -137,10 +138,10 @@ func (i *Installation) hooks() string { return filepath.Join(i.dir, "hooks.yaml"
 
 const hookSecret = "a secret of thirty-two characters"
 
-// The hook takes its whole request out of the body, so that each program can send its own.
-const hooksFile = `hooks:
-  - name: interplay
-    owner: hooked
+// A hook takes its whole request out of the body, so that each program can send its own. Each of the two owners of a
+// program sends to a hook of its own.
+const hookOf = `  - name: %[1]s
+    owner: %[1]s
     signature: header
     header: X-Interplay
     secretFiles: [hook.secret]
@@ -152,6 +153,8 @@ const hooksFile = `hooks:
       tags: [{$path: $.tag}]
       payload: {$path: $.payload}
 `
+
+var hooksFile = "hooks:\n" + fmt.Sprintf(hookOf, "hooked-a") + fmt.Sprintf(hookOf, "hooked-b")
 
 func (i *Installation) makeShop(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, i.Postgres.URL())
@@ -187,6 +190,7 @@ func (i *Installation) launch() error {
 	i.cmd.Env = append(i.settings(),
 		childDir+"="+filepath.Join(i.dir, "installation"), fmt.Sprintf("%s=%d", childPort, i.port), childKafka+"="+kafka,
 		childShop+"="+i.shop, "DATABASE_URL="+i.Postgres.URL(), "HOOKS_FILE="+i.hooks(), "AUTH_FAILURE_LIMIT=1000000",
+		"AUTH=on", "BOOTSTRAP_API_KEY="+i.admin, "GATEWAY_API_KEY="+i.admin,
 		"OPERATION_LIMIT=1000", `RETRY_POLICIES={"*": {"retryPolicy": {"type": "fixed", "delayMs": 100}, "timeoutMs": 20000}}`)
 	i.cmd.Stdout, i.cmd.Stderr = log, log
 	i.ended, err = childproc.Start(i.cmd, syscall.SIGKILL)

@@ -24,7 +24,7 @@ import (
 var (
 	runFor     = flag.Duration("interplay.for", 0, "how long programs are run; 0: skip")
 	seedText   = flag.String("interplay.seed", "", "the first seed; empty: a new one")
-	atOnce     = flag.Int("interplay.at-once", 6, "programs that run at once")
+	atOnce     = flag.Int("interplay.at-once", 3, "programs that run at once, each for two owners")
 	keep       = flag.String("interplay.keep", "", "a folder for the records of all programs")
 	program    = flag.String("interplay.program", "", "a file with a program, which is run in place of random ones")
 	fixedSeeds = flag.String("interplay.seeds", "", "seeds that are run first, however long it takes")
@@ -117,35 +117,35 @@ func (r *rounds) next(fixed []uint64, fresh uint64) (seed uint64, ok bool) {
 	return fresh + uint64(n-len(fixed)), time.Now().Before(r.end) //nolint:gosec // it is positive
 }
 
-// try runs a program once, and checks it.
-func (r *rounds) try(p Program) (*Record, []Violation) {
-	rec, err := r.i.Run(r.t.Context(), p, fmt.Sprintf("p%d-%d", p.Seed, r.owners.Add(1)))
+// try runs a program once.
+func (r *rounds) try(p Program) []*Record {
+	records, err := r.i.Run(r.t.Context(), p, fmt.Sprintf("p%d-%d", p.Seed, r.owners.Add(1)))
 	if err != nil {
 		r.t.Error(err)
-		return nil, nil
+		return nil
 	}
-	found := Check(rec)
-	if *keep != "" {
-		store(r.t, filepath.Join(*keep, rec.Owner+".json"), rec)
+	for _, rec := range records {
+		if *keep != "" {
+			store(r.t, filepath.Join(*keep, rec.Owner+".json"), rec)
+		}
 	}
-	return rec, found
+	return records
 }
 
 func (r *rounds) run(p Program) {
-	rec, found := r.try(p)
-	if rec == nil {
-		return
-	}
-	r.matrix.Add(rec)
-	r.t.Logf("seed %d: %d steps, %d jobs, %d starts, %.1f s, %d violations", p.Seed, len(p.Steps), len(rec.Jobs), len(rec.Runs),
-		time.Since(rec.Began).Seconds(), len(found))
-	for _, v := range found {
-		r.t.Errorf("seed %d: %s", p.Seed, v)
-	}
-	if len(found) > 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = append(r.failed, rec)
+	for _, rec := range r.try(p) {
+		found := Check(rec)
+		r.matrix.Add(rec)
+		r.t.Logf("seed %d, %s: %d steps, %d jobs, %d starts, %.1f s, %d violations", p.Seed, rec.Owner, len(p.Steps), len(rec.Jobs),
+			len(rec.Runs), time.Since(rec.Began).Seconds(), len(found))
+		for _, v := range found {
+			r.t.Errorf("seed %d, %s: %s", p.Seed, rec.Owner, v)
+		}
+		if len(found) > 0 {
+			r.mu.Lock()
+			r.failed = append(r.failed, rec)
+			r.mu.Unlock()
+		}
 	}
 }
 
@@ -184,11 +184,12 @@ func (r *rounds) explain() {
 			for _, p := range part {
 				for range 2 {
 					all.Go(func() {
-						rec, found := r.try(p)
-						mu.Lock()
-						defer mu.Unlock()
-						if shorter == nil && slices.ContainsFunc(found, func(v Violation) bool { return v.Rule.Name == rule }) {
-							shorter, last = &p, rec
+						for _, rec := range r.try(p) {
+							mu.Lock()
+							if shorter == nil && slices.ContainsFunc(Check(rec), func(v Violation) bool { return v.Rule.Name == rule }) {
+								shorter, last = &p, rec
+							}
+							mu.Unlock()
 						}
 					})
 				}

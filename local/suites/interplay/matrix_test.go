@@ -189,7 +189,7 @@ func (f *facts) fits(a *Asked, j *client.Job) bool {
 		return false
 	}
 	return (!strings.Contains(text, `"tag"`) || slices.Contains(j.Tags, "red")) &&
-		(!strings.Contains(text, `"orderingKey"`) || j.OrderingKey == f.Owner+"-o0") &&
+		(!strings.Contains(text, `"orderingKey"`) || j.OrderingKey == f.Base+"-o0") &&
 		(!strings.Contains(text, `"batchId"`) || j.BatchID != "" && strings.Contains(text, j.BatchID))
 }
 

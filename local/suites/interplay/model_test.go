@@ -47,7 +47,7 @@ func factsOf(r *Record) *facts {
 		f.backs[b.Job] = append(f.backs[b.Job], b)
 	}
 	for _, a := range r.Asked {
-		if command := commandOf(a); command != "" && (a.ok() || a.Again || a.Status == 0) {
+		if command := commandOf(a); command != "" && a.Want == 0 && (a.ok() || a.Again || a.Status == 0) {
 			f.asks[command] = append(f.asks[command], a)
 		}
 	}

@@ -129,6 +129,30 @@ func window(f *facts, at time.Time, l Limit) {
 }
 
 var planted = map[string]func(*facts) bool{
+	"not found": func(f *facts) bool {
+		f.Asked = append(f.Asked, &Asked{Method: "GET", Path: "/api/jobs/x", Want: 404, Status: 200})
+		return true
+	},
+	"not reached": func(f *facts) bool {
+		for _, o := range f.Operations {
+			o.Progress.Asked = 1
+			f.Asked = append(f.Asked, &Asked{Want: 202, Status: 202, Answer: json.RawMessage(`{"operationId": "` + o.OperationID + `"}`)})
+			return true
+		}
+		return false
+	},
+	"own jobs": ran(func(f *facts, j *client.Job, _ *Run) { j.OwnerID = f.Other }),
+	"own keys": ran(func(f *facts, j *client.Job, _ *Run) {
+		j.OrderingKey = "a key of one job"
+		f.Waits = append(f.Waits, Waiting{Job: j.JobID, By: []client.Block{{Kind: "order", ID: j.OrderingKey}}})
+	}),
+	"own throttle": ran(func(_ *facts, j *client.Job, _ *Run) {
+		at := j.CreatedAt.Add(time.Minute)
+		j.Throttle, j.RunAt = &client.Throttle{Key: "a key of one job", PerMs: 100}, &at
+	}),
+	"own lists":    ran(func(f *facts, j *client.Job, _ *Run) { f.Others = append(f.Others, j.JobID) }),
+	"own work":     ran(func(f *facts, _ *client.Job, r *Run) { r.Pull, r.Taker, r.Owner = true, f.Other, f.Owner }),
+	"own commands": ran(func(_ *facts, j *client.Job, _ *Run) { j.History[0].Reason = "reschedule" }),
 	"reported": ran(func(f *facts, j *client.Job, _ *Run) {
 		j.JobType, j.Output = reportType, json.RawMessage(`{"location": "file:///x/1.csv", "sha256": "a", "rows": 1}`)
 		f.Reports = map[string]*Report{j.JobID: {Text: nameIn(j.Payload), Digest: "b"}}
@@ -140,9 +164,14 @@ var planted = map[string]func(*facts) bool{
 	"addressed": ran(func(f *facts, j *client.Job, r *Run) {
 		f.Mails = []*Mail{{Job: j.JobID, ID: "<" + j.JobID + ".2@shop.test>", To: recipients(f.Owner), How: actOK, At: r.Start}}
 	}),
-	"streamed": ran(func(f *facts, j *client.Job, _ *Run) {
-		f.Streamed = append(f.Streamed, Streamed{Job: j.JobID, Owner: f.Owner, Status: client.Running, Version: j.Version - 1})
-	}),
+	"streamed": func(f *facts) bool {
+		f.Streamed = slices.DeleteFunc(f.Streamed, func(e Streamed) bool { return e.Reload })
+		for id, j := range f.Listed {
+			f.Streamed = append(f.Streamed, Streamed{Job: id, Owner: f.Owner, Status: client.Running, Version: j.Version - 1})
+			return true
+		}
+		return false
+	},
 	"stream in order": ran(func(f *facts, j *client.Job, _ *Run) {
 		f.Streamed = append(f.Streamed, Streamed{Job: j.JobID, Owner: f.Owner, Status: j.Status, Version: j.Version},
 			Streamed{Job: j.JobID, Owner: f.Owner, Status: client.Running, Version: j.Version})
@@ -367,8 +396,8 @@ var planted = map[string]func(*facts) bool{
 	},
 	"overlap": two(func(f *facts, a, b *client.Job) {
 		f.Program.Steps = []Step{{Do: "schedule-put", Name: "c0", Overlap: "skip"}}
-		a.Schedule = &client.Tick{Name: f.Owner + "-c0", At: a.CreatedAt}
-		b.Schedule = &client.Tick{Name: f.Owner + "-c0", At: a.CreatedAt.Add(time.Second)}
+		a.Schedule = &client.Tick{Name: f.Base + "-c0", At: a.CreatedAt}
+		b.Schedule = &client.Tick{Name: f.Base + "-c0", At: a.CreatedAt.Add(time.Second)}
 		a.History[len(a.History)-1].At = f.runs[b.JobID][0].Start.Add(time.Second)
 	}),
 	"deliveries": func(f *facts) bool {
@@ -398,7 +427,7 @@ var planted = map[string]func(*facts) bool{
 		}
 		return false
 	},
-	"statistics": func(f *facts) bool { f.TypeCounts[client.Completed]++; return true },
+	"statistics": func(f *facts) bool { f.Counts[client.Completed]++; return true },
 	"deleted":    ran(func(f *facts, j *client.Job, _ *Run) { f.Remaining = []string{j.JobID} }),
 	"answered":   func(f *facts) bool { f.Asked[0].Status = 500; return true },
 	"understood": func(f *facts) bool {

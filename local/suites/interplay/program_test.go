@@ -1,6 +1,6 @@
 package interplay
 
-// A Program is what one owner does with an installation. It is data, so that it can be printed, stored, shortened and
+// A Program is what an owner does with an installation; two owners do it at once. It is data, so that it can be printed, stored, shortened and
 // run again. What a step makes is named by the step's number, which shortening keeps: the job of step 7 is s7, the
 // second of its jobs s7.1. A step about a thing that was not made is skipped.
 type Program struct {
@@ -25,7 +25,7 @@ type Step struct {
 	Kind  string `json:"kind,omitempty"`  // of a control
 	Limit *Limit `json:"limit,omitempty"` // of a control
 
-	Command string `json:"command,omitempty"` // of an operation
+	Command string `json:"command,omitempty"` // of an operation, or of a request about a thing of the other owner
 	By      string `json:"by,omitempty"`      // how an operation chooses: list, owner, tag, batch, ordering
 	Ms      int    `json:"ms,omitempty"`      // of a reschedule, an expiry or a fault
 
@@ -77,6 +77,8 @@ type Job struct {
 	Batch      string   `json:"batch,omitempty"`
 	Callback   string   `json:"callback,omitempty"` // how the receiver of its end answers: ok, or once500
 	KeepBuild  bool     `json:"keepBuild,omitempty"`
+	Unowned    bool     `json:"-"`                // it comes through the relay, whose key has no owner
+	Claims     bool     `json:"claims,omitempty"` // it names the other owner as its owner
 }
 
 // Need is an entry of after.

@@ -5,19 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// puller is the pull worker of a program: it serves the program's own type.
+// puller is a pull worker. It serves the types of both owners of a program. With the key of an owner it gets only the
+// jobs of that one, with a key of the installation those of all.
 type puller struct {
 	api   *client.Client
-	log   *Log
+	logs  map[string]*Log // by type
 	name  string
-	kind  string
+	owner string   // of its key
 	hands sync.Map // tokens of attempts that get beats
+}
+
+func (x *run) pull(api *client.Client, name, owner string) *puller {
+	return &puller{api: api, name: name, owner: owner, logs: map[string]*Log{x.own("type"): x.log, x.other.own("type"): x.other.log}}
 }
 
 // run claims attempts until the context ends.
@@ -30,21 +37,25 @@ func (p *puller) run(ctx context.Context) {
 		slots <- struct{}{}
 		<-slots
 		attempts, err := p.api.Claim(ctx, client.WorkClaim{
-			Worker: p.name, Types: []string{p.kind}, Slots: max(1, cap(slots)-len(slots)), Wait: 5 * time.Second,
+			Worker: p.name, Types: slices.Sorted(maps.Keys(p.logs)), Slots: max(1, cap(slots)-len(slots)), Wait: 5 * time.Second,
 		})
 		if err != nil {
 			pause(ctx, 200*time.Millisecond)
 			continue
 		}
 		for _, a := range attempts {
-			r := &Run{Job: a.JobID, Attempt: a.Attempt, Pull: true, Data: a.Payload}
+			log := p.logs[a.JobType]
+			if log == nil {
+				continue
+			}
+			r := &Run{Job: a.JobID, Attempt: a.Attempt, Pull: true, Taker: p.owner, Owner: a.OwnerID, Data: a.Payload}
 			if string(a.Checkpoint) != "null" {
 				r.Had = string(a.Checkpoint)
 			}
-			act, t := p.log.start(r)
+			act, t := log.start(r)
 			slots <- struct{}{}
 			all.Go(func() {
-				p.work(ctx, a, r, act, t)
+				p.work(ctx, log, a, r, act, t)
 				<-slots
 			})
 		}
@@ -74,9 +85,9 @@ func (p *puller) beat(ctx context.Context) {
 	}
 }
 
-func (p *puller) work(ctx context.Context, a client.WorkAttempt, r *Run, act Act, t task) {
+func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Run, act Act, t task) {
 	if act.Do == actHang { // the worker falls silent: the attempt is lost
-		p.log.ends(r, act.Do, func() { r.Cut = true })
+		log.ends(r, act.Do, func() { r.Cut = true })
 		return
 	}
 	var stop context.CancelFunc
@@ -92,14 +103,14 @@ func (p *puller) work(ctx context.Context, a client.WorkAttempt, r *Run, act Act
 		wait = time.Until(a.Deadline) + 300*time.Millisecond
 	}
 	if !pause(ctx, wait) {
-		p.log.ends(r, "cut", func() { r.Cut = true })
+		log.ends(r, "cut", func() { r.Cut = true })
 		if act.Do != actTardy {
-			p.settle(context.WithoutCancel(ctx), r, client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.CUT"})
+			p.settle(context.WithoutCancel(ctx), log, r, client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.CUT"})
 		}
 		return
 	}
 	if act.Saves {
-		p.save(ctx, a, r)
+		p.save(ctx, log, a, r)
 	}
 	result := client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.FAILED"}
 	how := act.Do
@@ -127,30 +138,30 @@ func (p *puller) work(ctx context.Context, a client.WorkAttempt, r *Run, act Act
 		back.url, back.secret = a.Callback.URL, a.Callback.Secret
 	}
 	if act.Do == actLater && act.Back == backEarly {
-		p.log.calls(back, r, t, act)
+		log.calls(back, r, t, act)
 	}
-	p.log.ends(r, how, func() {
+	log.ends(r, how, func() {
 		r.Output = result.Output
 		r.DelayMs = int(max(result.RetryAfter, result.Delay).Milliseconds())
 		r.Cut = act.Do == actTardy
 	})
-	p.settle(ctx, r, result)
+	p.settle(ctx, log, r, result)
 	if act.Do == actTwice {
-		p.settle(ctx, r, result)
+		p.settle(ctx, log, r, result)
 	}
 	if act.Do == actLater && act.Back != backEarly {
-		p.log.calls(back, r, t, act)
+		log.calls(back, r, t, act)
 	}
 }
 
 // settle sends a result until it is answered.
-func (p *puller) settle(ctx context.Context, r *Run, result client.WorkResult) {
+func (p *puller) settle(ctx context.Context, log *Log, r *Run, result client.WorkResult) {
 	for began := time.Now(); time.Since(began) < answerWithin; {
 		answers, err := p.api.Settle(ctx, p.name, result)
 		if err == nil && answers[0].Status < 500 {
-			p.log.mu.Lock()
+			log.mu.Lock()
 			r.Settled = append(r.Settled, answers[0].Status)
-			p.log.mu.Unlock()
+			log.mu.Unlock()
 			return
 		}
 		var refused *client.Error
@@ -160,12 +171,12 @@ func (p *puller) settle(ctx context.Context, r *Run, result client.WorkResult) {
 	}
 }
 
-func (p *puller) save(ctx context.Context, a client.WorkAttempt, r *Run) {
+func (p *puller) save(ctx context.Context, log *Log, a client.WorkAttempt, r *Run) {
 	saved := fmt.Sprintf(`{"saved":%d}`, r.Attempt)
 	answers, err := p.api.SaveCheckpoints(ctx, p.name, client.WorkCheckpoint{
 		Token: a.Token, Number: 1, Checkpoint: json.RawMessage(saved),
 	})
 	if err == nil && answers[0].Status == 200 || err != nil { // without an answer it may be stored
-		p.log.saves(r)
+		log.saves(r)
 	}
 }

@@ -13,6 +13,9 @@ import (
 type Record struct {
 	Program Program   `json:"program"`
 	Owner   string    `json:"owner"`
+	Base    string    `json:"base"` // begins the keys and names that both owners of the program use
+	Hook    string    `json:"hook"` // the owner of jobs that a hook made
+	Other   string    `json:"other"`
 	Began   time.Time `json:"began"`
 	Lifted  time.Time `json:"lifted"` // when the program's pauses, limits and schedules were taken away
 
@@ -38,12 +41,15 @@ type Record struct {
 	Operations map[string]*Operation    `json:"operations,omitempty"`
 	Ticks      map[string][]Tick        `json:"ticks,omitempty"`
 	Deliveries map[string][]Delivery    `json:"deliveries,omitempty"`
-	TypeCounts map[string]int           `json:"typeCounts,omitempty"` // of the program's own type
-	Unchanged  map[string]int           `json:"unchanged,omitempty"`  // what a GET with the last ETag was answered
+	Counts     map[string]int           `json:"counts,omitempty"`    // of the statistics
+	Unchanged  map[string]int           `json:"unchanged,omitempty"` // what a GET with the last ETag was answered
 	Blocked    []Blocked                `json:"blocked,omitempty"`
 	Filters    map[string][]string      `json:"filters,omitempty"` // what a filter found, by its query
 	Open       []*client.Job            `json:"open,omitempty"`    // what did not end
 	Remaining  []string                 `json:"remaining,omitempty"`
+	Others     []string                 `json:"others,omitempty"` // the ids of all that the other owner has made
+	Lists      map[string][]string      `json:"lists,omitempty"`  // the ids in lists without a filter, by their paths
+	Waits      []Waiting                `json:"waits,omitempty"`
 	Troubles   []string                 `json:"troubles,omitempty"` // answers that no request may get
 }
 
@@ -59,7 +65,10 @@ type Asked struct {
 	At     time.Time       `json:"at"` // of the answer
 	Status int             `json:"status"`
 	Answer json.RawMessage `json:"answer,omitempty"`
-	Again  bool            `json:"again,omitempty"` // an earlier try was not answered, so it may have been carried out
+	Admin  bool            `json:"admin,omitempty"`  // with a key of the installation
+	Hooked bool            `json:"hooked,omitempty"` // and for the owner of the hook
+	Want   int             `json:"want,omitempty"`   // it is about a thing of the other owner, and has to be answered so
+	Again  bool            `json:"again,omitempty"`  // an earlier try was not answered, so it may have been carried out
 
 	Jobs []string `json:"jobs,omitempty"` // the ids that it made or got, in the order of the request; or its job
 }
@@ -76,7 +85,8 @@ type Spec struct {
 	Sent    time.Time `json:"sent"`
 	At      time.Time `json:"at"`
 	Status  int       `json:"status"`
-	Foreign bool      `json:"foreign,omitempty"` // its job has no owner of the program
+	Owner   string    `json:"owner"`             // of the key or the hook that made the job
+	Foreign bool      `json:"foreign,omitempty"` // which is not the owner of the program
 }
 
 // Run is one start of a handler, as the witness saw it.
@@ -89,6 +99,8 @@ type Run struct {
 	How     string          `json:"how,omitempty"`
 	Cut     bool            `json:"cut,omitempty"` // its end was only noticed: the worker closed the connection, or nothing settled it
 	Pull    bool            `json:"pull,omitempty"`
+	Taker   string          `json:"taker,omitempty"` // the owner of the key that claimed it
+	Owner   string          `json:"owner,omitempty"` // as the claim showed it
 	Data    json.RawMessage `json:"data,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Had     string          `json:"had,omitempty"`   // the checkpoint that it got

@@ -9,12 +9,24 @@ import (
 
 // In a request stand the ids of jobs and batches that earlier steps have made. Each wait until that step is answered.
 
-func (x *run) key(name string) string { return x.owner + "-" + name }
+// key returns a name that both owners of a program use: their keys, schedules and events are separate.
+func (x *run) key(name string) string { return x.base + "-" + name }
+
+// keyOf returns a key of a job. Jobs without an owner share their keys with those of all programs.
+func (x *run) keyOf(j Job, name string) string {
+	if j.Unowned {
+		return x.own(name)
+	}
+	return x.key(name)
+}
+
+// own returns the name of what all owners share: a queue, a job type, a fairness key.
+func (x *run) own(name string) string { return x.owner + "-" + name }
 
 func (x *run) queue(j Job) string {
 	switch {
 	case j.Queue != "":
-		return x.key(j.Queue)
+		return x.own(j.Queue)
 	case j.Type == "PULL":
 		return "pull"
 	}
@@ -23,7 +35,7 @@ func (x *run) queue(j Job) string {
 
 func (x *run) kind(j Job) string {
 	if j.Type == "PULL" {
-		return x.key("type")
+		return x.own("type")
 	}
 	return j.Type
 }
@@ -102,30 +114,32 @@ func (x *run) options(j Job) map[string]any {
 	set("delayMs", j.DelayMs, j.DelayMs > 0 && !j.RunAt)
 	set("runAt", instant(j.DelayMs), j.DelayMs > 0 && j.RunAt)
 	set("expiresAt", instant(j.ExpiresMs), j.ExpiresMs > 0)
-	set("orderingKey", x.key(j.Ordering), j.Ordering != "")
-	set("fairnessKey", x.key(j.Fairness), j.Fairness != "")
+	set("orderingKey", x.keyOf(j, j.Ordering), j.Ordering != "")
+	set("fairnessKey", x.owner, j.Fairness != "") // an owner names no other
+	set("fairnessKey", x.own(j.Fairness), j.Fairness != "" && j.Unowned)
 	set("callbackUrl", x.Witness.URL+"/end/"+x.owner+"/"+j.Callback, j.Callback != "")
 	set("keepBuild", true, j.KeepBuild)
-	set("idempotencyKey", x.key(j.Idem), j.Idem != "")
+	set("idempotencyKey", x.keyOf(j, j.Idem), j.Idem != "")
 	set("onDependencyFailure", "run", j.AnyEnd && len(j.After) > 0)
+	set("ownerId", x.other.owner, j.Claims)
 	x.policies(j, set)
 	return req
 }
 
 func (x *run) policies(j Job, set func(string, any, bool)) {
 	if j.Singleton != "" {
-		set("singleton", map[string]any{"key": x.key(j.Singleton), "else": map[bool]string{true: "drop", false: "queue"}[j.Drop]}, true)
+		set("singleton", map[string]any{"key": x.keyOf(j, j.Singleton), "else": map[bool]string{true: "drop", false: "queue"}[j.Drop]}, true)
 	}
 	if j.Unique != "" {
-		u := map[string]any{"key": x.key(j.Unique)}
+		u := map[string]any{"key": x.keyOf(j, j.Unique)}
 		if j.While != "" {
 			u["while"] = j.While
 		}
 		set("unique", u, true)
 	}
-	set("throttle", map[string]any{"key": x.key(j.Throttle), "perMs": j.PerMs}, j.Throttle != "")
+	set("throttle", map[string]any{"key": x.keyOf(j, j.Throttle), "perMs": j.PerMs}, j.Throttle != "")
 	set("debounce", map[string]any{
-		"key": x.key(j.Debounce), "delayMs": j.HoldMs, "maxDelayMs": j.MaxHoldMs,
+		"key": x.keyOf(j, j.Debounce), "delayMs": j.HoldMs, "maxDelayMs": j.MaxHoldMs,
 	}, j.Debounce != "")
 }
 

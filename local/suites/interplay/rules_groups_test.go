@@ -259,7 +259,7 @@ func (f *facts) RunByHand(j *client.Job) bool {
 func (f *facts) checkOverlap(found func(_, _, _ string)) {
 	skips := map[string]bool{}
 	for _, s := range f.Program.Steps {
-		name := f.Owner + "-" + s.Name
+		name := f.Base + "-" + s.Name
 		switch s.Do {
 		case "schedule-put":
 			before, known := skips[name]

@@ -176,9 +176,6 @@ func (f *facts) checkDelays(found func(_, _, _ string)) {
 			return
 		}
 		policy := spec.Job.Policy
-		if foreign(spec) {
-			policy = "fixed"
-		}
 		for _, l := range f.lives(j) {
 			failures := 0
 			for i, r := range l.runs {

@@ -31,8 +31,8 @@ var viewRules = []Rule{
 	{
 		"statistics", "All counts of jobs are of the instant `asOf`, so they add up.", "openapi.yaml, getStats",
 		func(f *facts, found func(_, _, _ string)) {
-			if len(f.TypeCounts) > 0 && !countsAgree(f.Record) {
-				found(f.Owner+"-type", "the counts of the list", fmt.Sprint(f.TypeCounts))
+			if len(f.Counts) > 0 && !countsAgree(f.Record) {
+				found(f.Owner, "the counts of the list", fmt.Sprint(f.Counts))
 			}
 		},
 	},
@@ -83,7 +83,7 @@ func (f *facts) checkViews(found func(_, _, _ string)) {
 	f.each(func(j *client.Job) {
 		l := f.Listed[j.JobID]
 		if l == nil {
-			if s := f.spec(j.JobID); s == nil || !foreign(s) {
+			if s := f.spec(j.JobID); s == nil || !s.Foreign {
 				found(f.name(j.JobID), "the list of its owner has it", "it has not")
 			}
 			return
@@ -143,8 +143,6 @@ func filterFits(j *client.Job, name string, values []string) bool {
 		return code(j) == values[0]
 	case "noErrorCode":
 		return code(j) == ""
-	case "ownerId":
-		return j.OwnerID == values[0]
 	}
 	return strings.Contains(name, "limit")
 }

@@ -17,15 +17,21 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// run is one run of a program.
+// run is one run of a program, for one of its two owners.
 type run struct {
 	*Installation
 
 	Program
 
-	owner string
-	log   *Log
-	rec   *Record
+	API    *client.Client // with the key of the owner
+	hooked *client.Client // acts for the owner of the hook
+	base   string         // begins the names that both owners use
+	owner  string
+	hook   string // its owner has the same name
+	cred   ownerKey
+	other  *run // of the other owner
+	log    *Log
+	rec    *Record
 
 	mu       sync.Mutex
 	things   map[string]*thing
@@ -51,9 +57,9 @@ type thing struct {
 	kind string // of a job
 }
 
-// Run runs a program for an owner of its own, and returns the record. The error is of the machinery, never of the
-// installation.
-func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Record, error) {
+// Run runs a program for two owners at once, which use the same keys and names, and returns their records. The error is
+// of the machinery, never of the installation.
+func (i *Installation) Run(ctx context.Context, p Program, name string) (records []*Record, err error) {
 	if p.Alone {
 		i.alone.Lock()
 		defer i.alone.Unlock()
@@ -61,25 +67,37 @@ func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Recor
 		i.alone.RLock()
 		defer i.alone.RUnlock()
 	}
-	keys, err := i.secrets(ctx, owner)
+	a, err := i.admit(ctx, p, name, "a")
 	if err != nil {
 		return nil, err
 	}
-	x := &run{
-		Installation: i, Program: p, owner: owner, log: i.Witness.Open(owner, keys),
-		rec:    &Record{Program: p, Owner: owner, Began: time.Now(), Specs: map[string]*Spec{}, Committed: map[string]bool{}},
-		things: map[string]*thing{}, asked: map[string]*Asked{}, open: map[string]*Window{}, subjects: map[string]*sync.Mutex{},
-		last: map[string]Seen{}, batches: map[string]string{}, flows: map[string]string{}, bulks: map[string]string{},
-		fanOuts: map[string]bool{}, schedule: map[string]bool{}, queues: map[string]bool{},
-		scheduled: map[string]Job{}, shown: map[string]*client.Job{},
+	b, err := i.admit(ctx, p, name, "b")
+	if err != nil {
+		return nil, err
 	}
+	a.other, b.other = b, a
 	working, stop := context.WithCancel(ctx)
+	var both, beside sync.WaitGroup
+	for _, x := range []*run{a, b} {
+		beside.Go(func() { x.pull(x.API, x.owner, x.owner).run(working) })
+		both.Go(func() { x.whole(ctx) })
+	}
+	beside.Go(func() { a.pull(i.API, name, "").run(working) })
+	both.Wait()
+	stop()
+	beside.Wait()
+	for _, x := range []*run{a, b} {
+		x.mark()
+		x.leave(ctx)
+		records = append(records, x.rec)
+	}
+	return records, ctx.Err()
+}
+
+// whole runs the program for one of the owners.
+func (x *run) whole(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	defer stop()
-	beside.Go(func() {
-		(&puller{api: i.API, log: x.log, name: owner, kind: x.key("type")}).run(working)
-	})
 	watching, unwatch := context.WithCancel(ctx)
 	beside.Go(func() { x.watch(watching) })
 	following, unfollow := context.WithCancel(ctx)
@@ -94,16 +112,15 @@ func (i *Installation) Run(ctx context.Context, p Program, owner string) (*Recor
 	x.catchUp(ctx)
 	unfollow()
 	x.clear(ctx)
-	return x.rec, ctx.Err()
 }
 
 // keys verify what the installation sends: the ends of jobs, and the calls of handlers.
 type keys struct{ end, call *client.Webhook }
 
-// secrets reads the keys of the owner, and those of jobs that do not belong to it.
-func (i *Installation) secrets(ctx context.Context, owner string) (k keys, err error) {
+// secrets reads the keys of the owner, those of the owner of its hook, and those of jobs without an owner.
+func (i *Installation) secrets(ctx context.Context, owner, hook string) (k keys, err error) {
 	var end, call []string
-	for _, query := range []string{"?ownerId=" + owner, "", "?ownerId=hooked"} {
+	for _, query := range []string{"?ownerId=" + owner, "?ownerId=" + hook, ""} {
 		var of struct{ End, Call []string }
 		err := i.patiently(ctx, func() error {
 			_, err := i.API.Do(ctx, http.MethodGet, "/api/webhook-secrets"+query, "", nil, &of)
@@ -240,8 +257,16 @@ func (x *run) send(ctx context.Context, a *Asked) error {
 	if a.Type != "" {
 		req.Header.Set("Content-Type", a.Type)
 	}
-	if a.Path == "/hooks/"+hookName {
+	switch {
+	case a.Path == "/hooks/"+x.hook:
 		req.Header.Set("X-Interplay", hookSecret)
+	case a.Admin:
+		req.Header.Set("Authorization", "Bearer "+x.admin)
+		if a.Hooked {
+			req.Header.Set("X-Owner-Id", x.hook)
+		}
+	default:
+		req.Header.Set("Authorization", "Bearer "+x.cred.Key)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -259,7 +284,7 @@ func (x *run) send(ctx context.Context, a *Asked) error {
 // watch writes down what the list shows, as it changes.
 func (x *run) watch(ctx context.Context) {
 	for pause(ctx, 250*time.Millisecond) {
-		page, err := x.API.List(ctx, client.Filter{OwnerID: x.owner}, 200, "")
+		page, err := x.API.List(ctx, client.Filter{}, 200, "")
 		if err != nil {
 			continue
 		}
@@ -274,6 +299,7 @@ func (x *run) watch(ctx context.Context) {
 			}
 		}
 		x.mu.Unlock()
+		x.waits(ctx, page.Jobs)
 	}
 }
 
@@ -293,6 +319,7 @@ func (x *run) enqueue(ctx context.Context, s Step) {
 	ids := map[string]string{}
 	sent := time.Now()
 	for _, j := range s.Jobs {
+		j.Unowned = true
 		req, ok := x.request(j)
 		if !ok {
 			continue
@@ -353,7 +380,7 @@ func (x *run) arrives(ctx context.Context, conn *pgx.Conn, j Job, id string) boo
 		if waits {
 			continue
 		}
-		if _, err := x.API.Get(ctx, id, 0); errors.Is(err, client.ErrNotFound) {
+		if _, err := x.Installation.API.Get(ctx, id, 0); errors.Is(err, client.ErrNotFound) {
 			return j.Unique == "" && !j.Drop && j.Debounce == ""
 		} else if err == nil {
 			return true

@@ -10,7 +10,7 @@ import (
 // witness of the program has to run for it; INTERPLAY_PROGRAM runs a program with everything that belongs to it.
 func Script(r *Record) string {
 	var text strings.Builder
-	text.WriteString("#!/bin/sh\n# The requests of a program, in the order of their answers; U is the gateway.\n")
+	text.WriteString("#!/bin/sh\n# The requests of a program, in the order of their answers; U is the gateway, KEY a key of the owner, and\n# ADMIN one of the installation.\n")
 	ids := map[string]string{} // variables by ids
 	variable := func(name string) string {
 		return strings.NewReplacer(".", "_", " ", "_", "+", "_").Replace(name)
@@ -29,10 +29,14 @@ func Script(r *Record) string {
 	for name, o := range r.Operations {
 		ids[o.OperationID] = variable(name)
 	}
+	names := strings.NewReplacer(r.Owner, "me", r.Other, "other", r.Base, "both")
 	asked := slices.Clone(r.Asked)
 	slices.SortStableFunc(asked, func(a, b *Asked) int { return a.Sent.Compare(b.Sent) })
 	for _, a := range asked {
-		line := fmt.Sprintf("curl -sX %s \"$U%s\"", a.Method, a.Path)
+		line := fmt.Sprintf("curl -sX %s \"$U%s\" -H \"X-Api-Key: $%s\"", a.Method, a.Path, map[bool]string{true: "ADMIN", false: "KEY"}[a.Admin])
+		if a.Hooked {
+			line += " -H 'X-Owner-Id: " + r.Hook + "'"
+		}
 		if a.Body != nil {
 			kind := a.Type
 			if kind == "" {
@@ -43,7 +47,7 @@ func Script(r *Record) string {
 		for id, name := range ids {
 			line = strings.ReplaceAll(line, id, "'$"+name+"'")
 		}
-		line = strings.ReplaceAll(line, r.Owner, "me")
+		line = names.Replace(line)
 		made := ""
 		for id, name := range ids {
 			if strings.Contains(string(a.Answer), id) && !strings.Contains(line, "$"+name) {

@@ -92,17 +92,17 @@ func (x *run) group(ctx context.Context, s Step, id string) {
 }
 
 func (x *run) queueStep(ctx context.Context, s Step) {
-	path := "/api/queues/" + x.key(s.Name)
+	path := "/api/queues/" + x.own(s.Name)
 	if s.Do == "queue-put" {
 		body := map[string]any{"workers": map[string]string{"q0": "runjob", "q1": "pull"}[s.Name]}
-		if x.ask(ctx, s.N, http.MethodPut, path, body, Asked{}).ok() {
+		if x.ask(ctx, s.N, http.MethodPut, path, body, Asked{Admin: true}).ok() {
 			x.mu.Lock()
 			x.queues[s.Name] = true
 			x.mu.Unlock()
 		}
 		return
 	}
-	x.ask(ctx, s.N, http.MethodDelete, path+"?drain="+fmt.Sprint(s.All), nil, Asked{})
+	x.ask(ctx, s.N, http.MethodDelete, path+"?drain="+fmt.Sprint(s.All), nil, Asked{Admin: true})
 }
 
 // scheduleStep makes, changes, runs or deletes a schedule.
@@ -147,12 +147,15 @@ func (x *run) subject(kind, name string) string {
 	case kind == "owner" || kind == "fairnessKey" && name == "":
 		return x.owner
 	case kind == "type":
-		return x.key("type")
+		return x.own("type")
 	}
-	return x.key(name)
+	return x.own(name)
 }
 
 func (x *run) control(ctx context.Context, s Step) {
+	if s.Name == "*" && x.second() {
+		return // the first owner does it
+	}
 	name := x.subject(s.Kind, s.Name)
 	of := s.Kind + ":" + name
 	x.mu.Lock()
@@ -176,13 +179,13 @@ func (x *run) control(ctx context.Context, s Step) {
 	switch s.Do {
 	case "control":
 		limit = *s.Limit
-		a = x.ask(ctx, s.N, http.MethodPut, path, s.Limit, Asked{})
+		a = x.ask(ctx, s.N, http.MethodPut, path, s.Limit, Asked{Admin: true})
 	case "resume":
 		limit.Paused = false
-		a = x.ask(ctx, s.N, http.MethodPost, path+"/resume", nil, Asked{})
+		a = x.ask(ctx, s.N, http.MethodPost, path+"/resume", nil, Asked{Admin: true})
 	default:
 		limit = Limit{}
-		a = x.ask(ctx, s.N, http.MethodDelete, path, nil, Asked{})
+		a = x.ask(ctx, s.N, http.MethodDelete, path, nil, Asked{Admin: true})
 	}
 	var got struct{ Applied bool }
 	_ = json.Unmarshal(a.Answer, &got)

@@ -38,7 +38,12 @@ func (x *run) step(ctx context.Context, s Step) {
 		x.control(ctx, s)
 	case "queue-put", "queue-remove":
 		x.queueStep(ctx, s)
+	case "intrude":
+		x.intrude(ctx, s)
 	case "kill", "stop", "drain", "kill one", "stop one":
+		if x.second() {
+			return // the first owner does it
+		}
 		if err := x.Disturb(ctx, s.Do, s.Name, time.Duration(s.Ms)*time.Millisecond); err != nil && ctx.Err() == nil {
 			x.trouble("%s: %v", s.Do, err)
 		}
@@ -96,7 +101,7 @@ func (x *run) submit(ctx context.Context, s Step) {
 	var a *Asked
 	switch s.Way {
 	case "hook":
-		a = x.ask(ctx, s.N, http.MethodPost, "/hooks/"+hookName, map[string]any{
+		a = x.ask(ctx, s.N, http.MethodPost, "/hooks/"+x.hook, map[string]any{
 			"jobType": req["jobType"], "queue": req["queue"], "tag": x.owner, "payload": req["payload"],
 		}, Asked{})
 	case "event":
@@ -115,7 +120,7 @@ func (x *run) event(name string, req map[string]any) map[string]any {
 	delete(req, "idempotencyKey")
 	delete(req, "jobId")
 	return map[string]any{
-		"specversion": "1.0", "id": name, "source": "/interplay/" + x.owner, "type": "io.jobweaver.job.submit.v1",
+		"specversion": "1.0", "id": name, "source": "/interplay/" + x.base, "type": "io.jobweaver.job.submit.v1",
 		"datacontenttype": "application/json", "data": req,
 	}
 }
@@ -133,7 +138,7 @@ func (x *run) binaryEvent(ctx context.Context, s Step, req map[string]any) *Aske
 		}
 	}
 	return x.ask(ctx, s.N, http.MethodPost, "/events?"+query.Encode(), map[string]any{
-		"specversion": "1.0", "id": s.Jobs[0].Name, "source": "/interplay/" + x.owner, "type": "com.example.happened",
+		"specversion": "1.0", "id": s.Jobs[0].Name, "source": "/interplay/" + x.base, "type": "com.example.happened",
 		"datacontenttype": "application/json", "data": req["payload"],
 	}, Asked{Type: "application/cloudevents+json"})
 }
@@ -185,7 +190,11 @@ func (x *run) submitMany(ctx context.Context, s Step) {
 // accepted writes down what became of a request for a job.
 func (x *run) accepted(j Job, way string, a *Asked, id, by string) {
 	x.mu.Lock()
-	spec := &Spec{Job: j, Way: way, Sent: a.Sent, At: a.At, Status: a.Status, By: by, Foreign: way == "hook" || way == "event"}
+	spec := &Spec{Job: j, Way: way, Sent: a.Sent, At: a.At, Status: a.Status, By: by, Owner: x.ownerOf(way)}
+	spec.Foreign = spec.Owner != x.owner
+	if way == "event" || way == "hook" { // its request cannot name one: RETRY_POLICIES does
+		spec.Job.Policy = "fixed"
+	}
 	if a.ok() && id != "" {
 		spec.ID, spec.Made = id, by == "" && a.Status == http.StatusAccepted
 	}
@@ -357,19 +366,22 @@ func (x *run) makeFlow(ctx context.Context, s Step) {
 
 func (x *run) command(ctx context.Context, s Step, id string) {
 	path := "/api/jobs/" + id
+	as := x.as(s.Of)
+	patch := as
+	patch.Type = "application/merge-patch+json"
 	var a *Asked
 	switch s.Do {
 	case "delete":
-		a = x.ask(ctx, s.N, http.MethodDelete, path, nil, Asked{})
+		a = x.ask(ctx, s.N, http.MethodDelete, path, nil, as)
 	case "reschedule":
-		a = x.ask(ctx, s.N, http.MethodPost, path+"/reschedule", map[string]any{"delayMs": s.Ms}, Asked{})
+		a = x.ask(ctx, s.N, http.MethodPost, path+"/reschedule", map[string]any{"delayMs": s.Ms}, as)
 	case "patch":
-		a = x.ask(ctx, s.N, http.MethodPatch, path, x.patch(s.Patch, x.kindOf(s.Of)), Asked{Type: "application/merge-patch+json"})
+		a = x.ask(ctx, s.N, http.MethodPatch, path, x.patch(s.Patch, x.kindOf(s.Of)), patch)
 	case "run-again":
 		x.runAgain(ctx, s, path)
 		return
 	default:
-		a = x.ask(ctx, s.N, http.MethodPost, path+"/"+s.Do, nil, Asked{})
+		a = x.ask(ctx, s.N, http.MethodPost, path+"/"+s.Do, nil, as)
 	}
 	a.Jobs = []string{id}
 }
@@ -387,7 +399,7 @@ func (x *run) runAgain(ctx context.Context, s Step, path string) {
 	change := x.patch(s.Patch, x.kindOf(s.Of))
 	name := fmt.Sprintf("s%d", s.N)
 	change["idempotencyKey"] = x.key(name)
-	a := x.ask(ctx, s.N, http.MethodPost, path+"/run-again", change, Asked{})
+	a := x.ask(ctx, s.N, http.MethodPost, path+"/run-again", change, x.as(s.Of))
 	var got results
 	_ = json.Unmarshal(a.Answer, &got)
 	x.mu.Lock()
@@ -408,5 +420,5 @@ func (x *run) runAgain(ctx context.Context, s Step, path string) {
 	x.accepted(j, "run-again", a, got.JobID, got.DecidedBy)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.rec.Specs[name].Foreign = old.Foreign
+	x.rec.Specs[name].Foreign, x.rec.Specs[name].Owner = old.Foreign, old.Owner
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -34,11 +33,11 @@ func (x *run) follow(ctx context.Context) {
 }
 
 func (x *run) followOnce(ctx context.Context, last string) string {
-	path := x.URL + "/api/stream?" + url.Values{"ownerId": {x.owner}}.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.URL+"/api/stream", nil)
 	if err != nil {
 		return last
 	}
+	req.Header.Set("Authorization", "Bearer "+x.cred.Key)
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
