@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -216,5 +219,53 @@ func TestPendingJobShowsItsControls(t *testing.T) {
 	}
 	if h.get("/api/jobs?status=PENDING").want(http.StatusOK).into(&list); len(list.Jobs) != 1 || len(list.Jobs[0].BlockedBy) != 3 {
 		t.Errorf("listed %+v", list)
+	}
+}
+
+func TestAControlThatAnotherClientHasChangedIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	h.follow()
+	admin := h.as("", "admin")
+	const path = "/api/controls/type/MAIL"
+	match := func(method, body, tag string) *response {
+		return admin.do(method, path, body, "Content-Type", "application/json", "If-Match", tag)
+	}
+	none := admin.get(path).want(http.StatusOK).header.Get("ETag")
+	first := match(http.MethodPut, `{"maxRunning": 3}`, none).want(http.StatusOK).header.Get("ETag")
+	match(http.MethodPut, `{"paused": true}`, none).wantError(apierror.PreconditionFailed) // both saw none
+	if read := admin.get(path).header.Get("ETag"); read != first || first == none {
+		t.Errorf("set with the ETag %s, after %s, and read with %s", first, none, read)
+	}
+	second := match(http.MethodPut, `{"maxRunning": 3, "startsPerSecond": 2}`, first).want(http.StatusOK).header.Get("ETag")
+	for _, r := range []*response{
+		match(http.MethodPut, `{"maxRunning": 5}`, first), match(http.MethodDelete, "", first),
+		admin.do(http.MethodPost, path+"/pause", "", "If-Match", first),
+	} {
+		r.wantError(apierror.PreconditionFailed)
+	}
+	match(http.MethodPut, `{"maxRunning": 3, "startsPerSecond": 2}`, first).want(http.StatusOK) // sent again: it is as asked
+	var shown controlBody
+	admin.get(path).into(&shown)
+	if shown.Paused || *shown.MaxRunning != 3 || *shown.StartsPerSecond != 2 {
+		t.Errorf("refused, and shown as %+v", shown)
+	}
+	lifted := match(http.MethodDelete, "", `"other", `+second).want(http.StatusOK).header.Get("ETag")
+	match(http.MethodPut, `{"maxRunning": 3}`, lifted+`, W/"0"`).want(http.StatusOK) // applied or not
+	admin.put(path, `{"maxRunning": 4}`).want(http.StatusOK)                         // without the header, as before
+}
+
+func TestALiftedControlIsNoneUntilItIsApplied(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	pause := func(paused bool, match func(int64) bool) error {
+		_, err := h.store.Controls.ChangeControl(t.Context(), nil, apidb.Everyone, jobevent.ControlOwner, "acme", "me", match,
+			func(control *jobevent.Control) { control.Paused = paused })
+		return err
+	}
+	none := func(version int64) bool { return version == 0 }
+	err := errors.Join(pause(true, none), pause(false, nil), pause(true, none))
+	if refused := pause(false, none); err != nil || !errors.Is(refused, controlstore.ErrChanged) {
+		t.Errorf("%v, and while it is paused %v", err, refused)
 	}
 }

@@ -50,7 +50,7 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	c.post("/api/schedules", fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "OWN", "payload": %q}}`, x.schedule, canary)).
 		want(http.StatusCreated)
 	c.post("/api/schedules/"+x.schedule+"/run", "").want(http.StatusAccepted)
-	_, err := h.store.Controls.ChangeControl(t.Context(), nil, apidb.Everyone, jobevent.ControlOwner, owner, canary,
+	_, err := h.store.Controls.ChangeControl(t.Context(), nil, apidb.Everyone, jobevent.ControlOwner, owner, canary, nil,
 		func(c *jobevent.Control) { c.Paused = true })
 	if err != nil {
 		t.Fatal(err)

@@ -34,19 +34,19 @@ func TestAScheduleThatAnotherClientHasChangedIsNotReplaced(t *testing.T) {
 	match := func(cron, tag string) *response {
 		return h.do(http.MethodPut, path, body(cron), "Content-Type", "application/json", "If-Match", tag)
 	}
-	match("@daily", "*").wantError(apierror.ScheduleChanged) // it does not exist
+	match("@daily", "*").wantError(apierror.PreconditionFailed) // it does not exist
 	first := h.put(path, body("@daily")).want(http.StatusCreated).header.Get("ETag")
 	if read := h.get(path).want(http.StatusOK).header.Get("ETag"); first == "" || read != first {
 		t.Errorf("created with the ETag %s, read with %s", first, read)
 	}
 	second := match("@hourly", first).want(http.StatusOK).header.Get("ETag")
-	match("@weekly", first).wantError(apierror.ScheduleChanged)
+	match("@weekly", first).wantError(apierror.PreconditionFailed)
 	h.post(path+"/run", "").want(http.StatusAccepted) // changes nothing that the tag is about
 	if read := h.get(path).header.Get("ETag"); read != second || second == first {
 		t.Errorf("replaced with the ETag %s, after %s, and read with %s", second, first, read)
 	}
 	paused := h.post(path+"/pause", "").want(http.StatusOK).header.Get("ETag")
-	match("@weekly", second).wantError(apierror.ScheduleChanged)
+	match("@weekly", second).wantError(apierror.PreconditionFailed)
 	var s scheduleShown
 	h.get(path).into(&s)
 	if s.Cron != "@hourly" || !s.Paused {

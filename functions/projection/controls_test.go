@@ -14,7 +14,7 @@ import (
 
 func (h *fixture) pause(name string, paused bool) controlstore.Control {
 	h.t.Helper()
-	control, err := h.store.Controls.ChangeControl(h.t.Context(), nil, apidb.Everyone, jobevent.ControlOwner, name, "me",
+	control, err := h.store.Controls.ChangeControl(h.t.Context(), nil, apidb.Everyone, jobevent.ControlOwner, name, "me", nil,
 		func(c *jobevent.Control) { c.Paused = paused })
 	if err != nil {
 		h.t.Fatal(err)

@@ -41,7 +41,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 		"a job with an order":     h.submits(tied),
 		"an operation with a key": func(ctx context.Context) error { return operates(ctx, h) },
 		"a limit": func(ctx context.Context) error {
-			_, err := h.Controls.ChangeControl(ctx, nil, apidb.Everyone, jobevent.ControlQueue, "default", "test",
+			_, err := h.Controls.ChangeControl(ctx, nil, apidb.Everyone, jobevent.ControlQueue, "default", "test", nil,
 				func(c *jobevent.Control) { c.MaxRunning = &limit })
 			return err
 		},

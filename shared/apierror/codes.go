@@ -14,7 +14,7 @@ const (
 	JobNotFound            Code = "API.JOB_NOT_FOUND"
 	ScheduleNotFound       Code = "API.SCHEDULE_NOT_FOUND"
 	ScheduleExists         Code = "API.SCHEDULE_EXISTS"
-	ScheduleChanged        Code = "API.SCHEDULE_CHANGED"
+	PreconditionFailed     Code = "API.PRECONDITION_FAILED"
 	BatchNotFound          Code = "API.BATCH_NOT_FOUND"
 	BatchClosed            Code = "API.BATCH_CLOSED"
 	FlowNotFound           Code = "API.FLOW_NOT_FOUND"
@@ -93,8 +93,8 @@ var table = []Entry{
 	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
 	{ScheduleNotFound, http.StatusNotFound, "There is no schedule with this name."},
 	{ScheduleExists, http.StatusConflict, "There already is a schedule with this name."},
-	{ScheduleChanged, http.StatusPreconditionFailed,
-		"The schedule is not the one that `If-Match` names: it was changed or deleted since."},
+	{PreconditionFailed, http.StatusPreconditionFailed,
+		"The schedule or control is not the one that `If-Match` names: it was changed or removed since."},
 	{BatchNotFound, http.StatusNotFound, "There is no batch with this id."},
 	{BatchClosed, http.StatusConflict, "The batch is closed: it takes no more jobs."},
 	{FlowNotFound, http.StatusNotFound, "There is no flow with this id."},

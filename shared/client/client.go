@@ -92,6 +92,14 @@ func (c *Client) Do(
 	return c.do(ctx, request{method: method, path: path, contentType: contentType, body: body, headers: headers}, out)
 }
 
+// Read reads a resource, and its ETag. With that as the If-Match of a PUT, the error is an ErrChanged if someone has
+// changed the resource since.
+func (c *Client) Read(ctx context.Context, path string, out any) (raw json.RawMessage, tag string, err error) {
+	var header http.Header
+	raw, err = c.do(ctx, request{method: http.MethodGet, path: path, header: &header}, out)
+	return raw, header.Get("ETag"), err
+}
+
 // json sends in as JSON; nil: no body.
 func (c *Client) json(ctx context.Context, r request, in, out any) (json.RawMessage, error) {
 	if in != nil {

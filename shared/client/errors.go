@@ -19,6 +19,7 @@ var (
 	ErrForbidden    = errors.New("the key or token does not allow it")      // 403
 	ErrNotFound     = errors.New("there is no such thing")                  // 404
 	ErrConflict     = errors.New("the state or the key does not allow it")  // 409
+	ErrChanged      = errors.New("it has changed since it was read")        // 412
 	ErrRateLimited  = errors.New("too many requests")                       // 429
 	ErrUnavailable  = errors.New("the gateway cannot answer at the moment") // 502, 503, 504
 )
@@ -27,7 +28,8 @@ var kinds = map[int]error{
 	http.StatusBadRequest: ErrInvalid, http.StatusRequestEntityTooLarge: ErrInvalid,
 	http.StatusUnsupportedMediaType: ErrInvalid, http.StatusUnauthorized: ErrUnauthorized,
 	http.StatusForbidden: ErrForbidden, http.StatusNotFound: ErrNotFound, http.StatusConflict: ErrConflict,
-	http.StatusTooManyRequests: ErrRateLimited, http.StatusBadGateway: ErrUnavailable,
+	http.StatusPreconditionFailed: ErrChanged,
+	http.StatusTooManyRequests:    ErrRateLimited, http.StatusBadGateway: ErrUnavailable,
 	http.StatusServiceUnavailable: ErrUnavailable, http.StatusGatewayTimeout: ErrUnavailable,
 }
 

@@ -345,7 +345,8 @@ export interface paths {
          * Set the control of a queue, a job type, an owner or a fairness key
          * @description The body is the whole control: a member that is left out or null is no longer limited. The change is stored
          *     first. Then the response waits up to 5 s for the scheduler to apply it, and `applied` shows whether it has; if
-         *     not, it will. Attempts that were dispatched before keep running. Equal values change nothing. Only an admin of
+         *     not, it will. Attempts that were dispatched before keep running. Equal values change nothing. With If-Match it
+         *     replaces only the control of that ETag; W/"0" is none. Only an admin of
          *     the installation can control queues, job types, fairness keys and other owners. An owner can make the installation's control of
          *     it stricter, never looser: of two limits the lower one applies, and the response shows it.
          */
@@ -2940,7 +2941,7 @@ export interface components {
          * @description docs/errors.md explains them.
          * @enum {string}
          */
-        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.SCHEDULE_CHANGED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
+        ErrorCode: "API.INVALID_JOB_REQUEST" | "API.INVALID_EVENT" | "API.UNAUTHORIZED" | "API.FORBIDDEN" | "API.JOB_NOT_FOUND" | "API.SCHEDULE_NOT_FOUND" | "API.SCHEDULE_EXISTS" | "API.PRECONDITION_FAILED" | "API.BATCH_NOT_FOUND" | "API.BATCH_CLOSED" | "API.FLOW_NOT_FOUND" | "API.NOT_FOUND" | "API.METHOD_NOT_ALLOWED" | "API.IDEMPOTENCY_CONFLICT" | "API.INVALID_STATE_TRANSITION" | "API.FLOW_COMPENSATED" | "API.CALLBACK_EXPIRED" | "API.ATTEMPT_OVER" | "API.CHECKPOINT_TOO_LARGE" | "API.REQUEST_TIMEOUT" | "API.PAYLOAD_TOO_LARGE" | "API.UNSUPPORTED_MEDIA_TYPE" | "API.RATE_LIMITED" | "API.INTERNAL" | "API.UNAVAILABLE" | "API.SEALED";
         Details: components["schemas"]["Detail"][];
         JobBatch: {
             jobs: unknown[];
@@ -3707,7 +3708,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The schedule is not the one that If-Match names. */
+        /** @description The schedule or control is not the one that If-Match names. */
         PreconditionFailed: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -3718,7 +3719,7 @@ export interface components {
                  * @example {
                  *       "timestamp": "2026-11-21T08:00:00.123Z",
                  *       "status": 412,
-                 *       "errorCode": "API.SCHEDULE_CHANGED",
+                 *       "errorCode": "API.PRECONDITION_FAILED",
                  *       "message": "the schedule has changed since it was read, or is gone: read it again, and repeat the change",
                  *       "jobId": null,
                  *       "traceId": "0af76519-16cd-43dd-8448-eb211c80319c",
@@ -3856,7 +3857,7 @@ export interface components {
          */
         Prefer: string;
         /**
-         * @description The ETag of the schedule that the client has read; the response is 412 if it was changed or deleted since. `*` is any schedule that exists.
+         * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
          * @example W/"6453c3a5b9d40"
          */
         IfMatch: string;
@@ -3965,6 +3966,8 @@ export interface components {
         ETag: string;
         /** @description A tag for If-Match. A tick leaves it as it is; each change of the schedule, and a pause, gives it another. */
         ScheduleETag: string;
+        /** @description A tag for If-Match, W/"version". Each change gives it another. */
+        ControlETag: string;
         /** @description The ETag of the whole job. */
         MaybeETag: string;
         /** @description Confirms the preference of the header Prefer, with its number of seconds. */
@@ -4967,10 +4970,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The control. */
+            /** @description The control as it is now. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ControlETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4989,6 +4993,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /**
+                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -5022,6 +5031,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ControlETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5033,6 +5043,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -5044,6 +5055,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
@@ -5061,10 +5077,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The control. */
+            /** @description The control as it is now. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ControlETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5075,6 +5092,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
@@ -5084,45 +5102,10 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
-                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @example W/"6453c3a5b9d40"
                  */
-                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
-                traceparent?: components["parameters"]["TraceParent"];
-            };
-            path: {
-                /** @description Whether the name is that of a queue, a job type or an owner. */
-                kind: components["parameters"]["ControlKindInPath"];
-                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
-                name: components["parameters"]["ControlName"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The control. */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["TraceId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Control"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            429: components["responses"]["RateLimited"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    resumeControl: {
-        parameters: {
-            query?: never;
-            header?: {
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -5141,10 +5124,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The control. */
+            /** @description The control as it is now. */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ControlETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5155,6 +5139,54 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resumeControl: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                /** @description Whether the name is that of a queue, a job type or an owner. */
+                kind: components["parameters"]["ControlKindInPath"];
+                /** @description Depending on the kind, a queue of this installation (as the schema Queue), a job type (as JobType), an ownerId or a fairnessKey; percent-encoded where needed. The controls of a former queue can still be deleted. The name * of the kinds queue, type and fairnessKey stands for each one that has no pause and no limit of its own. fairnessKey/* cannot be paused, and its maxRunning cannot be 0. */
+                name: components["parameters"]["ControlName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The control as it is now. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ControlETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Control"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
@@ -6315,7 +6347,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule that the client has read; the response is 412 if it was changed or deleted since. `*` is any schedule that exists.
+                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];

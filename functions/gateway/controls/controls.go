@@ -5,6 +5,7 @@ package controls
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -104,8 +105,17 @@ func (a *API) Get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return edge.Answer(c, http.StatusOK, newBody(control, control.Applied()))
+	return answer(c, control, control.Applied())
 }
+
+// answer shows one control, with the tag that If-Match compares.
+func answer(c *gin.Context, control controlstore.Control, applied bool) error {
+	c.Header("ETag", tag(control.Version))
+	return edge.Answer(c, http.StatusOK, newBody(control, applied))
+}
+
+// tag is the entity tag of what can be changed. That the scheduler has applied it leaves it as it is, so it is weak.
+func tag(version int64) string { return fmt.Sprintf(`W/"%d"`, version) }
 
 // Put is PUT /api/controls/{kind}/{name}.
 func (a *API) Put(c *gin.Context) error {
@@ -206,14 +216,18 @@ func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.C
 	if err != nil {
 		return err
 	}
-	return edge.Answer(c, http.StatusOK, newBody(control, applied))
+	return answer(c, control, applied)
 }
 
 func (a *API) put(
 	ctx context.Context, c *gin.Context, entry *apidb.Audit, kind jobevent.ControlKind, name string,
 	change func(*jobevent.Control),
 ) (control controlstore.Control, applied bool, err error) {
-	control, err = a.Store.ChangeControl(ctx, entry, edge.WidestOwner(c), kind, name, audit.Actor(c), change)
+	var match func(int64) bool
+	if named := edge.Match(c.Request); named != nil {
+		match = func(version int64) bool { return named(tag(version)) }
+	}
+	control, err = a.Store.ChangeControl(ctx, entry, edge.WidestOwner(c), kind, name, audit.Actor(c), match, change)
 	if err != nil {
 		return control, false, err
 	}

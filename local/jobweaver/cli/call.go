@@ -13,7 +13,7 @@ import (
 )
 
 // Call sends a request to the API, and prints the response in the format of --output.
-func Call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error) (err error) {
+func Call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error, headers ...string) (err error) {
 	var sent []byte
 	contentType := ""
 	if body != nil {
@@ -23,7 +23,7 @@ func Call[T any](cmd *cobra.Command, method, path string, body any, show func(io
 		contentType = "application/json"
 	}
 	var answer T
-	raw, err := API(cmd).Do(cmd.Context(), method, path, contentType, sent, &answer)
+	raw, err := API(cmd).Do(cmd.Context(), method, path, contentType, sent, &answer, headers...)
 	if err != nil {
 		return err
 	}

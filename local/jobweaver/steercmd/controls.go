@@ -60,7 +60,8 @@ func NewLimit() *cobra.Command {
 			}
 			at := cli.Path("controls", args[0], args[1])
 			var now control
-			if _, err := cli.API(cmd).Do(cmd.Context(), http.MethodGet, at, "", nil, &now); err != nil {
+			_, tag, err := cli.API(cmd).Read(cmd.Context(), at, &now)
+			if err != nil {
 				return err
 			}
 			if limits[0] || none {
@@ -84,7 +85,7 @@ func NewLimit() *cobra.Command {
 			if now.Weight != nil {
 				body["weight"] = now.Weight
 			}
-			return cli.Call(cmd, http.MethodPut, at, body, showControl)
+			return cli.Call(cmd, http.MethodPut, at, body, showControl, "If-Match", tag)
 		})
 	cmd.Flags().IntVar(&running, "max-running", 0, "maximum number of attempts at the same time")
 	cmd.Flags().Float64Var(&perSecond, "starts-per-second", 0, "maximum number of starts per second")

@@ -156,7 +156,7 @@ func newScheduleChange(at func(...string) string) *cobra.Command {
 		Args:  cli.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var now map[string]any
-			raw, err := cli.API(cmd).Do(cmd.Context(), http.MethodGet, at(args[0]), "", nil, nil)
+			raw, tag, err := cli.API(cmd).Read(cmd.Context(), at(args[0]), nil)
 			if err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func newScheduleChange(at func(...string) string) *cobra.Command {
 			if body["job"] == nil {
 				return cli.Usage("the gateway cannot show the job of the schedule: name the file of a new one")
 			}
-			return cli.Call(cmd, http.MethodPut, at(args[0]), body, showSchedule)
+			return cli.Call(cmd, http.MethodPut, at(args[0]), body, showSchedule, "If-Match", tag)
 		},
 	}
 	flags.register(cmd)

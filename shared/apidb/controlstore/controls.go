@@ -42,6 +42,10 @@ func (c Control) Stops() bool { return c.Paused || c.MaxRunning != nil && *c.Max
 // ErrNoControl is returned for a control that the owner must not see.
 var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
+// ErrChanged is returned for a control that is no longer the one that the client has read.
+var ErrChanged error = apierror.New(apierror.PreconditionFailed,
+	"the control has changed since it was read: read it again, and repeat the change")
+
 // maySee reports whether an owner may see a control: only those of its own jobs, and of its own fairness key.
 func maySee(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
 	return owner.IsEveryone() ||
@@ -103,10 +107,12 @@ const maxControls = 10_000
 var ErrTooManyControls error = apierror.New(apierror.InvalidJobRequest, "there are %d controls already", maxControls)
 
 // ChangeControl applies change to a control and stores it as its next version. An unchanged control keeps its
-// version. An owner cannot loosen what an administrator has set.
+// version. An owner cannot loosen what an administrator has set. If match is not nil, it changes only a control whose
+// version match accepts; else it returns ErrChanged. A change that was made already is not refused: it may be the same
+// request, sent again.
 func (s *Store) ChangeControl(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, kind jobevent.ControlKind, name, by string,
-	change func(*jobevent.Control),
+	match func(version int64) bool, change func(*jobevent.Control),
 ) (control Control, err error) {
 	if !mayChange(owner, kind, name) {
 		return control, ErrNoControl
@@ -131,6 +137,10 @@ func (s *Store) ChangeControl(
 		first := kind == jobevent.ControlWorker && control.Version == 0
 		if !first && same(asked, control.Control) && same(least, control.Least) {
 			return nil
+		}
+		// One that was lifted is no control, even while the scheduler has not applied that and its row is still there.
+		if match != nil && !match(control.Version) && (control.Holds() || control.Weight > 1 || !match(0)) {
+			return ErrChanged
 		}
 		if control.Version == 0 {
 			if n, err := q.ControlsCount(ctx, maxControls); err != nil || n == maxControls {

@@ -107,7 +107,7 @@ func TestAPauseShowsAtOnce(t *testing.T) {
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
 	for _, paused := range []bool{false, true, false, true} {
-		if _, err := h.Controls.ChangeControl(t.Context(), nil, apidb.Everyone, jobevent.ControlQueue, "default", "me",
+		if _, err := h.Controls.ChangeControl(t.Context(), nil, apidb.Everyone, jobevent.ControlQueue, "default", "me", nil,
 			func(c *jobevent.Control) { c.Paused = paused }); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 // Errors about schedules.
 var (
 	ErrNone    error = apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
-	ErrChanged error = apierror.New(apierror.ScheduleChanged,
+	ErrChanged error = apierror.New(apierror.PreconditionFailed,
 		"the schedule has changed since it was read, or is gone: read it again, and repeat the change")
 	ErrExists error = apierror.New(apierror.ScheduleExists,
 		"there is a schedule of this name already; PUT replaces it")

@@ -1,4 +1,4 @@
-import { answered, expect, test } from './fixtures';
+import { answered, call, expect, test } from './fixtures';
 
 test('of two tabs that edit one schedule the second is refused, and overwrites nothing', async ({ page, open, api, faults, context, unique }) => {
   const job = { jobType: 'SIMULATION', payload: { steps: [{ type: 'LOG', message: 'hi' }] } };
@@ -29,6 +29,30 @@ test('of two tabs that edit one schedule the second is refused, and overwrites n
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('dialog')).toHaveCount(0);
   expect(await api('GET', `/api/schedules/${unique}`)).toMatchObject({ cron: '@weekly' });
+});
+
+test('of two tabs that edit the limits of one job type the second is refused, and overwrites nothing', async ({ page, site, open, faults, context, unique }) => {
+  const type = unique.toUpperCase();
+  const path = `/api/controls/type/${type}`;
+  await call(site.url, 'PUT', path, { maxRunning: 3 }, site.admin);
+  await open('/controls', site.admin);
+  const popup = context.waitForEvent('page');
+  await page.evaluate(() => window.open(location.href));
+  const other = await popup;
+
+  for (const tab of [page, other]) {
+    await tab.getByRole('button', { name: `Edit the limits of the job type ${type}` }).click();
+  }
+  await other.getByLabel('Starts a second, at most').fill('5');
+  await other.getByRole('button', { name: 'Save' }).click();
+  await expect(other.getByRole('dialog')).toHaveCount(0);
+
+  await page.getByLabel('Run at once, at most').fill('9');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('dialog').getByText('the control has changed since it was read')).toBeVisible();
+  answered(faults, 412);
+  expect(await call(site.url, 'GET', path, undefined, site.admin)).toMatchObject({ maxRunning: 3, startsPerSecond: 5 });
+  await call(site.url, 'DELETE', path, undefined, site.admin);
 });
 
 test('a user who logs out in one tab is logged out in all of them, and no other user is', async ({ page, open, context, site }) => {

@@ -35,7 +35,7 @@ export function ControlForm({ control, onClose }: Props) {
     if (name.trim() === '' || wrong(most) || wrong(rate) || (hasWeight(form) && wrong(weight))) {
       return;
     }
-    put.mutate({ subject: { kind, name: name.trim() }, body: toRequest(form) }, { onSuccess: onClose });
+    put.mutate({ subject: { kind, name: name.trim() }, body: toRequest(form), seen: [control?.version ?? 0] }, { onSuccess: onClose });
   }
 
   return (

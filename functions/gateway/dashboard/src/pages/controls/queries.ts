@@ -17,10 +17,21 @@ export function inWords({ kind, name }: Subject): string {
 const at = ({ kind, name }: Subject) => ({ params: { path: { kind, name } } });
 const CHANGES = ['controls', 'shares'];
 
+interface Put {
+  subject: Subject;
+  body: ControlRequest;
+  seen: number[]; // the versions that may be replaced; 0: there is none
+}
+
 export function usePutControl() {
   return useAction({
-    run: ({ subject, body }: { subject: Subject; body: ControlRequest }) =>
-      answer(api.PUT('/api/controls/{kind}/{name}', { ...at(subject), body })),
+    run: ({ subject: { kind, name }, body, seen }: Put) =>
+      answer(
+        api.PUT('/api/controls/{kind}/{name}', {
+          params: { path: { kind, name }, header: { 'If-Match': seen.map((version) => `W/"${version}"`).join(', ') } },
+          body,
+        }),
+      ),
     done: (control) => result(`The limits of ${inWords(control)} are set.`, control),
     changes: CHANGES,
     quiet: true,
@@ -49,9 +60,9 @@ export function useRemove() {
   return useAction({
     run: (control: Control) => answer(api.DELETE('/api/controls/{kind}/{name}', at(control))),
     done: (now, before) => result(`All limits of ${inWords(before)} are removed.`, now),
-    undo: (_, { kind, name, paused, maxRunning, startsPerSecond, weight }) => ({
+    undo: (now, { kind, name, paused, maxRunning, startsPerSecond, weight }) => ({
       label: 'Undo',
-      run: () => again.mutate({ subject: { kind, name }, body: { paused, maxRunning, startsPerSecond, weight } }),
+      run: () => again.mutate({ subject: { kind, name }, body: { paused, maxRunning, startsPerSecond, weight }, seen: [now.version, 0] }),
     }),
     changes: CHANGES,
   });
