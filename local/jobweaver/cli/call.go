@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Call sends a request to the API, and prints the response in the format of --output.
-func Call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error, headers ...string) (err error) {
+// Call sends a request to the API, and prints the response in the format of --output. headers are pairs.
+func Call[T any](
+	cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error, headers ...string,
+) (err error) {
 	var sent []byte
 	contentType := ""
 	if body != nil {
