@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/functions"
 )
 
 // withoutDatabase lists the functions that use no database of the installation and have no role in one.
@@ -40,13 +44,13 @@ const service = `
 
 var places = []place{
 	{"functions/NAME/*.go", `(?m)^const Name = "NAME"$`, "the package, and the name that events and consumer groups go by", false, ""},
-	{"functions/NAME/cmd/main.go", `func main\(\)`, "its process", false, ""},
+	{"functions/functions.go", `NAME\.Name, NAME\.Wire\}`, "how it is wired, in jobweaver dev and the suites too", false, "{NAME.Name, NAME.Wire},"},
+	{"functions/NAME/cmd/main.go", `funchost\.Main(WithoutDatabase)?\(NAME\.Name, NAME\.Wire\)`, "its process, which is wired as everywhere", false, ""},
 	{"functions/NAME/*_test.go", `func Test`, "its tests", false, ""},
 	{".golangci.yml", `files: \["\*\*/functions/NAME/\*\*"\]`, "what it may import", false, generate},
 	{".golangci.yml", `- "!\*\*/functions/NAME/\*\*"`, "that it has such a rule", false, generate},
 	{"migrations/migrations.go", `set\(.*"NAME"`, "which database it works on: by it jobweaver migrate --roles makes its role", true, `"NAME" in the set of its database`},
 	{"migrations/roles/*.sql", `\bjobweaver_NAME\b`, "what it may do there", true, ""},
-	{"local/dev/functions.go", `functions/NAME"`, "its place in make run and make demo", false, ""},
 	{"knative/**/NAME.yaml", `app\.kubernetes\.io/component: NAME\b`, "its manifest", false, ""},
 	{"knative/**/kustomization.yaml", `(?m)^ *- (.*/)?NAME\.yaml$`, "that its manifest is applied", false, "  - NAME.yaml"},
 	{"knative/components/images/kustomization.yaml", `name: jobweaver/NAME\b`, "its image", false, generate},
@@ -108,6 +112,25 @@ func TestNoFunctionIsNamedThatIsGone(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestEachFunctionOfTheListIsBuiltByItsOwnPackage: a copied line of the list could build another function.
+func TestEachFunctionOfTheListIsBuiltByItsOwnPackage(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, f := range functions.All {
+		names = append(names, f.Name)
+		built := runtime.FuncForPC(reflect.ValueOf(functions.Find(f.Name)).Pointer()).Name()
+		if want := "github.com/jobweaver/jobweaver/functions/" + f.Name + ".Wire"; built != want {
+			t.Errorf("%s is built by %s", f.Name, built)
+		}
+	}
+	if slices.Sort(names); !slices.Equal(names, folders(t)) {
+		t.Errorf("the list has %v, the folders %v", names, folders(t))
+	}
+	if functions.Find("nowhere") != nil {
+		t.Error("a function that does not exist was found")
 	}
 }
 

@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/funchost"
-	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 type image struct {
@@ -40,27 +36,16 @@ func resize(ctx context.Context, a *handlers.Attempt, in image) (resized, error)
 
 // A Go program that is a worker with one more job type. The schema of its payload is that of the Go type: the gateway
 // refuses a job whose payload does not match, and accepts jobs of the type once JOB_TYPES lists it. A queue of their
-// own keeps these jobs from workers that do not have the type.
+// own keeps these jobs from workers that do not have the type: QUEUES=images.
 func Example() {
 	funchost.Main(runjob.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
-		registry, err := handlers.Builtin(handlers.Config{})
+		types, err := runjob.Builtin(env)
 		if err != nil {
 			return funchost.Function{}, err
 		}
-		env.OnClose(registry.Close)
-		if err := handlers.RegisterTyped(registry, "RESIZE", resize); err != nil {
+		if err := handlers.RegisterTyped(types, "RESIZE", resize); err != nil {
 			return funchost.Function{}, err
 		}
-		store, err := workerdb.Open(ctx, os.Getenv("DATABASE_URL"))
-		if err != nil {
-			return funchost.Function{}, err
-		}
-		env.OnClose(store.Close)
-		cfg := runjob.Config{PoolSize: 4, QueueSize: 100, Queues: []string{"images"}, Kafka: env.Config.Kafka}
-		worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
-		if err != nil {
-			return funchost.Function{}, err
-		}
-		return worker.Host(), nil
+		return runjob.WireTypes(ctx, env, types)
 	})
 }

@@ -28,26 +28,13 @@ type defaults struct {
 	callback    secret.Texts
 	callbackURL string
 	onLoopback  bool // only this machine reaches the gateway
-	own         []string
 	keyset      string
 	reports     string // URL of the folder for reports
 	mails       *mailcatch.Server
 }
 
-// load is envsettings.Load with the defaults, for each struct until the first error.
-func (d *defaults) load(cfgs ...any) error {
-	for _, cfg := range cfgs {
-		if err := d.loadOne(cfg); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *defaults) loadOne(cfg any) error {
-	if err := envsettings.Load(cfg); err != nil {
-		return err
-	}
+// apply sets the defaults in a struct of settings that was read.
+func (d *defaults) apply(cfg any) {
 	switch cfg := cfg.(type) {
 	case *gateway.Config:
 		if unset("AUTH") && d.onLoopback {
@@ -61,7 +48,6 @@ func (d *defaults) loadOne(cfg any) error {
 		if unset("OUTBOUND_ALLOW") && d.onLoopback {
 			cfg.Allow = loopback // clients elsewhere must not reach what listens on this machine only
 		}
-		cfg.Own = d.own
 	case *webhook.Config:
 		if unset("WEBHOOK_SECRETS") {
 			cfg.Secrets = d.webhook
@@ -93,7 +79,6 @@ func (d *defaults) loadOne(cfg any) error {
 			}
 		}
 	}
-	return nil
 }
 
 func unset(name string) bool {
@@ -142,7 +127,8 @@ func adminKey(dir string) (key apikey.Key, path string, err error) {
 func AdminKey(o Options) (string, error) {
 	d := defaults{onLoopback: o.onLoopback()}
 	var cfg gateway.Config
-	if err := d.load(cfg.Parts()...); err != nil || cfg.Auth == gateway.AuthOff || cfg.BootstrapKey.IsSet() {
+	err := envsettings.Load(&cfg)
+	if d.apply(&cfg); err != nil || cfg.Auth == gateway.AuthOff || cfg.BootstrapKey.IsSet() {
 		return cfg.BootstrapKey.Reveal(), err
 	}
 	key, _, err := adminKey(o.Dir)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -66,18 +67,19 @@ func TestTheEnvironmentOverridesDefaults(t *testing.T) {
 	}
 	settings := defaults{
 		webhook: secret.AllOf("a"), callback: secret.AllOf("b"),
-		onLoopback: true, own: []string{"127.0.0.1:5432"}, callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
+		onLoopback: true, callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
 	}
 	load := func() (cfg handlers.Config) {
 		for _, part := range cfg.Parts() {
-			if err := settings.load(part); err != nil {
+			if err := envsettings.Load(part); err != nil {
 				t.Fatal(err)
 			}
+			settings.apply(part)
 		}
 		return cfg
 	}
 	got := load()
-	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Outbound.Own, settings.own) || !slices.Equal(got.Webhook.Secrets.Reveal(), settings.webhook.Reveal()) ||
+	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Webhook.Secrets.Reveal(), settings.webhook.Reveal()) ||
 		!slices.Equal(got.Callback.Secrets.Reveal(), settings.callback.Reveal()) || got.Calls.CallbackURL != settings.callbackURL ||
 		got.Report.Bucket != settings.reports {
 		t.Errorf("where nothing is set: %+v", got)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/functions/runjob"
@@ -16,7 +15,6 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/bench"
 	"github.com/jobweaver/jobweaver/local/load/rig"
 	"github.com/jobweaver/jobweaver/shared/funchost"
-	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // jobTypes registers the bench's own job types. ended is called at the end of each handler.
@@ -54,12 +52,6 @@ func newWorker() *cobra.Command {
 
 func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var none funchost.Function
-	var cfg runjob.Config
-	if err := env.Load(&cfg); err != nil {
-		return none, err
-	}
-	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
-	cfg.KeepOff()
 	record, err := os.OpenFile(os.Getenv("RECORD"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return none, fmt.Errorf("RECORD: %w", err)
@@ -71,27 +63,22 @@ func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, err
 			return none, err
 		}
 	}
-	store, err := workerdb.Open(ctx, env.DatabaseURL())
+	worker, err := runjob.WireTypes(ctx, env, registry)
 	if err != nil {
 		return none, err
 	}
 	recorded := make(chan struct{})
 	env.OnClose(func() { // after the drain: no handler runs any more
-		store.Close()
 		close(ended)
 		<-recorded
 	})
-	worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
-	if err != nil {
-		return none, err
-	}
 	go func() {
 		defer close(recorded)
 		if err := keep(record, ended); err != nil {
 			slog.Error("record not kept", "error", err)
 		}
 	}()
-	return worker.Host(), nil
+	return worker, nil
 }
 
 // keep writes instants as they arrive. Waiting instants go into one write.

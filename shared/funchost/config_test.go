@@ -1,6 +1,7 @@
 package funchost
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"net"
@@ -57,6 +58,32 @@ func TestLoadReadsAllPartsOfAStruct(t *testing.T) {
 	var got parted
 	if err := (&Env{}).Load(&got); err != nil || got.Size != 3 || got.More.Secret != "top secret" {
 		t.Errorf("loaded %+v, %v", got, err)
+	}
+}
+
+func TestAProgramAdjustsEachPartOfTheSettingsThatAFunctionLoads(t *testing.T) {
+	t.Setenv("FUNCHOST_TEST_SIZE", "3")
+	refused := errors.New("refused")
+	env := NewEnv(Config{}, "postgres://db", func(part any) error {
+		switch part := part.(type) {
+		case *parted:
+			part.Size++
+		case *struct {
+			Secret string `envconfig:"FUNCHOST_TEST_SECRET"`
+		}:
+			part.Secret = "set"
+			return refused
+		}
+		return nil
+	})
+	closed := false
+	env.OnClose(func() { closed = true })
+	var got parted
+	if err := env.Load(&got); !errors.Is(err, refused) || got.Size != 4 || got.More.Secret != "set" {
+		t.Errorf("loaded %+v, %v", got, err)
+	}
+	if env.Close(); !closed || env.DatabaseURL() != "postgres://db" {
+		t.Errorf("closed %t, database %q", closed, env.DatabaseURL())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -15,16 +17,25 @@ import (
 
 // Env has what Main passes to a function's wiring.
 type Env struct {
-	Config Config
+	Config  Config
+	Metrics prometheus.Registerer // of the function, beside those of its host
 
+	adjust  func(cfg any) error // changes settings after they are read; nil: nothing does
 	closing []func()
+}
+
+// NewEnv returns the Env of a function that a program runs beside others, with the address of its database. adjust may
+// change each struct of settings after it is read. The program calls Close after it has run the function.
+func NewEnv(cfg Config, database string, adjust func(cfg any) error) *Env {
+	cfg.database = secret.Of(database)
+	return &Env{Config: cfg, Metrics: prometheus.DefaultRegisterer, adjust: adjust}
 }
 
 // needs has what a function requires of its environment.
 type needs struct{ database bool }
 
 func loadEnv(needs needs) (*Env, error) {
-	env := &Env{}
+	env := &Env{Metrics: prometheus.DefaultRegisterer}
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
@@ -72,7 +83,11 @@ func (e *Env) Load(cfgs ...any) error {
 			parts = whole.Parts()
 		}
 		for _, part := range parts {
-			if err := envsettings.Load(part); err != nil {
+			err := envsettings.Load(part)
+			if err == nil && e.adjust != nil {
+				err = e.adjust(part)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -86,7 +101,8 @@ func (e *Env) Plain(setting string) { e.Config.plainSettings = append(e.Config.p
 // OnClose registers a function to be called after the drain, the last one first.
 func (e *Env) OnClose(closing func()) { e.closing = append(e.closing, closing) }
 
-func (e *Env) close() {
+// Close calls the functions of OnClose.
+func (e *Env) Close() {
 	for _, closing := range slices.Backward(e.closing) {
 		closing()
 	}

@@ -93,7 +93,7 @@ func runProcess(
 		return err
 	}
 	telemetry.SetDefault(logger.With(telemetry.FieldService, name))
-	defer env.close()
+	defer env.Close()
 	envsettings.WarnOfNearMisses(ctx)
 	f, err := build(ctx, env)
 	if err != nil {

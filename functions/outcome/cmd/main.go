@@ -2,24 +2,8 @@
 package main
 
 import (
-	"context"
-
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/shared/funchost"
-	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
-func main() {
-	funchost.Main(outcome.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
-		var cfg schedulerdb.Config
-		if err := env.Load(&cfg); err != nil {
-			return funchost.Function{}, err
-		}
-		store, err := schedulerdb.Open(ctx, env.DatabaseURL(), cfg)
-		if err != nil {
-			return funchost.Function{}, err
-		}
-		env.OnClose(store.Close)
-		return outcome.New(store).Host(), nil
-	})
-}
+func main() { funchost.Main(outcome.Name, outcome.Wire) }

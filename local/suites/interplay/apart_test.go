@@ -11,100 +11,35 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"github.com/jobweaver/jobweaver/functions"
 	"github.com/jobweaver/jobweaver/functions/command"
 	"github.com/jobweaver/jobweaver/functions/dispatch"
 	"github.com/jobweaver/jobweaver/functions/ingest"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/functions/runjob"
-	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
-	"github.com/jobweaver/jobweaver/shared/schedulerdb"
-	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // childFunction names the one function that a child runs.
 const childFunction = "INTERPLAY_FUNCTION"
 
-// apart are the functions of which a second instance runs, as a process of its own. A fault may kill or stop that
-// process alone: it then holds partitions, locks or attempts while all other functions go on.
-var apart = map[string]func(context.Context, *funchost.Env) (funchost.Function, error){
-	ingest.Name:     scheduling(func(s *schedulerdb.Store) funchost.Function { return ingest.New(s).Host() }),
-	dispatch.Name:   scheduling(func(s *schedulerdb.Store) funchost.Function { return dispatch.New(s).Host() }),
-	outcome.Name:    scheduling(func(s *schedulerdb.Store) funchost.Function { return outcome.New(s).Host() }),
-	command.Name:    scheduling(func(s *schedulerdb.Store) funchost.Function { return command.New(s).Host() }),
-	projection.Name: projectApart,
-	runjob.Name:     workApart,
-}
-
-// apartNames is apart in an order that a seed can draw from.
+// apartNames are the functions of which a second instance runs, as a process of its own, in an order that a seed can
+// draw from. A fault may kill or stop that process alone: it then holds partitions, locks or attempts while all other
+// functions go on.
 var apartNames = []string{runjob.Name, dispatch.Name, projection.Name, outcome.Name, ingest.Name, command.Name}
 
-func scheduling(
-	host func(*schedulerdb.Store) funchost.Function,
-) func(context.Context, *funchost.Env) (funchost.Function, error) {
-	return func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
-		var cfg schedulerdb.Config
-		if err := env.Load(&cfg); err != nil {
-			return funchost.Function{}, err
-		}
-		store, err := schedulerdb.Open(ctx, env.DatabaseURL(), cfg)
-		if err != nil {
-			return funchost.Function{}, err
-		}
-		env.OnClose(store.Close)
-		return host(store), nil
-	}
-}
-
-func projectApart(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
-	var cfg projection.Config
-	if err := env.Load(&cfg); err != nil {
-		return funchost.Function{}, err
-	}
-	store, err := apidb.Open(ctx, env.DatabaseURL())
-	if err != nil {
-		return funchost.Function{}, err
-	}
-	env.OnClose(store.Close)
-	f, err := projection.New(cfg, store)
-	if err != nil {
-		return funchost.Function{}, err
-	}
-	return f.Host(), nil
-}
-
 func workApart(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
-	var cfg runjob.Config
-	var builtin handlers.Config
-	if err := env.Load(&cfg, &builtin); err != nil {
-		return funchost.Function{}, err
-	}
-	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
-	cfg.KeepOff()
-	registry, err := handlers.Builtin(builtin)
+	types, err := runjob.Builtin(env)
 	if err != nil {
 		return funchost.Function{}, err
 	}
-	env.OnClose(registry.Close)
-	if err := registry.Register(stepsType, nil, runSteps); err != nil {
+	if err := types.Register(stepsType, nil, runSteps); err != nil {
 		return funchost.Function{}, err
 	}
-	store, err := workerdb.Open(ctx, env.DatabaseURL())
-	if err != nil {
-		return funchost.Function{}, err
-	}
-	env.OnClose(store.Close)
-	worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
-	if err != nil {
-		return funchost.Function{}, err
-	}
-	return worker.Host(), nil
+	return runjob.WireTypes(ctx, env, types)
 }
 
 // second is the process of one function.
@@ -182,7 +117,11 @@ func (i *Installation) endApart() (err error) {
 func RunApart() {
 	name, ok := os.LookupEnv(childFunction)
 	if ok && slices.Contains(apartNames, name) {
-		funchost.Main(name, apart[name])
+		wire := functions.Find(name)
+		if name == runjob.Name {
+			wire = workApart
+		}
+		funchost.Main(name, wire)
 		os.Exit(0)
 	}
 }

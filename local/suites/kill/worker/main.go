@@ -13,13 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 	"github.com/jobweaver/jobweaver/shared/funchost"
-	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 type settings struct {
@@ -31,23 +28,18 @@ func main() { funchost.Main(runjob.Name, build) }
 
 func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var none funchost.Function
-	var cfg runjob.Config
 	var own settings
-	var builtin handlers.Config
-	if err := env.Load(&cfg, &own, &builtin); err != nil {
+	if err := env.Load(&own); err != nil {
 		return none, err
 	}
-	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
-	cfg.KeepOff()
 	file, err := witness.Open(own.File, own.Name)
 	if err != nil {
 		return none, err
 	}
-	registry, err := handlers.Builtin(builtin)
+	registry, err := runjob.Builtin(env)
 	if err != nil {
 		return none, err
 	}
-	env.OnClose(registry.Close)
 	for _, name := range []string{"WITNESS", "WITNESS.OTHER"} {
 		if err := registry.Register(name, nil, handler{file}.run); err != nil {
 			return none, err
@@ -59,12 +51,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	if err := registry.Register("ECHO", nil, echo); err != nil {
 		return none, err
 	}
-	store, err := workerdb.Open(ctx, env.DatabaseURL())
-	if err != nil {
-		return none, err
-	}
-	env.OnClose(store.Close)
-	worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
+	worker, err := runjob.FromEnv(ctx, env, registry)
 	if err != nil {
 		return none, err
 	}
