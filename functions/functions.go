@@ -1,5 +1,5 @@
-// Package functions lists all functions, for programs that run several of them. Each has a process of its own too, in its
-// cmd, which wires it in the same way.
+// Package functions lists all functions, for programs that run several of them. Each has a process of its own too, in
+// its cmd, which wires it in the same way.
 package functions
 
 import (

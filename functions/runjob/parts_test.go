@@ -15,25 +15,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-func TestBisectFindsInvalidItems(t *testing.T) {
-	t.Parallel()
-	var done, bad []int
-	err := bisect([]int{1, 2, 3, 4, 5, 6, 7}, func(part []int) error {
-		if slices.ContainsFunc(part, func(n int) bool { return n%3 == 0 }) {
-			return fmt.Errorf("do %v: %w", part, jobevent.ErrInvalid)
-		}
-		done = append(done, part...)
-		return nil
-	}, func(n int, _ error) { bad = append(bad, n) })
-	if err != nil || !slices.Equal(done, []int{1, 2, 4, 5, 7}) || !slices.Equal(bad, []int{3, 6}) {
-		t.Errorf("done %v, bad %v, %v", done, bad, err)
-	}
-	away := errors.New("away")
-	if err := bisect([]int{1, 2}, func([]int) error { return away }, nil); !errors.Is(err, away) {
-		t.Error(err)
-	}
-}
-
 func TestRetryWaitsForAnUnavailableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
+	"github.com/jobweaver/jobweaver/shared/batching"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -47,14 +48,15 @@ func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 
 // publishItems publishes events, however long the broker is unavailable. It skips an event that can never be published.
 func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
-	return bisect(events, func(part []jobevent.Item) error {
-		return untilDone(ctx, &f.troubles.publish, func() error {
-			err := publish(ctx, part)
-			part = funchost.Unpublished(part, err) // so that a slow sink does not receive all of it again
-			return err
-		})
-	}, func(e jobevent.Item, err error) {
+	err := untilDone(ctx, &f.troubles.publish, func() error {
+		err := publish(ctx, events)
+		events = funchost.Unpublished(events, err) // so that a slow sink does not receive all of it again
+		return err
+	})
+	again := func(half []jobevent.Item) error { return f.publishItems(ctx, publish, half) }
+	return batching.Bisect(events, err, again, isDue, func(e jobevent.Item, err error) error {
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published", append(telemetry.FieldsOf(e), "error", err)...)
+		return nil
 	})
 }
 

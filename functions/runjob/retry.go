@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/jobweaver/jobweaver/shared/batching"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -28,37 +29,18 @@ func (t *troubles) ongoing() bool {
 // untilDone calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for an
 // unavailable store, and notes the outage in trouble.
 func untilDone(ctx context.Context, trouble *telemetry.Trouble, do func() error) error {
-	wait := retry.Backoff(retryAtLeast, retryAtMost)
-	for {
-		err := do()
-		if err == nil || errors.Is(err, jobevent.ErrInvalid) {
-			trouble.Note(ctx, nil)
-			return err
-		}
-		if ctx.Err() != nil {
-			return err
-		}
-		trouble.Note(ctx, err)
-		if !retry.Pause(ctx, wait.NextBackOff()) {
-			return err
-		}
-	}
+	return retry.UntilDone(ctx, retry.Backoff(retryAtLeast, retryAtMost), trouble, isInvalid, do)
 }
+
+func isInvalid(err error) bool { return errors.Is(err, jobevent.ErrInvalid) }
+
+func isDue(err error, _ int) bool { return isInvalid(err) }
 
 // bisect handles a batch at once. If an item in it is invalid, bisect handles halves, down to single items, and passes
 // each invalid item to invalid.
 func bisect[T any](batch []T, do func([]T) error, invalid func(T, error)) error {
-	err := do(batch)
-	if err == nil || !errors.Is(err, jobevent.ErrInvalid) {
-		return err
-	}
-	if len(batch) == 1 {
-		invalid(batch[0], err)
+	return batching.Bisect(batch, do(batch), do, isDue, func(one T, err error) error {
+		invalid(one, err)
 		return nil
-	}
-	half := len(batch) / 2
-	if err := bisect(batch[:half], do, invalid); err != nil {
-		return err
-	}
-	return bisect(batch[half:], do, invalid)
+	})
 }

@@ -1,8 +1,8 @@
 package funchost
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"

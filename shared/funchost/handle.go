@@ -50,8 +50,11 @@ func neverBetter(err error) bool { return errors.Is(err, jobevent.ErrInvalid) ||
 // tooMuch reports whether the database exceeded its time limits with n events, so that fewer may succeed.
 func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
 
+// isDue reports whether the error may be due to one of n events, or to their number.
+func isDue(err error, n int) bool { return neverBetter(err) || tooMuch(err, n) }
+
 // settle calls Handle until it succeeds. It gives up if the error is due to the batch (neverBetter, tooMuch), when ctx
-// ends, and on any other error if enough returns true.
+// ends, and on any other error if enough returns true. It is no retry.UntilDone: an error that ends it is noted as one.
 func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() bool) ([]jobevent.Item, error) {
 	wait := retry.Backoff(firstRetry, lastRetry)
 	panics := 0

@@ -33,7 +33,7 @@ func TestAFailingBatchIsGivenBackUnlessTheProcessStops(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
-				err := h.handle(ctx, records{
+				_, err := h.settlePatiently(ctx, records{
 					items: []jobevent.Item{ofJob(t, jobevent.TypeDeadLettered, "1", uuid.New())},
 					from:  []*sarama.ConsumerMessage{{}},
 				})

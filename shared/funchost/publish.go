@@ -10,6 +10,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/batching"
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -40,6 +41,9 @@ type unsent struct {
 func (u *unsent) Error() string { return u.err.Error() }
 func (u *unsent) Unwrap() error { return u.err }
 
+// RetryAfter returns the pause that the sink asked for.
+func (u *unsent) RetryAfter() time.Duration { return u.after }
+
 // NewPublisher returns a Publish like that of a function's host, for programs that are not hosted. It connects with the
 // first events.
 func NewPublisher(cfg Config) (Publish, func(), error) {
@@ -58,37 +62,33 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := &publisher{
+		meter: meter, over: telemetry.OverKafka, keys: keys, close: func() {}, trouble: telemetry.Trouble{What: "publish"},
+	}
 	if cfg.Sink != "" {
 		s, err := cfg.newSink(meter)
 		if err != nil {
 			return nil, err
 		}
-		return &publisher{
-			meter: meter, over: telemetry.OverHTTP, keys: keys, send: s.Send, close: s.Close,
-			trouble: telemetry.Trouble{What: "publish"},
-		}, nil
+		p.over, p.send, p.close = telemetry.OverHTTP, s.Send, s.Close
+		return p, nil
 	}
 	if cfg.alone {
-		return &publisher{
-			meter: meter, over: telemetry.OverKafka, keys: keys, close: func() {},
-			trouble: telemetry.Trouble{What: "publish"},
-			send:    func(context.Context, []event.Event) ([]event.Event, error) { return nil, errAlone },
-		}, nil
+		p.send = func(context.Context, []event.Event) ([]event.Event, error) { return nil, errAlone }
+		return p, nil
 	}
 	producer, err := kafkaevent.NewProducer(cfg.Kafka)
 	if err != nil {
 		return nil, err
 	}
-	return &publisher{
-		meter: meter, over: telemetry.OverKafka, keys: keys, close: producer.Close,
-		trouble: telemetry.Trouble{What: "publish"},
-		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
-			if err := producer.Publish(ctx, events); err != nil {
-				return nil, err
-			}
-			return events, nil
-		},
-	}, nil
+	p.close = producer.Close
+	p.send = func(ctx context.Context, events []event.Event) ([]event.Event, error) {
+		if err := producer.Publish(ctx, events); err != nil {
+			return nil, err
+		}
+		return events, nil
+	}
+	return p, nil
 }
 
 func (c Config) newSink(meter telemetry.Meter) (*sink.Sink, error) {
@@ -256,42 +256,25 @@ func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
 	if len(items) == 0 {
 		return nil // publishing no item does not show that the broker works
 	}
-	wait := retry.Backoff(firstRetry, lastRetry)
-	for {
+	err := retry.UntilDone(ctx, retry.Backoff(firstRetry, lastRetry), &p.trouble, isInvalid, func() error {
 		err := p.publish(ctx, items)
-		if err == nil {
-			p.trouble.Note(ctx, nil)
-			return nil
-		}
-		left := &unsent{items: items}
-		errors.As(err, &left)
-		if errors.Is(err, jobevent.ErrInvalid) {
-			return p.insistOnValid(ctx, left.items, err)
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("give up publishing: %w", err)
-		}
-		p.trouble.Note(ctx, err)
-		items = left.items
-		retry.Pause(ctx, max(wait.NextBackOff(), left.after))
+		items = Unpublished(items, err)
+		return err
+	})
+	if err != nil && !isInvalid(err) {
+		return fmt.Errorf("give up publishing: %w", err)
 	}
+	isDue := func(err error, _ int) bool { return isInvalid(err) }
+	again := func(half []jobevent.Item) error { return p.insist(ctx, half) }
+	return batching.Bisect(items, err, again, isDue, func(one jobevent.Item, err error) error {
+		p.meter.Refused(one)
+		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
+			append(telemetry.FieldsOf(one), "error", err)...)
+		return nil
+	})
 }
 
-// insistOnValid finds the items that can never be published and publishes the others, in order.
-func (p *publisher) insistOnValid(ctx context.Context, items []jobevent.Item, err error) error {
-	if len(items) == 1 {
-		p.meter.Refused(items[0])
-		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
-			append(telemetry.FieldsOf(items[0]), "error", err)...)
-		p.trouble.Note(ctx, nil) // no failing item is left
-		return nil
-	}
-	half := len(items) / 2
-	if err := p.insist(ctx, items[:half]); err != nil {
-		return err
-	}
-	return p.insist(ctx, items[half:])
-}
+func isInvalid(err error) bool { return errors.Is(err, jobevent.ErrInvalid) }
 
 // isStatus reports whether an item is a status: the deletion is the last status of a job.
 func isStatus(it *jobevent.Item) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/batching"
 	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -130,22 +131,15 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 func (h *host) settleApart(
 	ctx context.Context, items []jobevent.Item, err error,
 ) (say, rejected []jobevent.Item, _ error) {
-	n := len(items)
-	switch {
-	case !neverBetter(err) && !tooMuch(err, n):
-		return nil, nil, err
-	case n == 1:
-		return nil, h.rejectItem(ctx, items[0], rejectedLabel(err), err), nil
-	}
-	for _, half := range [][]jobevent.Item{items[:n/2], items[n/2:]} {
+	err = batching.Bisect(items, err, func(half []jobevent.Item) error {
 		follow, err := h.settleOnce(ctx, half)
-		more, bad, err := h.settleApart(ctx, half, err)
-		say, rejected = append(append(say, follow...), more...), append(rejected, bad...)
-		if err != nil {
-			return say, rejected, err
-		}
-	}
-	return say, rejected, nil
+		say = append(say, follow...)
+		return err
+	}, isDue, func(one jobevent.Item, err error) error {
+		rejected = append(rejected, h.rejectItem(ctx, one, rejectedLabel(err), err)...)
+		return nil
+	})
+	return say, rejected, err
 }
 
 // rejectItem counts an item of an event over HTTP that can never be handled, and returns the item that reports it.

@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/batching"
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -153,34 +154,27 @@ func (h *host) settlePatiently(ctx context.Context, received records) ([]jobeven
 	})
 }
 
-// handle handles records, and publishes the events that follow.
-func (h *host) handle(ctx context.Context, received records) error {
-	say, err := h.settlePatiently(ctx, received)
-	if err != nil {
-		return h.blame(ctx, received, err)
-	}
-	return h.publisher.insist(ctx, say)
-}
-
 // blame finds the item that causes the error: it halves the records until only that item is left, and rejects it. If
 // the records were too many for the database's time limits, it halves them until they are not. The first half is
 // published before the second is handled, which keeps the order.
 func (h *host) blame(ctx context.Context, received records, err error) error {
-	n := len(received.items)
-	switch {
-	case !neverBetter(err) && !tooMuch(err, n):
-		return err
-	case n == 1:
-		about, err := h.reject(ctx, received.from[0], received.items[0], rejectedLabel(err), err)
+	places := make([]int, len(received.items))
+	for i := range places {
+		places[i] = i
+	}
+	return batching.Bisect(places, err, func(part []int) error {
+		say, err := h.settlePatiently(ctx, received.slice(part[0], part[len(part)-1]+1))
+		if err != nil {
+			return err
+		}
+		return h.publisher.insist(ctx, say)
+	}, isDue, func(i int, err error) error {
+		about, err := h.reject(ctx, received.from[i], received.items[i], rejectedLabel(err), err)
 		if err != nil {
 			return err
 		}
 		return h.publisher.insist(ctx, about)
-	}
-	if err := h.handle(ctx, received.slice(0, n/2)); err != nil {
-		return err
-	}
-	return h.handle(ctx, received.slice(n/2, n))
+	})
 }
 
 // reject counts an item that can never be used, and returns the item that reports it. It reports no record of the

@@ -12,7 +12,8 @@ import (
 // call: an event alone in a transaction takes PostgreSQL several times as long as one of many.
 const maxCalls = 2
 
-// sharedCalls are the calls of Handle for requests.
+// sharedCalls are the calls of Handle for requests. Unlike coalesce's, they run in a request's own goroutine, with its
+// context if it is alone.
 // Why two calls: docs/decisions/events.md#requests-that-wait-share-a-call
 type sharedCalls struct {
 	mu       sync.Mutex
@@ -100,7 +101,7 @@ func (h *host) callFor(ctx context.Context, requests []*sharer) error {
 	}
 	say, err := h.settleOnce(ctx, items)
 	h.shared.leave()
-	if len(requests) > 1 && (neverBetter(err) || tooMuch(err, len(items))) {
+	if len(requests) > 1 && isDue(err, len(items)) {
 		err = errShared
 	}
 	h.publishSoon(ctx, say)

@@ -162,6 +162,7 @@ func (c *connection) partitions(topic string) (int32, error) {
 }
 
 // brokerSender sends to one broker. While a request is under way, the next chunks wait, and are then sent together.
+// It cannot be coalesce.Coalescer: a chunk that does not fit lets those of other partitions overtake it.
 type brokerSender struct {
 	c      *connection
 	leader *sarama.Broker

@@ -3,6 +3,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -29,5 +30,41 @@ func Pause(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// Trouble records the outages of an operation, as telemetry.Trouble does.
+type Trouble interface {
+	Note(ctx context.Context, err error, fields ...any)
+}
+
+// After is an error that asks for a longer pause.
+type After interface {
+	error
+	RetryAfter() time.Duration
+}
+
+// UntilDone calls do until it succeeds, isFinal holds for its error, or ctx ends. It returns the last error. It notes
+// each error that another call may cure in trouble, and nil when the operation is done or can never be.
+func UntilDone(
+	ctx context.Context, wait *backoff.ExponentialBackOff, trouble Trouble, isFinal func(error) bool, do func() error,
+) error {
+	for {
+		err := do()
+		if err == nil || isFinal(err) {
+			trouble.Note(ctx, nil)
+			return err
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		trouble.Note(ctx, err)
+		pause := wait.NextBackOff()
+		if asks := After(nil); errors.As(err, &asks) {
+			pause = max(pause, asks.RetryAfter())
+		}
+		if !Pause(ctx, pause) {
+			return err
+		}
 	}
 }
