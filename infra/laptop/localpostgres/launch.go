@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const logName = "postgres.log" // in the server's folder
@@ -48,8 +49,8 @@ func (s *Server) launch(ctx context.Context) error {
 		if err == nil || !containsAny(err.Error(), passing) || time.Now().After(deadline) {
 			return err
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return err
+		if !retry.Pause(ctx, 50*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }
@@ -154,13 +155,4 @@ func logFrom(log *os.File, offset int64) string {
 		return ""
 	}
 	return "\n" + strings.TrimSpace(string(text))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/folderlock"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // stopLeftover ends the server that a killed process left on the data folder, whose lock this process holds: it runs
@@ -40,8 +41,8 @@ func stopLeftover(ctx context.Context, data string) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("stop leftover PostgreSQL: process %d does not end", pid)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return err
+		if !retry.Pause(ctx, 20*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 	return nil

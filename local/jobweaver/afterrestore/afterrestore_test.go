@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/jobweaver/afterrestore"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -353,7 +354,7 @@ func (h *fixture) controlsAgree(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("the API has controls %q, the scheduler %q", ours, theirs)
 		}
-		pause(ctx, 50*time.Millisecond)
+		retry.Pause(ctx, 50*time.Millisecond)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // fixture runs all functions on its own server, with a job type that records each start.
@@ -120,14 +121,7 @@ func until(ctx context.Context, c *client.Client, id, what string, is func(*clie
 		if ctx.Err() != nil {
 			return fmt.Errorf("wait until %s is %s: it is %s, attempt %d: %w", id, what, job.Status, job.Attempt, err)
 		}
-		pause(ctx, 20*time.Millisecond)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		retry.Pause(ctx, 20*time.Millisecond)
 	}
 }
 

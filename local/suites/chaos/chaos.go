@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // fault is one fault, or two at a time, from its start until it has healed.
@@ -65,7 +66,7 @@ type chaos struct {
 // On a machine that is too slow for all of them in a whole run, it continues until each was made.
 func (c *chaos) run(ctx context.Context, span time.Duration, kinds []*kind) {
 	due, until, all := shuffled(c.rnd, kinds), time.Now().Add(span), false
-	for installation.Pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
+	for retry.Pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
 		if len(due) == 0 {
 			due, all = shuffled(c.rnd, kinds), true
 		}
@@ -134,7 +135,7 @@ func (c *chaos) make(kinds []*kind) bool {
 		}
 		hold, bound = max(hold, k.hold), max(bound, k.bound)
 	}
-	installation.Pause(c.ctx, hold)
+	retry.Pause(c.ctx, hold)
 	c.rnd.Shuffle(len(heals), func(i, j int) { heals[i], heals[j] = heals[j], heals[i] })
 	for _, heal := range heals {
 		if err := heal(); err != nil {
@@ -158,7 +159,7 @@ func (c *chaos) measure(f *fault, bound time.Duration) bool {
 	}
 	f.first = at.Sub(f.healed)
 	late := c.load.late(f.healed)
-	for len(late) > 0 && installation.Pause(ctx, 50*time.Millisecond) {
+	for len(late) > 0 && retry.Pause(ctx, 50*time.Millisecond) {
 		late = c.load.late(f.healed)
 	}
 	if f.cleared = time.Since(f.healed); len(late) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // Faults of PostgreSQL. Those that fill a disk need root, see Installation.disk.
@@ -54,7 +55,7 @@ func moveAddress(c *chaos, f *fault) (func() error, error) {
 	if err := s.StopWrites(c.ctx); err != nil {
 		return nil, err
 	}
-	installation.Pause(c.ctx, 3*time.Second)
+	retry.Pause(c.ctx, 3*time.Second)
 	if err := s.Promote(c.ctx); err != nil {
 		return nil, err
 	}

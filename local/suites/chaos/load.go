@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // order is a submitted job, and what is known of the answer.
@@ -83,7 +84,7 @@ func (l *load) every(ctx context.Context, pace time.Duration, submit func(*rand.
 	rnd := rand.New(rand.NewPCG(l.seed, uint64(l.number)))
 	l.mu.Unlock()
 	l.submitting.Go(func() {
-		for installation.Pause(ctx, pace/2+time.Duration(rnd.Int64N(int64(pace)))) {
+		for retry.Pause(ctx, pace/2+time.Duration(rnd.Int64N(int64(pace)))) {
 			submit(rnd)
 		}
 	})
@@ -233,7 +234,7 @@ func (l *load) cancelAll(tag string, last *order) {
 		l.mu.Lock()
 		l.ahead++
 		l.mu.Unlock()
-		if !installation.Pause(l.follow, 2*time.Second) {
+		if !retry.Pause(l.follow, 2*time.Second) {
 			return
 		}
 	}
@@ -262,7 +263,7 @@ func (l *load) do(method, path string, body []byte, out any) bool {
 		l.mu.Lock()
 		l.unanswered++
 		l.mu.Unlock()
-		if !installation.Pause(l.follow, 200*time.Millisecond) {
+		if !retry.Pause(l.follow, 200*time.Millisecond) {
 			return false
 		}
 	}
@@ -289,7 +290,7 @@ func (l *load) accept(o *order, id string) {
 
 // cancel cancels a job within three seconds, and watches it until it has ended.
 func (l *load) cancel(o *order) {
-	installation.Pause(l.follow, rand.N(3*time.Second))
+	retry.Pause(l.follow, rand.N(3*time.Second))
 	if !l.post("/api/jobs/"+o.id+"/cancel", nil, nil) {
 		return // it has ended
 	}
@@ -302,7 +303,7 @@ func (l *load) cancel(o *order) {
 			o.mu.Unlock()
 		}
 		if !asked || job.Status == cancelled || job.Status == completed ||
-			!installation.Pause(l.follow, 300*time.Millisecond) {
+			!retry.Pause(l.follow, 300*time.Millisecond) {
 			return
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/chaos/installation"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -82,7 +83,7 @@ func liveThrough(
 	submitting, stop := context.WithCancel(ctx)
 	defer stop()
 	l.run(submitting)
-	installation.Pause(ctx, warmUp)
+	retry.Pause(ctx, warmUp)
 	c.run(ctx, cfg.span, kinds)
 	if ctx.Err() != nil {
 		return nil, nil, nil, ctx.Err()
@@ -92,7 +93,7 @@ func liveThrough(
 	if err := errors.Join(h.Postgres.AwaitAll(ctx), h.AwaitReady(ctx, h.Functions...)); err != nil {
 		c.breaks("after the last fault: %v", err)
 	}
-	installation.Pause(ctx, tickEvery) // the schedules catch up on missed ticks
+	retry.Pause(ctx, tickEvery) // the schedules catch up on missed ticks
 	stop()
 	until := time.Now()
 	l.stopSchedules()

@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // childFunction names the one function that a child runs.
@@ -96,7 +97,7 @@ func (i *Installation) disturbApart(ctx context.Context, kind, name string, d ti
 		return errors.Join(err, i.launchApart(name))
 	}
 	err := s.cmd.Process.Signal(syscall.SIGSTOP)
-	pause(ctx, d)
+	retry.Pause(ctx, d)
 	return errors.Join(err, s.cmd.Process.Signal(syscall.SIGCONT))
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // endWithin is how long everything may take to end once nothing holds it back. It only has to be longer than the
@@ -137,7 +138,7 @@ func (x *run) settle(ctx context.Context) {
 	began := time.Now()
 	calm := 0
 	for calm < 2 && time.Since(began) < endWithin && ctx.Err() == nil {
-		if !pause(ctx, 250*time.Millisecond) {
+		if !retry.Pause(ctx, 250*time.Millisecond) {
 			return
 		}
 		if x.busy(ctx) {
@@ -327,7 +328,7 @@ func (x *run) waitForDeliveries(ctx context.Context) {
 		Tries   int
 		NextAt  *time.Time
 	}
-	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; pause(ctx, 300*time.Millisecond) {
+	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; retry.Pause(ctx, 300*time.Millisecond) {
 		var page, unowned struct{ Deliveries []delivery }
 		_, err := x.API.Do(ctx, http.MethodGet, "/api/deliveries?limit=200&status=PENDING", "", nil, &page)
 		_, other := x.Installation.API.Do(ctx, http.MethodGet, "/api/deliveries?limit=200&status=PENDING", "", nil, &unowned)
@@ -391,7 +392,7 @@ func (x *run) filters(ctx context.Context) {
 // counts reads the statistics, which are of the owner's jobs.
 func (x *run) counts(ctx context.Context) {
 	for range 20 { // they are at most a second old
-		pause(ctx, 500*time.Millisecond)
+		retry.Pause(ctx, 500*time.Millisecond)
 		var stats struct{ Jobs map[string]int }
 		x.read("read statistics", x.patiently(ctx, func() error {
 			_, err := x.API.Do(ctx, http.MethodGet, "/api/stats", "", nil, &stats)
@@ -426,7 +427,7 @@ func (x *run) clear(ctx context.Context) {
 	if len(x.rec.Open) > 0 {
 		return
 	}
-	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; pause(ctx, time.Second) {
+	for began := time.Now(); time.Since(began) < endWithin && ctx.Err() == nil; retry.Pause(ctx, time.Second) {
 		left := x.remaining(ctx)
 		if x.rec.Remaining = left; len(left) == 0 {
 			return

@@ -24,6 +24,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -229,7 +230,7 @@ func (i *Installation) ready(ctx context.Context) error {
 			return fmt.Errorf("the installation ended: %s, see %s", i.cmd.ProcessState, i.Log())
 		default:
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if !retry.Pause(ctx, 100*time.Millisecond) {
 			return fmt.Errorf("wait for the installation: %w", ctx.Err())
 		}
 	}
@@ -251,7 +252,7 @@ func (i *Installation) Disturb(ctx context.Context, kind, name string, d time.Du
 		}
 	case "stop":
 		if err = i.cmd.Process.Signal(syscall.SIGSTOP); err == nil {
-			pause(ctx, d)
+			retry.Pause(ctx, d)
 			err = i.cmd.Process.Signal(syscall.SIGCONT)
 		}
 	case "kill one", "stop one":
@@ -284,7 +285,7 @@ func (i *Installation) drain(ctx context.Context, d time.Duration) error {
 				}
 			}
 		}
-		pause(ctx, d)
+		retry.Pause(ctx, d)
 		d = 0
 	}
 	return nil

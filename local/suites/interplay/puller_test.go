@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // puller is a pull worker. It serves the types of both owners of a program. With the key of an owner it gets only the
@@ -40,7 +41,7 @@ func (p *puller) run(ctx context.Context) {
 			Worker: p.name, Types: slices.Sorted(maps.Keys(p.logs)), Slots: max(1, cap(slots)-len(slots)), Wait: 5 * time.Second,
 		})
 		if err != nil {
-			pause(ctx, 200*time.Millisecond)
+			retry.Pause(ctx, 200*time.Millisecond)
 			continue
 		}
 		for _, a := range attempts {
@@ -64,7 +65,7 @@ func (p *puller) run(ctx context.Context) {
 
 // beat reports the attempts in hand.
 func (p *puller) beat(ctx context.Context) {
-	for pause(ctx, 2*time.Second) {
+	for retry.Pause(ctx, 2*time.Second) {
 		beat := client.WorkBeat{Worker: p.name}
 		p.hands.Range(func(token, _ any) bool {
 			beat.Attempts = append(beat.Attempts, client.WorkSign{Token: token.(string)})
@@ -102,7 +103,7 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 	if act.Do == actTardy {
 		wait = time.Until(a.Deadline) + 300*time.Millisecond
 	}
-	if !pause(ctx, wait) {
+	if !retry.Pause(ctx, wait) {
 		log.ends(r, "cut", func() { r.Cut = true })
 		if act.Do != actTardy {
 			p.settle(context.WithoutCancel(ctx), log, r, client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.CUT"})
@@ -165,7 +166,7 @@ func (p *puller) settle(ctx context.Context, log *Log, r *Run, result client.Wor
 			return
 		}
 		var refused *client.Error
-		if errors.As(err, &refused) && refused.Status < 500 || !pause(ctx, 300*time.Millisecond) {
+		if errors.As(err, &refused) && refused.Status < 500 || !retry.Pause(ctx, 300*time.Millisecond) {
 			return
 		}
 	}

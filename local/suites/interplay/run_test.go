@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // run is one run of a program, for one of its two owners.
@@ -145,7 +146,7 @@ func (i *Installation) patiently(ctx context.Context, try func() error) error {
 		err := try()
 		var refused *client.Error
 		if err == nil || errors.As(err, &refused) && refused.Status < 500 || time.Since(began) > answerWithin ||
-			!pause(ctx, 300*time.Millisecond) {
+			!retry.Pause(ctx, 300*time.Millisecond) {
 			return err
 		}
 	}
@@ -157,7 +158,7 @@ func (x *run) steps(ctx context.Context) {
 	before := make(chan struct{})
 	close(before)
 	for _, s := range x.Steps {
-		pause(ctx, time.Duration(s.After)*time.Millisecond)
+		retry.Pause(ctx, time.Duration(s.After)*time.Millisecond)
 		if !s.Race {
 			<-before
 		}
@@ -229,7 +230,7 @@ func (x *run) ask(ctx context.Context, step int, method, path string, body any, 
 		if err == nil && a.Status < 500 && a.Status != http.StatusTooManyRequests {
 			break
 		}
-		if a.Header == "none" || time.Since(a.Sent) > answerWithin || !pause(ctx, 300*time.Millisecond) {
+		if a.Header == "none" || time.Since(a.Sent) > answerWithin || !retry.Pause(ctx, 300*time.Millisecond) {
 			break
 		}
 		a.Again = true
@@ -283,7 +284,7 @@ func (x *run) send(ctx context.Context, a *Asked) error {
 
 // watch writes down what the list shows, as it changes.
 func (x *run) watch(ctx context.Context) {
-	for pause(ctx, 250*time.Millisecond) {
+	for retry.Pause(ctx, 250*time.Millisecond) {
 		page, err := x.API.List(ctx, client.Filter{}, 200, "")
 		if err != nil {
 			continue
@@ -370,7 +371,7 @@ func (x *run) commits(id string, committed bool) {
 // arrives waits until the relay has submitted a job. It returns false if the gateway refused it, or a policy found
 // another one.
 func (x *run) arrives(ctx context.Context, conn *pgx.Conn, j Job, id string) bool {
-	for began := time.Now(); time.Since(began) < answerWithin; pause(ctx, 50*time.Millisecond) {
+	for began := time.Now(); time.Since(began) < answerWithin; retry.Pause(ctx, 50*time.Millisecond) {
 		var waits, refused bool
 		err := conn.QueryRow(ctx, `select exists (select from jobweaver.outbox where id = $1::uuid),
 			exists (select from jobweaver.outbox_rejected where id = $1::uuid)`, id).Scan(&waits, &refused)

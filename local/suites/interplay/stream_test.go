@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // Streamed is one event of the owner's stream of jobs: a job, or that changes were missed.
@@ -28,7 +29,7 @@ func (x *run) follow(ctx context.Context) {
 	last := ""
 	for ctx.Err() == nil {
 		last = x.followOnce(ctx, last)
-		pause(ctx, 200*time.Millisecond)
+		retry.Pause(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -95,7 +96,7 @@ func (x *run) streamed(e Streamed) {
 
 // catchUp waits until the stream has sent what the jobs show.
 func (x *run) catchUp(ctx context.Context) {
-	for began := time.Now(); time.Since(began) < answerWithin && pause(ctx, 100*time.Millisecond); {
+	for began := time.Now(); time.Since(began) < answerWithin && retry.Pause(ctx, 100*time.Millisecond); {
 		x.mu.Lock()
 		behind := len(missedByStream(x.rec)) > 0
 		x.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // A Witness is the HTTP server that does the work of FUNCTION and EXTERNAL jobs and receives the ends of jobs. It writes
@@ -148,7 +149,7 @@ func (w *Witness) work(out http.ResponseWriter, in *http.Request, external bool)
 	if act.Do == actLater && act.Back == backEarly {
 		l.calls(back, r, t, act)
 	}
-	if !pause(in.Context(), time.Duration(act.Ms)*time.Millisecond) {
+	if !retry.Pause(in.Context(), time.Duration(act.Ms)*time.Millisecond) {
 		l.ends(r, "cut", func() { r.Cut = true })
 		return
 	}
@@ -234,17 +235,6 @@ func (w *Witness) end(out http.ResponseWriter, in *http.Request) {
 	out.WriteHeader(a.Answer)
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // callTo is where an outside system reports what became of an attempt.
 type callTo struct{ url, secret, deadline string }
 
@@ -265,7 +255,7 @@ func (l *Log) callBack(to callTo, r *Run, t task, act Act) {
 			wait = time.Until(at) + 50*time.Millisecond
 		}
 	}
-	if !pause(l.ctx, wait) {
+	if !retry.Pause(l.ctx, wait) {
 		return
 	}
 	switch act.Back {
@@ -306,7 +296,7 @@ func (l *Log) sends(to callTo, r *Run, how string, message map[string]any) {
 		if b.Answer, b.Code, err = post(l.ctx, to, body); err == nil && b.Answer < 500 && b.Answer != http.StatusTooManyRequests {
 			break
 		}
-		if !pause(l.ctx, 300*time.Millisecond) || time.Since(b.Sent) > answerWithin {
+		if !retry.Pause(l.ctx, 300*time.Millisecond) || time.Since(b.Sent) > answerWithin {
 			break
 		}
 	}

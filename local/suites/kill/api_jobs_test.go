@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // shown is a job as the API shows it in the end.
@@ -143,7 +144,7 @@ func (h *fixture) drain(ctx context.Context, until time.Time, within time.Durati
 		case errors.As(err, &answer) && answer.Status < http.StatusInternalServerError:
 			return err
 		}
-		if !pause(deadline, 500*time.Millisecond) {
+		if !retry.Pause(deadline, 500*time.Millisecond) {
 			return errors.Join(err, fmt.Errorf("after %s %d jobs have not ended: %v", within, len(open), first(open, 5)))
 		}
 	}

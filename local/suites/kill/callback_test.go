@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -38,7 +39,7 @@ func (l *load) callBack(o *order) {
 			l.fixture.complain("GET job %s: %v", o.id, err)
 			return
 		}
-		if !pause(l.follow, 200*time.Millisecond) {
+		if !retry.Pause(l.follow, 200*time.Millisecond) {
 			return
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // target is something that can be killed.
@@ -77,7 +79,7 @@ func (c *chaos) run(ctx context.Context, targets []target) {
 		for _, i := range order {
 			gap := 300*time.Millisecond + time.Duration(c.rnd.Int64N(int64(1200*time.Millisecond)))
 			down := time.Duration(c.rnd.Int64N(int64(2 * time.Second)))
-			if !pause(ctx, gap) {
+			if !retry.Pause(ctx, gap) {
 				return
 			}
 			t := targets[i]
@@ -100,7 +102,7 @@ func (c *chaos) kill(t target, down time.Duration) (f fault) {
 	if err := t.kill(); err != nil {
 		c.fixture.complain("kill %s: %v", t.name, err)
 	}
-	pause(ctx, down)
+	retry.Pause(ctx, down)
 	if err := t.restart(ctx); err != nil {
 		c.fixture.complain("start %s again: %v", t.name, err)
 	}
@@ -114,14 +116,14 @@ func (c *chaos) kill(t target, down time.Duration) (f fault) {
 // freezes freezes a worker for longer than its lease and the silence after which it is reaped, lets it run for a
 // while, and so on, until ctx ends. In the end it is awake.
 func (c *chaos) freezes(ctx context.Context, p *process) {
-	for pause(ctx, 5*time.Second) {
+	for retry.Pause(ctx, 5*time.Second) {
 		wake, err := p.freeze()
 		if err != nil {
 			c.fixture.complain("%v", err)
 			return
 		}
 		f := fault{target: p.name + " frozen", from: time.Now()}
-		pause(ctx, frozenFor)
+		retry.Pause(ctx, frozenFor)
 		if err := wake(); err != nil {
 			c.fixture.complain("%v", err)
 		}

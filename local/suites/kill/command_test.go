@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // cancel cancels a job some time after it was accepted, and notes when the API shows its end.
 func (l *load) cancel(o *order) {
-	if !pause(l.follow, rand.N(o.shape.cancelIn)) || !l.command(o, "cancel") {
+	if !retry.Pause(l.follow, rand.N(o.shape.cancelIn)) || !l.command(o, "cancel") {
 		return
 	}
 	if job := l.awaitEnd(o.id); job != nil && job.Status == canceled {
@@ -47,7 +48,7 @@ func (l *load) command(o *order, command string) bool {
 			l.fixture.complain("%s job %s: %v", command, o.id, err)
 			return false
 		}
-		if !pause(l.follow, 200*time.Millisecond) {
+		if !retry.Pause(l.follow, 200*time.Millisecond) {
 			return false
 		}
 	}
@@ -64,7 +65,7 @@ func (l *load) awaitEnd(id string) *client.Job {
 			l.fixture.complain("GET job %s: %v", id, err)
 			return nil
 		}
-		if !pause(l.follow, 200*time.Millisecond) {
+		if !retry.Pause(l.follow, 200*time.Millisecond) {
 			return nil
 		}
 	}

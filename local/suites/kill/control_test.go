@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // group is jobs of one sort that are submitted together.
@@ -57,17 +59,17 @@ func TestOrdersAndLimitsHold(t *testing.T) {
 	lines := l.submitLines(t.Context())
 	l.submitGroups(rnd, group{200, []any{"jobType", otherType}}, group{150, []any{"queue", narrow}}, group{200, []any{"ownerId", acme}},
 		group{50, []any{"jobType", otherType, "queue", narrow, "ownerId", acme}})
-	pause(t.Context(), 2*time.Second)
+	retry.Pause(t.Context(), 2*time.Second)
 	for _, postgres := range h.targetsNamed("postgres") {
 		c.kill(postgres, 500*time.Millisecond)
 	}
 	h.set(t.Context(), byType, atMost(2))
 	h.set(t.Context(), byOwner, control{Paused: true})
 	l.submitGroups(rnd, group{80, []any{"ownerId", paced}}, group{100, nil})
-	pause(t.Context(), 3*time.Second)
+	retry.Pause(t.Context(), 3*time.Second)
 	h.set(t.Context(), byType, atMost(6))
 	h.set(t.Context(), byQueue, atMost(1))
-	pause(t.Context(), 2*time.Second)
+	retry.Pause(t.Context(), 2*time.Second)
 	h.set(t.Context(), byOwner, atMost(5))
 	h.set(t.Context(), byQueue, control{})
 	l.submitting.Wait()

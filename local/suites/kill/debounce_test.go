@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -49,11 +50,11 @@ func (l *load) debounce(key string) func(context.Context, *rand.Rand) {
 				m.id, m.accepted = answer.JobID, time.Now()
 				l.mu.Unlock()
 			}
-			if !pause(ctx, rand.N(debounceDelay/2)) {
+			if !retry.Pause(ctx, rand.N(debounceDelay/2)) {
 				return
 			}
 		}
-		pause(ctx, 2*debounceDelay)
+		retry.Pause(ctx, 2*debounceDelay)
 	}
 }
 

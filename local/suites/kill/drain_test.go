@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // drained is a drain of a worker, from when the API showed that nothing of it was left until the undo was sent.
@@ -27,14 +28,14 @@ func (l *load) drains(ctx context.Context, p *process) {
 		l.fixture.complain("%v", err)
 		return
 	}
-	for pause(ctx, 3*time.Second) {
+	for retry.Pause(ctx, 3*time.Second) {
 		d := drained{process: process, asked: time.Now()}
 		l.steer(http.MethodPut, id)
 		if err = l.awaitDrained(id); err != nil {
 			l.fixture.complain("%v", err)
 		}
 		d.from = time.Now()
-		pause(ctx, 3*time.Second)
+		retry.Pause(ctx, 3*time.Second)
 		d.to = time.Now()
 		l.steer(http.MethodDelete, id)
 		d.back = err == nil && within(ctx, drainWithin, func(context.Context) error { return l.fixture.startedAfter(process, d.to) }) == nil

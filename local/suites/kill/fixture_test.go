@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // fixture runs every component as a process of its own, in a folder of its own, with default settings.
@@ -311,20 +312,8 @@ func within(ctx context.Context, d time.Duration, try func(context.Context) erro
 		if err == nil {
 			return nil
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !retry.Pause(ctx, 50*time.Millisecond) {
 			return err
 		}
-	}
-}
-
-// pause waits, and returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

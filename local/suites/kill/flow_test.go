@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -85,7 +86,7 @@ func (l *load) retryFlow(made *flowMade, id string) {
 			}
 			return
 		}
-		if !pause(l.follow, 200*time.Millisecond) {
+		if !retry.Pause(l.follow, 200*time.Millisecond) {
 			return
 		}
 	}

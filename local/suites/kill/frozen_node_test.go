@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // One copy of every function is frozen, as a lost node leaves them, in a transaction or not: the other copies
@@ -39,7 +41,7 @@ func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 		together("ingest frozen, a worker killed", slices.Concat(
 			[]target{h.frozen("ingest-2")}, h.targetsNamed("runjob-2"))),
 	} {
-		pause(t.Context(), 2*time.Second) // so that the load has reached everything
+		retry.Pause(t.Context(), 2*time.Second) // so that the load has reached everything
 		l.recoverFrom(t, c, fault, recoverWithin+time.Second, recoverWithin)
 	}
 	stopSubmitting()

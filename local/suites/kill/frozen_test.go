@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with running handlers and attempts that wait for a
@@ -53,7 +54,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	froze := time.Now()
 	must(t, os.WriteFile(asleep, nil, 0o600))
 	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
-	pause(t.Context(), frozenFor-time.Since(froze))
+	retry.Pause(t.Context(), frozenFor-time.Since(froze))
 	before := h.evidence(t.Context(), l, c)
 	outcomes := h.outcomes()
 	held, waited := before.heldBy(sleepy.last().name, froze)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // killer is a job whose handler ends its process.
@@ -54,9 +55,9 @@ func TestQuestionsDoNotFloodWhileNoWorkerOrBrokerLives(t *testing.T) {
 
 	must(t, worker.kill())
 	l.submitMany(rnd, briefShapes[0], 300)
-	pause(t.Context(), lease*2/3)
+	retry.Pause(t.Context(), lease*2/3)
 	records, attempts := h.recordsOf(jobevent.TopicRun)
-	pause(t.Context(), withoutWorkers-lease*2/3)
+	retry.Pause(t.Context(), withoutWorkers-lease*2/3)
 	later, now := h.recordsOf(jobevent.TopicRun)
 	asked := (later - now) - (records - attempts)
 	t.Logf("%d records of %d attempts, then %d of %d: %d questions were not answered", records, attempts, later, now, asked)
@@ -86,7 +87,7 @@ func (l *load) withoutBroker(t *testing.T, c *chaos) {
 		l.submitting.Go(func() { l.every(submitting, 100*time.Millisecond, l.submitOne) })
 	}
 	for _, broker := range l.fixture.targetsNamed("broker") {
-		pause(t.Context(), time.Second)
+		retry.Pause(t.Context(), time.Second)
 		c.kill(broker, withoutBroker)
 	}
 	stopSubmitting()

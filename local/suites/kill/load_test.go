@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // order is a submitted job.
@@ -87,7 +88,7 @@ func (l *load) run(ctx context.Context) {
 
 func (l *load) every(ctx context.Context, pace time.Duration, submit func(context.Context, *rand.Rand)) {
 	rnd := l.rnd()
-	for pause(ctx, max(l.slower, 1)*(pace/2+rand.N(pace))) {
+	for retry.Pause(ctx, max(l.slower, 1)*(pace/2+rand.N(pace))) {
 		submit(ctx, rnd)
 	}
 }
@@ -209,7 +210,7 @@ func (l *load) ask(
 			return false
 		}
 		// Without a key not even a 503 may be repeated: PostgreSQL may have died just after a commit.
-		if !again || !pause(ctx, 200*time.Millisecond) {
+		if !again || !retry.Pause(ctx, 200*time.Millisecond) {
 			return false
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // shop is a user's database with an outbox and a table of its own, whose rows are committed with the jobs'.
@@ -54,7 +55,7 @@ func (s *seller) key() string { return fmt.Sprintf("shop-%d", s.writer) }
 
 // sell writes orders until ctx ends. After an error it is unknown what was committed.
 func (s *seller) sell(ctx context.Context) (failures int) {
-	for pause(ctx, 20*time.Millisecond) {
+	for retry.Pause(ctx, 20*time.Millisecond) {
 		conn, err := pgx.Connect(ctx, s.URL())
 		if err != nil {
 			failures++
@@ -100,7 +101,7 @@ func (s *seller) order(ctx context.Context, conn *pgx.Conn) error {
 		case s.prepares:
 			_, err = tx.Exec(ctx, fmt.Sprintf("prepare transaction '%s/%d'", s.key(), s.number))
 		}
-		pause(ctx, rand.N(30*time.Millisecond))
+		retry.Pause(ctx, rand.N(30*time.Millisecond))
 		return err
 	})
 	if errors.Is(err, errRollBack) {

@@ -19,6 +19,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -117,7 +118,7 @@ func (o *outside) work(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o.calling.Go(func() {
-		if pause(o.open, time.Duration(rand.IntN(3000))*time.Millisecond) {
+		if retry.Pause(o.open, time.Duration(rand.IntN(3000))*time.Millisecond) {
 			o.callBack(job, token, status)
 		}
 	})
@@ -175,7 +176,7 @@ func (o *outside) callBack(job handed, token, status string) {
 	if err != nil {
 		panic(err) // texts and numbers
 	}
-	for pause(o.open, 300*time.Millisecond) {
+	for retry.Pause(o.open, 300*time.Millisecond) {
 		code, answer := o.post(job, body)
 		switch {
 		case code == http.StatusOK:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // pullStep is a fault at an instant of the test.
@@ -112,7 +113,7 @@ func (c *chaos) strike(ctx context.Context, steps []pullStep, free func() error)
 	var over sync.WaitGroup
 	defer over.Wait()
 	for _, s := range steps {
-		if !pause(ctx, s.at-time.Since(began)) {
+		if !retry.Pause(ctx, s.at-time.Since(began)) {
 			return
 		}
 		target := c.fixture.targetsNamed(s.target)[0]

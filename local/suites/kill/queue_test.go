@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const createdQueue = "created-" // begins the names of created queues
@@ -51,7 +52,7 @@ func (l *load) insist(method, path string, done int) bool {
 			l.fixture.complain("%s %s: %v", method, path, err)
 			return false
 		}
-		if !pause(l.follow, 200*time.Millisecond) {
+		if !retry.Pause(l.follow, 200*time.Millisecond) {
 			return false
 		}
 	}

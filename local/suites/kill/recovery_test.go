@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // recoverWithin bounds the time until the jobs of a killed process run again, with default settings.
@@ -74,7 +76,7 @@ func recovers(t *testing.T, third int) {
 		if strings.HasSuffix(target.name, " frozen") {
 			down = beyondLease
 		}
-		pause(t.Context(), time.Second) // so that the load has reached all processes
+		retry.Pause(t.Context(), time.Second) // so that the load has reached all processes
 		l.recoverFrom(t, c, target, down, recoverWithin+15*time.Second)
 	}
 	stopSubmitting()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // wipedWithin is how long after a wipe every job must have ended. After a minute without a status reconcile asks
@@ -33,9 +34,9 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	defer stopSubmitting()
 	l.run(submitting)
 
-	pause(submitting, 5*time.Second)
+	retry.Pause(submitting, 5*time.Second)
 	c.kill(target{name: "all topics", kill: h.deleteTopics, restart: h.createTopics}, 0)
-	pause(submitting, 5*time.Second)
+	retry.Pause(submitting, 5*time.Second)
 	// Each function leaves records unread.
 	gone := h.targetsNamed("projection", "command", "outcome", "runjob-1", "runjob-2", "ingest")
 	beyond := filepath.Join(h.dir, "beyond the wipe")

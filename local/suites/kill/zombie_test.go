@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // zombies is how many handlers run when their worker freezes.
@@ -45,7 +46,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	froze := time.Now()
 	must(t, os.WriteFile(asleep, nil, 0o600))
 	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
-	pause(t.Context(), longerThanLease-time.Since(froze))
+	retry.Pause(t.Context(), longerThanLease-time.Since(froze))
 	before, rows := h.evidence(t.Context(), l, c), h.rows()
 	held, _ := before.heldBy(sleepy.last().name, froze)
 

@@ -13,6 +13,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 
 	"github.com/jobweaver/jobweaver/shared/httpevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -69,7 +70,7 @@ func (b *broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	if b.slow != nil && !pause(b.ctx, b.slow()) {
+	if b.slow != nil && !retry.Pause(b.ctx, b.slow()) {
 		return
 	}
 	if b.mishaps.happens(ingressAway) {
@@ -110,7 +111,7 @@ func (b *broker) take(e event.Event) {
 
 // deliver tries until the subscriber has accepted the event, or sends it to the dead letter sink.
 func (b *broker) deliver(t *trigger, e event.Event) {
-	if b.mishaps.happens(late) && !pause(b.ctx, b.mishaps.upTo(lateMost)) {
+	if b.mishaps.happens(late) && !retry.Pause(b.ctx, b.mishaps.upTo(lateMost)) {
 		return
 	}
 	select {
@@ -142,7 +143,7 @@ func (b *broker) try(p patience, send func() error) error {
 		if err == nil || !isAgain(err) || n > p.retry {
 			return err
 		}
-		if !pause(b.ctx, p.before(n)) {
+		if !retry.Pause(b.ctx, p.before(n)) {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // within allows for a busy machine: an idle one needs some five seconds.
@@ -82,7 +83,7 @@ func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.
 func cameAgain(ctx context.Context, h *fixture, o *outside) error {
 	ingest := h.services["ingest"]
 	for ingest.running() {
-		if !pause(ctx, lookEvery) {
+		if !retry.Pause(ctx, lookEvery) {
 			return errors.New("ingest never went")
 		}
 	}

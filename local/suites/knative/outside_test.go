@@ -15,6 +15,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -123,7 +124,7 @@ func (o *outside) deliveries(ctx context.Context, jobID string) map[string]strin
 		o.mu.Lock()
 		delivered := o.delivered[jobID]
 		o.mu.Unlock()
-		if len(delivered) > 0 || !pause(ctx, 20*time.Millisecond) {
+		if len(delivered) > 0 || !retry.Pause(ctx, 20*time.Millisecond) {
 			return delivered
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -42,7 +43,7 @@ func newPingSource(o object, namespace, to string) (*pingSource, error) {
 func (p *pingSource) run(ctx context.Context, client *http.Client) {
 	for now := time.Now(); ; {
 		next := p.when.Next(now)
-		if next.IsZero() || !pause(ctx, time.Until(next)) {
+		if next.IsZero() || !retry.Pause(ctx, time.Until(next)) {
 			return
 		}
 		now = next
@@ -62,7 +63,7 @@ func (p *pingSource) send(ctx context.Context, client *http.Client) {
 		e.SetExtension(name, value)
 	}
 	for n := range pingTries {
-		if n > 0 && !pause(ctx, pingBackoff<<(n-1)) {
+		if n > 0 && !retry.Pause(ctx, pingBackoff<<(n-1)) {
 			return
 		}
 		req, err := cehttp.NewHTTPRequestFromEvent(ctx, p.to, e)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -82,7 +83,7 @@ func (p *process) awaitReady(ctx context.Context, path string) error {
 			return errors.New("it has ended: " + p.cmd.ProcessState.String())
 		default:
 		}
-		if !pause(ctx, readyEvery) {
+		if !retry.Pause(ctx, readyEvery) {
 			return err
 		}
 	}

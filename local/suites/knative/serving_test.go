@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -182,7 +184,7 @@ func (s *service) release(r *replica) {
 
 // scale stops idle processes, and sometimes busy ones, until ctx ends.
 func (s *service) scale(ctx context.Context) {
-	for pause(ctx, lookEvery) {
+	for retry.Pause(ctx, lookEvery) {
 		s.mu.Lock()
 		for _, r := range slices.Clone(s.replicas) {
 			idle := r.busy == 0 && time.Since(r.used) > idleAfter && len(s.replicas) > s.min

@@ -1,14 +1,12 @@
 package knative
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -46,18 +44,6 @@ func readEvent(r *http.Request) (event.Event, error) {
 		return httpevent.Structured(body)
 	}
 	return httpevent.Binary(r.Header, body)
-}
-
-// pause waits, and returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // escapeHeaders encodes characters that a header must not contain, as CloudEvents' HTTP binding requires.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // calling returns the body of a job that calls outside; more is added to it.
@@ -165,7 +166,7 @@ func cancelled(ctx context.Context, h *fixture, _ *outside) error {
 		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 			return nil
 		}
-		if err != nil || !pause(ctx, 50*time.Millisecond) {
+		if err != nil || !retry.Pause(ctx, 50*time.Millisecond) {
 			return fmt.Errorf("await that it is deleted: %w", err)
 		}
 	}
@@ -181,7 +182,7 @@ func (h *fixture) see(ctx context.Context, id string, as func(*client.Job) bool)
 		if as(job) {
 			return nil
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !retry.Pause(ctx, 50*time.Millisecond) {
 			return fmt.Errorf("%s stays %s at attempt %d", id, job.Status, job.Attempt)
 		}
 	}
@@ -192,7 +193,7 @@ func controlled(ctx context.Context, h *fixture, _ *outside) error {
 	for _, verb := range []string{"pause", "resume"} {
 		var now struct{ Applied bool }
 		_, err := h.api.Do(ctx, http.MethodPost, "/api/controls/type/PAUSED/"+verb, "", nil, &now)
-		for err == nil && !now.Applied && pause(ctx, 50*time.Millisecond) { // a stopping gateway answers before the change is applied
+		for err == nil && !now.Applied && retry.Pause(ctx, 50*time.Millisecond) { // a stopping gateway answers before the change is applied
 			_, err = h.api.Do(ctx, http.MethodGet, "/api/controls/type/PAUSED", "", nil, &now)
 		}
 		if err != nil || !now.Applied {
@@ -225,7 +226,7 @@ func scheduled(ctx context.Context, h *fixture, o *outside) error {
 			_, err := h.api.Do(ctx, http.MethodDelete, "/api/schedules/each-second", "", nil, nil)
 			return errors.Join(err, o.check(ctx, jobs[0].JobID, "COMPLETED", 1))
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if !retry.Pause(ctx, 100*time.Millisecond) {
 			return errors.New("the schedule made no two jobs")
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // Installation runs every component as a process of its own, in a folder of its own.
@@ -295,21 +296,9 @@ func Within(ctx context.Context, d time.Duration, try func(context.Context) erro
 		if err == nil {
 			return nil
 		}
-		if !Pause(ctx, 100*time.Millisecond) {
+		if !retry.Pause(ctx, 100*time.Millisecond) {
 			return err
 		}
-	}
-}
-
-// Pause waits, and returns false if ctx ends first.
-func Pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

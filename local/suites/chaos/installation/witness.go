@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // witness does the work of the jobs, over HTTP, and records when each attempt began and ended. It is not part of
@@ -154,7 +156,7 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 		} else {
 			l.How = howCut
 		}
-	case !Pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
+	case !retry.Pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
 		l.How = howCut
 	case attempt <= t.FailAttempts:
 		l.How = HowFailed
@@ -216,7 +218,7 @@ func (w *witness) outside(_ http.ResponseWriter, r *http.Request) {
 	l := Line{What: LineStart, Job: job.JobID, Attempt: job.Attempt, Key: job.Data.Key}
 	w.write(l)
 	w.calling.Go(func() {
-		if !Pause(w.stopped, time.Duration(job.Data.MS)*time.Millisecond) {
+		if !retry.Pause(w.stopped, time.Duration(job.Data.MS)*time.Millisecond) {
 			return
 		}
 		l.What, l.How = LineEnd, w.callBack(job)
@@ -236,7 +238,7 @@ func (w *witness) callBack(job handed) (how string) {
 		case status != 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
 			return "callback answered " + strconv.Itoa(status)
 		}
-		if !Pause(w.stopped, 300*time.Millisecond) {
+		if !retry.Pause(w.stopped, 300*time.Millisecond) {
 			return howCut
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -117,7 +118,7 @@ func (p *poller) claim(ctx context.Context) (got []*held) {
 		"types": []string{"WITNESS"}, "slots": free, "wait": claimWait.String(),
 	}, &answer)
 	if err != nil {
-		pause(ctx, pace)
+		retry.Pause(ctx, pace)
 		return nil
 	}
 	if time.Since(sent) > claimWait+beyond {
@@ -190,7 +191,7 @@ func (p *poller) count(ctx context.Context, h *held, payload witness.Payload) er
 	}
 	p.record(h, payload.Key, witness.Loaded, strconv.Itoa(n))
 	for n < payload.Counts {
-		if !pause(ctx, witness.CountEvery) {
+		if !retry.Pause(ctx, witness.CountEvery) {
 			return context.Cause(ctx)
 		}
 		n++
@@ -211,7 +212,7 @@ func (p *poller) save(ctx context.Context, h *held, n int) error {
 		}, &answer)
 		switch {
 		case err != nil || len(answer.Results) != 1 || answer.Results[0].Status == http.StatusServiceUnavailable:
-			pause(ctx, pace)
+			retry.Pause(ctx, pace)
 		case answer.Results[0].Status == http.StatusOK:
 			return nil
 		default:
@@ -230,7 +231,7 @@ func (p *poller) settle(ctx context.Context, h *held, key string, result map[str
 			p.record(h, key, witness.Answered, fmt.Sprint(answer.Results[0].Status, again))
 			return
 		}
-		pause(ctx, pace)
+		retry.Pause(ctx, pace)
 	}
 }
 
@@ -247,7 +248,7 @@ func (p *poller) drop(h *held) {
 // beats sends heartbeats with the held attempts, and ends the handlers of attempts that are over, cancelled, or
 // perhaps lost because no heartbeat was answered.
 func (p *poller) beats(ctx context.Context) {
-	for pause(ctx, beatEvery) {
+	for retry.Pause(ctx, beatEvery) {
 		attempts := []any{}
 		p.mu.Lock()
 		for token := range p.held {
@@ -297,16 +298,4 @@ func (p *poller) record(h *held, key, what, how string) {
 func (p *poller) fail(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
-}
-
-// pause waits, and returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
