@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -40,7 +41,7 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effec
 		for i, job := range due {
 			ids[i] = job.JobID
 			if job.BlockedBy == nil {
-				delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.FairnessKey, job.Rank)
+				delta.NoteWaiting(job.Queue, nullable.Value(job.Lane), job.FairnessKey, job.Rank)
 			} else if key, some := dispatch.KeyOf(job.OrderingKey, job.OwnerID); some {
 				delta.NoteTurn(key) // no other transaction could give it the turn while we had it locked
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -97,7 +98,7 @@ func (s *Store) sendBest(
 	}
 	var last time.Time
 	for _, row := range rows {
-		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
+		l.NoteOut(queue, "", nullable.Value(row.Partition), 1)
 		r.sentOut = append(r.sentOut, row.JobID)
 		if row.Rank.After(last) {
 			last = row.Rank
@@ -182,7 +183,7 @@ func (s *Store) sendInTurn(
 	}
 	last, isOnly := rows[0], len(rows) > 1 && len(rows) == len(targets)
 	for _, row := range rows {
-		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
+		l.NoteOut(queue, "", nullable.Value(row.Partition), 1)
 		r.sentOut = append(r.sentOut, row.JobID)
 		isOnly = isOnly && row.Key == last.Key
 		if row.Place > last.Place {
@@ -219,7 +220,7 @@ func (s *Store) sendChosen(
 	}
 	sent := make([]uuid.UUID, len(rows))
 	for i, row := range rows {
-		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
+		l.NoteOut(queue, "", nullable.Value(row.Partition), 1)
 		sent[i] = row.JobID
 	}
 	r.sentOut = append(r.sentOut, sent...)

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -244,7 +245,7 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, spec json.RawMessage,
 	p.FairnessKeys = append(p.FairnessKeys, dispatch.FairnessKeyOf(job.Created))
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
 	setLast(&p.Lanes, len(p.JobIDs)-1, job.Lane)
-	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
+	setLast(&p.ExpiresAts, len(p.JobIDs)-1, nullable.Value(job.ExpiresAt))
 	setLast(&p.FlowIDs, len(p.JobIDs)-1, job.FlowID)
 	if job.KeepBuild {
 		setLast(&p.Builds, len(p.JobIDs)-1, "+")

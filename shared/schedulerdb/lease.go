@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -133,14 +134,14 @@ func (s *Store) renew(
 	}
 	for _, row := range running {
 		r.Jobs = append(r.Jobs, startedSnapshot(row))
-		delta.NoteHolder(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
+		delta.NoteHolder(row.Queue, nullable.Value(row.Partition), row.WasHeldBy, nullable.Value(row.WorkerID))
 	}
 	extended, err := q.JobsHeld(ctx, all)
 	if err != nil {
 		return fmt.Errorf("extend leases: %w", err)
 	}
 	for _, row := range extended {
-		delta.NoteHolder(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
+		delta.NoteHolder(row.Queue, nullable.Value(row.Partition), row.WasHeldBy, nullable.Value(row.WorkerID))
 	}
 	return nil
 }
@@ -203,8 +204,8 @@ func (s *Store) askAgain(
 				CancelRequestedAt: row.CancelRequestedAt, ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
 				OwnerID: row.OwnerID, FairnessKey: row.FairnessKey, Parents: row.Parents, Event: row.Event,
 			})
-			delta.NoteOut(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
-			delta.NoteOut(row.Queue, "", partitionOf(row.Partition), 1)
+			delta.NoteOut(row.Queue, row.WasHeldBy, nullable.Value(row.WasSentTo), -1)
+			delta.NoteOut(row.Queue, "", nullable.Value(row.Partition), 1)
 			r.askedAgain = append(r.askedAgain, row.Queue)
 		}
 	}

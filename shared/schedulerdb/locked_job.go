@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -65,8 +66,8 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq), Deleted: row.DeletedAt != nil,
 				FanOut: row.Queue == jobevent.FanOutQueue,
 			},
-			row: row, lastCommand: row.LastCommand, dueAt: orZero(row.DueAt), deadlineAt: orZero(row.CallbackDeadlineAt),
-			blockedBy: orEmpty(row.BlockedBy),
+			row: row, lastCommand: row.LastCommand, dueAt: nullable.Value(row.DueAt),
+			deadlineAt: nullable.Value(row.CallbackDeadlineAt), blockedBy: nullable.Value(row.BlockedBy),
 		}
 	}
 	return jobs, nil
@@ -146,7 +147,7 @@ func (j *lockedJob) ended(o Outcome) {
 	if o.WorkerID != "" {
 		j.workerID = o.WorkerID
 	}
-	if at := orZero(o.StartedAt); !at.IsZero() {
+	if at := nullable.Value(o.StartedAt); !at.IsZero() {
 		j.startedAt = at
 	}
 }
@@ -252,7 +253,7 @@ func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJ
 		p.Queues = append(p.Queues, j.row.Queue)
 		p.Payloads = append(p.Payloads, j.changes.payload)
 		p.Specs = append(p.Specs, j.spec.Bytes())
-		p.ExpiresAts = append(p.ExpiresAts, orZero(j.row.ExpiresAt))
+		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(j.row.ExpiresAt))
 	}
 	if len(p.JobIDs) == 0 {
 		return nil
@@ -340,10 +341,10 @@ func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	case isOrdered && j.blockedBy != "": // it waits for the turn, or has to yield it
 		delta.NoteTurn(key)
 	case j.Status == jobstate.Pending && j.blockedBy == "":
-		delta.NoteWaiting(j.row.Queue, orEmpty(j.row.Lane), j.row.FairnessKey, j.rank())
+		delta.NoteWaiting(j.row.Queue, nullable.Value(j.row.Lane), j.row.FairnessKey, j.rank())
 	}
 	if was.InFlight() && !j.Status.InFlight() {
-		delta.NoteOut(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
+		delta.NoteOut(j.row.Queue, nullable.Value(j.row.WorkerID), nullable.Value(j.row.Partition), -1)
 		delta.NoteRunning(classOf(j.row.Queue, j.row.JobType, j.row.OwnerID, j.row.FairnessKey), -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
@@ -430,25 +431,4 @@ func appendEnd(b []byte, move jobevent.Move) []byte {
 	begin := len(b)
 	b = appendMove(b, move)
 	return append(b[:begin], b[begin+len(unknownAt):]...)
-}
-
-func orZero(at *time.Time) time.Time {
-	if at == nil {
-		return time.Time{}
-	}
-	return *at
-}
-
-func orEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-func partitionOf(p *int16) int16 {
-	if p == nil {
-		return 0
-	}
-	return *p
 }

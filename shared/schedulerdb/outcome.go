@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -164,15 +165,15 @@ func keepBuilds(ctx context.Context, q *gen.Queries, outcomes []Outcome, jobs ma
 	}
 	builds := map[string]string{}
 	for _, row := range rows {
-		builds[row.WorkerID] = orEmpty(row.Build)
+		builds[row.WorkerID] = nullable.Value(row.Build)
 	}
 	var p gen.JobsKeepBuildParams
 	for id, worker := range begunBy {
 		job, build := jobs[id], builds[worker]
-		if build == "" || build == orEmpty(job.row.Build) {
+		if build == "" || build == nullable.Value(job.row.Build) {
 			continue
 		}
-		lane := dispatch.LaneOnBuild(orEmpty(job.row.Lane), job.row.JobType, build)
+		lane := dispatch.LaneOnBuild(nullable.Value(job.row.Lane), job.row.JobType, build)
 		job.row.Build, job.row.Lane = &build, &lane
 		p.JobIDs, p.Builds, p.Lanes = append(p.JobIDs, id), append(p.Builds, build), append(p.Lanes, lane)
 	}
@@ -202,7 +203,7 @@ func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *d
 		delta.NoteEnded(row.JobID, row.OrderingKey, row.OwnerID)
 		delta.NoteTransition(row.JobType, jobstate.Completed, 1)
 		if row.WasOut {
-			delta.NoteOut(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
+			delta.NoteOut(row.Queue, nullable.Value(row.WorkerID), nullable.Value(row.Partition), -1)
 			delta.NoteRunning(classOf(row.Queue, row.JobType, row.OwnerID, row.FairnessKey), -1)
 		}
 		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
@@ -225,7 +226,7 @@ func completeParams(outcomes []Outcome) gen.JobsCompleteParams {
 	}
 	ends, buffer := make([]int, n), make([]byte, 0, n*200)
 	for i, o := range outcomes {
-		p.JobIDs[i], p.Attempts[i], p.StartedAts[i] = o.JobID, int32Of(o.Attempt), orZero(o.StartedAt)
+		p.JobIDs[i], p.Attempts[i], p.StartedAts[i] = o.JobID, int32Of(o.Attempt), nullable.Value(o.StartedAt)
 		if o.Output != nil && p.Outputs == nil {
 			p.Outputs = make([]json.RawMessage, n) // most have none
 		}

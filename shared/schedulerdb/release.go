@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -85,7 +86,7 @@ func (s *Store) endWaiting(
 		}
 		less.JobIDs, less.Ended = append(less.JobIDs, row.JobID), append(less.Ended, fewer)
 		if ready {
-			l.NoteReady(row.Queue, orEmpty(row.Lane), row.FairnessKey, row.Rank)
+			l.NoteReady(row.Queue, nullable.Value(row.Lane), row.FairnessKey, row.Rank)
 		}
 	}
 	if len(less.JobIDs) > 0 {
@@ -141,7 +142,7 @@ func takeTurns(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, keys map
 	}
 	for _, row := range rows {
 		if row.BlockedBy == nil && row.Status == string(jobstate.Pending) {
-			l.NoteReady(row.Queue, orEmpty(row.Lane), row.FairnessKey, row.Rank)
+			l.NoteReady(row.Queue, nullable.Value(row.Lane), row.FairnessKey, row.Rank)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -39,7 +40,7 @@ func republishStates(
 		switch status := jobstate.Status(job.Status); {
 		case status == jobstate.Pending && job.BlockedBy == nil:
 			// Another transaction may have dispatched and skipped the job, because we had it locked.
-			delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.FairnessKey, job.Rank)
+			delta.NoteWaiting(job.Queue, nullable.Value(job.Lane), job.FairnessKey, job.Rank)
 		case status == jobstate.Queued:
 			queued = append(queued, job.JobID)
 		}

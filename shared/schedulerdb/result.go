@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -91,5 +92,5 @@ func deletedSnapshot(row gen.JobsDeleteRow) emit.Snapshot {
 
 // classOf returns the class of a row.
 func classOf(queue, jobType string, ownerID *string, fairnessKey string) dispatch.Class {
-	return dispatch.Class{Queue: queue, JobType: jobType, OwnerID: orEmpty(ownerID), FairnessKey: fairnessKey}
+	return dispatch.Class{Queue: queue, JobType: jobType, OwnerID: nullable.Value(ownerID), FairnessKey: fairnessKey}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -61,7 +62,8 @@ func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (b
 func unstarted(row gen.AttemptInsertManyRow, traceID uuid.UUID, workerID string) Outcome {
 	return Outcome{
 		Key: Key{row.JobID, int(row.Attempt)}, TraceID: traceID, WorkerID: workerID, Kind: jobevent.KindCancelled,
-		FinishedAt: orZero(row.FinishedAt), ErrorCode: orZero(row.ErrorCode), Message: orZero(row.ErrorMessage),
+		FinishedAt: nullable.Value(row.FinishedAt), ErrorCode: nullable.Value(row.ErrorCode),
+		Message: nullable.Value(row.ErrorMessage),
 	}
 }
 

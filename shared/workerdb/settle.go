@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -45,7 +46,7 @@ func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome)
 			missing = append(missing, i)
 			continue
 		}
-		settled[i].StartedAt, settled[i].FinishedAt = orZero(row.StartedAt), orZero(row.FinishedAt)
+		settled[i].StartedAt, settled[i].FinishedAt = nullable.Value(row.StartedAt), nullable.Value(row.FinishedAt)
 		settled[i].WorkerID = workerID
 	}
 	if len(missing) == 0 {

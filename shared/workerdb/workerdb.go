@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
@@ -105,11 +106,11 @@ func outcomeOf(row gen.ExecutionAttempt) Outcome {
 	o := Outcome{
 		Key: keyOf(row), TraceID: row.TraceID, WorkerID: row.WorkerID, Output: row.Output, Retryable: row.Retryable,
 		RetryAfter: time.Duration(row.RetryAfterMs) * time.Millisecond,
-		ErrorCode:  orZero(row.ErrorCode), Message: orZero(row.ErrorMessage),
-		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
-		CallbackTimeout: time.Duration(orZero(row.CallbackTimeoutMs)) * time.Millisecond,
+		ErrorCode:  nullable.Value(row.ErrorCode), Message: nullable.Value(row.ErrorMessage),
+		StartedAt: nullable.Value(row.StartedAt), FinishedAt: nullable.Value(row.FinishedAt),
+		CallbackTimeout: time.Duration(nullable.Value(row.CallbackTimeoutMs)) * time.Millisecond,
 	}
-	o.Kind = jobevent.Kind(orZero(row.Outcome))
+	o.Kind = jobevent.Kind(nullable.Value(row.Outcome))
 	return o
 }
 
@@ -122,14 +123,6 @@ func outcomesOf(rows []gen.ExecutionAttempt) []Outcome {
 }
 
 func keyOf(row gen.ExecutionAttempt) Key { return Key{row.JobID, int(row.Attempt)} }
-
-func orZero[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
 
 // columns returns the columns of the keys, in the order in which rows are locked.
 func columns(keys []Key) (jobIDs []uuid.UUID, attempts []int32) {

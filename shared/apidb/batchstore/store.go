@@ -14,12 +14,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/readcache"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 

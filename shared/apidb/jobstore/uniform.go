@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/nullable"
 )
 
 // isUniform reports whether the jobs differ in id and payload only, and cannot conflict with another job.
