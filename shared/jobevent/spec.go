@@ -1,7 +1,6 @@
 package jobevent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -109,38 +108,4 @@ func ReadSpec(raw []byte) (spec Spec, err error) {
 		return Spec{}, fmt.Errorf("read the spec of a job: %w", err)
 	}
 	return spec, nil
-}
-
-// SpecReader reads the specs of rows. Jobs that follow one another mostly have the same spec: it is read once. The zero
-// value is ready to use.
-type SpecReader struct {
-	raw  []byte
-	spec Spec
-}
-
-// Read is ReadSpec.
-func (r *SpecReader) Read(raw []byte) (Spec, error) {
-	if r.raw == nil || !bytes.Equal(raw, r.raw) {
-		spec, err := ReadSpec(raw)
-		if err != nil {
-			return Spec{}, err
-		}
-		r.raw, r.spec = raw, spec
-	}
-	return r.spec, nil
-}
-
-// SpecWriter writes the specs of rows, and repeats the bytes of the one before if the next is equal. The zero value is
-// ready to use.
-type SpecWriter struct {
-	raw  json.RawMessage
-	spec Spec
-}
-
-// Write returns the Bytes of a spec.
-func (w *SpecWriter) Write(spec *Spec) json.RawMessage {
-	if w.raw == nil || !spec.Equal(&w.spec) {
-		w.raw, w.spec = spec.Bytes(), *spec
-	}
-	return w.raw
 }

@@ -29,15 +29,10 @@ func drawSpec(t *rapid.T, label string) jobevent.Spec {
 func TestASpecIsReadAsItWasWrittenAndEqualSpecsAreEqualBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var w jobevent.SpecWriter
-		var r jobevent.SpecReader
 		specs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jobevent.Spec { return drawSpec(t, "") }), 2, 5).Draw(t, "specs")
 		for _, spec := range specs {
-			raw := w.Write(&spec)
-			if string(raw) != string(spec.Bytes()) {
-				t.Fatalf("%+v is written as %s after others, alone as %s", spec, raw, spec.Bytes())
-			}
-			if got, err := r.Read(raw); err != nil || !got.Equal(&spec) {
+			raw := spec.Bytes()
+			if got, err := jobevent.ReadSpec(raw); err != nil || !got.Equal(&spec) {
 				t.Fatalf("%s is read as %+v, %v", raw, got, err)
 			}
 			for _, other := range specs {

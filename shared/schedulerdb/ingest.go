@@ -162,10 +162,9 @@ func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at ti
 	leaseExpiresAt := at.Add(s.cfg.Lease)
 	in.queued.Attempt, in.queued.LeaseExpiresAt = 1, &leaseExpiresAt
 	n := len(arrivals)
-	var specs jobevent.SpecWriter
 	for i := range arrivals {
 		job, p := &arrivals[i], &in.pending
-		spec := specs.Write(&job.Spec)
+		spec := job.Spec.Bytes()
 		if job.Partition != nil {
 			p = &in.queued
 			in.send(job, spec, n)

@@ -52,9 +52,8 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	if err != nil {
 		return nil, fmt.Errorf("lock jobs: %w", err)
 	}
-	var specs jobevent.SpecReader
 	for _, row := range rows {
-		spec, err := specs.Read(row.Spec)
+		spec, err := jobevent.ReadSpec(row.Spec)
 		if err != nil {
 			return nil, fmt.Errorf("lock job %s: %w", row.JobID, err)
 		}

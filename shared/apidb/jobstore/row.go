@@ -120,7 +120,6 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 
 func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertManyParams {
 	var p gen.JobInsertManyParams
-	var specs jobevent.SpecWriter
 	for _, i := range open {
 		job, req := &jobs[i], &jobs[i].Request
 		place := &accepted[i]
@@ -130,7 +129,7 @@ func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertM
 		p.JobTypes = append(p.JobTypes, req.JobType)
 		p.Queues = append(p.Queues, req.Queue)
 		p.Payloads = append(p.Payloads, req.Payload)
-		p.Specs = append(p.Specs, specs.Write(&req.Spec))
+		p.Specs = append(p.Specs, req.Spec.Bytes())
 		p.RunAts = append(p.RunAts, nullable.Value(cmp.Or(place.RunAt, req.RunAt))) // zero means none, as in all lines below
 		p.DelaysMs = append(p.DelaysMs, delayMs(req))
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))

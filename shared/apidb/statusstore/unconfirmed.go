@@ -36,10 +36,9 @@ func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow | gen.HeldRele
 	rows []R,
 ) ([]jobevent.Created, error) {
 	jobs := make([]jobevent.Created, len(rows))
-	var specs jobevent.SpecReader
 	for i := range rows {
 		row := gen.JobsUnconfirmedRow(rows[i])
-		spec, err := specs.Read(row.Spec)
+		spec, err := jobevent.ReadSpec(row.Spec)
 		if err != nil {
 			return nil, fmt.Errorf("job %s: %w", row.JobID, err)
 		}

@@ -12,7 +12,6 @@ import (
 // writer collects events and keeps the first error.
 type writer struct {
 	function string
-	specs    jobevent.SpecReader
 	events   []jobevent.Item
 	err      error
 }
@@ -39,7 +38,7 @@ func (w *writer) run(o RunOrder) {
 	if share == o.OwnerID {
 		share = "" // the default
 	}
-	spec, err := w.specs.Read(o.Spec)
+	spec, err := jobevent.ReadSpec(o.Spec)
 	if err != nil {
 		w.err = cmp.Or(w.err, fmt.Errorf("order an attempt of job %s: %w", o.JobID, err))
 		return
