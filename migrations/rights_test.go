@@ -86,8 +86,8 @@ func newReader(t *testing.T, set migrations.Set) *reader {
 	t.Cleanup(func() { _ = r.Close(t.Context()) })
 	r.lookUp(t)
 	// From here on the server reports how it understands each statement.
-	const say = "set debug_print_rewritten = on; set debug_pretty_print = off; set client_min_messages = log"
-	if _, err := r.Exec(t.Context(), say); err != nil {
+	const events = "set debug_print_rewritten = on; set debug_pretty_print = off; set client_min_messages = log"
+	if _, err := r.Exec(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	return r

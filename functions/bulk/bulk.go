@@ -53,7 +53,7 @@ func (f *Function) Host() funchost.Function {
 
 // Tick takes a step of each unfinished operation, beginning after the last one of the pass before, so that a few large
 // operations do not use up all passes. It publishes the commands that it has stored; reconcile republishes lost ones.
-func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
+func (f *Function) Tick(ctx context.Context) (events []jobevent.Item, next time.Duration, err error) {
 	ids, err := f.store.operations.UnfinishedOperations(ctx, f.last, atOnce)
 	if err != nil {
 		return nil, 0, err
@@ -75,17 +75,17 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 			if err != nil {
 				return nil, 0, err
 			}
-			say = append(say, e)
+			events = append(events, e)
 		}
-		if len(say) >= most {
-			return say, 0, nil
+		if len(events) >= most {
+			return events, 0, nil
 		}
 	}
-	if len(failed) > 0 && len(say) == 0 { // if there are events to publish, the next pass meets the error again
+	if len(failed) > 0 && len(events) == 0 { // if there are events to publish, the next pass meets the error again
 		return nil, 0, errors.Join(failed...)
 	}
 	f.forgetOld(ctx)
-	return say, next, nil
+	return events, next, nil
 }
 
 // forgetOld deletes old operations. Its failure does not hold up the pass.

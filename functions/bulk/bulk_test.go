@@ -100,8 +100,8 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- host.Run(ctx, nil) }()
 	awaitWake(t, host.Wake) // it listens now
-	if say, next, err := host.Tick(ctx); err != nil || len(say) != 0 || next != every {
-		t.Errorf("with nothing to do it returned %v and sleeps %s (%v)", say, next, err)
+	if events, next, err := host.Tick(ctx); err != nil || len(events) != 0 || next != every {
+		t.Errorf("with nothing to do it returned %v and sleeps %s (%v)", events, next, err)
 	}
 	h.jobs(2_600)
 	id := h.redrive()
@@ -109,18 +109,18 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	for op := (operationstore.Operation{}); !op.Ended(); {
 		awaitWake(t, host.Wake)
 		for next := time.Duration(0); next == 0; {
-			var say []jobevent.Item
+			var events []jobevent.Item
 			var err error
-			if say, next, err = host.Tick(ctx); err != nil {
+			if events, next, err = host.Tick(ctx); err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range say {
+			for _, e := range events {
 				if asked[e.ID()] {
 					t.Errorf("%s is published twice", e.ID())
 				}
 				asked[e.ID()] = true
 			}
-			h.answer(say)
+			h.answer(events)
 		}
 		var err error
 		if op, err = h.store.Operations.Operation(ctx, apidb.Everyone, id); err != nil {
@@ -143,8 +143,8 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	h.jobs(700)
 	id := h.redrive()
 	h.exec("alter table operation_answers rename to away")
-	if say, _, err := f.Tick(t.Context()); err == nil || len(say) > 0 {
-		t.Errorf("without its table it returned %d, %v", len(say), err)
+	if events, _, err := f.Tick(t.Context()); err == nil || len(events) > 0 {
+		t.Errorf("without its table it returned %d, %v", len(events), err)
 	}
 	h.exec("alter table away rename to operation_answers")
 	first, next, err := f.Tick(t.Context())
@@ -185,11 +185,11 @@ func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
 		"where operation_id = $1", fifth)
 	f := New(h.own.Store)
 	for pass := range 2 {
-		say, _, err := f.Tick(t.Context())
+		events, _, err := f.Tick(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.answer(say)
+		h.answer(events)
 		if op, err := h.store.Operations.Operation(t.Context(), apidb.Everyone, fifth); err != nil || op.Walked != (pass == 1) {
 			t.Errorf("after pass %d: %+v, %v", pass+1, op, err)
 		}
@@ -203,8 +203,8 @@ func TestOneOperationThatCannotBeDoneHoldsUpNoOther(t *testing.T) {
 	h.exec("update operations set filter = '[]' where operation_id = $1", h.redrive())
 	h.redrive()
 	f := New(h.own.Store)
-	if say, _, err := f.Tick(t.Context()); err != nil || len(say) != 10 {
-		t.Errorf("it returned %d, %v", len(say), err)
+	if events, _, err := f.Tick(t.Context()); err != nil || len(events) != 10 {
+		t.Errorf("it returned %d, %v", len(events), err)
 	}
 	if _, _, err := f.Tick(t.Context()); err == nil {
 		t.Error("it is not published")

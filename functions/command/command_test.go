@@ -59,8 +59,8 @@ func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
 			e := event.New()
 			e.SetType(jobevent.TypeCommand)
 			e.DataEncoded = []byte("{" + strings.Replace(c.data, "%s", id.String(), 1) + "}")
-			if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
-				t.Errorf("returned %v, %v", say, err)
+			if events, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
+				t.Errorf("returned %v, %v", events, err)
 			}
 		})
 	}
@@ -103,12 +103,12 @@ func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 	if got := handle(jobevent.TypeControl, pause); !slices.Equal(got, []string{jobevent.TypeApplied}) {
 		t.Errorf("a pause returned %v", got)
 	}
-	say, err := store.Ingest(t.Context(), []jobevent.Created{
+	events, err := store.Ingest(t.Context(), []jobevent.Created{
 		{JobID: held, JobType: "A", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1}},
 		{JobID: other, JobType: "B", Queue: "default", Payload: []byte(`1`), Spec: jobevent.Spec{TimeoutMs: 1}},
 	})
-	if err != nil || len(say.Runs) != 1 || say.Runs[0].JobID != other {
-		t.Fatalf("%+v, %v", say, err)
+	if err != nil || len(events.Runs) != 1 || events.Runs[0].JobID != other {
+		t.Fatalf("%+v, %v", events, err)
 	}
 	resume := jobevent.Control{Kind: jobevent.ControlType, Name: "A", Version: 2}
 	got := handle(jobevent.TypeControl, resume, jobevent.Command{JobID: other, Number: 1, Command: "cancel"}, pause)

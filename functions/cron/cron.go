@@ -57,10 +57,10 @@ func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
 
 // Function ticks when a schedule is due.
 type Function struct {
-	store stores
-	rules schedulestore.Rules
-	wake  chan struct{}
-	say   chan []jobevent.Item
+	store  stores
+	rules  schedulestore.Rules
+	wake   chan struct{}
+	events chan []jobevent.Item
 
 	mu    sync.Mutex
 	ended bool // Run has ended, and publishes no further events
@@ -90,7 +90,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		return nil, err
 	}
 	return &Function{
-		store: newStores(db), wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, pending),
+		store: newStores(db), wake: make(chan struct{}, 1), events: make(chan []jobevent.Item, pending),
 		rules: schedulestore.Rules{
 			Rules: rules, Defaults: defaults, Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},
@@ -152,13 +152,13 @@ func (f *Function) handOver(ctx context.Context, events []jobevent.Item) []jobev
 		return events
 	}
 	size := sizeOf(events)
-	if len(f.say) == pending || f.bytes > 0 && f.bytes+size > pendingBytes {
+	if len(f.events) == pending || f.bytes > 0 && f.bytes+size > pendingBytes {
 		f.handing.Note(ctx, errNoRoom, "events", len(events))
 		return nil
 	}
 	f.handing.Note(ctx, nil)
 	f.bytes += size
-	f.say <- events // has room, and only this goroutine fills it
+	f.events <- events // has room, and only this goroutine fills it
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (f *Function) tidy(ctx context.Context) error {
 }
 
 // Run publishes the jobs of ticks, and lets the database shorten the clock's sleep.
-func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
+func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	listening := make(chan struct{})
 	go func() {
 		defer close(listening)
@@ -233,8 +233,8 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	}()
 	for {
 		select {
-		case events := <-f.say:
-			f.try(ctx, say, events)
+		case events := <-f.events:
+			f.try(ctx, publish, events)
 			f.mu.Lock()
 			f.bytes -= sizeOf(events)
 			f.mu.Unlock()
@@ -243,7 +243,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 		}
 		<-listening
 		if left := f.end(); len(left) > 0 {
-			f.try(ctx, say, left)
+			f.try(ctx, publish, left)
 		}
 		return nil
 	}
@@ -256,7 +256,7 @@ func (f *Function) end() (left []jobevent.Item) {
 	f.ended = true
 	for {
 		select {
-		case events := <-f.say:
+		case events := <-f.events:
 			left = append(left, events...)
 		default:
 			return left
@@ -264,8 +264,8 @@ func (f *Function) end() (left []jobevent.Item) {
 	}
 }
 
-func (f *Function) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) {
+func (f *Function) try(ctx context.Context, publish funchost.Publish, events []jobevent.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTry)
 	defer cancel()
-	f.publishing.Note(ctx, say(ctx, events), "events", len(events))
+	f.publishing.Note(ctx, publish(ctx, events), "events", len(events))
 }

@@ -72,10 +72,10 @@ func (h *fixture) function() funchost.Function {
 }
 
 // run makes a function tick, as its host does, until ctx ends.
-func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
+func run(ctx context.Context, f funchost.Function, publish funchost.Publish) error {
 	var all errgroup.Group
 	ctx, stop := context.WithCancel(ctx)
-	all.Go(func() error { return f.Run(ctx, say) })
+	all.Go(func() error { return f.Run(ctx, publish) })
 	all.Go(func() error {
 		defer stop()
 		for ctx.Err() == nil {
@@ -84,7 +84,7 @@ func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
 				return err
 			}
 			if len(events) > 0 { // Run has ended meanwhile
-				_ = say(context.WithoutCancel(ctx), events)
+				_ = publish(context.WithoutCancel(ctx), events)
 			}
 			select {
 			case <-time.After(next):
@@ -103,7 +103,7 @@ func TestEachSecondIsOneJobWhileProcessesStopAndStart(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	published := make(chan jobevent.Item, 1000)
-	say := func(_ context.Context, events []jobevent.Item) error {
+	publish := func(_ context.Context, events []jobevent.Item) error {
 		for _, e := range events {
 			published <- e
 		}
@@ -114,7 +114,7 @@ func TestEachSecondIsOneJobWhileProcessesStopAndStart(t *testing.T) {
 		all.Go(func() error {
 			for life := range 3 {
 				ctx, stop := context.WithTimeout(t.Context(), time.Duration(1500+700*i+300*life)*time.Millisecond)
-				err := run(ctx, h.function(), say)
+				err := run(ctx, h.function(), publish)
 				stop()
 				if err != nil {
 					return err
@@ -203,11 +203,11 @@ func TestATickAfterTheStopIsPublishedByTheHost(t *testing.T) {
 	}
 	h.create("late", "@every 1s", "")
 	for {
-		say, next, err := f.Tick(t.Context())
+		events, next, err := f.Tick(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(say) > 0 {
+		if len(events) > 0 {
 			return
 		}
 		if len(h.ticks("late")) > 0 {

@@ -28,8 +28,8 @@ func TestTheClockIsWokenSleepsAndSendsOut(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- host.Run(ctx, nil) }()
 	<-host.Wake // it listens now
-	if say, next, err := host.Tick(ctx); err != nil || len(say) != 0 || next != idle {
-		t.Errorf("with nothing to do it returned %v and sleeps %s (%v)", say, next, err)
+	if events, next, err := host.Tick(ctx); err != nil || len(events) != 0 || next != idle {
+		t.Errorf("with nothing to do it returned %v and sleeps %s (%v)", events, next, err)
 	}
 	const wait = 2 * time.Second
 	soon := time.Now().Add(wait)
@@ -40,13 +40,13 @@ func TestTheClockIsWokenSleepsAndSendsOut(t *testing.T) {
 	}
 	<-host.Wake
 	for {
-		say, next, err := host.Tick(ctx)
-		if err != nil || next > wait && len(say) == 0 {
+		events, next, err := host.Tick(ctx)
+		if err != nil || next > wait && len(events) == 0 {
 			t.Fatalf("it publishes nothing and sleeps %s (%v)", next, err)
 		}
-		if len(say) > 0 {
-			if say[0].Type() != jobevent.TypeRun || say[1].Type() != jobevent.TypeStatus || time.Now().Before(soon) {
-				t.Errorf("it returned %v", say)
+		if len(events) > 0 {
+			if events[0].Type() != jobevent.TypeRun || events[1].Type() != jobevent.TypeStatus || time.Now().Before(soon) {
+				t.Errorf("it returned %v", events)
 			}
 			break
 		}

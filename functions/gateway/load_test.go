@@ -106,25 +106,25 @@ func TestValidSecretIsAcceptedFromAnAddressWithManyFailures(t *testing.T) {
 	h := open(t)
 	id := h.submit(plainJob)
 	c := h.behind(edge.LimitsConfig{AuthFailureLimit: 1})
-	say := func(c *client, secret string, progress int, more string) *response {
+	report := func(c *client, secret string, progress int, more string) *response {
 		return c.post("/api/jobs/callback", fmt.Sprintf(
 			`{"jobId": %q, "attempt": 1, "status": "PROGRESS", "progress": {"percent": %d}%s}`, id, progress, more),
 			"X-Callback-Secret", secret)
 	}
-	say(c, "wrong", 1, "").want(http.StatusUnauthorized)
-	say(c, "wrong", 1, "").want(http.StatusTooManyRequests)
+	report(c, "wrong", 1, "").want(http.StatusUnauthorized)
+	report(c, "wrong", 1, "").want(http.StatusTooManyRequests)
 	for range 20 { // long bodies that never arrive
 		c.announce("/api/jobs/callback", 512<<10, strings.Repeat(" ", 5<<10), "X-Callback-Secret", "wrong")
 	}
-	say(c, globalSecret, 2, "").want(http.StatusOK)
+	report(c, globalSecret, 2, "").want(http.StatusOK)
 	c = h.behind(edge.LimitsConfig{AuthFailureLimit: 1})
 	for range 2 {
-		say(c, "wrong", 1, "")
+		report(c, "wrong", 1, "")
 	}
 	var all errgroup.Group
 	for n := range 8 { // they arrive one after the other, and none is refused
 		all.Go(func() error {
-			if r := say(c, globalSecret, 10+n, strings.Repeat(" ", 100<<10)); r.status != http.StatusOK {
+			if r := report(c, globalSecret, 10+n, strings.Repeat(" ", 100<<10)); r.status != http.StatusOK {
 				t.Errorf("a long body with the right secret: %d %s", r.status, r.body)
 			}
 			return nil

@@ -75,16 +75,16 @@ func TestAnAcceptedJobThatCannotBeUsedIsStoredAsFailed(t *testing.T) {
 				t.Fatalf("in a batch: %v", err)
 			}
 			for range 2 {
-				say, err := f.Handle(t.Context(), []jobevent.Item{bad})
-				if err != nil || typesOf(say) != `["`+jobevent.TypeDeadLettered+`","`+jobevent.TypeStatus+`"]` {
-					t.Fatalf("alone it returned %s, %v", typesOf(say), err)
+				events, err := f.Handle(t.Context(), []jobevent.Item{bad})
+				if err != nil || typesOf(events) != `["`+jobevent.TypeDeadLettered+`","`+jobevent.TypeStatus+`"]` {
+					t.Fatalf("alone it returned %s, %v", typesOf(events), err)
 				}
-				if status, _ := jobevent.Decode[jobevent.Status](say[1]); status.Status != "FAILED" || say[1].Subject() != bad.Subject() {
+				if status, _ := jobevent.Decode[jobevent.Status](events[1]); status.Status != "FAILED" || events[1].Subject() != bad.Subject() {
 					t.Errorf("%+v", status)
 				}
 			}
-			if say, err := f.Handle(t.Context(), []jobevent.Item{good}); err != nil || typesOf(say) == "" {
-				t.Errorf("the good one returned %s, %v", typesOf(say), err)
+			if events, err := f.Handle(t.Context(), []jobevent.Item{good}); err != nil || typesOf(events) == "" {
+				t.Errorf("the good one returned %s, %v", typesOf(events), err)
 			}
 		})
 	}
@@ -100,8 +100,8 @@ func TestAnEventThatNamesNoJobIsRejected(t *testing.T) {
 	} {
 		e := createdEvent(t, nil).Alone()
 		change(&e)
-		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); !errors.Is(err, jobevent.ErrInvalid) {
-			t.Errorf("an event %s returned %v, %v", name, say, err)
+		if events, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); !errors.Is(err, jobevent.ErrInvalid) {
+			t.Errorf("an event %s returned %v, %v", name, events, err)
 		}
 	}
 }
@@ -119,12 +119,12 @@ func TestAJobThatCannotBeUsedKeepsItsPlaceInAnOrder(t *testing.T) {
 		event jobevent.Item
 		runs  string // the job whose attempt is dispatched
 	}{{unusable, ""}, {last, ""}, {first, first.Subject()}} {
-		say, err := f.Handle(t.Context(), []jobevent.Item{step.event})
+		events, err := f.Handle(t.Context(), []jobevent.Item{step.event})
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs := ""
-		for _, e := range say {
+		for _, e := range events {
 			if e.Type() == jobevent.TypeRun {
 				runs += e.Subject()
 			}

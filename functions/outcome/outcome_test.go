@@ -77,19 +77,19 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 			if strings.Contains(c.fields, "jobId") {
 				e.DataEncoded = fmt.Appendf(nil, `{%s}`, c.fields)
 			}
-			say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)})
+			events, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)})
 			if c.want == invalid {
 				if !errors.Is(err, jobevent.ErrInvalid) {
-					t.Errorf("returned %v, %v", say, err)
+					t.Errorf("returned %v, %v", events, err)
 				}
 				return
 			}
-			if err != nil || len(say) == 0 {
-				t.Fatalf("returned %v, %v", say, err)
+			if err != nil || len(events) == 0 {
+				t.Fatalf("returned %v, %v", events, err)
 			}
-			last := say[len(say)-1]
+			last := events[len(events)-1]
 			if status, _ := jobevent.Decode[jobevent.Status](last); last.Type() != jobevent.TypeStatus || status.Status != c.want {
-				t.Errorf("returned %v", say)
+				t.Errorf("returned %v", events)
 			}
 		})
 	}

@@ -110,8 +110,8 @@ func (h *fixture) pass() (all []jobevent.Item) {
 
 func (h *fixture) handle(events ...jobevent.Item) {
 	h.t.Helper()
-	if say, err := h.Handle(h.t.Context(), events); err != nil || len(say) > 0 {
-		h.t.Fatal(say, err)
+	if items, err := h.Handle(h.t.Context(), events); err != nil || len(items) > 0 {
+		h.t.Fatal(items, err)
 	}
 }
 

@@ -63,20 +63,20 @@ func (w *walk) went(last uuid.UUID, more bool) {
 }
 
 // Tick does what is due: a pass of reconcile, a step of the walk over old rows, and a step of the statistics.
-func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
+func (f *Function) Tick(ctx context.Context) (events []jobevent.Item, next time.Duration, err error) {
 	now, err := f.store.Now(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	if say, next, err = f.pass(ctx, now); err != nil {
+	if events, next, err = f.pass(ctx, now); err != nil {
 		return nil, 0, err
 	}
-	return say, min(next, f.expire(ctx, now), f.count(ctx, now)), nil
+	return events, min(next, f.expire(ctx, now), f.count(ctx, now)), nil
 }
 
 // pass visits everything that the scheduler has not confirmed, or as much as fits into memory: then the next pass is
 // due at once.
-func (f *Function) pass(ctx context.Context, now time.Time) (say []jobevent.Item, next time.Duration, err error) {
+func (f *Function) pass(ctx context.Context, now time.Time) (events []jobevent.Item, next time.Duration, err error) {
 	r := f.reconcile // a copy, because a failed pass is repeated
 	first := now.Sub(r.began) >= every || now.Before(r.began)
 	if !first && (!r.jobs.under || r.left == 0) {
@@ -89,18 +89,18 @@ func (f *Function) pass(ctx context.Context, now time.Time) (say []jobevent.Item
 	if err != nil {
 		return nil, 0, err
 	}
-	say = append(say, found...)
+	events = append(events, found...)
 	if first {
 		if found, err = f.others(ctx, &r, now); err != nil {
 			return nil, 0, err
 		}
-		say = append(say, found...)
+		events = append(events, found...)
 	}
 	f.reconcile = r
 	if r.jobs.under && r.left > 0 {
-		return say, 0, nil
+		return events, 0, nil
 	}
-	return say, max(every-now.Sub(r.began), 0), nil
+	return events, max(every-now.Sub(r.began), 0), nil
 }
 
 func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
@@ -144,12 +144,12 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 	if err := f.store.workers.DeleteOld(ctx); err != nil {
 		return nil, err
 	}
-	say, err := eventsOf(commands, apievent.Command)
+	events, err := eventsOf(commands, apievent.Command)
 	if err != nil {
 		return nil, err
 	}
 	reports, err := reportEvents(append(inFlight, waiting...))
-	return slices.Concat(say, callbacks, controls, reports), err
+	return slices.Concat(events, callbacks, controls, reports), err
 }
 
 // unconfirmedCallbacks also marks callbacks as confirmed whose attempt has ended.
@@ -205,7 +205,7 @@ func lastID[T any](items []T, id func(T) uuid.UUID) uuid.UUID {
 // reportEvents returns report commands about jobs. Each is a new event: the scheduler answers it with the current
 // state.
 func reportEvents(jobs []jobevent.ReportJob) ([]jobevent.Item, error) {
-	var say []jobevent.Item
+	var events []jobevent.Item
 	for part := range slices.Chunk(jobs, jobevent.MaxReportJobs) {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -217,19 +217,19 @@ func reportEvents(jobs []jobevent.ReportJob) ([]jobevent.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		say = append(say, e)
+		events = append(events, e)
 	}
-	return say, nil
+	return events, nil
 }
 
 func eventsOf[T any](items []T, make func(T) (jobevent.Item, error)) ([]jobevent.Item, error) {
-	var say []jobevent.Item
+	var events []jobevent.Item
 	for _, item := range items {
 		e, err := make(item)
 		if err != nil {
 			return nil, err
 		}
-		say = append(say, e)
+		events = append(events, e)
 	}
-	return say, nil
+	return events, nil
 }

@@ -253,9 +253,9 @@ func TestLargePayloadsArePublishedInParts(t *testing.T) {
 		select gen_random_uuid(), 'X', 'default', ('"' || repeat('x', $1) || '"')::json, '{"priority":0,"maxRetryCount":3,"timeoutMs":1000}', gen_random_uuid(), 'PENDING',
 		now() - interval '1 minute' from generate_series(1, 3)`, apidb.MaxPageBytes/2+1)
 	for i, want := range []int{2, 1, 0} {
-		say, next, err := h.Tick(t.Context())
-		if err != nil || len(say) != want || (next == 0) != (want > 0) {
-			t.Errorf("piece %d: %d jobs, next in %v, %v", i, len(say), next, err)
+		events, next, err := h.Tick(t.Context())
+		if err != nil || len(events) != want || (next == 0) != (want > 0) {
+			t.Errorf("piece %d: %d jobs, next in %v, %v", i, len(events), next, err)
 		}
 	}
 }

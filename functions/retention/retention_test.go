@@ -56,26 +56,26 @@ func TestAWalkGoesOnWhileThereIsMoreAndThenRests(t *testing.T) {
 		next   time.Duration
 	}{{page, 0}, {page, 0}, {500, rest}} {
 		pause, began := f.pause, time.Now()
-		say, next, err := f.Tick(t.Context())
-		if err != nil || len(say) != want.events || next != want.next {
-			t.Fatalf("tick %d returned %d events, next in %s, %v", i, len(say), next, err)
+		items, next, err := f.Tick(t.Context())
+		if err != nil || len(items) != want.events || next != want.next {
+			t.Fatalf("tick %d returned %d events, next in %s, %v", i, len(items), next, err)
 		}
 		if took := time.Since(began); took < pause || f.pause <= 0 && i < 2 {
 			t.Errorf("tick %d took %s, after a pause of %s", i, took, pause)
 		}
-		for _, e := range say {
+		for _, e := range items {
 			if version, err := jobevent.DeletedVersion(e); err != nil || version != 2 || deleted[e.Subject()] {
 				t.Fatalf("returned %s, %v", e, err)
 			}
 			deleted[e.Subject()] = true
 		}
 	}
-	if say, next, err := f.Tick(t.Context()); err != nil || len(say) > 0 || next <= 0 || next > rest {
-		t.Errorf("between two walks it returned %d events, next in %s, %v", len(say), next, err)
+	if items, next, err := f.Tick(t.Context()); err != nil || len(items) > 0 || next <= 0 || next > rest {
+		t.Errorf("between two walks it returned %d events, next in %s, %v", len(items), next, err)
 	}
 	f.begins = time.Time{}
-	if say, next, err := f.Tick(t.Context()); err != nil || len(say) > 0 || next != 0 {
-		t.Errorf("the next walk returned %d events, next in %s, %v", len(say), next, err)
+	if items, next, err := f.Tick(t.Context()); err != nil || len(items) > 0 || next != 0 {
+		t.Errorf("the next walk returned %d events, next in %s, %v", len(items), next, err)
 	}
 }
 

@@ -49,8 +49,8 @@ func TestOddBeatsAreRejectedOrDoNoHarm(t *testing.T) {
 		e := event.New()
 		e.SetType(jobevent.TypeHeartbeat)
 		e.DataEncoded = []byte(c.data)
-		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
-			t.Errorf("%s returned %v, %v", name, say, err)
+		if events, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
+			t.Errorf("%s returned %v, %v", name, events, err)
 		}
 	}
 }
@@ -77,8 +77,8 @@ func TestAPassThatWasFullIsFollowedAtOnce(t *testing.T) {
 		if _, err := store.Ingest(t.Context(), jobs); err != nil {
 			t.Fatal(err)
 		}
-		if say, next, err := f.Tick(t.Context()); err != nil || (next == 0) != c.atOnce || !c.atOnce && next < every {
-			t.Errorf("next in %s, %d events, %v", next, len(say), err)
+		if events, next, err := f.Tick(t.Context()); err != nil || (next == 0) != c.atOnce || !c.atOnce && next < every {
+			t.Errorf("next in %s, %d events, %v", next, len(events), err)
 		}
 	}
 }

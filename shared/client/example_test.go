@@ -16,19 +16,19 @@ import (
 // gateway is a server that answers the examples like a gateway.
 func gateway() *httptest.Server {
 	mux := http.NewServeMux()
-	say := func(status int, body string) http.HandlerFunc {
+	answer := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
 		}
 	}
 	done := `{"jobId": "j1", "jobType": "REPORT", "status": "COMPLETED", "output": {"pages": 3}}`
-	mux.HandleFunc("POST /api/jobs", say(http.StatusAccepted, `{"jobId": "j1", "status": "PENDING"}`))
-	mux.HandleFunc("POST /api/jobs/batch", say(http.StatusOK, `{"results": [{"status": 202, "jobId": "j1"},
+	mux.HandleFunc("POST /api/jobs", answer(http.StatusAccepted, `{"jobId": "j1", "status": "PENDING"}`))
+	mux.HandleFunc("POST /api/jobs/batch", answer(http.StatusOK, `{"results": [{"status": 202, "jobId": "j1"},
 		{"status": 400, "error": {"status": 400, "errorCode": "API.INVALID_JOB_REQUEST", "message": "invalid job request"}}]}`))
-	mux.HandleFunc("GET /api/jobs/j1", say(http.StatusOK, done))
-	mux.HandleFunc("GET /api/jobs", say(http.StatusOK, `{"jobs": [`+done+`], "nextCursor": null}`))
-	mux.HandleFunc("POST /api/jobs/j1/cancel", say(http.StatusConflict,
+	mux.HandleFunc("GET /api/jobs/j1", answer(http.StatusOK, done))
+	mux.HandleFunc("GET /api/jobs", answer(http.StatusOK, `{"jobs": [`+done+`], "nextCursor": null}`))
+	mux.HandleFunc("POST /api/jobs/j1/cancel", answer(http.StatusConflict,
 		`{"status": 409, "errorCode": "API.INVALID_STATE_TRANSITION", "message": "the job is COMPLETED"}`))
 	mux.HandleFunc("GET /api/stream", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

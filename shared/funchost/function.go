@@ -20,11 +20,11 @@ var Version = "dev"
 // An error that wraps jobevent.ErrInvalid means that an item of the batch can never be handled: the host halves the
 // batch until it has found the item, and rejects it. Any other error is not due to the items: the host waits and calls
 // again.
-type Handle func(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error)
+type Handle func(ctx context.Context, batch []jobevent.Item) (events []jobevent.Item, err error)
 
 // Tick is one pass of a function's clock. next is the time until the next tick; 0: at once. After an error the host
 // waits and ticks again.
-type Tick func(ctx context.Context) (say []jobevent.Item, next time.Duration, err error)
+type Tick func(ctx context.Context) (events []jobevent.Item, next time.Duration, err error)
 
 // Publish packs items into events and publishes them, to the sink if one is set, otherwise to Kafka. If one call has
 // several items of a job, job-status is published last, after the others were acknowledged. Publish tries once, as long
@@ -74,7 +74,7 @@ type Function struct {
 
 	// Run is a long-running part of the function. ctx ends at the stop; Run finishes its work then with a context of its
 	// own, within Config.ShutdownGrace. It can publish until it returns. An error ends the process.
-	Run func(ctx context.Context, say Publish) error
+	Run func(ctx context.Context, publish Publish) error
 
 	// Fence is compared with the brokers' settings of its topics; without topics there is no comparison.
 	Fence Fence

@@ -59,10 +59,10 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 	wait := retry.Backoff(firstRetry, lastRetry)
 	panics := 0
 	for {
-		say, err := h.call(ctx, batch)
+		events, err := h.call(ctx, batch)
 		if err == nil || errors.Is(err, jobevent.ErrInvalid) {
 			h.handling.Note(ctx, nil)
-			return say, err
+			return events, err
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("give up handling: %w", ctx.Err()) // the batch may not be the cause
@@ -85,24 +85,24 @@ func (h *host) settleOnce(ctx context.Context, batch []jobevent.Item) ([]jobeven
 }
 
 // call calls Handle once, and converts a panic to an error.
-func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
+func (h *host) call(ctx context.Context, batch []jobevent.Item) (events []jobevent.Item, err error) {
 	defer h.calls.Begin("handle")()
 	ctx, spans := h.tracing.Handle(ctx, h.f.Name, h.transport(), batch)
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			say, err = nil, &panicError{p, debug.Stack()}
+			events, err = nil, &panicError{p, debug.Stack()}
 		}
 		h.meter.Handled(batch, time.Since(began), err)
 		spans.End(err)
 	}()
-	say, err = h.f.Handle(ctx, slices.Clone(batch)) // Handle may sort its batch
+	events, err = h.f.Handle(ctx, slices.Clone(batch)) // Handle may sort its batch
 	if err != nil {
 		return nil, err
 	}
-	setCausation(say, batch)
-	spans.SetParents(say)
-	return say, nil
+	setCausation(events, batch)
+	spans.SetParents(events)
+	return events, nil
 }
 
 // transport names the transport by which events are received.
@@ -114,16 +114,16 @@ func (h *host) transport() string {
 }
 
 // setCausation sets, on each published item about a job, the id of the handled item about that job.
-func setCausation(say, handled []jobevent.Item) {
+func setCausation(events, handled []jobevent.Item) {
 	causes := make(map[uuid.UUID]string, len(handled))
 	for i := range handled {
 		if job := handled[i].JobID(); job != uuid.Nil {
 			causes[job] = handled[i].ID()
 		}
 	}
-	for i := range say {
-		if cause, known := causes[say[i].JobID()]; known && say[i].Cause() == "" {
-			say[i].SetCause(cause)
+	for i := range events {
+		if cause, known := causes[events[i].JobID()]; known && events[i].Cause() == "" {
+			events[i].SetCause(cause)
 		}
 	}
 }

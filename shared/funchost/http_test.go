@@ -146,11 +146,11 @@ func TestTheAnswerComesAfterTheEventsThatFollowArePublished(t *testing.T) {
 
 func TestManyEventsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
+	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []jobevent.Item) (events []jobevent.Item, err error) {
 		for _, item := range batch {
-			say = append(say, ofJob(t, jobevent.TypeStatus, "follows from "+item.ID(), uuid.New()))
+			events = append(events, ofJob(t, jobevent.TypeStatus, "follows from "+item.ID(), uuid.New()))
 		}
-		return say, nil
+		return events, nil
 	}})
 	var all sync.WaitGroup
 	for _, id := range numbers(0, 300) {

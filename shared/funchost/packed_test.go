@@ -241,16 +241,16 @@ func TestOverHTTPABadItemIsRejectedAlone(t *testing.T) {
 	t.Parallel()
 	path, got := newKeysFile(t), newSeen()
 	s := newSite(t, Config{EventKeysFile: path}, Function{
-		Handle: func(_ context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
+		Handle: func(_ context.Context, batch []jobevent.Item) (events []jobevent.Item, err error) {
 			for _, e := range batch {
 				if e.ID() == "3" {
 					return nil, fmt.Errorf("no: %w", jobevent.ErrInvalid)
 				}
 				job := uuid.MustParse(e.Subject())
-				say = append(say, ofJob(t, jobevent.TypeStatus, "status "+e.ID(), job))
+				events = append(events, ofJob(t, jobevent.TypeStatus, "status "+e.ID(), job))
 			}
 			got.addItems(batch...)
-			return say, nil
+			return events, nil
 		},
 	})
 	e := sign(t, path, packedOf(t, someJobs(t, 6), "[]"))
@@ -441,16 +441,16 @@ func TestAnUnpublishableItemDoesNotHoldUpItsEvent(t *testing.T) {
 	answered := p.answered()
 	p.send(0, 5)
 	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-		say := p.answers(batch)
-		for i := range say {
-			switch say[i].ID() {
+		events := p.answers(batch)
+		for i := range events {
+			switch events[i].ID() {
 			case "1":
-				say[i] = unpublishable(t, "some.other.type", "") // has no topic
+				events[i] = unpublishable(t, "some.other.type", "") // has no topic
 			case "3":
-				say[i] = unpublishable(t, jobevent.TypeRun, strings.Repeat("x", kafkaevent.MessageLimit+1<<20)) // too large
+				events[i] = unpublishable(t, jobevent.TypeRun, strings.Repeat("x", kafkaevent.MessageLimit+1<<20)) // too large
 			}
 		}
-		return say, nil
+		return events, nil
 	}))
 	if order := answered.wait(t, 3); !slices.Equal(order, []string{"0", "2", "4"}) {
 		t.Errorf("got %v", order)

@@ -94,11 +94,11 @@ func (p *place) event(queue, id string) jobevent.Item {
 
 // answers returns what a handler publishes for a batch: one event for each item, with the item's id.
 func (p *place) answers(batch []jobevent.Item) []jobevent.Item {
-	var say []jobevent.Item
+	var events []jobevent.Item
 	for _, e := range batch {
-		say = append(say, p.event(p.out, e.ID()))
+		events = append(events, p.event(p.out, e.ID()))
 	}
-	return say
+	return events
 }
 
 // send publishes the items from … to-1 to the function, in a record each.

@@ -54,8 +54,8 @@ var errNoRoom = errors.New("too many events wait for the sink")
 // would receive everything twice. The rest is published in the background. Events that do not fit there, or take too
 // long, are left to the sweepers.
 // Why an answer does not wait longer: docs/decisions/events.md#a-slow-broker-gets-no-more-load
-func (h *host) publishSoon(ctx context.Context, say []jobevent.Item) {
-	if len(say) == 0 {
+func (h *host) publishSoon(ctx context.Context, events []jobevent.Item) {
+	if len(events) == 0 {
 		return
 	}
 	b := h.backlog
@@ -65,7 +65,7 @@ func (h *host) publishSoon(ctx context.Context, say []jobevent.Item) {
 	b.under.Go(func() {
 		defer cancel()
 		defer stop()
-		ended <- h.publisher.insist(ctx, say)
+		ended <- h.publisher.insist(ctx, events)
 	})
 	wait := time.NewTimer(h.cfg.PublishWait)
 	defer wait.Stop()
@@ -75,7 +75,7 @@ func (h *host) publishSoon(ctx context.Context, say []jobevent.Item) {
 		return
 	case <-wait.C:
 	}
-	weight := weightOf(say)
+	weight := weightOf(events)
 	if !b.room.TryAcquire(weight) {
 		cancel()
 		b.trouble.Note(ctx, errNoRoom)

@@ -87,14 +87,14 @@ func TestASlowSinkReceivesEachEventOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := slowSink{got: map[string]int{}}
 		var handled atomic.Int32
-		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
+		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) (events []jobevent.Item, err error) {
 			handled.Add(int32(len(batch)))
 			for _, item := range batch {
 				job := uuid.NewSHA1(uuid.Nil, []byte(item.ID()))
-				say = append(say, ofJob(t, jobevent.TypeDeadLettered, job.String()+".1.run", job),
+				events = append(events, ofJob(t, jobevent.TypeDeadLettered, job.String()+".1.run", job),
 					ofJob(t, jobevent.TypeStatus, job.String()+".v1", job))
 			}
-			return say, nil
+			return events, nil
 		}, sink.send)
 		const jobs = 200
 		var all sync.WaitGroup

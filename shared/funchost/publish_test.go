@@ -78,16 +78,16 @@ func TestUnpublishableItemsDoNotHoldUpOthers(t *testing.T) {
 	answered := p.answered()
 	p.send(0, 5)
 	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-		say := p.answers(batch)
-		for i := range say {
-			switch say[i].ID() {
+		events := p.answers(batch)
+		for i := range events {
+			switch events[i].ID() {
 			case "1":
-				say[i] = unpublishable(t, "some.other.type", "") // has no topic
+				events[i] = unpublishable(t, "some.other.type", "") // has no topic
 			case "3":
-				say[i] = unpublishable(t, jobevent.TypeRun, strings.Repeat("x", kafkaevent.MessageLimit+1<<20)) // too large
+				events[i] = unpublishable(t, jobevent.TypeRun, strings.Repeat("x", kafkaevent.MessageLimit+1<<20)) // too large
 			}
 		}
-		return say, nil
+		return events, nil
 	}))
 	if order := answered.wait(t, 3); !slices.Equal(order, []string{"0", "2", "4"}) {
 		t.Errorf("got %v", order)
@@ -120,15 +120,15 @@ func TestAPublishedItemNamesTheHandledOne(t *testing.T) {
 	handled := []jobevent.Item{
 		ofJob(t, jobevent.TypeDeadLettered, "a", jobs[0]), ofJob(t, jobevent.TypeCommand, "b", jobs[0]),
 	}
-	say := []jobevent.Item{
+	events := []jobevent.Item{
 		ofJob(t, jobevent.TypeStatus, "1", jobs[0]),
 		ofJob(t, jobevent.TypeStatus, "2", jobs[1]),
 		ofJob(t, jobevent.TypeStatus, "3", jobs[0]),
 	}
-	say[2].SetCause("mine")
-	setCausation(say, handled)
+	events[2].SetCause("mine")
+	setCausation(events, handled)
 	for i, want := range []string{"b", "", "mine"} {
-		if got := say[i].Cause(); got != want {
+		if got := events[i].Cause(); got != want {
 			t.Errorf("event %d was caused by %v, want %v", i, got, want)
 		}
 	}

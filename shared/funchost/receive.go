@@ -113,8 +113,8 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 		}
 		good = append(good, it)
 	}
-	say, more, err := h.settleApart(ctx, good, h.handleShared(ctx, good))
-	h.publishSoon(ctx, say)
+	events, more, err := h.settleApart(ctx, good, h.handleShared(ctx, good))
+	h.publishSoon(ctx, events)
 	if err != nil {
 		return err
 	}
@@ -130,16 +130,16 @@ func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
 // items that follow from the handled ones, even beside an error, and those that report items that can never be handled.
 func (h *host) settleApart(
 	ctx context.Context, items []jobevent.Item, err error,
-) (say, rejected []jobevent.Item, _ error) {
+) (events, rejected []jobevent.Item, _ error) {
 	err = batching.Bisect(items, err, func(half []jobevent.Item) error {
 		follow, err := h.settleOnce(ctx, half)
-		say = append(say, follow...)
+		events = append(events, follow...)
 		return err
 	}, isDue, func(one jobevent.Item, err error) error {
 		rejected = append(rejected, h.rejectItem(ctx, one, rejectedLabel(err), err)...)
 		return nil
 	})
-	return say, rejected, err
+	return events, rejected, err
 }
 
 // rejectItem counts an item of an event over HTTP that can never be handled, and returns the item that reports it.
@@ -188,7 +188,7 @@ func (h *host) ping(ctx context.Context) error {
 	}
 	defer h.endTurn()
 	for ticks := 0; ; ticks++ {
-		say, next, err := h.callTick(ctx)
+		events, next, err := h.callTick(ctx)
 		if ctx.Err() == nil { // a client that does not wait for the end is not a failure
 			h.ticking.Note(ctx, err)
 		} else if ticks > 0 {
@@ -197,7 +197,7 @@ func (h *host) ping(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if h.publishSoon(ctx, say); next > 0 {
+		if h.publishSoon(ctx, events); next > 0 {
 			return nil
 		}
 	}

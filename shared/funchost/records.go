@@ -49,13 +49,13 @@ func (h *host) consume(ctx context.Context, messages []*sarama.ConsumerMessage) 
 	published := func() error { return nil }
 	for n := 0; n < len(received.items); n += maxBatch {
 		part := received.slice(n, min(n+maxBatch, len(received.items)))
-		say, handleErr := h.settlePatiently(ctx, part)
+		events, handleErr := h.settlePatiently(ctx, part)
 		// Handling is only one part ahead: the events of the part before could be published meanwhile.
 		if err := published(); err != nil {
 			return nil, err
 		}
 		if handleErr == nil {
-			published = h.startPublishing(ctx, say)
+			published = h.startPublishing(ctx, events)
 			continue
 		}
 		if err := h.awaitTurn(ctx); err != nil { // since blame publishes at once
@@ -163,11 +163,11 @@ func (h *host) blame(ctx context.Context, received records, err error) error {
 		places[i] = i
 	}
 	return batching.Bisect(places, err, func(part []int) error {
-		say, err := h.settlePatiently(ctx, received.slice(part[0], part[len(part)-1]+1))
+		events, err := h.settlePatiently(ctx, received.slice(part[0], part[len(part)-1]+1))
 		if err != nil {
 			return err
 		}
-		return h.publisher.insist(ctx, say)
+		return h.publisher.insist(ctx, events)
 	}, isDue, func(i int, err error) error {
 		about, err := h.reject(ctx, received.from[i], received.items[i], rejectedLabel(err), err)
 		if err != nil {

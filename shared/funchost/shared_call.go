@@ -84,8 +84,8 @@ func (h *host) handleShared(ctx context.Context, items []jobevent.Item) error {
 	if !errors.Is(err, errShared) {
 		return err
 	}
-	say, err := h.settleOnce(ctx, items)
-	h.publishSoon(ctx, say)
+	events, err := h.settleOnce(ctx, items)
+	h.publishSoon(ctx, events)
 	return err
 }
 
@@ -99,12 +99,12 @@ func (h *host) callFor(ctx context.Context, requests []*sharer) error {
 			items = append(items, r.items...)
 		}
 	}
-	say, err := h.settleOnce(ctx, items)
+	events, err := h.settleOnce(ctx, items)
 	h.shared.leave()
 	if len(requests) > 1 && isDue(err, len(items)) {
 		err = errShared
 	}
-	h.publishSoon(ctx, say)
+	h.publishSoon(ctx, events)
 	for _, r := range requests[1:] {
 		r.next <- turn{err: err}
 	}

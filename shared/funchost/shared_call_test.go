@@ -33,11 +33,11 @@ type busy struct {
 // beBusy hosts a function that answers err for a batch, and publishes an item for each event.
 func beBusy(t *testing.T, errOf func(ids []string) error) *busy {
 	b := &busy{release: make(chan struct{}), answers: map[string]int{}}
-	b.host = newReceiver(t, func(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
+	b.host = newReceiver(t, func(ctx context.Context, batch []jobevent.Item) (items []jobevent.Item, err error) {
 		ids := make([]string, len(batch))
 		for i, item := range batch {
 			ids[i] = item.ID()
-			say = append(say, ofJob(t, jobevent.TypeStatus, "follows "+item.ID(), uuid.New()))
+			items = append(items, ofJob(t, jobevent.TypeStatus, "follows "+item.ID(), uuid.New()))
 		}
 		slices.Sort(ids)
 		b.mu.Lock()
@@ -51,7 +51,7 @@ func beBusy(t *testing.T, errOf func(ids []string) error) *busy {
 		if err := errOf(ids); err != nil {
 			return nil, err
 		}
-		return say, nil
+		return items, nil
 	}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -68,15 +68,15 @@ func (h *host) takeTurn(ctx context.Context) error {
 func (h *host) endTurn() { <-h.clock }
 
 func (h *host) tickInTurn(ctx context.Context) (time.Duration, error) {
-	say, next, err := h.callTick(ctx)
+	events, next, err := h.callTick(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return next, h.publisher.insist(ctx, say)
+	return next, h.publisher.insist(ctx, events)
 }
 
 // callTick calls Tick, and converts a panic to an error.
-func (h *host) callTick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
+func (h *host) callTick(ctx context.Context) (events []jobevent.Item, next time.Duration, err error) {
 	defer h.calls.Begin("tick")()
 	began := time.Now()
 	defer func() {

@@ -16,8 +16,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newClock returns a host with only a clock, in a bubble with its own time; say receives what it publishes.
-func newClock(f Function, say func(context.Context, []event.Event) error) *host {
+// newClock returns a host with only a clock, in a bubble with its own time; publish receives what it publishes.
+func newClock(f Function, publish func(context.Context, []event.Event) error) *host {
 	f.Name = "clock"
 	meter := telemetry.NewMeter(f.Name)
 	return &host{
@@ -25,7 +25,7 @@ func newClock(f Function, say func(context.Context, []event.Event) error) *host 
 		publisher: &publisher{
 			meter: meter, trouble: telemetry.Trouble{What: "publish"},
 			send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
-				return events, say(ctx, events)
+				return events, publish(ctx, events)
 			},
 		},
 	}

@@ -121,14 +121,14 @@ func TestASinkWithAnotherCAReceivesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closing()
-	say := func() error {
+	ask := func() error {
 		return publish(t.Context(), []jobevent.Item{(&place{t: t}).event("q", "1")})
 	}
-	if err := say(); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 		t.Errorf("published with %v", err)
 	}
 	files.Put(t, sink, certtest.Pair{})
-	testwait.Until(t, "the new CA", func() bool { return say() == nil })
+	testwait.Until(t, "the new CA", func() bool { return ask() == nil })
 }
 
 // sinkOver returns a sink over TLS; with a CA it accepts events only from clients with a certificate of that CA.

@@ -86,35 +86,35 @@ func (p *Policy) orDefault() *Policy {
 func (p *Policy) Validate() []apierror.Detail {
 	p = p.orDefault()
 	var wrong []apierror.Detail
-	say := func(path, format string, args ...any) {
+	add := func(path, format string, args ...any) {
 		wrong = append(wrong, apierror.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 	}
 	if !slices.Contains([]string{Exponential, Fixed, List}, p.Type) {
-		say("type", "must be %s, %s or %s", Exponential, Fixed, List)
+		add("type", "must be %s, %s or %s", Exponential, Fixed, List)
 		return wrong
 	}
 	delay := func(path, owner string, ms int64) {
 		switch {
 		case p.Type != owner && ms != 0:
-			say(path, "does not belong to a policy of type %s", p.Type)
+			add(path, "does not belong to a policy of type %s", p.Type)
 		case ms < 0 || ms > MaxDelayMs:
-			say(path, "must be from 0 to %d", int64(MaxDelayMs))
+			add(path, "must be from 0 to %d", int64(MaxDelayMs))
 		}
 	}
 	delay("baseMs", Exponential, p.BaseMs)
 	delay("capMs", Exponential, p.CapMs)
 	delay("delayMs", Fixed, p.DelayMs)
 	if p.Type == List && (len(p.DelaysMs) == 0 || len(p.DelaysMs) > MaxDelays) {
-		say("delaysMs", "must have from 1 to %d entries", MaxDelays)
+		add("delaysMs", "must have from 1 to %d entries", MaxDelays)
 	} else if p.Type != List && len(p.DelaysMs) > 0 {
-		say("delaysMs", "does not belong to a policy of type %s", p.Type)
+		add("delaysMs", "does not belong to a policy of type %s", p.Type)
 	} else {
 		for i, ms := range p.DelaysMs {
 			delay(fmt.Sprintf("delaysMs[%d]", i), List, ms)
 		}
 	}
 	if !(p.Jitter >= 0 && p.Jitter <= 1) { // so written, it refuses NaN too
-		say("jitter", "must be from 0 to 1")
+		add("jitter", "must be from 0 to 1")
 	}
 	return wrong
 }

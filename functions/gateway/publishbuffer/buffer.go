@@ -122,19 +122,19 @@ func (s *Buffer) ended(err error) {
 var errNoRoom = errors.New("there is no room")
 
 // Run publishes events until ctx ends, and then those that are left.
-func (s *Buffer) Run(ctx context.Context, say funchost.Publish) {
+func (s *Buffer) Run(ctx context.Context, publish funchost.Publish) {
 	for {
 		select {
 		case <-ctx.Done():
-			s.say(context.WithoutCancel(ctx), say)
+			s.publishAll(context.WithoutCancel(ctx), publish)
 			return
 		case <-s.filled:
-			s.say(context.WithoutCancel(ctx), say)
+			s.publishAll(context.WithoutCancel(ctx), publish)
 		}
 	}
 }
 
-func (s *Buffer) say(ctx context.Context, say funchost.Publish) {
+func (s *Buffer) publishAll(ctx context.Context, publish funchost.Publish) {
 	events, lost := s.take()
 	defer s.forget()
 	if lost > 0 {
@@ -144,7 +144,7 @@ func (s *Buffer) say(ctx context.Context, say funchost.Publish) {
 	}
 	for len(events) > 0 {
 		n := min(len(events), maxBatch)
-		err := s.try(ctx, say, events[:n])
+		err := s.try(ctx, publish, events[:n])
 		s.ended(err)
 		s.publishing.Note(ctx, err, "events", len(events))
 		if err != nil {
@@ -154,8 +154,8 @@ func (s *Buffer) say(ctx context.Context, say funchost.Publish) {
 	}
 }
 
-func (s *Buffer) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) error {
+func (s *Buffer) try(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	return say(ctx, events)
+	return publish(ctx, events)
 }

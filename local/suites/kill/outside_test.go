@@ -166,13 +166,13 @@ func (o *outside) read(w http.ResponseWriter, r *http.Request, keys *webhook.Out
 
 // callBack repeats a callback until it is accepted or refused.
 func (o *outside) callBack(job handed, token, status string) {
-	say := map[string]any{"jobId": job.JobID, "attempt": job.Attempt, "status": status}
+	events := map[string]any{"jobId": job.JobID, "attempt": job.Attempt, "status": status}
 	if status == failed {
-		say["errorCode"], say["message"] = "OUTSIDE.NO", "not yet"
+		events["errorCode"], events["message"] = "OUTSIDE.NO", "not yet"
 	} else {
-		say["output"] = map[string]any{"attempt": job.Attempt}
+		events["output"] = map[string]any{"attempt": job.Attempt}
 	}
-	body, err := json.Marshal(say)
+	body, err := json.Marshal(events)
 	if err != nil {
 		panic(err) // texts and numbers
 	}
