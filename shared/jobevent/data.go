@@ -188,7 +188,7 @@ type Rejected struct {
 	Value     []byte            `json:"value"`   // base64 in JSON
 	Truncated bool              `json:"truncated,omitempty"`
 
-	// From these fields a reader can restore the record exactly. Events of earlier releases lack them.
+	// From these fields a reader can restore the record exactly.
 	Key           []byte         `json:"key,omitzero"`           // base64; absent: the record has none
 	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: the record cannot be restored
 	RecordedAt    *time.Time     `json:"recordedAt,omitempty"`   // the record's own timestamp

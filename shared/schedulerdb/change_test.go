@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -147,13 +148,25 @@ func TestAChangeOfAStartedJobIsRefused(t *testing.T) {
 	}
 }
 
-// A projection of the previous release publishes the number of a change without the changed values.
-func TestAChangeWithoutItsValuesIsIgnored(t *testing.T) {
+func TestAChangeWithoutItsValuesOrBeyondTheirBoundsIsRefused(t *testing.T) {
 	h := newFixture(t)
 	h.fillRoom()
 	job := newJob()
 	h.ingest(job)
-	h.order(job, 1, jobevent.CommandChange)
+	for name, change := range map[string]*jobevent.Change{
+		"without values":         nil,
+		"a priority of 10":       {Spec: json.RawMessage(`{"priority":10}`)},
+		"a timeout of 0":         {Spec: json.RawMessage(`{"timeoutMs":0}`)},
+		"a priority that is not": {Spec: json.RawMessage(`{"priority":"high"}`)},
+		"no object":              {Spec: json.RawMessage(`[]`)},
+		"an impossible queue":    {Queue: "A B"},
+	} {
+		command := commandFor(job, jobevent.CommandChange)
+		command.Change = change
+		if _, err := h.Command(t.Context(), []jobevent.Command{command}); !errors.Is(err, jobevent.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if s := h.wantStatus(job, jobstate.Pending); s.LastCommand != nil {
 		t.Errorf("it was answered: %+v", s.LastCommand)
 	}

@@ -39,6 +39,9 @@ func checkCommand(c jobevent.Command) error {
 		return fmt.Errorf("accept command for job %s: %w", c.JobID, err)
 	}
 	if c.Change == nil {
+		if jobevent.CleanText(c.Command, nameMost) == jobevent.CommandChange {
+			return fmt.Errorf("change job %s to nothing: %w", c.JobID, jobevent.ErrInvalid)
+		}
 		return nil
 	}
 	if !namesTopic(c.Change.Queue) {

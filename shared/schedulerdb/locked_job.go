@@ -176,9 +176,6 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 // command applies one command.
 func (j *lockedJob) command(c jobevent.Command) {
 	c.Command, c.By = jobevent.CleanText(c.Command, nameMost), jobevent.CleanText(c.By, nameMost)
-	if c.Command == jobevent.CommandChange && c.Change == nil {
-		return // from a projection of the previous release, which omits the change; a new projection publishes it whole
-	}
 	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
 	if !isNew {
 		return

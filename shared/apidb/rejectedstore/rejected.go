@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ func NewRecord(function string, record jobevent.Rejected, traceID uuid.UUID, at 
 	r.Record.Topic = storable(record.Topic, maxRejectedName)
 	r.Record.Reason = storable(record.Reason, maxRejectedReason)
 	if r.Record.RecordHeaders == nil {
-		r.Record.RecordHeaders = headersOf(record.Headers)
+		r.Record.RecordHeaders = []jobevent.RecordHeader{}
 	}
 	if record.Partition < 0 || record.Offset < 0 {
 		r.Record.Partition, r.Record.Offset = -1, -1
@@ -86,15 +85,6 @@ func NewRecord(function string, record jobevent.Rejected, traceID uuid.UUID, at 
 	r.ID = uuid.UUID(sum.Sum(nil)[:16])
 	r.ID[6], r.ID[8] = r.ID[6]&0x0f|0x80, r.ID[8]&0x3f|0x80 // version 8: custom
 	return r
-}
-
-// headersOf returns the headers that an event of an older release names, in a fixed order.
-func headersOf(named map[string]string) []jobevent.RecordHeader {
-	headers := make([]jobevent.RecordHeader, 0, len(named))
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		headers = append(headers, jobevent.RecordHeader{Key: []byte(name), Value: []byte(named[name])})
-	}
-	return headers
 }
 
 // storable returns text that PostgreSQL accepts, cut to the limit: an event about a rejected record must not be
