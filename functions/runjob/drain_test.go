@@ -75,6 +75,27 @@ func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T)
 	})
 }
 
+func TestAWorkerIsNotDrainedWhileAHandlerIgnoresItsTimeout(t *testing.T) {
+	h := newFixture(t)
+	w := h.start(nil)
+	run := h.run("STUBBORN", "")
+	run.TimeoutMs = 50
+	h.order(run)
+	if got := h.failed(run); got.ErrorCode != "WORKER.TIMEOUT" {
+		t.Errorf("published %+v", got)
+	}
+	h.orderDrain(w.id, true)
+	h.until("it drains, without attempts", func() bool {
+		last := h.beatOf(w)
+		return last.Draining && len(last.Partitions[h.queue]) == 0 && len(last.Attempts) == 0
+	})
+	if last := h.lastBeat(w); last.Drained {
+		t.Errorf("while the handler runs: %+v", last)
+	}
+	h.open(run)
+	h.until("it is drained", func() bool { return h.beatOf(w).Drained })
+}
+
 func TestADrainingWorkerStops(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(nil)
