@@ -96,7 +96,8 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 	p.ahead = min(maxAhead, int(rate*aheadFor.Seconds()))
 	h := jobevent.Heartbeat{
 		Slots: slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
-		Draining: p.draining, Drained: p.draining && len(p.mine) == 0 && p.busy == 0, // a handler may run on after its timeout
+		Draining: p.draining,
+		Drained:  p.draining && len(p.mine) == 0 && p.busy == 0, // a handler may run on after its timeout
 		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {
