@@ -23,7 +23,7 @@ func admit(ctx context.Context, o Options, below *base, urls migrations.URLs) (a
 	for _, d := range databases(urls) {
 		own, err := admitTo(ctx, below, urls, d)
 		if refused(err) && below.postgres == nil {
-			o.print("DATABASE_URL's user may not make roles, or not act as them: all functions have its rights.")
+			o.show("DATABASE_URL's user may not make roles, or not act as them: all functions have its rights.")
 			return unaided(urls), nil
 		}
 		if err != nil {

@@ -87,14 +87,14 @@ func (o Options) onLoopback() bool {
 	return o.host() == "localhost" || err == nil && at.Unmap().IsLoopback()
 }
 
-func (o Options) print(text string) { fmt.Fprintln(o.Out, text) }
+func (o Options) show(text string) { fmt.Fprintln(o.Out, text) }
 
 // progress prints a line about a slow step, as a comment if the output is a script.
 func (o Options) progress(text string) {
 	if len(o.Only) > 0 {
 		text = "# " + text
 	}
-	o.print(text)
+	o.show(text)
 }
 
 func (o Options) check() error {
@@ -156,7 +156,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	}
 	if o.WorkerQueues != nil {
 		others := slices.DeleteFunc(slices.Clone(o.Queues), func(q string) bool { return slices.Contains(o.WorkerQueues, q) })
-		o.print(fmt.Sprintf("A worker of your own, for the other queues:\nexport DATABASE_URL='%s' KAFKA_BROKERS=%s QUEUES=%s",
+		o.show(fmt.Sprintf("A worker of your own, for the other queues:\nexport DATABASE_URL='%s' KAFKA_BROKERS=%s QUEUES=%s",
 			at["runjob"], strings.Join(below.brokers, ","), strings.Join(others, ",")))
 	}
 	return live(ctx, o, below, at, listener, use)
@@ -199,24 +199,24 @@ func sayDefaults(o Options, port int) error {
 	if err := new(defaults).furnishSecrets(o.Dir); err != nil {
 		return err
 	}
-	o.print("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "'")
-	o.print("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
-	o.print(fmt.Sprintf("export CALLBACK_URL=http://127.0.0.1:%d/api/jobs/callback", port))
-	o.print("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")
-	o.print("export JOB_TYPES='" + strings.Join(o.types(), ",") + "'")
-	o.print("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
-	o.print("export HOST=127.0.0.1 AUTH=off # or AUTH=on, and the first key from: " +
+	o.show("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "'")
+	o.show("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
+	o.show(fmt.Sprintf("export CALLBACK_URL=http://127.0.0.1:%d/api/jobs/callback", port))
+	o.show("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")
+	o.show("export JOB_TYPES='" + strings.Join(o.types(), ",") + "'")
+	o.show("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
+	o.show("export HOST=127.0.0.1 AUTH=off # or AUTH=on, and the first key from: " +
 		"DATABASE_URL=<bin/gateway's> bin/jobweaver keys bootstrap")
-	o.print(fmt.Sprintf("export JOBWEAVER_URL=http://127.0.0.1:%d", port))
+	o.show(fmt.Sprintf("export JOBWEAVER_URL=http://127.0.0.1:%d", port))
 	return nil
 }
 
 // onlyBase prints, as a shell script, how to run each function's own binary beside the started parts.
 func onlyBase(ctx context.Context, o Options, below *base) error {
 	port := cmp.Or(o.Port, 8080) // the first function is the gateway
-	o.print("# For another terminal, in the folder that make build fills:")
+	o.show("# For another terminal, in the folder that make build fills:")
 	if len(below.brokers) > 0 {
-		o.print("export KAFKA_BROKERS=" + strings.Join(below.brokers, ","))
+		o.show("export KAFKA_BROKERS=" + strings.Join(below.brokers, ","))
 	}
 	if err := sayDefaults(o, port); err != nil {
 		return err
@@ -228,12 +228,12 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 		}
 		for _, d := range databases(migrations.URLs{}) {
 			for _, function := range d.set.Functions {
-				o.print(fmt.Sprintf("PORT=%d DATABASE_URL='%s' bin/%s &", port, at[function], function))
+				o.show(fmt.Sprintf("PORT=%d DATABASE_URL='%s' bin/%s &", port, at[function], function))
 				port++
 			}
 		}
 	}
-	o.print("# kill $(jobs -p) stops the functions. Here, Ctrl-C stops what --only has started.")
+	o.show("# kill $(jobs -p) stops the functions. Here, Ctrl-C stops what --only has started.")
 	<-ctx.Done()
 	return nil
 }

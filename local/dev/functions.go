@@ -169,7 +169,7 @@ func (i *installation) adjust(cfg any) error {
 				return err
 			}
 			cfg.BootstrapKey = secret.Of(key.Reveal())
-			i.o.print("An admin's API key is kept in " + path + ": export JOBWEAVER_API_KEY=\"$(cat '" + path + "')\"")
+			i.o.show("An admin's API key is kept in " + path + ": export JOBWEAVER_API_KEY=\"$(cat '" + path + "')\"")
 		}
 	case *pullworkers.Config:
 		if i.pulls != nil {
