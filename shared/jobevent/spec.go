@@ -66,7 +66,7 @@ func (s *Spec) Check() error {
 
 // Members returns a JSON object with those members whose names are wanted, the default policy written out; nil: none
 // is.
-func (s *Spec) Members(wanted func(name ...string) bool) json.RawMessage {
+func (s *Spec) Members(wanted func(name string) bool) json.RawMessage {
 	whole := *s
 	if whole.RetryPolicy == nil {
 		whole.RetryPolicy = &retrypolicy.Default
@@ -89,15 +89,18 @@ func (s *Spec) Members(wanted func(name ...string) bool) json.RawMessage {
 	return b
 }
 
-// Change returns the spec with the members of patch, as Members returns them.
+// Change returns the spec with the members of patch, as Members returns them. Its errors wrap ErrInvalid.
 func (s *Spec) Change(patch []byte) (Spec, error) {
 	changed := *s
 	changed.RetryPolicy = nil // a policy is replaced and not merged
 	if err := jsonv2.Unmarshal(patch, &changed); err != nil {
-		return *s, fmt.Errorf("read the change of a spec: %w", err)
+		return *s, fmt.Errorf("read the change of a spec: %w: %w", err, ErrInvalid)
 	}
 	if changed.RetryPolicy == nil {
 		changed.RetryPolicy = s.RetryPolicy
+	}
+	if err := changed.Check(); err != nil {
+		return *s, err
 	}
 	return changed, nil
 }

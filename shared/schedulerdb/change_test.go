@@ -97,7 +97,7 @@ func TestAnOmittedFieldOfAChangeLeavesTheValue(t *testing.T) {
 	if got.queue != was.queue || got.payload != was.payload || got.spec != was.spec || !got.rank.Equal(was.rank) || !got.expiresAt.Equal(expires) {
 		t.Errorf("%+v became %+v", was, got)
 	}
-	h.change(job, 2, jobevent.Change{NeverExpires: true, Payload: json.RawMessage("null"), Spec: (&jobevent.Spec{}).Members(func(names ...string) bool { return names[0] == "retryPolicy" })})
+	h.change(job, 2, jobevent.Change{NeverExpires: true, Payload: json.RawMessage("null"), Spec: (&jobevent.Spec{}).Members(func(name string) bool { return name == "retryPolicy" })})
 	if got = h.request(job); got.expiresAt != nil || got.payload != "null" || strings.Contains(got.spec, "retryPolicy") {
 		t.Errorf("became %+v", got)
 	}

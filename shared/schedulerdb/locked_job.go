@@ -35,12 +35,8 @@ type lockedJob struct {
 	startedAt   time.Time
 	blockedBy   string
 	changed     bool
-	changes     *changes // of the request, by a change command; nil: none
-}
-
-// changes has the changed parts of a request that JobsLock does not read.
-type changes struct {
-	payload json.RawMessage // nil: unchanged
+	amended     bool            // a change command has changed the request
+	payload     json.RawMessage // changed by it; nil: unchanged
 }
 
 func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
@@ -102,12 +98,12 @@ func lockAnyJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid
 var errMoved = errors.New("a job has completed meanwhile")
 
 // outcome applies one outcome. If a cancel is pending, the outcome answers it.
-func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
+func (j *lockedJob) outcome(by string, o Outcome, maxLost int) {
 	next, ok := j.Apply(jobstate.Outcome{
 		Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable, Callback: o.WorkerID == "",
 	}, maxLost)
 	if !ok {
-		return nil
+		return
 	}
 	move := jobevent.Move{
 		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: o.WorkerID,
@@ -119,10 +115,6 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 			Number: j.CommandSeq, Command: jobevent.CommandCancel, Reason: "the attempt had completed",
 		})
 	}
-	delay, err := j.delay(next, o)
-	if err != nil {
-		return err
-	}
 	j.move(next, move)
 	j.ended(o)
 	if o.ErrorCode != "" {
@@ -130,13 +122,12 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	}
 	switch next.Status {
 	case jobstate.Retrying, jobstate.Scheduled:
-		j.dueAt = j.row.At.Add(delay)
+		j.dueAt = j.row.At.Add(j.delay(next, o))
 	case jobstate.Waiting:
 		j.deadlineAt = j.row.At.Add(o.CallbackTimeout)
 		j.dueAt = j.deadlineAt.Add(callbackGrace)
 	case jobstate.Pending, jobstate.Queued, jobstate.Running, jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
 	}
-	return nil
 }
 
 // ended copies the worker, the start and the output from the outcome. A callback has neither worker nor start: then the
@@ -163,14 +154,14 @@ func suspectDelay(lostCount int) time.Duration {
 
 // delay returns how long the job waits for its next attempt: the time that the handler asked for, or that of its retry
 // policy.
-func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
+func (j *lockedJob) delay(next jobstate.Job, o Outcome) time.Duration {
 	if o.Kind == jobstate.KindLost && next.Status == jobstate.Scheduled {
-		return suspectDelay(next.LostCount), nil
+		return suspectDelay(next.LostCount)
 	}
 	if o.RetryAfter > 0 || next.Status != jobstate.Retrying {
-		return o.RetryAfter, nil
+		return o.RetryAfter
 	}
-	return j.spec.RetryPolicy.Delay(next.RetryCount, rand.Float64), nil
+	return j.spec.RetryPolicy.Delay(next.RetryCount, rand.Float64)
 }
 
 // command applies one command.
@@ -215,14 +206,12 @@ func (j *lockedJob) putOff(until time.Time) {
 // change changes values of the request. A new priority moves the job's rank, which keeps the time that the job has
 // waited.
 func (j *lockedJob) change(c jobevent.Change) {
-	if j.changes == nil {
-		j.changes = &changes{}
-	}
+	j.amended = true
 	if c.Queue != "" {
 		j.row.Queue = c.Queue
 	}
 	if c.Payload != nil {
-		j.changes.payload = c.Payload
+		j.payload = c.Payload
 	}
 	if c.Spec != nil {
 		before := j.spec.Priority
@@ -241,13 +230,13 @@ func (j *lockedJob) change(c jobevent.Change) {
 func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob) error {
 	var p gen.JobsChangeParams
 	for _, j := range jobs {
-		if j.changes == nil || j.Deleted {
+		if !j.amended || j.Deleted {
 			continue
 		}
 		p.JobIDs = append(p.JobIDs, j.row.JobID)
 		p.OldVersions = append(p.OldVersions, j.row.Version)
 		p.Queues = append(p.Queues, j.row.Queue)
-		p.Payloads = append(p.Payloads, j.changes.payload)
+		p.Payloads = append(p.Payloads, j.payload)
 		p.Specs = append(p.Specs, j.spec.Bytes())
 		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(j.row.ExpiresAt))
 	}

@@ -131,9 +131,7 @@ func (s *Store) apply(
 ) ([]emit.Snapshot, error) {
 	for _, o := range outcomes {
 		if job := jobs[o.JobID]; job != nil {
-			if err := job.outcome(by, o, s.cfg.MaxLost); err != nil {
-				return nil, err
-			}
+			job.outcome(by, o, s.cfg.MaxLost)
 			if o.Kind == jobstate.KindSnoozed && o.ErrorCode == string(apierror.UnknownJobType) {
 				delta.NoteSorted(job.row.Queue)
 			}

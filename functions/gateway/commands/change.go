@@ -86,7 +86,7 @@ func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (comma
 	}
 	a.Submit.Defaults.FillIn(&req)
 	change := commandstore.JobChange{After: command}
-	change.Spec = req.Members(patch.Names)
+	change.Spec = req.Members(func(name string) bool { return patch.Names(name) })
 	for _, field := range []struct {
 		names []string
 		set   func()
