@@ -61,11 +61,11 @@ func (c Config) compareTopics(
 ) (all []Difference, err error) {
 	for _, topic := range topics {
 		one := comparison{topic: topic}
-		found, err := admin.DescribeTopics([]string{topic.Name})
+		found, err := readTopic(ctx, admin, topic.Name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("describe topic %s: %w", topic.Name, err)
 		}
-		one.partitions(c, found[0], brokers)
+		one.partitions(c, found, brokers)
 		settings, err := readSettings(ctx, admin, topic.Name)
 		switch {
 		case errors.Is(err, sarama.ErrTopicAuthorizationFailed):
@@ -128,6 +128,23 @@ func (c *comparison) settings(is map[string]string) {
 
 // leastRetention is a retention below which events are deleted during an ordinary outage of their consumers.
 const leastRetention = time.Hour
+
+// readTopic reads the partitions of a topic. A broker may not know a new topic yet: it answers then with none.
+func readTopic(ctx context.Context, admin sarama.ClusterAdmin, topic string) (*sarama.TopicMetadata, error) {
+	for {
+		answers, err := admin.DescribeTopics([]string{topic})
+		if err == nil && answers[0].Err != sarama.ErrNoError && len(answers[0].Partitions) == 0 {
+			err = answers[0].Err
+		}
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) && retry.Pause(ctx, 50*time.Millisecond) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return answers[0], nil
+	}
+}
 
 // readSettings reads the settings of a topic. A broker may not know a new topic yet.
 func readSettings(ctx context.Context, admin sarama.ClusterAdmin, topic string) (map[string]string, error) {
