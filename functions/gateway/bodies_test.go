@@ -94,8 +94,8 @@ func TestTheContractAndTheDecodersOfPullWorkersAgree(t *testing.T) {
 		`"log": [{"text": null}]`, `"log": [{"text": "` + x(16_384) + `"}]`, `"log": [{"text": "` + x(16_385) + `"}]`, `"x": 1`,
 	} {
 		body := `{"worker": "w", "attempts": [{"token": "` + x(200) + `", ` + more + `}]}`
-		_, err := apibody.DecodeWorkBeat([]byte(body))
-		agreeWith(t, schemas["WorkBeat"].Value, body, err)
+		_, err := apibody.DecodeWorkHeartbeat([]byte(body))
+		agreeWith(t, schemas["WorkHeartbeat"].Value, body, err)
 	}
 	for _, more := range []string{
 		`"status": "DONE"`, `"status": "COMPLETED"`, `"status": "COMPLETED", "output": 1`, `"status": "COMPLETED", "errorCode": null, "message": null`,

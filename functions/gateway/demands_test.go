@@ -11,19 +11,19 @@ import (
 
 // asked is the heartbeat of a function pull whose pull workers ask for types, each for one owner; empty: for all.
 func asked(byType map[string]string) jobevent.Heartbeat {
-	beat := jobevent.Heartbeat{WorkerID: "pull", Queues: []string{"default"}, Demands: []jobevent.Demand{}}
+	heartbeat := jobevent.Heartbeat{WorkerID: "pull", Queues: []string{"default"}, Demands: []jobevent.Demand{}}
 	for name, owner := range byType {
-		beat.JobTypes = append(beat.JobTypes, jobevent.JobType{Name: name})
-		beat.Demands = append(beat.Demands, jobevent.Demand{Everyone: owner == "", OwnerID: owner, JobTypes: []string{name}, Slots: 3})
-		beat.Slots += 3
+		heartbeat.JobTypes = append(heartbeat.JobTypes, jobevent.JobType{Name: name})
+		heartbeat.Demands = append(heartbeat.Demands, jobevent.Demand{Everyone: owner == "", OwnerID: owner, JobTypes: []string{name}, Slots: 3})
+		heartbeat.Slots += 3
 	}
-	return beat
+	return heartbeat
 }
 
 func TestAPendingJobShowsThatNoPullWorkerAsksForIt(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.JobTypes = gateway.AuthOn, []string{"*"} })
-	h.beat(asked(map[string]string{"OWN": "acme", "EMAIL": ""}))
+	h.heartbeat(asked(map[string]string{"OWN": "acme", "EMAIL": ""}))
 	acme, other := h.as("acme", "operate"), h.as("other", "operate")
 	body := `{"jobType": "OWN", "payload": {}}`
 	for _, test := range []struct {
@@ -43,7 +43,7 @@ func TestAPendingJobShowsThatNoPullWorkerAsksForIt(t *testing.T) {
 func TestAnOwnerDoesNotLearnWhatThePullWorkersOfOthersAskFor(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.JobTypes = gateway.AuthOn, []string{"*"} })
-	h.beat(asked(map[string]string{"ACME_SECRET": "acme", "OTHERS_SECRET": "other", "SHARED": ""}))
+	h.heartbeat(asked(map[string]string{"ACME_SECRET": "acme", "OTHERS_SECRET": "other", "SHARED": ""}))
 	var body struct {
 		Workers []struct {
 			JobTypes []string
@@ -66,7 +66,7 @@ func TestAnOwnerDoesNotLearnWhatThePullWorkersOfOthersAskFor(t *testing.T) {
 func TestWorkersAndHealthNameTheTypesWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.JobTypes = gateway.AuthOn, []string{"*"} })
-	h.beat(asked(map[string]string{"EMAIL": ""}))
+	h.heartbeat(asked(map[string]string{"EMAIL": ""}))
 	h.as("acme", "operate").post("/api/jobs", `{"jobType": "OWN", "payload": {}}`).want(http.StatusAccepted)
 	h.as("other", "operate").post("/api/jobs", plainJob).want(http.StatusAccepted)
 	type unserved struct {

@@ -12,7 +12,7 @@ func TestAWorkerDrainsUntilItIsUndone(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()
-	h.beat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Free: 4}, jobevent.Heartbeat{WorkerID: "w2", Slots: 4, Free: 4})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Free: 4}, jobevent.Heartbeat{WorkerID: "w2", Slots: 4, Free: 4})
 	drain := func(method string) (body struct {
 		WorkerID          string
 		Draining, Applied bool
@@ -32,7 +32,7 @@ func TestAWorkerDrainsUntilItIsUndone(t *testing.T) {
 	if h.get("/api/controls").want(http.StatusOK).into(&list); len(list.Controls) != 0 {
 		t.Errorf("among the controls: %+v", list)
 	}
-	h.beat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Draining: true, Drained: true})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Draining: true, Drained: true})
 	if got := h.workers()[0]; !got.Drained || got.Busy != 0 {
 		t.Errorf("with nothing left: %+v", got)
 	}
@@ -42,7 +42,7 @@ func TestAWorkerDrainsUntilItIsUndone(t *testing.T) {
 	if got := h.workers()[0]; !got.Draining || got.Drained { // until its heartbeat has followed
 		t.Errorf("undone: %+v", got)
 	}
-	h.beat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Free: 4})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w/1", Slots: 4, Free: 4})
 	if got := h.workers()[0]; got.Draining {
 		t.Errorf("after that: %+v", got)
 	}
@@ -57,10 +57,10 @@ func TestADrainEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.follow()
-	h.beat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4}, jobevent.Heartbeat{WorkerID: "w2", Slots: 4})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4}, jobevent.Heartbeat{WorkerID: "w2", Slots: 4})
 	h.do(http.MethodPut, "/api/workers/w1/drain", "").want(http.StatusOK)
 	h.do(http.MethodPut, "/api/workers/w2/drain", "").want(http.StatusOK)
-	h.beat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Stopping: true})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Stopping: true})
 	h.sql("update controls set updated_at = now() - interval '2 minutes'", nil)
 	if err := h.store.Workers.DeleteOld(t.Context()); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestADrainEndsWithItsWorker(t *testing.T) {
 func TestAWorkerThatDrainsWithoutAControlCanTakeAttemptsAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.beat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Draining: true})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Draining: true})
 	if got := h.workers()[0]; !got.Draining {
 		t.Errorf("listed %+v", got)
 	}

@@ -44,7 +44,7 @@ func TestJobTypesAreBuiltInListedOrAdvertised(t *testing.T) {
 	h := open(t)
 	stopping := advertising("d", "SLOW", `false`)
 	stopping.Stopping, stopping.Attempts = true, []jobevent.HeldAttempt{{Attempt: 1}}
-	h.beat(advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", mailSchema), advertising("c", "MAIL", ""), advertising("e", "NEW", "false"), stopping,
+	h.heartbeat(advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", mailSchema), advertising("c", "MAIL", ""), advertising("e", "NEW", "false"), stopping,
 		jobevent.Heartbeat{WorkerID: "f", Queues: []string{"default", "mail"}, JobTypes: []jobevent.JobType{{Name: "SIMULATION"}}})
 	var page struct {
 		JobTypes   []jobTypeBody
@@ -78,7 +78,7 @@ func TestJobTypesAreBuiltInListedOrAdvertised(t *testing.T) {
 func TestPayloadIsCheckedByTheAdvertisedSchema(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.beat(advertising("a", "MAIL", mailSchema))
+	h.heartbeat(advertising("a", "MAIL", mailSchema))
 	good, bad := `{"jobType": "MAIL", "payload": {"to": ["a@b.org"]}}`, `{"jobType": "MAIL", "payload": {"to": ["a@b.org", "x"]}}`
 	h.submit(good)
 	refused := h.post("/api/jobs", bad).want(http.StatusBadRequest).error()
@@ -106,7 +106,7 @@ func TestRepeatOfAnAcceptedRequestIsNotCheckedAgain(t *testing.T) {
 	h := open(t)
 	body := `{"jobType": "MAIL", "payload": 1, "idempotencyKey": "k"}`
 	first := h.submit(body)
-	h.beat(advertising("a", "MAIL", `{"type": "object"}`))
+	h.heartbeat(advertising("a", "MAIL", `{"type": "object"}`))
 	again := time.NewTicker(50 * time.Millisecond) // the gateway has cached that there are no workers
 	defer again.Stop()
 	for range again.C {
@@ -122,7 +122,7 @@ func TestRepeatOfAnAcceptedRequestIsNotCheckedAgain(t *testing.T) {
 
 func TestPayloadPassesWhereNoSchemaOfALiveWorkerRefusesIt(t *testing.T) {
 	t.Parallel()
-	for name, beats := range map[string][]jobevent.Heartbeat{
+	for name, heartbeats := range map[string][]jobevent.Heartbeat{
 		"no worker":                  nil,
 		"no schema":                  {advertising("a", "MAIL", "")},
 		"an old schema takes it":     {advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", mailSchema), advertising("c", "MAIL", `{"type": "integer"}`)},
@@ -137,7 +137,7 @@ func TestPayloadPassesWhereNoSchemaOfALiveWorkerRefusesIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			h.beat(beats...)
+			h.heartbeat(heartbeats...)
 			began := time.Now()
 			h.submit(`{"jobType": "MAIL", "payload": 1}`)
 			if took := time.Since(began); took > 10*time.Second {

@@ -70,7 +70,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
 		"PUT /api/workers/{workerId}/drain", "DELETE /api/workers/{workerId}/drain",
-		"POST /api/workers/claim", "POST /api/workers/beat", "POST /api/workers/settle", "POST /api/workers/checkpoint",
+		"POST /api/workers/claim", "POST /api/workers/heartbeat", "POST /api/workers/settle", "POST /api/workers/checkpoint",
 		"GET /api/stats", "GET /api/lag", "GET /api/stream",
 		"GET /api/jobs/{jobId}/deliveries", "POST /api/jobs/{jobId}/deliveries/{version}/retry", "GET /api/deliveries",
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",

@@ -125,7 +125,7 @@ func TestOwnersSeeTheirOwnAttemptsInWorkers(t *testing.T) {
 		}
 		return attempts
 	}
-	h.beat(
+	h.heartbeat(
 		jobevent.Heartbeat{WorkerID: "a", Slots: 8, Free: 5, Rate: 2.5, Attempts: held(other, acme, uuid.New())},
 		jobevent.Heartbeat{WorkerID: "b", Slots: 4, Free: 3, Stopping: true, Attempts: held(other)},
 	)

@@ -80,14 +80,14 @@ func (h *fixture) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary str
 func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 	t.Helper()
 	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
-	beat := workerstore.Heartbeat{Heartbeat: jobevent.Heartbeat{
+	heartbeat := workerstore.Heartbeat{Heartbeat: jobevent.Heartbeat{
 		WorkerID: "w-" + id.String()[24:], Queues: []string{"default"}, Slots: 12, Free: 11, Attempts: []jobevent.HeldAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5, Message: canary}},
 		},
 	}}
 	var err error
-	if beat.JSON, err = json.Marshal(beat.Heartbeat); err == nil {
-		err = h.store.Workers.See(t.Context(), []workerstore.Heartbeat{beat})
+	if heartbeat.JSON, err = json.Marshal(heartbeat.Heartbeat); err == nil {
+		err = h.store.Workers.See(t.Context(), []workerstore.Heartbeat{heartbeat})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ var bodies = map[string]func(things) []string{
 	"claimAttempts": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "types": [%q], "wait": "1ms"}`, x.jobType)}
 	},
-	"beatAttempts": func(x things) []string {
+	"keepAttempts": func(x things) []string {
 		return []string{fmt.Sprintf(`{"worker": "w", "attempts": [{"token": "%s.1"}]}`, x.job)}
 	},
 	"saveCheckpoints": func(x things) []string {

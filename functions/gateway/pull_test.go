@@ -25,13 +25,13 @@ import (
 type puller struct {
 	*httptest.Server
 
-	mu     sync.Mutex
-	has    []pullwire.Attempt
-	claims []pullwire.Claim
-	beats  []pullwire.Beat
-	sent   []pullwire.Settle
-	saved  []pullwire.Checkpoints
-	stops  bool
+	mu         sync.Mutex
+	has        []pullwire.Attempt
+	claims     []pullwire.Claim
+	heartbeats []pullwire.Heartbeat
+	sent       []pullwire.Settle
+	saved      []pullwire.Checkpoints
+	stops      bool
 }
 
 func newPuller(t *testing.T) *puller {
@@ -57,9 +57,9 @@ func newPuller(t *testing.T) *puller {
 		switch r.URL.Path {
 		case pullwire.ClaimPath:
 			p.claim(w, body)
-		case pullwire.BeatPath:
-			p.beats = append(p.beats, decoded[pullwire.Beat](body))
-			_ = json.NewEncoder(w).Encode(pullwire.Beaten{Cancelled: []string{}, Lost: []string{}})
+		case pullwire.HeartbeatPath:
+			p.heartbeats = append(p.heartbeats, decoded[pullwire.Heartbeat](body))
+			_ = json.NewEncoder(w).Encode(pullwire.HeartbeatAnswer{Cancelled: []string{}, Lost: []string{}})
 		case pullwire.CheckpointPath:
 			s := decoded[pullwire.Checkpoints](body)
 			p.saved = append(p.saved, s)
@@ -186,11 +186,11 @@ func TestRequestsOfPullWorkersGoToTheInstanceWithTheAttempt(t *testing.T) {
 	if settled.Results[0].Status != http.StatusServiceUnavailable {
 		t.Errorf("with its instance away a result is answered %+v", settled.Results[0])
 	}
-	var beaten pullwire.Beaten
-	c.post("/api/workers/beat", `{"worker": "w", "attempts": [{"token": "`+fromOne[0]+`"}, {"token": "0000000000.x"}]}`).
-		want(http.StatusOK).into(&beaten)
-	if len(beaten.Lost) != 1 || len(one.beats) != 1 {
-		t.Errorf("a beat is answered %+v", beaten)
+	var answer pullwire.HeartbeatAnswer
+	c.post("/api/workers/heartbeat", `{"worker": "w", "attempts": [{"token": "`+fromOne[0]+`"}, {"token": "0000000000.x"}]}`).
+		want(http.StatusOK).into(&answer)
+	if len(answer.Lost) != 1 || len(one.heartbeats) != 1 {
+		t.Errorf("a heartbeat is answered %+v", answer)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestWrongRequestsOfPullWorkersAreRefused(t *testing.T) {
 			`{"worker": "w", "types": ["A"], "slots": 501}`: "slots", `{"worker": "w", "types": ["A"], "wait": "1h"}`: "wait",
 			`{"worker": "w", "types": ["A"], "queues": ["A B"]}`: "queues[0]", `{"worker": "w", "types": ["A"], "x": 1}`: "x",
 		},
-		"/api/workers/beat": {
+		"/api/workers/heartbeat": {
 			`{"attempts": []}`: "worker", `{"worker": "w", "attempts": [{}]}`: "attempts[0].token",
 			`{"worker": "w", "attempts": [{"token": "a", "progress": {"percent": 101}}]}`: "attempts[0].progress.percent",
 			`{"worker": "w", "attempts": [{"token": "a", "log": [{"level": "info"}]}]}`:   "attempts[0].log[0].text",
@@ -352,7 +352,7 @@ func TestWithoutPullThereAreNoAttempts(t *testing.T) {
 	})
 	c := h.as("acme", "work")
 	c.post("/api/workers/claim", claimMail).wantError(apierror.Unavailable)
-	c.post("/api/workers/beat", `{"worker": "w"}`).want(http.StatusOK)
+	c.post("/api/workers/heartbeat", `{"worker": "w"}`).want(http.StatusOK)
 }
 
 func TestAClaimOfATypeThatNoJobCanGetIsRefused(t *testing.T) {

@@ -96,7 +96,7 @@ func TestAQueueIsCreatedUsedAndRemoved(t *testing.T) {
 
 	job := h.submit(mailJob("reports"))
 	h.control(http.MethodPost, "queue/reports/pause", "")
-	h.beat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Queues: []string{"default", "reports"}})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Queues: []string{"default", "reports"}})
 	eventually(t, "the statistics, which may be a second old, count the job", func() bool {
 		_, found := h.queues()
 		return found["reports"].Waiting == 1
@@ -123,7 +123,7 @@ func TestAQueueIsCreatedUsedAndRemoved(t *testing.T) {
 	h.settle()
 	h.scheduler(job, 1, jobstate.Completed, nil)
 	h.get("/api/queues/reports").want(http.StatusOK) // a worker serves it
-	h.beat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Queues: []string{"default"}})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w1", Slots: 4, Queues: []string{"default"}})
 	h.awaitGone("reports")
 	h.do(http.MethodDelete, "/api/queues/reports", "").wantError(apierror.NotFound)
 	var controls int

@@ -213,8 +213,8 @@ func TestHealthHasCounts(t *testing.T) {
 	h.submit(plainJob)
 	h.submit(with(`"delayMs": 60000`))
 	h.scheduler(failed, 1, jobstate.Failed, nil)
-	beat := workerstore.Heartbeat{Heartbeat: jobevent.Heartbeat{WorkerID: "w", Slots: 12, Free: 5}, JSON: []byte(`{"slots": 12, "free": 5}`)}
-	if err := h.store.Workers.See(t.Context(), []workerstore.Heartbeat{beat}); err != nil {
+	heartbeat := workerstore.Heartbeat{Heartbeat: jobevent.Heartbeat{WorkerID: "w", Slots: 12, Free: 5}, JSON: []byte(`{"slots": 12, "free": 5}`)}
+	if err := h.store.Workers.See(t.Context(), []workerstore.Heartbeat{heartbeat}); err != nil {
 		t.Fatal(err)
 	}
 	var health struct {

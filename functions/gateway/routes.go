@@ -114,7 +114,7 @@ func (f *Function) workerRoutes() []route {
 		{http.MethodPost, claimPath, access.Work, noQuery(f.api.pull.Claim)},
 		{http.MethodPut, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Drain))},
 		{http.MethodDelete, "/api/workers/:workerId/drain", access.Installation, noQuery(noBody(f.api.controls.Undrain))},
-		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
+		{http.MethodPost, "/api/workers/heartbeat", access.Work, noQuery(f.api.pull.Heartbeat)},
 		{http.MethodPost, "/api/workers/checkpoint", access.Work, noQuery(f.api.pull.Checkpoint)},
 		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
 	}

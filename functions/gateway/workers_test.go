@@ -27,15 +27,15 @@ type workerBody struct {
 	}
 }
 
-func (h *fixture) beat(beats ...jobevent.Heartbeat) {
+func (h *fixture) heartbeat(heartbeats ...jobevent.Heartbeat) {
 	h.t.Helper()
-	rows := make([]workerstore.Heartbeat, len(beats))
-	for i, beat := range beats {
-		body, err := json.Marshal(beat)
+	rows := make([]workerstore.Heartbeat, len(heartbeats))
+	for i, heartbeat := range heartbeats {
+		body, err := json.Marshal(heartbeat)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		rows[i] = workerstore.Heartbeat{Heartbeat: beat, JSON: body}
+		rows[i] = workerstore.Heartbeat{Heartbeat: heartbeat, JSON: body}
 	}
 	if err := h.store.Workers.See(h.t.Context(), rows); err != nil {
 		h.t.Fatal(err)
@@ -57,7 +57,7 @@ func TestWorkersShowTheirHeartbeats(t *testing.T) {
 	}
 	started := time.Now()
 	running := jobevent.HeldAttempt{JobID: uuid.New(), Attempt: 2, StartedAt: &started, Progress: &jobevent.Progress{Percent: 40}}
-	h.beat(
+	h.heartbeat(
 		jobevent.Heartbeat{WorkerID: "b", Version: "v1", Queues: []string{"default"}, JobTypes: []jobevent.JobType{{Name: "MAIL"}},
 			Partitions: map[string][]int32{"default": {0, 3}}, Slots: 8, Free: 6, Rate: 12.5,
 			Attempts: []jobevent.HeldAttempt{running, {JobID: uuid.New(), Attempt: 1}}},
@@ -77,7 +77,7 @@ func TestWorkersShowTheirHeartbeats(t *testing.T) {
 	if c := got[2]; !c.Stopping || c.Busy != 1 || c.Free != 0 {
 		t.Errorf("c: %+v", c)
 	}
-	h.beat(jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true})
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true})
 	if got = h.workers(); len(got) != 2 {
 		t.Errorf("one that has stopped is still there: %+v", got)
 	}
@@ -98,7 +98,7 @@ func TestAPendingJobShowsThatNoWorkerRunsItsType(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			h.beat(c.workers...)
+			h.heartbeat(c.workers...)
 			var job struct{ BlockedBy []jobevent.Block }
 			h.get("/api/jobs/" + h.submit(plainJob).String()).want(http.StatusOK).into(&job)
 			if !slices.Equal(job.BlockedBy, c.want) {
@@ -109,7 +109,7 @@ func TestAPendingJobShowsThatNoWorkerRunsItsType(t *testing.T) {
 }
 
 // only returns the heartbeat of a worker that runs only the advertised types.
-func only(beat jobevent.Heartbeat) jobevent.Heartbeat {
-	beat.OnlyTypes = true
-	return beat
+func only(heartbeat jobevent.Heartbeat) jobevent.Heartbeat {
+	heartbeat.OnlyTypes = true
+	return heartbeat
 }

@@ -72,13 +72,13 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 
 // contents has the items of a batch of events, by kind.
 type contents struct {
-	statuses []statusstore.PublishedStatus
-	unknown  []jobevent.ReportJob // that the scheduler does not know
-	gone     []statusstore.Gone
-	logs     []jobevent.AttemptLog
-	beats    []workerstore.Heartbeat
-	applied  []jobevent.ControlApplied
-	rejected []rejectedstore.Rejected
+	statuses   []statusstore.PublishedStatus
+	unknown    []jobevent.ReportJob // that the scheduler does not know
+	gone       []statusstore.Gone
+	logs       []jobevent.AttemptLog
+	heartbeats []workerstore.Heartbeat
+	applied    []jobevent.ControlApplied
+	rejected   []rejectedstore.Rejected
 }
 
 // Handle handles job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. It
@@ -115,8 +115,8 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 			return nil, err
 		}
 	}
-	if len(h.beats) > 0 {
-		if err := f.store.workers.See(ctx, h.beats); err != nil {
+	if len(h.heartbeats) > 0 {
+		if err := f.store.workers.See(ctx, h.heartbeats); err != nil {
 			return nil, err
 		}
 	}
@@ -187,10 +187,10 @@ func (h *contents) take(e jobevent.Item) error {
 		named = log.JobID != uuid.Nil
 		h.logs = append(h.logs, log)
 	case jobevent.TypeHeartbeat:
-		var beat jobevent.Heartbeat
-		beat, err = jobevent.Decode[jobevent.Heartbeat](e)
-		named = beat.WorkerID != ""
-		h.beats = append(h.beats, workerstore.Heartbeat{Heartbeat: beat, JSON: e.Data()})
+		var heartbeat jobevent.Heartbeat
+		heartbeat, err = jobevent.Decode[jobevent.Heartbeat](e)
+		named = heartbeat.WorkerID != ""
+		h.heartbeats = append(h.heartbeats, workerstore.Heartbeat{Heartbeat: heartbeat, JSON: e.Data()})
 	case jobevent.TypeApplied:
 		var applied jobevent.ControlApplied
 		applied, err = jobevent.Decode[jobevent.ControlApplied](e)

@@ -319,9 +319,9 @@ func accepted(sent apibody.WorkStatus, kind jobevent.Kind) bool {
 	return false
 }
 
-// beat handles a heartbeat: it renews the leases of a pull worker's attempts.
-func (f *Function) beat(b pullwire.Beat) pullwire.Beaten {
-	answer := pullwire.Beaten{Cancelled: []string{}, Lost: []string{}}
+// heartbeat handles a heartbeat: it renews the leases of a pull worker's attempts.
+func (f *Function) heartbeat(b pullwire.Heartbeat) pullwire.HeartbeatAnswer {
+	answer := pullwire.HeartbeatAnswer{Cancelled: []string{}, Lost: []string{}}
 	for _, one := range b.Attempts {
 		h, state := f.renew(b.Caller, one.Token)
 		switch state {

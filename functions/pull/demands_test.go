@@ -40,8 +40,8 @@ func TestAHeartbeatListsWhatPullWorkersAskFor(t *testing.T) {
 		{OwnerID: "acme", JobTypes: []string{"T"}, Slots: 4},
 	}
 	x.until("a heartbeat lists them", func(e jobevent.Item) bool {
-		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
-		return err == nil && beat.Slots == 9 && slices.EqualFunc(beat.Demands, want, func(a, b jobevent.Demand) bool {
+		heartbeat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
+		return err == nil && heartbeat.Slots == 9 && slices.EqualFunc(heartbeat.Demands, want, func(a, b jobevent.Demand) bool {
 			return a.Everyone == b.Everyone && a.OwnerID == b.OwnerID && a.Slots == b.Slots && slices.Equal(a.JobTypes, b.JobTypes)
 		})
 	})

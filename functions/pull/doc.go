@@ -28,7 +28,7 @@
 // heartbeat that gets through ends the contexts of such attempts, and only the second one makes the worker fresh. So
 // hand asks first whether the worker is fresh, then whether the attempt's context has ended.
 //
-// What pull workers run when pull falls silent goes on, as the handlers of a Go worker do. Beats are answered from
+// What pull workers run when pull falls silent goes on, as the handlers of a Go worker do. Heartbeats are answered from
 // memory and renew the lease at pull, which changes nothing for the others: they settle the attempt as lost. Then the
 // statement that settles the pull worker's result finds the row settled, and the result is answered 409. Without its
 // database pull answers 503 after 10 s; the pull worker sends the result again, and gets one of the two.

@@ -279,11 +279,11 @@ func (i *instance) one(jobType string) pullwire.Attempt {
 	return got[0]
 }
 
-func (i *instance) beatFor(caller pullwire.Caller, attempts ...apibody.WorkAttempt) pullwire.Beaten {
+func (i *instance) heartbeatFor(caller pullwire.Caller, attempts ...apibody.WorkAttempt) pullwire.HeartbeatAnswer {
 	i.x.t.Helper()
-	var got pullwire.Beaten
-	i.post(pullwire.BeatPath, pullwire.Beat{
-		Caller: caller, WorkBeat: apibody.WorkBeat{Worker: "w", Attempts: attempts},
+	var got pullwire.HeartbeatAnswer
+	i.post(pullwire.HeartbeatPath, pullwire.Heartbeat{
+		Caller: caller, WorkHeartbeat: apibody.WorkHeartbeat{Worker: "w", Attempts: attempts},
 	}, &got)
 	return got
 }

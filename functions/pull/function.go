@@ -49,7 +49,7 @@ func (c *Config) Parts() []any { return []any{c, &c.Pull, &c.Follow, &c.Callback
 
 // timing has periods that are not settings, for tests to change.
 type timing struct {
-	lease    time.Duration // without a beat: the attempt is lost
+	lease    time.Duration // without a heartbeat: the attempt is lost
 	unasked  time.Duration // for a pull worker to ask again for an attempt that was claimed for another one
 	again    time.Duration // between looks whether an attempt that was kept back may be handed out
 	gather   time.Duration // for further attempts of a claim that has one

@@ -23,7 +23,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 	m := &metrics{
 		claims:  counter("claims_total", "Claims of pull workers; sum."),
 		handed:  counter("attempts_handed_total", "Attempts handed to pull workers; sum."),
-		lost:    counter("attempts_lost_total", "Attempts whose pull worker sent no beat for a lease; sum."),
+		lost:    counter("attempts_lost_total", "Attempts whose pull worker sent no heartbeat for a lease; sum."),
 		refused: counter("results_refused_total", "Results of attempts that were over, or could not be stored; sum."),
 		settled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobweaver_pull_results_total", Help: "Results of pull workers that were stored, by status; sum.",

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
-func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
+func TestAnAttemptIsClaimedKeptAndSettled(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	run := x.run("RESIZE", "acme", func(run *jobevent.Run) { run.Event = json.RawMessage(`{"id":"1"}`) })
@@ -30,12 +30,12 @@ func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
 	if err != nil || !keys.CheckSecret(jobevent.AttemptToken(a.JobID, 1), a.Callback.Secret) {
 		t.Errorf("an outside system could not call back with %+v, %v", a.Callback, err)
 	}
-	beaten := i.beatFor(everyone, apibody.WorkAttempt{
+	answer := i.heartbeatFor(everyone, apibody.WorkAttempt{
 		Token: a.Token, Progress: &jobevent.Progress{Percent: 40, Message: "so far"},
 		Log: []apibody.WorkLine{{Level: "warn", Text: "a line"}},
 	})
-	if len(beaten.Cancelled)+len(beaten.Lost) > 0 {
-		t.Errorf("the beat was answered %+v", beaten)
+	if len(answer.Cancelled)+len(answer.Lost) > 0 {
+		t.Errorf("the heartbeat was answered %+v", answer)
 	}
 	x.until("its line is published", func(e jobevent.Item) bool {
 		log, err := jobevent.DecodeAs[jobevent.AttemptLog](e, jobevent.TypeAttemptLog)
@@ -43,9 +43,9 @@ func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
 			log.Lines[0].Text == "a line" && log.Lines[0].Level == "warn"
 	})
 	x.until("its progress is published", func(e jobevent.Item) bool {
-		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
-		return err == nil && len(beat.Attempts) == 1 &&
-			beat.Attempts[0].Progress != nil && beat.Attempts[0].Progress.Percent == 40 && beat.JobTypes[0].Name == "RESIZE"
+		heartbeat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
+		return err == nil && len(heartbeat.Attempts) == 1 &&
+			heartbeat.Attempts[0].Progress != nil && heartbeat.Attempts[0].Progress.Percent == 40 && heartbeat.JobTypes[0].Name == "RESIZE"
 	})
 	result := apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted, Output: json.RawMessage(`{"ok":true}`)}
 	i.wantSettled(http.StatusOK, result)
@@ -79,7 +79,7 @@ func TestEachStatusEndsAnAttemptItsWay(t *testing.T) {
 	}
 }
 
-func TestAnAttemptWithoutBeatsIsLostAndItsLateResultIsRefused(t *testing.T) {
+func TestAnAttemptWithoutHeartbeatsIsLostAndItsLateResultIsRefused(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(func(_ *Config, times *timing) { times.lease = 300 * time.Millisecond })
 	run := x.run("T", "", nil)
@@ -92,12 +92,12 @@ func TestAnAttemptWithoutBeatsIsLostAndItsLateResultIsRefused(t *testing.T) {
 	if got[0].Status != http.StatusConflict || got[0].Error.ErrorCode != apierror.AttemptOver {
 		t.Errorf("the late result was answered %+v", got[0])
 	}
-	if beaten := i.beatFor(everyone, apibody.WorkAttempt{Token: a.Token}); !slices.Contains(beaten.Lost, a.Token) {
-		t.Errorf("the late beat was answered %+v", beaten)
+	if answer := i.heartbeatFor(everyone, apibody.WorkAttempt{Token: a.Token}); !slices.Contains(answer.Lost, a.Token) {
+		t.Errorf("the late heartbeat was answered %+v", answer)
 	}
 }
 
-func TestBeatsKeepAnAttempt(t *testing.T) {
+func TestHeartbeatsKeepAnAttempt(t *testing.T) {
 	const lease = time.Second
 	x := newFixture(t)
 	i := x.start(func(_ *Config, times *timing) { times.lease = lease })
@@ -111,10 +111,10 @@ func TestBeatsKeepAnAttempt(t *testing.T) {
 		for n := 0; n < 10 && !late; n++ { // twice the lease
 			<-every.C
 			sent := time.Now()
-			beaten := i.beatFor(everyone, apibody.WorkAttempt{Token: a.Token})
+			answer := i.heartbeatFor(everyone, apibody.WorkAttempt{Token: a.Token})
 			late, last = time.Since(last) > lease, sent
-			if len(beaten.Lost) > 0 && !late {
-				t.Fatalf("it is lost: %+v", beaten)
+			if len(answer.Lost) > 0 && !late {
+				t.Fatalf("it is lost: %+v", answer)
 			}
 		}
 		settled := i.settleFor(everyone, apibody.WorkResult{Token: a.Token, Status: apibody.WorkCompleted})
@@ -130,7 +130,7 @@ func TestBeatsKeepAnAttempt(t *testing.T) {
 	}
 }
 
-func TestACancelledAttemptIsInTheAnswerToTheNextBeat(t *testing.T) {
+func TestACancelledAttemptIsInTheAnswerToTheNextHeartbeat(t *testing.T) {
 	x := newFixture(t)
 	i := x.start(nil)
 	run := x.run("T", "", nil)
@@ -140,7 +140,7 @@ func TestACancelledAttemptIsInTheAnswerToTheNextBeat(t *testing.T) {
 	defer every.Stop()
 	for cancelled := false; !cancelled; {
 		<-every.C
-		cancelled = slices.Contains(i.beatFor(everyone, apibody.WorkAttempt{Token: a.Token}).Cancelled, a.Token)
+		cancelled = slices.Contains(i.heartbeatFor(everyone, apibody.WorkAttempt{Token: a.Token}).Cancelled, a.Token)
 	}
 	i.wantSettled(http.StatusOK, apibody.WorkResult{Token: a.Token, Status: apibody.WorkFailed, ErrorCode: "A.B"})
 	if kind, _ := x.outcome(run); kind != "cancelled" {
@@ -199,8 +199,8 @@ func TestOwnersSeeTheirOwnAttemptsOnly(t *testing.T) {
 		t.Fatal("its owner got none")
 	}
 	token := got[0].Token
-	if beaten := i.beatFor(other, apibody.WorkAttempt{Token: token}); !slices.Contains(beaten.Lost, token) {
-		t.Errorf("another owner's beat was answered %+v", beaten)
+	if answer := i.heartbeatFor(other, apibody.WorkAttempt{Token: token}); !slices.Contains(answer.Lost, token) {
+		t.Errorf("another owner's heartbeat was answered %+v", answer)
 	}
 	for _, caller := range []pullwire.Caller{other, everyone} {
 		answer := i.settleFor(caller, apibody.WorkResult{Token: token, Status: apibody.WorkCompleted})

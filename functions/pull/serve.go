@@ -16,8 +16,8 @@ const maxBody = 2*apibody.MaxSettleBytes + 1<<20
 func (f *Function) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pullwire.ClaimPath, f.fromGateway(f.serveClaim))
-	mux.HandleFunc("POST "+pullwire.BeatPath, f.fromGateway(serve(func(_ context.Context, b pullwire.Beat) any {
-		return f.beat(b)
+	mux.HandleFunc("POST "+pullwire.HeartbeatPath, f.fromGateway(serve(func(_ context.Context, b pullwire.Heartbeat) any {
+		return f.heartbeat(b)
 	})))
 	mux.HandleFunc("POST "+pullwire.CheckpointPath, f.fromGateway(serve(
 		func(ctx context.Context, c pullwire.Checkpoints) any { return f.save(ctx, c) },
@@ -53,7 +53,7 @@ func serve[In any](do func(context.Context, In) any) http.HandlerFunc {
 
 func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = pullwire.Write(w, body) // who does not read it beats no more
+	_ = pullwire.Write(w, body) // who does not read it heartbeats no more
 }
 
 func (f *Function) serveClaim(w http.ResponseWriter, r *http.Request) {

@@ -25,12 +25,12 @@ func BenchmarkPool(b *testing.B) {
 		b.Fatal(err)
 	}
 	f := &Function{
-		cfg: Config{PoolSize: 12}, registry: registry, beats: newBeats(), wake: make(chan struct{}, 1), finished: newIntake[pool.Finished](),
+		cfg: Config{PoolSize: 12}, registry: registry, heartbeats: newHeartbeats(), wake: make(chan struct{}, 1), finished: newIntake[pool.Finished](),
 	}
 	f.pool = pool.New(12, 100, time.Hour, f.decided, f.poolChanged)
 	f.metrics, _ = newMetrics(f, prometheus.NewRegistry())
-	f.pool.Beaten(f.pool.Now(), 0)
-	f.pool.Beaten(f.pool.Now(), 0)
+	f.pool.Answered(f.pool.Now(), 0)
+	f.pool.Answered(f.pool.Now(), 0)
 	f.startPool(b.Context())
 	var id uuid.UUID
 	b.ReportAllocs()

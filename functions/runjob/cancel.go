@@ -54,7 +54,7 @@ func (f *Function) obey(ctx context.Context, order jobevent.AttemptCancel) {
 		return
 	}
 	f.pool.Drain(order.Drain)
-	f.beats.change()
+	f.heartbeats.change()
 	if order.Drain {
 		telemetry.Logger(ctx).InfoContext(ctx, "worker drains", "workerId", f.id)
 	} else {
@@ -72,7 +72,7 @@ func (f *Function) follow(ctx context.Context, order jobevent.AttemptCancel) {
 		telemetry.Logger(ctx).InfoContext(ctx, "worker follows the created queues", "workerId", f.id,
 			"queues", f.consumers.queues())
 	}
-	f.beats.change()
+	f.heartbeats.change()
 }
 
 func (f *Function) wanted(w wish) {

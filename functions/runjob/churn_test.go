@@ -15,7 +15,7 @@ func TestAttemptsStartOnceWhileWorkersComeAndGo(t *testing.T) {
 	h := newFixture(t)
 	brief := func(c *Config, times *timing) {
 		c.PoolSize, c.Grace, times.stopPatience = 3, time.Millisecond, 100*time.Millisecond
-		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 50*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 50*time.Millisecond
 		times.heldAtMost = 20 * time.Millisecond
 	}
 	workers := []*worker{h.start(brief), h.start(brief)}

@@ -13,7 +13,7 @@ func TestAWorkerDeletesOldAttempts(t *testing.T) {
 		FROM unnest('{-7 days, -9 days, -10 days}'::interval[]) AS age`)
 	h.start(func(c *Config, times *timing) {
 		c.RetainAttempts, times.cleanupEvery = 8*24*time.Hour, 10*time.Millisecond
-		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 	})
 	h.until("what is old has gone", func() bool { return h.count("SELECT count(*) FROM execution_attempts") == 1 })
 	run := h.run("SIMULATION", noop)

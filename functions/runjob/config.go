@@ -132,50 +132,50 @@ func (c Config) fence() (fence funchost.Fence) {
 
 // timing has the periods that the delivery protocol fixes. They are not settings, but tests use other values.
 type timing struct {
-	beatAtLeast    time.Duration // between heartbeats when nothing changes
-	beatAtMost     time.Duration // between heartbeats when something does
-	beatHurried    time.Duration // between heartbeats when other processes ask for other attempts
-	beatAgain      time.Duration // after a heartbeat that failed
-	silence        time.Duration // without a heartbeat: start nothing; with all heartbeats: reap
-	heldAtMost     time.Duration // waiting for a slot, before other workers with free slots get the attempt
-	cancelPatience time.Duration // after a cancel, before the attempt is settled even if its handler has not returned
-	stopPatience   time.Duration // the same when the worker stops
-	flushAtMost    time.Duration // for settling and publishing, after the grace period
-	passAfter      time.Duration // of running, before an attempt no longer holds back the commit of others
-	leaveAtMost    time.Duration // for the last heartbeat
-	logEvery       time.Duration // between events with the log lines of a running attempt
-	cleanupEvery   time.Duration
+	heartbeatAtLeast time.Duration // between heartbeats when nothing changes
+	heartbeatAtMost  time.Duration // between heartbeats when something does
+	heartbeatHurried time.Duration // between heartbeats when other processes ask for other attempts
+	heartbeatAgain   time.Duration // after a heartbeat that failed
+	silence          time.Duration // without a heartbeat: start nothing; with all heartbeats: reap
+	heldAtMost       time.Duration // waiting for a slot, before other workers with free slots get the attempt
+	cancelPatience   time.Duration // after a cancel, before the attempt is settled even if its handler has not returned
+	stopPatience     time.Duration // the same when the worker stops
+	flushAtMost      time.Duration // for settling and publishing, after the grace period
+	passAfter        time.Duration // of running, before an attempt no longer holds back the commit of others
+	leaveAtMost      time.Duration // for the last heartbeat
+	logEvery         time.Duration // between events with the log lines of a running attempt
+	cleanupEvery     time.Duration
 }
 
 var defaultTiming = timing{
-	beatAtLeast:    3 * time.Second,
-	beatAtMost:     time.Second,
-	beatHurried:    100 * time.Millisecond,
-	beatAgain:      500 * time.Millisecond,
-	silence:        workerdb.Silence,
-	heldAtMost:     time.Second,
-	cancelPatience: 5 * time.Second,
-	stopPatience:   time.Second,
-	flushAtMost:    2 * time.Second,
-	passAfter:      30 * time.Second,
-	leaveAtMost:    time.Second,
-	logEvery:       time.Second,
-	cleanupEvery:   10 * time.Minute,
+	heartbeatAtLeast: 3 * time.Second,
+	heartbeatAtMost:  time.Second,
+	heartbeatHurried: 100 * time.Millisecond,
+	heartbeatAgain:   500 * time.Millisecond,
+	silence:          workerdb.Silence,
+	heldAtMost:       time.Second,
+	cancelPatience:   5 * time.Second,
+	stopPatience:     time.Second,
+	flushAtMost:      2 * time.Second,
+	passAfter:        30 * time.Second,
+	leaveAtMost:      time.Second,
+	logEvery:         time.Second,
+	cleanupEvery:     10 * time.Minute,
 }
 
 const (
-	maxBatch            = 500  // attempts in one statement
-	maxSaves            = 64   // checkpoints in one statement, of at most 64 KiB each
-	maxUnpublished      = 2000 // outcomes that wait to be settled or published; with more no attempt is claimed
-	maxUnpublishedBytes = 16 << 20
-	maxTakeBytes        = 8 << 20 // of records, at once
-	maxGap              = 10_000  // done records that wait for an earlier one, before the worker logs a warning
-	maxHeldBack         = 100     // done records that wait for an earlier one whose attempt has run for long
-	maxProgress         = 256     // bytes of a message in a heartbeat, which lists all attempts
-	maxBeatAttempts     = 500     // in one event
-	maxCancels          = 10_000  // requests to cancel that wait for the store
-	cleanupShare        = 10      // at most 1 / cleanupShare of the time goes into deleting old attempts
-	retryAtLeast        = 100 * time.Millisecond
-	retryAtMost         = 2 * time.Second
-	maxValueBytes       = 1 << 20 // of a rejected record
+	maxBatch             = 500  // attempts in one statement
+	maxSaves             = 64   // checkpoints in one statement, of at most 64 KiB each
+	maxUnpublished       = 2000 // outcomes that wait to be settled or published; with more no attempt is claimed
+	maxUnpublishedBytes  = 16 << 20
+	maxTakeBytes         = 8 << 20 // of records, at once
+	maxGap               = 10_000  // done records that wait for an earlier one, before the worker logs a warning
+	maxHeldBack          = 100     // done records that wait for an earlier one whose attempt has run for long
+	maxProgress          = 256     // bytes of a message in a heartbeat, which lists all attempts
+	maxHeartbeatAttempts = 500     // in one event
+	maxCancels           = 10_000  // requests to cancel that wait for the store
+	cleanupShare         = 10      // at most 1 / cleanupShare of the time goes into deleting old attempts
+	retryAtLeast         = 100 * time.Millisecond
+	retryAtMost          = 2 * time.Second
+	maxValueBytes        = 1 << 20 // of a rejected record
 )

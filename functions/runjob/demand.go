@@ -23,8 +23,8 @@ type Demand struct {
 	Slots func() int
 	// List returns what the processes ask for. Heartbeats report it.
 	List func() []jobevent.Demand
-	// Wants reports whether a process would take an attempt of this kind and payload size at once. If so, it keeps a place
-	// for the attempt until its handler or Forget is called.
+	// Wants reports whether a process would take an attempt of this kind and payload size at once. If so, it keeps a
+	// place for the attempt until its handler or Forget is called.
 	Wants func(kind Kind, key workerdb.Key, bytes int) bool
 	// Forget gives up the place of an attempt that was not claimed after all. The attempt may have no place.
 	Forget func(key workerdb.Key)
@@ -36,9 +36,9 @@ type Demand struct {
 type Kind struct{ Queue, JobType, OwnerID string }
 
 const (
-	// maxUnclaimed and maxUnclaimedBytes bound the attempts that were read and not claimed: the scheduler sends as many as
-	// there are slots and what these finish in a quarter of a second. Beyond that the owner with the most bytes gives
-	// some back.
+	// maxUnclaimed and maxUnclaimedBytes bound the attempts that were read and not claimed: the scheduler sends as many
+	// as there are slots and what these finish in a quarter of a second. Beyond that the owner with the most bytes
+	// gives some back.
 	maxUnclaimed      = 8_000
 	maxUnclaimedBytes = 32 << 20
 	unclaimedEvery    = time.Second // between checks for attempts that have to leave
@@ -240,9 +240,10 @@ func (u *unclaimed) dropped(o *ordered) {
 // more, and the scheduler must know at once.
 func (f *Function) Demanded(hurry bool) {
 	if hurry {
-		f.beats.hurry()
+		f.heartbeats.hurry()
 	}
-	// Records that are read from now on are compared with the present demand. Claims at an idle pull function come often.
+	// Records that are read from now on are compared with the present demand. Claims at an idle pull function come
+	// often.
 	if f.unclaimed.some() {
 		f.wakeUp()
 	}

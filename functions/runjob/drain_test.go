@@ -34,10 +34,10 @@ func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T)
 		t.Errorf("held: %+v", got)
 	}
 	h.until("it has left its group", func() bool {
-		last := h.beatOf(w)
+		last := h.heartbeatOf(w)
 		return last.Draining && len(last.Partitions[h.queue]) == 0
 	})
-	if last := h.lastBeat(w); last.Drained || last.Free != 0 || last.Stopping || len(last.Attempts) != 1 ||
+	if last := h.lastHeartbeat(w); last.Drained || last.Free != 0 || last.Stopping || len(last.Attempts) != 1 ||
 		last.Build != "v7" {
 		t.Errorf("while one runs: %+v", last)
 	}
@@ -57,7 +57,7 @@ func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T)
 	if e := h.outcome(running); e.Type() != jobevent.TypeCompleted {
 		t.Errorf("running: %v", e)
 	}
-	h.until("it is drained", func() bool { last := h.beatOf(w); return last.Drained && len(last.Attempts) == 0 })
+	h.until("it is drained", func() bool { last := h.heartbeatOf(w); return last.Drained && len(last.Attempts) == 0 })
 
 	// It takes attempts again when it is ordered to.
 	other.stop()
@@ -70,7 +70,7 @@ func TestADrainingWorkerFinishesWhatItRunsAndLeavesTheRestToOthers(t *testing.T)
 		t.Errorf("again: %v", e)
 	}
 	h.until("it no longer drains", func() bool {
-		last := h.beatOf(w)
+		last := h.heartbeatOf(w)
 		return !last.Draining && !last.Drained && slices.Contains(last.Partitions[h.queue], 0)
 	})
 }
@@ -86,14 +86,14 @@ func TestAWorkerIsNotDrainedWhileAHandlerIgnoresItsTimeout(t *testing.T) {
 	}
 	h.orderDrain(w.id, true)
 	h.until("it drains, without attempts", func() bool {
-		last := h.beatOf(w)
+		last := h.heartbeatOf(w)
 		return last.Draining && len(last.Partitions[h.queue]) == 0 && len(last.Attempts) == 0
 	})
-	if last := h.lastBeat(w); last.Drained {
+	if last := h.lastHeartbeat(w); last.Drained {
 		t.Errorf("while the handler runs: %+v", last)
 	}
 	h.open(run)
-	h.until("it is drained", func() bool { return h.beatOf(w).Drained })
+	h.until("it is drained", func() bool { return h.heartbeatOf(w).Drained })
 }
 
 func TestADrainingWorkerStops(t *testing.T) {
@@ -101,9 +101,9 @@ func TestADrainingWorkerStops(t *testing.T) {
 	w := h.start(nil)
 	<-w.cancels.Started() // it reads orders from then on
 	h.orderDrain(w.id, true)
-	h.until("it is drained", func() bool { return h.beatOf(w).Drained })
+	h.until("it is drained", func() bool { return h.heartbeatOf(w).Drained })
 	w.stop()
-	if last := h.lastBeat(w); !last.Stopping {
-		t.Errorf("last beat: %+v", last)
+	if last := h.lastHeartbeat(w); !last.Stopping {
+		t.Errorf("last heartbeat: %+v", last)
 	}
 }

@@ -44,7 +44,7 @@ func (f *Function) execute(ctx context.Context, a *pool.Attempt) (outcome worker
 	given := handlers.NewAttempt(opened.Run, a.TraceID, a.Log.Add, func(p jobevent.Progress) {
 		p.Message = pool.Clean(p.Message, maxProgress)
 		a.Progress.Store(&p)
-		f.beats.change()
+		f.heartbeats.change()
 	})
 	given.JobType, given.Queue = a.Run.JobType, a.Queue
 	given.Saved, given.Parents = opened.Checkpoint, opened.Parents

@@ -56,7 +56,7 @@ func TestAnExpiredAttemptIsNotStarted(t *testing.T) {
 
 func TestAnAttemptThatExpiresBeforeItGetsASlotIsNotStarted(t *testing.T) {
 	h := newFixture(t)
-	w := h.start(func(c *Config, times *timing) { c.PoolSize, times.beatAtLeast = 1, time.Hour })
+	w := h.start(func(c *Config, times *timing) { c.PoolSize, times.heartbeatAtLeast = 1, time.Hour })
 	blocker := h.run("BLOCK", "")
 	h.order(blocker)
 	h.untilStarted(blocker)
@@ -77,7 +77,7 @@ func TestAnAttemptThatExpiresBeforeItGetsASlotIsNotStarted(t *testing.T) {
 func TestAHeartbeatGivesUpExpiredAttempts(t *testing.T) {
 	h := newFixture(t)
 	h.start(func(c *Config, times *timing) {
-		c.PoolSize, times.beatAtMost, times.beatAtLeast = 1, 10*time.Millisecond, 20*time.Millisecond
+		c.PoolSize, times.heartbeatAtMost, times.heartbeatAtLeast = 1, 10*time.Millisecond, 20*time.Millisecond
 	})
 	blocker := h.run("BLOCK", "")
 	h.order(blocker)

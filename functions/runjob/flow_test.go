@@ -255,13 +255,13 @@ func (h *fixture) count(sql string) (n int) {
 }
 
 // holds returns the number of a worker's partitions by its last heartbeat. The caller holds the mutex.
-func (h *fixture) holds(w *worker) int { return len(h.beatOf(w).Partitions[h.queue]) }
+func (h *fixture) holds(w *worker) int { return len(h.heartbeatOf(w).Partitions[h.queue]) }
 
 // After passAfter a long attempt's record counts as done, so that records behind it can be committed.
 func TestALongAttemptDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) {
-		times.beatAtMost, times.beatAtLeast, times.passAfter = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast, times.passAfter = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
 	})
 	long := h.run("BLOCK", "")
 	events := []jobevent.Item{h.event(long, 0)}

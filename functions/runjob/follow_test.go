@@ -43,10 +43,10 @@ func TestWorkersFollowTheCreatedQueues(t *testing.T) {
 	h.untilStarted(long)
 	var before [2][]int32
 	h.until("both hold partitions", func() bool {
-		before[0], before[1] = h.beatOf(a).Partitions[h.queue], h.beatOf(b).Partitions[h.queue]
+		before[0], before[1] = h.heartbeatOf(a).Partitions[h.queue], h.heartbeatOf(b).Partitions[h.queue]
 		return len(before[0]) == 6 && len(before[1]) == 6
 	})
-	if digest := h.beatOf(a).Follows; digest != jobevent.QueuesDigest(nil) {
+	if digest := h.heartbeatOf(a).Follows; digest != jobevent.QueuesDigest(nil) {
 		t.Errorf("at first it follows %q", digest)
 	}
 
@@ -60,9 +60,9 @@ func TestWorkersFollowTheCreatedQueues(t *testing.T) {
 		}
 		h.orderQueues(queues, a, b)
 		h.until("both serve the new queue", func() bool {
-			return len(h.beatOf(a).Partitions[created]) == 6 && len(h.beatOf(b).Partitions[created]) == 6
+			return len(h.heartbeatOf(a).Partitions[created]) == 6 && len(h.heartbeatOf(b).Partitions[created]) == 6
 		})
-		if got := h.lastBeat(a); got.Follows != jobevent.QueuesDigest(queues) || !slices.Equal(got.Queues, []string{h.queue, created}) {
+		if got := h.lastHeartbeat(a); got.Follows != jobevent.QueuesDigest(queues) || !slices.Equal(got.Queues, []string{h.queue, created}) {
 			t.Errorf("it follows %q: %v", got.Follows, got.Queues)
 		}
 		runs := h.noops(500)
@@ -72,7 +72,7 @@ func TestWorkersFollowTheCreatedQueues(t *testing.T) {
 		}
 		h.orderQueues(nil, a, b)
 		h.until("both have left", func() bool {
-			return !slices.Contains(h.beatOf(a).Queues, created) && !slices.Contains(h.beatOf(b).Queues, created)
+			return !slices.Contains(h.heartbeatOf(a).Queues, created) && !slices.Contains(h.heartbeatOf(b).Queues, created)
 		})
 		if err := topics.Delete(t.Context(), created); err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestWorkersFollowTheCreatedQueues(t *testing.T) {
 			}
 		}
 	}
-	if got := [2][]int32{h.lastBeat(a).Partitions[h.queue], h.lastBeat(b).Partitions[h.queue]}; !slices.Equal(got[0], before[0]) || !slices.Equal(got[1], before[1]) {
+	if got := [2][]int32{h.lastHeartbeat(a).Partitions[h.queue], h.lastHeartbeat(b).Partitions[h.queue]}; !slices.Equal(got[0], before[0]) || !slices.Equal(got[1], before[1]) {
 		t.Errorf("the partitions of their own queue were %v, and are %v", before, got)
 	}
 	h.open(long)
@@ -101,18 +101,18 @@ func TestAWorkerFollowsOnlyTheQueuesOfItsSetting(t *testing.T) {
 	for _, end := range []string{"-a", "-mail", "-x", "-xy"} {
 		queues = append(queues, jobevent.CreatedQueue{Name: h.queue + end, Workers: jobevent.WorkersRunjob})
 	}
-	for seen := 0; h.lastBeat(mail).Follows != jobevent.QueuesDigest(queues); { // as watchdog repeats it
+	for seen := 0; h.lastHeartbeat(mail).Follows != jobevent.QueuesDigest(queues); { // as watchdog repeats it
 		h.orderQueues(queues, alone, mail)
 		h.until("the next heartbeat", func() bool {
-			n := len(h.beatsOf(mail))
+			n := len(h.heartbeatsOf(mail))
 			defer func() { seen = n }()
 			return n > seen
 		})
 	}
 	h.until("it serves two of them", func() bool {
-		return slices.Equal(h.beatOf(mail).Queues, []string{h.queue, h.queue + "-mail", h.queue + "-x"})
+		return slices.Equal(h.heartbeatOf(mail).Queues, []string{h.queue, h.queue + "-mail", h.queue + "-x"})
 	})
-	if got := h.lastBeat(alone); got.Follows != "" || !slices.Equal(got.Queues, []string{h.queue}) {
+	if got := h.lastHeartbeat(alone); got.Follows != "" || !slices.Equal(got.Queues, []string{h.queue}) {
 		t.Errorf("the other follows %q: %v", got.Follows, got.Queues)
 	}
 }

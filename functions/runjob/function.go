@@ -42,12 +42,12 @@ type Function struct {
 	troubles *troubles
 	meter    telemetry.Meter
 
-	consumers *consumers
-	cancels   *kafkaevent.Tailer
-	pool      *pool.Pool
-	beats     *beats
-	wake      chan struct{} // there may be attempts to claim and room for them
-	wantsRoom atomic.Bool   // claiming waits for room, not for records
+	consumers  *consumers
+	cancels    *kafkaevent.Tailer
+	pool       *pool.Pool
+	heartbeats *heartbeats
+	wake       chan struct{} // there may be attempts to claim and room for them
+	wantsRoom  atomic.Bool   // claiming waits for room, not for records
 
 	unclaimed unclaimed // with a Demand only
 
@@ -82,12 +82,12 @@ func New(
 		finished: newIntake[pool.Finished](), toPublish: newIntake[pool.Finished](), wishes: newIntake[wish](),
 		saves: newIntake[save](), left: make(chan struct{}),
 	}
-	f.beats = newBeats()
+	f.heartbeats = newHeartbeats()
 	f.pool = pool.New(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
 	if cfg.Demand != nil {
 		f.pool.Demand, f.pool.Defers = cfg.Demand.Slots, true
 	}
-	if f.consumers, err = newConsumers(f.cfg, f.meter, f.wakeUp, f.beats.change); err != nil {
+	if f.consumers, err = newConsumers(f.cfg, f.meter, f.wakeUp, f.heartbeats.change); err != nil {
 		return nil, err
 	}
 	if f.cancels, err = kafkaevent.NewTailer(cfg.Kafka, jobevent.TopicAttemptCancel); err != nil {
@@ -147,7 +147,7 @@ func (f *Function) decided(one pool.Finished) {
 }
 
 func (f *Function) poolChanged(room int) {
-	f.beats.change()
+	f.heartbeats.change()
 	if room > 0 && f.wantsRoom.Load() {
 		f.wakeUp()
 	}

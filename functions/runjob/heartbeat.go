@@ -15,8 +15,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// beats decides when the next heartbeat is due. All fields but changed and latest belong to the goroutine of beat.
-type beats struct {
+// heartbeats decides when the next heartbeat is due. All fields but changed and latest belong to the goroutine of
+// heartbeat.
+type heartbeats struct {
 	changed chan struct{}
 	hurried chan struct{}
 	number  int
@@ -25,14 +26,14 @@ type beats struct {
 	latest  chan jobevent.Heartbeat // to be published; a newer one replaces it
 }
 
-func newBeats() *beats {
-	return &beats{
+func newHeartbeats() *heartbeats {
+	return &heartbeats{
 		changed: make(chan struct{}, 1), hurried: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1),
 	}
 }
 
 // change notes that the next heartbeat differs from the last one.
-func (b *beats) change() {
+func (b *heartbeats) change() {
 	select {
 	case b.changed <- struct{}{}:
 	default:
@@ -40,7 +41,7 @@ func (b *beats) change() {
 }
 
 // hurry notes that attempts wait for the next heartbeat.
-func (b *beats) hurry() {
+func (b *heartbeats) hurry() {
 	select {
 	case b.hurried <- struct{}{}:
 	default:
@@ -49,12 +50,12 @@ func (b *beats) hurry() {
 
 // wait waits until the next heartbeat is due: soon after a failed one, otherwise after a change or after a while, but
 // never too soon after the last. It returns false when ctx ends.
-func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
-	soonest := t.beatAtMost
+func (b *heartbeats) wait(ctx context.Context, t timing, failed bool) bool {
+	soonest := t.heartbeatAtMost
 	if failed {
-		soonest = t.beatAgain
+		soonest = t.heartbeatAgain
 	}
-	least := time.NewTimer(min(t.beatHurried, soonest))
+	least := time.NewTimer(min(t.heartbeatHurried, soonest))
 	defer least.Stop()
 	timer := time.NewTimer(soonest)
 	defer timer.Stop()
@@ -73,7 +74,7 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	if failed {
 		return true
 	}
-	timer.Reset(t.beatAtLeast - t.beatAtMost)
+	timer.Reset(t.heartbeatAtLeast - t.heartbeatAtMost)
 	select {
 	case <-timer.C:
 	case <-b.changed:
@@ -86,7 +87,7 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 
 // unseen notes how long the database has not seen this worker, whatever the worker's clock has counted. Like a gap in
 // the worker's heartbeats, a long time keeps it from reaping: other workers look as silent as it did.
-func (b *beats) unseen(d, silence time.Duration) {
+func (b *heartbeats) unseen(d, silence time.Duration) {
 	if d >= silence/2 {
 		b.last = time.Time{}
 	}
@@ -96,7 +97,7 @@ func (b *beats) unseen(d, silence time.Duration) {
 // in its own heartbeats it may not: the cause may have been on its own side, or may have hit all workers. Half a
 // silence is a gap: if the database comes back just before other workers would count as silent, their heartbeats must
 // come first.
-func (b *beats) got(began time.Time, silence time.Duration) bool {
+func (b *heartbeats) got(began time.Time, silence time.Duration) bool {
 	if began.Sub(b.last) >= silence/2 {
 		b.since = began
 	}
@@ -104,39 +105,39 @@ func (b *beats) got(began time.Time, silence time.Duration) bool {
 	return began.Sub(b.since) >= silence
 }
 
-// beat sends heartbeats until ctx ends: it writes to the store that this worker is live and which attempts it holds,
-// publishes the same, and acts on the store's answer.
-func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
+// heartbeat sends heartbeats until ctx ends: it writes to the store that this worker is live and which attempts it
+// holds, publishes the same, and acts on the store's answer.
+func (f *Function) heartbeat(ctx context.Context, publish funchost.Publish) {
 	published := make(chan struct{})
 	go func() {
 		defer close(published)
-		f.publishBeats(ctx, publish)
+		f.publishHeartbeats(ctx, publish)
 	}()
-	trouble := telemetry.Trouble{What: "beat"}
+	trouble := telemetry.Trouble{What: "heartbeat"}
 	for {
-		err := f.beatOnce(ctx)
+		err := f.heartbeatOnce(ctx)
 		if ctx.Err() == nil {
 			trouble.Note(ctx, err, "workerId", f.id)
 		}
-		if !f.beats.wait(ctx, f.timing, err != nil) {
+		if !f.heartbeats.wait(ctx, f.timing, err != nil) {
 			break
 		}
 	}
 	<-published
 }
 
-func (f *Function) beatOnce(ctx context.Context) error {
-	defer f.calls.Begin("a beat")()
+func (f *Function) heartbeatOnce(ctx context.Context) error {
+	defer f.calls.Begin("a heartbeat")()
 	began := f.pool.Now()
 	answered := f.answered.Load() // before the list: the attempts of these claims are in it, or settled
 	attempts := f.pool.List()
-	beat := workerdb.Heartbeat{WorkerID: f.id, Queues: f.consumers.queues(), Free: f.pool.Free(), Answered: answered}
+	heartbeat := workerdb.Heartbeat{WorkerID: f.id, Queues: f.consumers.queues(), Free: f.pool.Free(), Answered: answered}
 	for _, a := range attempts {
-		beat.Held = append(beat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
+		heartbeat.Held = append(heartbeat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
 	}
 	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it could hang while others settle our attempts
 	defer cancel()
-	changed, err := f.store.Heartbeat(tryCtx, beat)
+	changed, err := f.store.Heartbeat(tryCtx, heartbeat)
 	if err != nil {
 		return err
 	}
@@ -146,16 +147,16 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	for _, key := range changed.CancelWanted {
 		f.pool.Cancel(key, f.timing.cancelPatience)
 	}
-	f.beats.unseen(changed.Unseen, f.timing.silence)
-	if f.pool.Beaten(began, changed.Unseen) {
-		return f.beatOnce(ctx)
+	f.heartbeats.unseen(changed.Unseen, f.timing.silence)
+	if f.pool.Answered(began, changed.Unseen) {
+		return f.heartbeatOnce(ctx)
 	}
 	f.wakeUp()
 	f.pool.GiveUp()
-	f.offer(f.heartbeat(time.Now()))
+	f.offer(f.nextHeartbeat(time.Now()))
 	offsets.Done(f.pool.Pass(f.timing.passAfter, maxHeldBack))
 	f.warnOfGaps(ctx)
-	if f.beats.got(began.At, f.timing.silence) {
+	if f.heartbeats.got(began.At, f.timing.silence) {
 		if err := f.reap(tryCtx); err != nil {
 			return err
 		}
@@ -194,8 +195,8 @@ func (f *Function) handBack(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat returns the event with the worker's slots, partitions and attempts.
-func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
+// nextHeartbeat returns the event with the worker's slots, partitions and attempts.
+func (f *Function) nextHeartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.Heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
 	h.Queues, h.JobTypes, h.Partitions = f.consumers.queues(), f.registry.JobTypes(), f.consumers.held()
@@ -230,18 +231,18 @@ func typesOf(demands []jobevent.Demand) []jobevent.JobType {
 // must not keep heartbeats from the store.
 func (f *Function) offer(h jobevent.Heartbeat) {
 	select {
-	case <-f.beats.latest:
+	case <-f.heartbeats.latest:
 	default:
 	}
-	f.beats.latest <- h
+	f.heartbeats.latest <- h
 }
 
-func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
-	trouble := telemetry.Trouble{What: "publish beats"}
+func (f *Function) publishHeartbeats(ctx context.Context, publish funchost.Publish) {
+	trouble := telemetry.Trouble{What: "publish heartbeats"}
 	for {
 		select {
-		case h := <-f.beats.latest:
-			if err := publish(ctx, f.appendBeat(ctx, nil, h)); ctx.Err() == nil {
+		case h := <-f.heartbeats.latest:
+			if err := publish(ctx, f.appendHeartbeat(ctx, nil, h)); ctx.Err() == nil {
 				trouble.Note(ctx, err, "workerId", f.id)
 			}
 		case <-ctx.Done():
@@ -250,15 +251,15 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 	}
 }
 
-// appendBeat appends a heartbeat, in several parts if it lists many attempts: the size of an event is bounded.
-func (f *Function) appendBeat(ctx context.Context, events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
+// appendHeartbeat appends a heartbeat, in several parts if it lists many attempts: the size of an event is bounded.
+func (f *Function) appendHeartbeat(ctx context.Context, events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
 	attempts, left := h.Attempts, h.Left
 	for part := 0; part == 0 || len(attempts)+len(left) > 0; part++ {
-		n := min(len(attempts), maxBeatAttempts)
-		m := min(len(left), maxBeatAttempts-n)
+		n := min(len(attempts), maxHeartbeatAttempts)
+		m := min(len(left), maxHeartbeatAttempts-n)
 		h.Part, h.Attempts, h.Left, attempts, left = part, attempts[:n], left[:m], attempts[n:], left[m:]
-		f.beats.number++
-		id := f.id + "." + strconv.Itoa(f.beats.number)
+		f.heartbeats.number++
+		id := f.id + "." + strconv.Itoa(f.heartbeats.number)
 		events = f.append(ctx, events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
 		h.JobTypes, h.Demands = nil, nil // in the first part only
 	}

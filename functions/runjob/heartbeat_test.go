@@ -21,16 +21,16 @@ func TestAHeartbeatListsTheWorkersAttempts(t *testing.T) {
 	h.order(running)
 	h.untilStarted(running)
 	h.order(held)
-	var beat jobevent.Heartbeat
-	h.until("a beat lists both", func() bool { beat = h.beatOf(w); return len(beat.Attempts) == 2 })
-	if first := h.firstBeat(w); len(first.Attempts) != 0 || first.Free != 1 {
-		t.Errorf("first beat %+v", first)
+	var heartbeat jobevent.Heartbeat
+	h.until("a heartbeat lists both", func() bool { heartbeat = h.heartbeatOf(w); return len(heartbeat.Attempts) == 2 })
+	if first := h.firstHeartbeat(w); len(first.Attempts) != 0 || first.Free != 1 {
+		t.Errorf("first heartbeat %+v", first)
 	}
-	if beat.Slots != 1 || beat.Free != 0 || beat.Version != "v1" || len(beat.Partitions[h.queue]) != 12 ||
-		len(beat.Queues) != 1 || len(beat.JobTypes) != 7 || beat.Stopping {
-		t.Errorf("beat %+v", beat)
+	if heartbeat.Slots != 1 || heartbeat.Free != 0 || heartbeat.Version != "v1" || len(heartbeat.Partitions[h.queue]) != 12 ||
+		len(heartbeat.Queues) != 1 || len(heartbeat.JobTypes) != 7 || heartbeat.Stopping {
+		t.Errorf("heartbeat %+v", heartbeat)
 	}
-	for _, a := range beat.Attempts {
+	for _, a := range heartbeat.Attempts {
 		switch a.JobID {
 		case running.JobID:
 			if a.StartedAt == nil || a.Progress == nil || a.Progress.Percent != 50 {
@@ -56,12 +56,12 @@ func TestAHeartbeatHasTheLastProgressOfAWaitingAttempt(t *testing.T) {
 		return handlers.Result{WaitFor: time.Hour}, nil
 	}}
 	w := h.start(func(_ *Config, times *timing) {
-		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 	})
 	run := h.run("HAND_OVER", "")
 	h.order(run)
-	h.until("a beat has its progress", func() bool {
-		left := h.beatOf(w).Left
+	h.until("a heartbeat has its progress", func() bool {
+		left := h.heartbeatOf(w).Left
 		return len(left) == 1 && left[0].JobID == run.JobID && left[0].Attempt == 1 &&
 			*left[0].Progress == jobevent.Progress{Percent: 70, Message: "handed over"}
 	})
@@ -70,8 +70,8 @@ func TestAHeartbeatHasTheLastProgressOfAWaitingAttempt(t *testing.T) {
 func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
 	h := newFixture(t)
 	h.start(func(_ *Config, times *timing) {
-		times.beatAtLeast = 10 * time.Millisecond
-		times.beatAtMost = times.beatAtLeast
+		times.heartbeatAtLeast = 10 * time.Millisecond
+		times.heartbeatAtMost = times.heartbeatAtLeast
 	})
 	run := h.run("BLOCK", "")
 	h.order(run)
@@ -114,7 +114,7 @@ func TestAttemptsOfADeadWorkerAreReaped(t *testing.T) {
 	h := newFixture(t)
 	run := h.dead("dead")
 	h.start(func(_ *Config, times *timing) {
-		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 		times.silence = time.Second // after which it may reap
 	})
 	if got := h.failed(run); got.Kind != jobevent.KindLost || got.WorkerID != "dead" {
@@ -128,13 +128,13 @@ func TestAStepOfTheDatabasesClockMakesNoAttemptLost(t *testing.T) {
 	first := h.dead("first")
 	running := h.run("BLOCK", "")
 	h.start(func(_ *Config, times *timing) {
-		times.beatAtMost, times.beatAtLeast = 100*time.Millisecond, 300*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 100*time.Millisecond, 300*time.Millisecond
 		times.silence = time.Hour // it does not reap
 	})
 	h.order(running)
 	h.untilStarted(running)
 	h.start(func(_ *Config, times *timing) {
-		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 		times.silence = 5 * time.Second
 	})
 	h.failed(first) // by now the second worker reaps
@@ -151,7 +151,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) {
 		c.PoolSize, times.heldAtMost = 1, 50*time.Millisecond
-		times.beatAtMost, times.beatAtLeast = 5*time.Second, 5*time.Second // the next heartbeat would hand back the rest
+		times.heartbeatAtMost, times.heartbeatAtLeast = 5*time.Second, 5*time.Second // the next heartbeat would hand back the rest
 	})
 	runs := []jobevent.Run{h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")}
 	for i := range runs {
@@ -176,7 +176,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 func TestNothingIsLostWhileTheStoreIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) {
-		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.heartbeatAtMost, times.heartbeatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 		times.silence = time.Second
 	})
 	running, next := h.run("BLOCK", ""), h.run("SIMULATION", noop)
@@ -235,33 +235,33 @@ func (h *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// beatsOf returns the heartbeats that a worker has published. The caller holds the mutex.
-func (h *fixture) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
+// heartbeatsOf returns the heartbeats that a worker has published. The caller holds the mutex.
+func (h *fixture) heartbeatsOf(w *worker) (heartbeats []jobevent.Heartbeat) {
 	for _, e := range h.published {
-		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
-		if err == nil && beat.WorkerID == w.id {
-			beats = append(beats, beat)
+		heartbeat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
+		if err == nil && heartbeat.WorkerID == w.id {
+			heartbeats = append(heartbeats, heartbeat)
 		}
 	}
-	return beats
+	return heartbeats
 }
 
-// beatOf returns the last of them.
-func (h *fixture) beatOf(w *worker) (last jobevent.Heartbeat) {
-	for _, beat := range h.beatsOf(w) {
-		last = beat
+// heartbeatOf returns the last of them.
+func (h *fixture) heartbeatOf(w *worker) (last jobevent.Heartbeat) {
+	for _, heartbeat := range h.heartbeatsOf(w) {
+		last = heartbeat
 	}
 	return last
 }
 
-func (h *fixture) firstBeat(w *worker) jobevent.Heartbeat {
+func (h *fixture) firstHeartbeat(w *worker) jobevent.Heartbeat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.beatsOf(w)[0]
+	return h.heartbeatsOf(w)[0]
 }
 
-func (h *fixture) lastBeat(w *worker) jobevent.Heartbeat {
+func (h *fixture) lastHeartbeat(w *worker) jobevent.Heartbeat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.beatOf(w)
+	return h.heartbeatOf(w)
 }

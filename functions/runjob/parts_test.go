@@ -37,7 +37,7 @@ func TestRetryWaitsForAnUnavailableStore(t *testing.T) {
 
 func TestHeartbeatsComeAfterChangesAndPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBeats()
+		b := newHeartbeats()
 		took := func() time.Duration {
 			began := time.Now()
 			b.wait(t.Context(), defaultTiming, false)
@@ -60,7 +60,7 @@ func TestHeartbeatsComeAfterChangesAndPeriodically(t *testing.T) {
 
 func TestAWorkerReapsOnlyAfterHeartbeatsWithoutAGap(t *testing.T) {
 	t.Parallel()
-	b, start := newBeats(), time.Now()
+	b, start := newHeartbeats(), time.Now()
 	for _, c := range []struct {
 		at  int
 		may bool
@@ -103,7 +103,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 // A heartbeat with all attempts could exceed the size of an event.
 func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	t.Parallel()
-	f := &Function{id: "w", beats: newBeats()}
+	f := &Function{id: "w", heartbeats: newHeartbeats()}
 	h := jobevent.Heartbeat{WorkerID: "w", Slots: 1200, JobTypes: []jobevent.JobType{{Name: "A"}}}
 	now := time.Now()
 	for range 1200 {
@@ -114,7 +114,7 @@ func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	}
 	h.Left = h.Attempts[:900]
 	var listed, left []jobevent.HeldAttempt
-	for part, e := range f.appendBeat(t.Context(), nil, h) {
+	for part, e := range f.appendHeartbeat(t.Context(), nil, h) {
 		got, err := jobevent.Decode[jobevent.Heartbeat](e)
 		if err != nil || got.Part != part || got.Slots != 1200 || len(e.Data()) > 1<<20 {
 			t.Errorf("part %d of %d bytes: %v", part, len(e.Data()), err)
@@ -127,8 +127,8 @@ func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	if len(left) != 900 || left[899].JobID != h.Left[899].JobID {
 		t.Errorf("%d attempts have left", len(left))
 	}
-	if events := f.appendBeat(t.Context(), nil, jobevent.Heartbeat{WorkerID: "w"}); len(events) != 1 {
-		t.Errorf("a beat that lists nothing is %d events", len(events))
+	if events := f.appendHeartbeat(t.Context(), nil, jobevent.Heartbeat{WorkerID: "w"}); len(events) != 1 {
+		t.Errorf("a heartbeat that lists nothing is %d events", len(events))
 	}
 }
 
@@ -147,7 +147,7 @@ func TestRecordsMayNotOutliveTheRowsOfTheirAttempts(t *testing.T) {
 // A clock may have been stepped, or this machine may have been suspended.
 func TestAGapThatOnlyTheDatabaseSawKeepsAWorkerFromReaping(t *testing.T) {
 	t.Parallel()
-	b, start := newBeats(), time.Now()
+	b, start := newHeartbeats(), time.Now()
 	for second := range 20 {
 		b.got(start.Add(time.Duration(second)*time.Second), 10*time.Second)
 	}

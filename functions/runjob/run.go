@@ -25,7 +25,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	members.Go(func() { f.consumers.run(consuming) })
 	watchers.Go(func() { f.tailCancels(watching) })
 	watchers.Go(func() { f.cancelAll(watching) })
-	watchers.Go(func() { f.beat(watching, publish) })
+	watchers.Go(func() { f.heartbeat(watching, publish) })
 	watchers.Go(func() { f.logRunning(watching, publish) })
 	watchers.Go(func() { f.cleanUp(watching) })
 	stages.Go(func() { f.settleAll(work) })
@@ -104,7 +104,7 @@ func (f *Function) leave(ctx context.Context, publish funchost.Publish) {
 		telemetry.Logger(ctx).WarnContext(ctx, "worker leaves open attempts, which others will settle as lost",
 			"workerId", f.id, "error", err)
 	}
-	events := f.appendBeat(ctx, nil, f.heartbeat(time.Now()))
+	events := f.appendHeartbeat(ctx, nil, f.nextHeartbeat(time.Now()))
 	for _, outcome := range left {
 		events = f.appendOutcome(ctx, events, outcome)
 	}

@@ -28,9 +28,9 @@ func TestAStoppingWorkerFinishesRunningAttemptsAndHandsBackTheRest(t *testing.T)
 		t.Errorf("running: %v", e)
 	}
 	<-stopped
-	last := h.lastBeat(w)
+	last := h.lastHeartbeat(w)
 	if !last.Stopping || last.Free != 0 || len(last.Attempts) != 0 {
-		t.Errorf("last beat: %+v", last)
+		t.Errorf("last heartbeat: %+v", last)
 	}
 	if n := h.startsOf(held); n != 0 {
 		t.Errorf("held one started %d times", n)

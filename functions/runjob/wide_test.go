@@ -23,8 +23,8 @@ func TestATopicGrowsForMoreWorkers(t *testing.T) {
 	}
 	second := h.start(nil)
 	h.until("two workers share all partitions", func() bool {
-		n := len(h.beatOf(first).Partitions[h.queue])
-		m := len(h.beatOf(second).Partitions[h.queue])
+		n := len(h.heartbeatOf(first).Partitions[h.queue])
+		m := len(h.heartbeatOf(second).Partitions[h.queue])
 		return n+m == grown && n >= grown/2-1 && m >= grown/2-1
 	})
 	producer, err := kafkaevent.NewProducer(h.kafka) // the one before notices within a minute

@@ -50,14 +50,14 @@ func (f *Function) Host() funchost.Function {
 
 // Handle takes worker.heartbeat events.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-	beats := make([]jobevent.Heartbeat, len(batch))
+	heartbeats := make([]jobevent.Heartbeat, len(batch))
 	for i, e := range batch {
 		var err error
-		if beats[i], err = jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat); err != nil {
+		if heartbeats[i], err = jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat); err != nil {
 			return nil, err
 		}
 	}
-	effects, err := f.store.Heartbeat(ctx, beats)
+	effects, err := f.store.Heartbeat(ctx, heartbeats)
 	if err != nil {
 		return nil, err
 	}

@@ -27,14 +27,14 @@ func newStore(t *testing.T, lease time.Duration) *schedulerdb.Store {
 	return store
 }
 
-func TestOddBeatsAreRejectedOrDoNoHarm(t *testing.T) {
+func TestOddHeartbeatsAreRejectedOrDoNoHarm(t *testing.T) {
 	t.Parallel()
 	f := New(newStore(t, 15*time.Second))
 	for name, c := range map[string]struct {
 		data    string
 		invalid bool
 	}{
-		"a beat":                         {`{"workerId": "w", "slots": 1, "rate": 1.5, "partitions": {"default": [0]}}`, false},
+		"a heartbeat":                    {`{"workerId": "w", "slots": 1, "rate": 1.5, "partitions": {"default": [0]}}`, false},
 		"one of a worker without name":   {`{"slots": 1}`, true},
 		"one of less than no slots":      {`{"workerId": "w", "slots": -1}`, true},
 		"slots beyond their column":      {`{"workerId": "w", "slots": 4294967297}`, false},

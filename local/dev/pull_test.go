@@ -41,9 +41,9 @@ func TestPullWorkersRunJobs(t *testing.T) {
 		p.post(url+"/api/jobs/"+id+"/cancel", map[string]any{}, nil)
 		every := time.NewTicker(50 * time.Millisecond)
 		defer every.Stop()
-		for beaten := (pullwire.Beaten{}); len(beaten.Cancelled) == 0; {
+		for answer := (pullwire.HeartbeatAnswer{}); len(answer.Cancelled) == 0; {
 			<-every.C
-			p.post(url+"/api/workers/beat", map[string]any{"worker": "w", "attempts": []any{map[string]any{"token": a.Token}}}, &beaten)
+			p.post(url+"/api/workers/heartbeat", map[string]any{"worker": "w", "attempts": []any{map[string]any{"token": a.Token}}}, &answer)
 		}
 		p.settle(a, map[string]any{"status": "FAILED"})
 		p.wantEnd(id, "CANCELLED")

@@ -18,16 +18,16 @@ import (
 
 // Limits of what pull workers send.
 const (
-	MaxClaimBytes  = 32 << 10
-	MaxBeatBytes   = 1 << 20
-	MaxSettleBytes = 4 << 20
+	MaxClaimBytes     = 32 << 10
+	MaxHeartbeatBytes = 1 << 20
+	MaxSettleBytes    = 4 << 20
 
-	MaxClaimSlots    = 500
-	MaxClaimTypes    = 100
-	MaxWorkAttempts  = 500 // of one heartbeat or one settle
-	maxBeatLines     = 200
-	maxBeatLineBytes = 16 << 10
-	maxToken         = 200
+	MaxClaimSlots         = 500
+	MaxClaimTypes         = 100
+	MaxWorkAttempts       = 500 // of one heartbeat or one settle
+	maxHeartbeatLines     = 200
+	maxHeartbeatLineBytes = 16 << 10
+	maxToken              = 200
 
 	MaxClaimWait   = time.Minute
 	maxWorkPause   = 30 * 24 * time.Hour // the longest snooze, retry delay and callback timeout
@@ -80,13 +80,13 @@ func DecodeWorkClaim(body []byte) (WorkClaim, error) {
 	return claim, r.Close().Err("claim")
 }
 
-// WorkBeat is a pull worker's heartbeat: the attempts that it still runs.
-type WorkBeat struct {
+// WorkHeartbeat is a pull worker's heartbeat: the attempts that it still runs.
+type WorkHeartbeat struct {
 	Worker   string        `json:"worker"`
 	Attempts []WorkAttempt `json:"attempts"`
 }
 
-// WorkAttempt is an attempt of a WorkBeat.
+// WorkAttempt is an attempt of a WorkHeartbeat.
 type WorkAttempt struct {
 	Token    string             `json:"token"`
 	Progress *jobevent.Progress `json:"progress,omitempty"` // nil: as before
@@ -99,27 +99,27 @@ type WorkLine struct {
 	Text  string `json:"text"`
 }
 
-// DecodeWorkBeat reads a heartbeat. It returns all problems as an *apierror.Error.
-func DecodeWorkBeat(body []byte) (WorkBeat, error) {
-	var beat WorkBeat
+// DecodeWorkHeartbeat reads a heartbeat. It returns all problems as an *apierror.Error.
+func DecodeWorkHeartbeat(body []byte) (WorkHeartbeat, error) {
+	var heartbeat WorkHeartbeat
 	if p := strictjson.Scan(body, ""); p != nil {
-		return beat, p.Err("beat")
+		return heartbeat, p.Err("heartbeat")
 	}
 	r := newReader(body)
 	complete := r.Object(func() {
 		switch string(r.Name) {
 		case "worker":
-			beat.Worker = r.Label(maxWorkerChars)
+			heartbeat.Worker = r.Label(maxWorkerChars)
 		case "attempts":
-			r.Array(MaxWorkAttempts, func(int) { beat.Attempts = append(beat.Attempts, r.workAttempt()) })
+			r.Array(MaxWorkAttempts, func(int) { heartbeat.Attempts = append(heartbeat.Attempts, r.workAttempt()) })
 		default:
 			r.Unknown()
 		}
 	})
-	if complete && beat.Worker == "" {
+	if complete && heartbeat.Worker == "" {
 		r.BadAt("worker", "is required")
 	}
-	return beat, r.Close().Err("beat")
+	return heartbeat, r.Close().Err("heartbeat")
 }
 
 func (r reader) workAttempt() (a WorkAttempt) {
@@ -134,7 +134,7 @@ func (r reader) workAttempt() (a WorkAttempt) {
 			}
 		case "log":
 			if !r.Null() {
-				r.Array(maxBeatLines, func(int) { a.Log = append(a.Log, r.workLine()) })
+				r.Array(maxHeartbeatLines, func(int) { a.Log = append(a.Log, r.workLine()) })
 			}
 		default:
 			r.Unknown()
@@ -154,7 +154,7 @@ func (r reader) workLine() (line WorkLine) {
 			line.Level = r.OneOf([]string{"debug", "info", "warn", "error"})
 		case "text":
 			hasText = true
-			line.Text, _ = r.Text(maxBeatLineBytes)
+			line.Text, _ = r.Text(maxHeartbeatLineBytes)
 		default:
 			r.Unknown()
 		}

@@ -77,7 +77,7 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"HistoryEntry": client.Move{}, "AttemptSummary": client.Attempt{}, "LogLine": client.LogLine{}, "JobPage": client.Page{},
 		"Blocker": client.Block{}, "LastErrorOrNull": client.Failure{}, "ProgressOrNull": client.Progress{}, "JobTick": client.Tick{},
 		"Unique": client.Unique{}, "Throttle": client.Throttle{}, "Singleton": client.Singleton{}, "Debounce": client.Debounce{},
-		"StreamProgress": client.JobProgress{}, "WorkBeat": client.WorkBeat{}, "WorkBeaten": client.WorkBeaten{},
+		"StreamProgress": client.JobProgress{}, "WorkHeartbeat": client.WorkHeartbeat{}, "WorkHeartbeatAnswer": client.WorkHeartbeatAnswer{},
 		"WorkAttempt": client.WorkAttempt{}, "Batch": client.Batch{}, "BatchRequest": client.BatchRequest{},
 		"QueueInfo": client.Queue{}, "FlowRequest": client.FlowRequest{}, "ForEach": client.ForEach{}, "FlowJob": client.FlowJob{},
 	} {

@@ -38,7 +38,7 @@ func (c WorkClaim) MarshalJSON() ([]byte, error) {
 type WorkAttempt struct {
 	JobID    string          `json:"jobId"`
 	Attempt  int             `json:"attempt"`
-	Token    string          `json:"token"` // names the attempt in beats and results
+	Token    string          `json:"token"` // names the attempt in heartbeats and results
 	JobType  string          `json:"jobType"`
 	Queue    string          `json:"queue"`
 	OwnerID  string          `json:"ownerId"`
@@ -60,13 +60,13 @@ type WorkCallback struct {
 	Secret string `json:"secret"` // the header X-Callback-Secret
 }
 
-// WorkBeat keeps the worker's attempts for another 15 s.
-type WorkBeat struct {
+// WorkHeartbeat keeps the worker's attempts for another 15 s.
+type WorkHeartbeat struct {
 	Worker   string     `json:"worker"`
 	Attempts []WorkSign `json:"attempts"`
 }
 
-// WorkSign is the part of a beat about one attempt.
+// WorkSign is the part of a heartbeat about one attempt.
 type WorkSign struct {
 	Token    string     `json:"token"`
 	Progress *Progress  `json:"progress,omitempty"` // nil: as before
@@ -79,9 +79,9 @@ type WorkLine struct {
 	Text  string `json:"text"`
 }
 
-// WorkBeaten names the attempts of a beat that must end. Cancelled ones may still be settled for 5 s, lost ones may
-// not.
-type WorkBeaten struct {
+// WorkHeartbeatAnswer names the attempts of a heartbeat that must end. Cancelled ones may still be settled for 5 s,
+// lost ones may not.
+type WorkHeartbeatAnswer struct {
 	Cancelled []string `json:"cancelled"`
 	Lost      []string `json:"lost"`
 }
@@ -178,10 +178,10 @@ func (c *Client) Claim(ctx context.Context, claim WorkClaim) ([]WorkAttempt, err
 // dateIsRight is how far a Date, which has whole seconds, may be from a clock that is right.
 const dateIsRight = 2 * time.Second
 
-// Beat keeps attempts. It may be repeated, but then its log lines are stored twice.
-func (c *Client) Beat(ctx context.Context, beat WorkBeat) (beaten WorkBeaten, err error) {
-	err = c.work(ctx, request{path: "/api/workers/beat", repeatable: true}, beat, &beaten)
-	return beaten, err
+// Heartbeat keeps attempts. It may be repeated, but then its log lines are stored twice.
+func (c *Client) Heartbeat(ctx context.Context, heartbeat WorkHeartbeat) (answer WorkHeartbeatAnswer, err error) {
+	err = c.work(ctx, request{path: "/api/workers/heartbeat", repeatable: true}, heartbeat, &answer)
+	return answer, err
 }
 
 // SaveCheckpoints saves checkpoints of attempts, and returns an answer for each. It may be repeated.

@@ -19,7 +19,7 @@ import (
 // The paths of pull.
 const (
 	ClaimPath      = "/pull/claim"
-	BeatPath       = "/pull/beat"
+	HeartbeatPath  = "/pull/heartbeat"
 	CheckpointPath = "/pull/checkpoint"
 	SettlePath     = "/pull/settle"
 )
@@ -67,10 +67,10 @@ type Claim struct {
 	Peek bool `json:"peek,omitempty"`
 }
 
-// Beat is answered 200 with Beaten.
-type Beat struct {
+// Heartbeat is answered 200 with HeartbeatAnswer.
+type Heartbeat struct {
 	Caller
-	apibody.WorkBeat
+	apibody.WorkHeartbeat
 }
 
 // Settle is answered 200 with Settled.
@@ -124,8 +124,8 @@ type Callback struct {
 	Secret string `json:"secret"`
 }
 
-// Beaten is the public answer to a heartbeat.
-type Beaten struct {
+// HeartbeatAnswer is the public answer to a heartbeat.
+type HeartbeatAnswer struct {
 	Cancelled []string `json:"cancelled"`
 	Lost      []string `json:"lost"`
 }

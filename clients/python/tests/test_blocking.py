@@ -22,7 +22,7 @@ class Threaded:
     def __init__(self) -> None:
         self.changes = threading.Condition()
         self.offered: list[dict[str, Any]] = []
-        self.beats: list[tuple[str, float]] = []
+        self.heartbeats: list[tuple[str, float]] = []
         self.results: list[dict[str, Any]] = []
         gateway = self
 
@@ -62,8 +62,8 @@ class Threaded:
     def answer(self, what: str, body: dict[str, Any], handler: BaseHTTPRequestHandler) -> Any:
         with self.changes:
             self.changes.notify_all()
-            if what == "beat":
-                self.beats += [(each["token"], time.monotonic()) for each in body["attempts"]]
+            if what == "heartbeat":
+                self.heartbeats += [(each["token"], time.monotonic()) for each in body["attempts"]]
                 return {"lost": [], "cancelled": []}
             if what == "settle":
                 self.results += body["results"]
@@ -92,7 +92,7 @@ def test_a_handler_that_blocks_the_event_loop_loses_neither_itself_nor_its_neigh
     started = threading.Event()
 
     with Threaded() as gateway:
-        worker = Worker(AsyncClient(gateway.url), concurrency=5, beat=0.4)
+        worker = Worker(AsyncClient(gateway.url), concurrency=5, heartbeat=0.4)
 
         @worker.handler("BLOCK")
         async def block(_: Attempt) -> None:
@@ -115,11 +115,11 @@ def test_a_handler_that_blocks_the_event_loop_loses_neither_itself_nor_its_neigh
             gateway.offer("offered meanwhile", "NEIGHBOUR")
             gateway.until_settled(3)
     for token in ("neighbour", "block"):
-        within = [at for of, at in gateway.beats if of == token and blocked[0] < at < blocked[1]]
-        assert len(within) >= 4, f"{len(within)} beats of {token} while the event loop stood still"
+        within = [at for of, at in gateway.heartbeats if of == token and blocked[0] < at < blocked[1]]
+        assert len(within) >= 4, f"{len(within)} heartbeats of {token} while the event loop stood still"
     assert sorted(ends) == ["block", "neighbour", "neighbour"]
     assert all(result["status"] == "COMPLETED" for result in gateway.results)
-    assert not [at for of, at in gateway.beats if of == "offered meanwhile" and at < blocked[1]]
+    assert not [at for of, at in gateway.heartbeats if of == "offered meanwhile" and at < blocked[1]]
     warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 1, warnings
     assert "stood still for 3 s: the handler of BLOCK blocks it" in warnings[0]
@@ -145,7 +145,7 @@ def test_a_blocking_coroutine_holds_up_nothing_and_ends_in_each_way() -> None:
             worker.handler("A", blocking=True)(handle)
             await gateway.offer("block")
             await gateway.offer("wait")
-            await gateway.until(lambda: {"block", "wait"} <= {beat["token"] for beat in gateway.beats})
+            await gateway.until(lambda: {"block", "wait"} <= {heartbeat["token"] for heartbeat in gateway.heartbeats})
             await gateway.offer("plain")
             await gateway.until(lambda: len(gateway.results) == 1)
             assert gateway.results[0] == {"token": "plain", "status": "COMPLETED", "output": 7}

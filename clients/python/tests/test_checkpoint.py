@@ -203,7 +203,7 @@ def test_a_handler_may_save_when_its_worker_stops(asynchronous: bool) -> None:
     async def main() -> None:
         async with working(handle_async if asynchronous else handle) as (gateway, worker, task):
             await gateway.offer("a")
-            await gateway.until(lambda: len(gateway.beats) > 0)
+            await gateway.until(lambda: len(gateway.heartbeats) > 0)
             worker.stop()
             await task
             assert gateway.saves == [{"token": "a", "number": 1, "checkpoint": "so far"}]

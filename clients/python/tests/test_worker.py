@@ -45,7 +45,7 @@ class WorkGateway:
 
     def __init__(self) -> None:
         self.claims: list[dict[str, Any]] = []
-        self.beats: list[dict[str, Any]] = []
+        self.heartbeats: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
         self.settles: list[int] = []  # how many results the requests had
         self.saves: list[dict[str, Any]] = []
@@ -53,7 +53,7 @@ class WorkGateway:
         self.lost: list[str] = []
         self.instead: dict[str, list[Callable[[], httpx.Response | Exception]]] = {
             "claim": [],
-            "beat": [],
+            "heartbeat": [],
             "settle": [],
             "checkpoint": [],
         }
@@ -91,10 +91,10 @@ class WorkGateway:
         what, body = request.url.path.rsplit("/", 1)[1], jsonlib.loads(request.content)
         if what == "settle":
             self.settles.append(len(body["results"]))
-        kept = {"claim": self.claims, "beat": self.beats, "settle": self.results, "checkpoint": self.saves}[what]
+        kept = {"claim": self.claims, "heartbeat": self.heartbeats, "settle": self.results, "checkpoint": self.saves}[what]
         kept += {
             "claim": [body],
-            "beat": body.get("attempts"),
+            "heartbeat": body.get("attempts"),
             "settle": body.get("results"),
             "checkpoint": body.get("checkpoints"),
         }[what]
@@ -108,9 +108,9 @@ class WorkGateway:
         return answer
 
     async def _right(self, what: str, body: dict[str, Any]) -> httpx.Response:
-        if what == "beat" and self.refuses_lines and any(beat["log"] for beat in body["attempts"]):
+        if what == "heartbeat" and self.refuses_lines and any(heartbeat["log"] for heartbeat in body["attempts"]):
             return httpx.Response(400)
-        if what == "beat":
+        if what == "heartbeat":
             return httpx.Response(200, json={"cancelled": self.cancelled, "lost": self.lost})
         if what in ("settle", "checkpoint"):
             entries = body.get("results") or body["checkpoints"]
@@ -131,7 +131,7 @@ async def working(
     handler: Callable[[Attempt], Any], **options: Any
 ) -> AsyncIterator[tuple[WorkGateway, Worker, asyncio.Task[None]]]:
     gateway = WorkGateway()
-    worker = Worker(gateway.client(), **{"concurrency": 1, "beat": 0.005, "grace": 0, **options})
+    worker = Worker(gateway.client(), **{"concurrency": 1, "heartbeat": 0.005, "grace": 0, **options})
     worker.handler("A")(handler)
     task = asyncio.create_task(worker.serve())
     try:
@@ -258,7 +258,7 @@ def test_an_attempt_ends_before_its_time(reason: str, asynchronous: bool, caplog
     async def main() -> None:
         async with working(handle_async if asynchronous else handle) as (gateway, worker, task):
             await gateway.offer("a", seconds=0.02 if reason == "deadline" else 60)
-            await gateway.until(lambda: bool(gateway.beats or gateway.results))
+            await gateway.until(lambda: bool(gateway.heartbeats or gateway.results))
             if reason == "stop":
                 worker.stop()
                 await task
@@ -300,7 +300,7 @@ def test_a_handler_that_ignores_that_its_attempt_is_lost_keeps_its_slot() -> Non
     play(main)
 
 
-def test_an_attempt_without_an_answered_beat_for_10_s_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_without_an_answered_heartbeat_for_10_s_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead, reasons, really = 0.0, [], time.monotonic
 
     async def handle(attempt: Attempt) -> None:
@@ -314,9 +314,9 @@ def test_an_attempt_without_an_answered_beat_for_10_s_is_lost(monkeypatch: pytes
         monkeypatch.setattr("jobweaver.worker.time.monotonic", lambda: really() + ahead)
         async with working(handle) as (gateway, _, _):
             await gateway.offer("a")
-            await gateway.until(lambda: bool(gateway.beats))
-            gateway.instead["beat"] = [UNAVAILABLE] * 10_000
-            await gateway.until(lambda: len(gateway.instead["beat"]) < 9_998)
+            await gateway.until(lambda: bool(gateway.heartbeats))
+            gateway.instead["heartbeat"] = [UNAVAILABLE] * 10_000
+            await gateway.until(lambda: len(gateway.instead["heartbeat"]) < 9_998)
             assert not reasons
             ahead = 10
             await gateway.until(lambda: bool(reasons))
@@ -386,14 +386,14 @@ def test_progress_and_log_lines_arrive_before_the_result_in_their_order() -> Non
         attempt.progress(33.4, "a third")
 
     async def main() -> None:
-        async with working(handle, beat=60) as (gateway, _, _):
-            gateway.instead["beat"] = [UNAVAILABLE]
+        async with working(handle, heartbeat=60) as (gateway, _, _):
+            gateway.instead["heartbeat"] = [UNAVAILABLE]
             await gateway.offer("a")
             await gateway.until(lambda: len(gateway.results) == 1)
-            assert len(gateway.beats) == 1  # the outcome does not wait for a failing heartbeat
+            assert len(gateway.heartbeats) == 1  # the outcome does not wait for a failing heartbeat
             await gateway.offer("b")
             await gateway.until(lambda: len(gateway.results) == 2)
-            first, second = gateway.beats[1:]
+            first, second = gateway.heartbeats[1:]
             assert first["progress"] == {"percent": 33, "message": "a third"}
             assert (len(first["log"]), len(second["log"])) == (200, 51)
             assert first["log"][0] == {"level": "warn", "text": "line 0"}
@@ -405,7 +405,7 @@ def test_progress_and_log_lines_arrive_before_the_result_in_their_order() -> Non
     play(main)
 
 
-def test_a_line_that_the_gateway_refuses_does_not_hold_up_the_beats() -> None:
+def test_a_line_that_the_gateway_refuses_does_not_hold_up_the_heartbeats() -> None:
     async def handle(attempt: Attempt) -> None:
         attempt.log("a line")
         await asyncio.sleep(60)
@@ -414,8 +414,9 @@ def test_a_line_that_the_gateway_refuses_does_not_hold_up_the_beats() -> None:
         async with working(handle) as (gateway, _, _):
             gateway.refuses_lines = True
             await gateway.offer("a")
-            await gateway.until(lambda: len(gateway.beats) > 1 and not gateway.beats[-1]["log"] and bool(gateway.beats[-2]["log"]))
-            assert [beat["log"] for beat in gateway.beats if beat["log"]] == [[{"level": "info", "text": "a line"}]]
+            sent = gateway.heartbeats
+            await gateway.until(lambda: len(sent) > 1 and not sent[-1]["log"] and bool(sent[-2]["log"]))
+            assert [one["log"] for one in sent if one["log"]] == [[{"level": "info", "text": "a line"}]]
 
     play(main)
 
@@ -438,13 +439,13 @@ def test_results_that_come_while_a_request_is_under_way_are_settled_together(asy
 
     async def main() -> None:
         handler = handle if asynchronous else lambda attempt: attempt.log("a line")
-        async with working(handler, concurrency=50, beat=60) as (gateway, _, _):
+        async with working(handler, concurrency=50, heartbeat=60) as (gateway, _, _):
             for i in range(500):
                 gateway.hold(f"j{i}")
             await gateway.changed()
             await gateway.until(lambda: len(gateway.results) == 500)
             assert len(gateway.settles) <= 100  # and not 500
-            assert len([beat for beat in gateway.beats if beat["log"]]) == 500
+            assert len([heartbeat for heartbeat in gateway.heartbeats if heartbeat["log"]]) == 500
 
     play(main)
 
@@ -488,11 +489,11 @@ def test_no_attempt_starts_while_the_handler_of_an_earlier_one_of_its_job_still_
         job = str(UUID(int=7))
         async with working(handle_async if asynchronous else handle, concurrency=2) as (gateway, _, _):
             await gateway.offer("first", jobId=job, seconds=0.02)
-            await gateway.until(lambda: bool(gateway.beats))
+            await gateway.until(lambda: bool(gateway.heartbeats))
             await gateway.offer("second", jobId=job, attempt=2)
             await gateway.until(lambda: len(gateway.results) == 1)
             assert gateway.results[0] == {"token": "second", "status": "SNOOZED", "delayMs": 1000}
-            line = next(beat["log"][0] for beat in gateway.beats if beat["token"] == "second" and beat["log"])
+            line = next(sent["log"][0] for sent in gateway.heartbeats if sent["token"] == "second" and sent["log"])
             assert "still runs attempt 1 of this job" in line["text"]
             end.set()
             await gateway.until(lambda: len(gateway.results) == 2)
@@ -537,10 +538,10 @@ def test_what_runs_may_end_within_the_grace_period(by: str) -> None:
     async def main() -> None:
         async with working(lambda _: end.wait(), grace=60) as (gateway, worker, task):
             await gateway.offer("a")
-            await gateway.until(lambda: bool(gateway.beats))
+            await gateway.until(lambda: bool(gateway.heartbeats))
             worker.stop() if by == "stop" else task.cancel()
-            beats = len(gateway.beats)
-            await gateway.until(lambda: len(gateway.beats) > beats)  # they go on
+            heartbeats = len(gateway.heartbeats)
+            await gateway.until(lambda: len(gateway.heartbeats) > heartbeats)  # they go on
             end.set()
             await asyncio.wait({task})
             assert task.cancelled() == (by != "stop")
@@ -556,10 +557,10 @@ def test_stop_waits_for_a_handler_that_ignores_it_whose_attempt_must_not_start_e
     async def main() -> None:
         async with working(lambda attempt: end.wait() and attempt.reason) as (gateway, worker, task):
             await gateway.offer("a")
-            await gateway.until(lambda: bool(gateway.beats))
+            await gateway.until(lambda: bool(gateway.heartbeats))
             worker.stop()
-            beats = len(gateway.beats)
-            await gateway.until(lambda: len(gateway.beats) > beats + 2)
+            heartbeats = len(gateway.heartbeats)
+            await gateway.until(lambda: len(gateway.heartbeats) > heartbeats + 2)
             assert not task.done()
             end.set()
             await task

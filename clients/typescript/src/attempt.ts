@@ -129,7 +129,7 @@ export interface WorkerOptions<Types extends object = AnyJobTypes> {
   /** How long attempts may run after stop() before their signals are aborted; 25,000 by default. */
   graceMs?: number;
   /** Between two heartbeats; 3,000 by default. An attempt without a heartbeat for 15 s is lost. */
-  beatMs?: number;
+  heartbeatMs?: number;
   /** Called with errors of handlers, and of requests that will be repeated; console.error by default. */
   onError?: (error: unknown, attempt?: Attempt) => void;
 }

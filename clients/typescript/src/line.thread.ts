@@ -1,9 +1,9 @@
-// The thread of a Line. Why: docs/decisions/workers.md#worker-kits-beat-from-a-thread-and-run-a-job-once-at-a-time
+// The thread of a Line. Why: docs/decisions/workers.md#worker-kits-send-heartbeats-from-a-thread-and-run-a-job-once-at-a-time
 import { parentPort, workerData } from "node:worker_threads";
 
 import type { Keeping, News, Order, Sent } from "./line.js";
 
-const { alive, url, headers, worker, beatMs, stillMs } = workerData as Keeping;
+const { alive, url, headers, worker, heartbeatMs, stillMs } = workerData as Keeping;
 const main = parentPort!;
 const inHand = new Set<string>();
 const open = new Map<number, { abort: AbortController; claim: boolean }>();
@@ -45,38 +45,38 @@ async function send({ id, url, method, headers, body }: Sent): Promise<void> {
 
 let last = -1;
 let turnedAt = performance.now();
-let beatenAt = -Infinity;
+let lastSentAt = -Infinity;
 
 setInterval(() => {
   const now = performance.now();
   const turns = Atomics.load(alive, 0);
   if (turns !== last) {
-    [last, turnedAt, beatenAt] = [turns, now, -Infinity];
+    [last, turnedAt, lastSentAt] = [turns, now, -Infinity];
   } else if (now - turnedAt >= stillMs) {
     open.forEach(({ abort, claim }) => claim && abort.abort());
-    if (now - beatenAt >= beatMs && inHand.size > 0) {
-      beatenAt = now;
-      void beat([...inHand]);
+    if (now - lastSentAt >= heartbeatMs && inHand.size > 0) {
+      lastSentAt = now;
+      void heartbeat([...inHand]);
     }
   }
 }, 100);
 
 /** A heartbeat without progress and log lines, which the worker sends when its event loop turns again. */
-async function beat(tokens: string[]): Promise<void> {
+async function heartbeat(tokens: string[]): Promise<void> {
   const sentAt = Date.now();
   try {
     const body = JSON.stringify({ worker, attempts: tokens.map((token) => ({ token })) });
     const signal = AbortSignal.timeout(5_000);
-    const response = await fetch(`${url}/api/workers/beat`, {
+    const response = await fetch(`${url}/api/workers/heartbeat`, {
       method: "POST", headers: [...headers, ["Content-Type", "application/json"]], body, signal, redirect: "manual",
     });
     if (!response.ok) {
       throw new Error(`status ${response.status}`);
     }
-    const beaten = (await response.json()) as { lost: string[]; cancelled: string[] };
-    beaten.lost.forEach((token) => inHand.delete(token));
-    news({ beaten, tokens, sentAt });
+    const answer = (await response.json()) as { lost: string[]; cancelled: string[] };
+    answer.lost.forEach((token) => inHand.delete(token));
+    news({ answer, tokens, sentAt });
   } catch {
-    beatenAt = performance.now() - beatMs + Math.min(beatMs, 500); // again soon
+    lastSentAt = performance.now() - heartbeatMs + Math.min(heartbeatMs, 500); // again soon
   }
 }

@@ -8,7 +8,7 @@ export interface Keeping {
   readonly url: string;
   readonly headers: [string, string][];
   readonly worker: string;
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   readonly stillMs: number;
 }
 
@@ -27,9 +27,9 @@ export type Order = { send: Sent } | { abort: number } | { over: string };
 export type News =
   | { id: number; status: number; headers: [string, string][]; text: string }
   | { id: number; failed: string; code?: string }
-  | Beaten;
-export interface Beaten {
-  beaten: components["schemas"]["WorkBeaten"];
+  | HeartbeatAnswer;
+export interface HeartbeatAnswer {
+  answer: components["schemas"]["WorkHeartbeatAnswer"];
   tokens: string[];
   sentAt: number;
 }
@@ -42,15 +42,15 @@ type Settle = { resolve: (response: Response) => void; reject: (error: unknown) 
  */
 export class Line {
   readonly #keeping: Keeping;
-  readonly #beaten: (news: Beaten) => void;
+  readonly #answer: (news: HeartbeatAnswer) => void;
   readonly #open = new Map<number, Settle>();
   #thread: Thread | undefined;
   #sign: ReturnType<typeof setInterval> | undefined;
   #last = 0;
 
-  constructor(keeping: Omit<Keeping, "alive">, beaten: (news: Beaten) => void) {
+  constructor(keeping: Omit<Keeping, "alive">, answer: (news: HeartbeatAnswer) => void) {
     this.#keeping = { ...keeping, alive: new Int32Array(new SharedArrayBuffer(4)) };
-    this.#beaten = beaten;
+    this.#answer = answer;
   }
 
   /** Starts the thread. Where there are no threads, as in a browser, requests are sent without one. */
@@ -114,8 +114,8 @@ export class Line {
   }
 
   #receive(news: News): void {
-    if ("beaten" in news) {
-      return this.#beaten(news);
+    if ("answer" in news) {
+      return this.#answer(news);
     }
     const open = this.#open.get(news.id);
     this.#open.delete(news.id);

@@ -32,13 +32,13 @@ type Handling = (held: Held, context: AttemptContext) => Promise<string | undefi
 const holdMs = 30_000;
 const lostAfterMs = 10_000; // without an answered heartbeat; 5 s later the next attempt may start
 const lastAnswerMs = 500; // for the response to the open claim when the worker stops
-const stillMs = 2_000; // of the event loop; then the thread beats
+const stillMs = 2_000; // of the event loop; then the thread sends heartbeats
 const warnedMs = 3_000; // likewise; then a warning names the handler
 const tickMs = 500;
 const maxOutput = 262_144; // bytes
 const linesKept = 1_000; // of one attempt, while heartbeats fail
-const linesInBeat = 200; // of one attempt
-const beatBytes = 800_000; // of progress and lines; with the tokens a heartbeat stays below its limit
+const linesInHeartbeat = 200; // of one attempt
+const heartbeatBytes = 800_000; // of progress and lines; with the tokens a heartbeat stays below its limit
 
 /** Claims attempts, runs their handlers and settles them, until it is stopped. */
 export class Worker<Types extends object = AnyJobTypes> {
@@ -59,7 +59,7 @@ export class Worker<Types extends object = AnyJobTypes> {
   readonly #asking = new AbortController(); // aborts the open claim when the worker stops
   readonly #ended = new AbortController();
   #wake = () => {}; // ends #change()
-  #beating: Promise<unknown> = Promise.resolve();
+  #sending: Promise<unknown> = Promise.resolve();
   #run: Promise<void> | undefined;
 
   constructor(client: JobWeaver<Types>, options: WorkerOptions<Types>) {
@@ -80,9 +80,9 @@ export class Worker<Types extends object = AnyJobTypes> {
     if (own.fetch) {
       this.#api = client.api; // a thread cannot have the function
     } else {
-      const keeping = { url, headers: [...headers], worker: this.name, beatMs: options.beatMs ?? 3_000, stillMs };
-      this.#line = new Line(keeping, ({ beaten, tokens, sentAt }) => {
-        this.#beaten([...this.#held].filter(({ token }) => tokens.includes(token)), beaten, sentAt);
+      const keeping = { url, headers: [...headers], worker: this.name, heartbeatMs: options.heartbeatMs ?? 3_000, stillMs };
+      this.#line = new Line(keeping, ({ answer, tokens, sentAt }) => {
+        this.#answer([...this.#held].filter(({ token }) => tokens.includes(token)), answer, sentAt);
       });
       const within = new JobWeaver({ ...own, fetch: this.#line.fetch });
       client.closed.addEventListener("abort", () => within.close());
@@ -107,7 +107,7 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   async #work(): Promise<void> {
     await this.#line?.start((error) => this.#report(new JobWeaverError(`heartbeats have no thread: ${String(error)}`)));
-    const beats = this.#beats();
+    const heartbeats = this.#heartbeats();
     const ticks = this.#watch();
     try {
       await this.#claims();
@@ -119,7 +119,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       }
       clearTimeout(grace);
       this.#ended.abort();
-      await beats;
+      await heartbeats;
       clearInterval(ticks);
       await Promise.all([this.#line?.close(), ...this.#threads.map((threads) => threads.close())]);
     }
@@ -281,7 +281,7 @@ export class Worker<Types extends object = AnyJobTypes> {
 
   /** Sends a result, after its log, until it is stored or refused. */
   async #settle(held: Held, given: string): Promise<void> {
-    while (hasNews(held) && (await this.#beat(() => this.#alive(), held)));
+    while (hasNews(held) && (await this.#heartbeat(() => this.#alive(), held)));
     let result = given;
     for (let failed = 0, replaced = false; !this.#ended.signal.aborted; ) {
       const { status, why } = await this.#settling.add(`{"token":${JSON.stringify(held.token)},${result}}`);
@@ -344,32 +344,32 @@ export class Worker<Types extends object = AnyJobTypes> {
     return [...this.#held].filter((one) => !one.lost);
   }
 
-  async #beats(): Promise<void> {
-    const every = this.#options.beatMs ?? 3_000;
+  async #heartbeats(): Promise<void> {
+    const every = this.#options.heartbeatMs ?? 3_000;
     for (let failed = 0, pause = every; !this.#ended.signal.aborted; ) {
       await sleep(pause, this.#ended.signal).catch(() => undefined);
-      const arrived = await this.#beat(() => this.#alive());
+      const arrived = await this.#heartbeat(() => this.#alive());
       [failed, pause] = arrived ? [0, every] : [failed + 1, Math.min(backoff(failed), every)];
     }
   }
 
   /** One at a time, so that log lines keep their order. With only, it does nothing unless that attempt has news by then. */
-  #beat(all: () => Held[], only?: Held): Promise<boolean> {
-    const beat = this.#beating.then(() => {
+  #heartbeat(all: () => Held[], only?: Held): Promise<boolean> {
+    const heartbeat = this.#sending.then(() => {
       const now = all();
-      return now.length === 0 || (only && !hasNews(only)) || this.#sendBeat(now);
+      return now.length === 0 || (only && !hasNews(only)) || this.#sendHeartbeat(now);
     });
-    this.#beating = beat;
-    return beat;
+    this.#sending = heartbeat;
+    return heartbeat;
   }
 
-  async #sendBeat(all: Held[]): Promise<boolean> {
+  async #sendHeartbeat(all: Held[]): Promise<boolean> {
     const sentAt = Date.now();
-    let room = beatBytes;
+    let room = heartbeatBytes;
     const fits = (part: object) => (room -= encoder.encode(JSON.stringify(part)).length + 1) >= 0;
     const parts = all.map((held) => {
       const progress = held.progress && fits(held.progress) ? held.progress : undefined;
-      const full = held.lines.findIndex((line, i) => i === linesInBeat || !fits(line));
+      const full = held.lines.findIndex((line, i) => i === linesInHeartbeat || !fits(line));
       return { held, progress, log: full < 0 ? [...held.lines] : held.lines.slice(0, full) };
     });
     const carried = () =>
@@ -380,9 +380,9 @@ export class Worker<Types extends object = AnyJobTypes> {
     try {
       const attempts = parts.map(({ held: { token }, progress, log }) => ({ token, progress, log }));
       const body = { worker: this.name, attempts };
-      const beaten = unwrap(await this.#api.POST("/api/workers/beat", { body, signal: this.#within(5_000) }));
+      const answer = unwrap(await this.#api.POST("/api/workers/heartbeat", { body, signal: this.#within(5_000) }));
       carried();
-      this.#beaten(all, beaten, sentAt);
+      this.#answer(all, answer, sentAt);
       return true;
     } catch (error) {
       if (!isTemporary(error)) {
@@ -396,7 +396,7 @@ export class Worker<Types extends object = AnyJobTypes> {
     }
   }
 
-  #beaten(all: Held[], { lost, cancelled }: Schemas["WorkBeaten"], sentAt: number): void {
+  #answer(all: Held[], { lost, cancelled }: Schemas["WorkHeartbeatAnswer"], sentAt: number): void {
     for (const held of all) {
       if (lost.includes(held.token)) {
         this.#end(held, "lost");

@@ -10,7 +10,7 @@ const compute: BlockingHandler = { blocking: true, module: new URL("./handlers/c
 function start(t: TestContext, options: Partial<WorkerOptions> = {}) {
   const gateway = new WorkGateway();
   const client = new JobWeaver(gateway.options);
-  const more = { beatMs: 50, graceMs: 0, onError: () => undefined, ...options };
+  const more = { heartbeatMs: 50, graceMs: 0, onError: () => undefined, ...options };
   const worker = new Worker(client, { handlers: { A: compute }, concurrency: 2, ...more });
   const run = worker.run();
   t.after(async () => {
@@ -45,8 +45,8 @@ test("a blocking handler has all that others have, and each way to end", async (
     await gateway.until(() => gateway.results.some(({ token }) => token === what));
     assert.deepEqual(gateway.results.find(({ token }) => token === what), { token: what, ...want });
   }
-  const beats = gateway.beats.filter(({ token, log }) => token === "report" && log!.length > 0);
-  assert.deepEqual([beats[0]!.log, beats[0]!.progress], [[{ level: "warn", text: "a line" }], { percent: 50, message: "half" }]);
+  const heartbeats = gateway.heartbeats.filter(({ token, log }) => token === "report" && log!.length > 0);
+  assert.deepEqual([heartbeats[0]!.log, heartbeats[0]!.progress], [[{ level: "warn", text: "a line" }], { percent: 50, message: "half" }]);
   assert.deepEqual(gateway.saves.map(({ checkpoint }) => checkpoint), [{ page: 1 }, { $steps: { one: { result: 7 } }, $data: { page: 1 } }]);
 });
 
@@ -54,7 +54,7 @@ test("blocking handlers hold up neither the event loop nor each other, and one t
   const { gateway } = start(t);
   const begin = Date.now();
   gateway.offer("long", { payload: { do: "block", ms: 600_000 }, deadline: new Date(begin + 300).toISOString() });
-  await gateway.until(() => gateway.beats.length > 3);
+  await gateway.until(() => gateway.heartbeats.length > 3);
   gateway.offer("short", { payload: { do: "block", ms: 10 } });
   await gateway.until(() => gateway.results.some(({ token }) => token === "short"));
   assert.ok(!gateway.results.some(({ token }) => token === "long"));
@@ -66,7 +66,7 @@ test("blocking handlers hold up neither the event loop nor each other, and one t
 test("a blocking handler that awaits sees the signal of its attempt", async (t) => {
   const { gateway } = start(t);
   gateway.offer("a", { payload: { do: "wait" } });
-  await gateway.until(() => gateway.beats.length > 0);
+  await gateway.until(() => gateway.heartbeats.length > 0);
   gateway.cancelled.push("a");
   await gateway.until(() => gateway.results.length === 1);
   assert.deepEqual(gateway.results[0], { token: "a", status: "FAILED", message: "the attempt should end: cancelled" });
@@ -75,7 +75,7 @@ test("a blocking handler that awaits sees the signal of its attempt", async (t) 
 /** A gateway in a thread, which answers while the event loop of the test stands still. */
 const server = `
 const { parentPort: main } = require("node:worker_threads");
-const offered = [], waiting = [], seen = { claims: 0, beats: [], results: [], given: [] };
+const offered = [], waiting = [], seen = { claims: 0, heartbeats: [], results: [], given: [] };
 const give = () => { while (waiting.length > 0 && offered.length > 0) { const attempts = offered.splice(0, 10); seen.given.push(...attempts); waiting.shift()({ attempts }); } };
 require("node:http").createServer((request, response) => {
   let text = "";
@@ -87,8 +87,8 @@ require("node:http").createServer((request, response) => {
       waiting.push(answer);
       response.on("close", () => waiting.includes(answer) && waiting.splice(waiting.indexOf(answer), 1));
       give();
-    } else if (what === "beat") {
-      seen.beats.push(...body.attempts.map(({ token }) => [token, Date.now()]));
+    } else if (what === "heartbeat") {
+      seen.heartbeats.push(...body.attempts.map(({ token }) => [token, Date.now()]));
       answer({ lost: [], cancelled: [] });
     } else {
       seen.results.push(...body.results);
@@ -127,13 +127,13 @@ test("a handler that blocks the event loop loses neither itself nor its neighbou
   };
   const warnings: string[] = [];
   const client = new JobWeaver({ url });
-  const worker = new Worker(client, { handlers, beatMs: 400, concurrency: 5, onError: (error) => warnings.push(String(error)) });
+  const worker = new Worker(client, { handlers, heartbeatMs: 400, concurrency: 5, onError: (error) => warnings.push(String(error)) });
   const run = worker.run();
   offer("neighbour", "NEIGHBOUR");
   await neighbour;
   offer("block", "BLOCK");
   offer("claimed meanwhile", "NEIGHBOUR", 4_000);
-  let seen: { beats: [string, number][]; results: { token: string; status: string }[]; given: { token: string }[] };
+  let seen: { heartbeats: [string, number][]; results: { token: string; status: string }[]; given: { token: string }[] };
   do {
     thread.postMessage("seen");
     seen = await next();
@@ -143,7 +143,7 @@ test("a handler that blocks the event loop loses neither itself nor its neighbou
   await run;
   await thread.terminate();
   for (const token of ["neighbour", "block"]) {
-    const within = seen.beats.filter(([of, at]) => of === token && at > blocked[0]![0] && at < blocked[0]![1]);
+    const within = seen.heartbeats.filter(([of, at]) => of === token && at > blocked[0]![0] && at < blocked[0]![1]);
     assert.ok(within.length >= 4, `${within.length} heartbeats of ${token} while the event loop stood still`);
   }
   assert.deepEqual(ends.sort(), ["block", "claimed meanwhile", "neighbour"]);

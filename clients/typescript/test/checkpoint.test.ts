@@ -11,7 +11,7 @@ const answered = (status: number, message = "") =>
 /** Runs attempt after attempt of a job, each with the checkpoint of the last one, and returns how each has ended. */
 async function run(t: TestContext, handler: Handler, attempts: number, gateway = new WorkGateway(), checkpoint?: unknown) {
   const client = new JobWeaver(gateway.options);
-  const worker = new Worker(client, { handlers: { A: handler }, beatMs: 5, onError: () => undefined });
+  const worker = new Worker(client, { handlers: { A: handler }, heartbeatMs: 5, onError: () => undefined });
   const running = worker.run();
   for (let n = 1; n <= attempts; n++) {
     gateway.offer("a", { attempt: n, checkpoint: gateway.saves.at(-1)?.checkpoint ?? checkpoint });
@@ -165,10 +165,10 @@ test("a handler may save when its worker stops", async () => {
     await save("so far");
     signal.throwIfAborted();
   };
-  const worker = new Worker(client, { handlers: { A: handler }, graceMs: 0, beatMs: 5 });
+  const worker = new Worker(client, { handlers: { A: handler }, graceMs: 0, heartbeatMs: 5 });
   const running = worker.run();
   gateway.offer("a");
-  await gateway.until(() => gateway.beats.length > 0);
+  await gateway.until(() => gateway.heartbeats.length > 0);
   const stopped = worker.stop();
   await gateway.until(() => gateway.results.length > 0);
   client.close();

@@ -91,7 +91,7 @@ for (const [what, use, bad] of [
 function start(options: { numbers?: "lossless" }, handler: (attempt: Attempt<any>, context: AttemptContext) => unknown) {
   const gateway = new WorkGateway();
   const client = new JobWeaver({ ...gateway.options, ...options });
-  const more: Partial<WorkerOptions> = { beatMs: 5, onError: () => undefined };
+  const more: Partial<WorkerOptions> = { heartbeatMs: 5, onError: () => undefined };
   const worker = new Worker(client, { handlers: { A: handler }, ...more });
   const run = worker.run();
   const stop = async () => {

@@ -33,7 +33,7 @@ function start(t: TestContext, handler: Handler, options: Partial<WorkerOptions>
     gateway.changed();
   };
   const client = new JobWeaver(gateway.options);
-  const worker = new Worker(client, { handlers: { A: handler }, concurrency: 1, beatMs: 5, graceMs: 0, onError, ...options });
+  const worker = new Worker(client, { handlers: { A: handler }, concurrency: 1, heartbeatMs: 5, graceMs: 0, onError, ...options });
   const run = worker.run();
   run.catch(() => undefined);
   t.after(() => {
@@ -133,7 +133,7 @@ for (const [reason, give] of [
       }
     });
     gateway.offer("a", reason === "deadline" ? { deadline: new Date(Date.now() + 30).toISOString() } : {});
-    await gateway.until(() => gateway.beats.length > 0 || seen !== undefined);
+    await gateway.until(() => gateway.heartbeats.length > 0 || seen !== undefined);
     give(gateway, worker);
     await gateway.until(() => seen !== undefined);
     assert.ok(seen instanceof AttemptAborted && seen.reason === reason);
@@ -172,7 +172,7 @@ test("a handler that ignores that its attempt is lost keeps its slot, and its re
   assert.equal(length, 1);
 });
 
-test("an attempt without an answered beat for 10 s is lost", async (t) => {
+test("an attempt without an answered heartbeat for 10 s is lost", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
   let reason: unknown;
   const { gateway } = start(t, async (_, context) => {
@@ -180,11 +180,11 @@ test("an attempt without an answered beat for 10 s is lost", async (t) => {
     gateway.changed();
   });
   gateway.offer("a");
-  await gateway.until(() => gateway.beats.length > 0);
-  gateway.instead.beat = Array.from({ length: 10_000 }, () => unavailable);
+  await gateway.until(() => gateway.heartbeats.length > 0);
+  gateway.instead.heartbeat = Array.from({ length: 10_000 }, () => unavailable);
   t.mock.timers.setTime(Date.now() + 9_000);
-  const { length } = gateway.beats;
-  await gateway.until(() => gateway.beats.length > length + 1);
+  const { length } = gateway.heartbeats;
+  await gateway.until(() => gateway.heartbeats.length > length + 1);
   assert.equal(reason, undefined);
   t.mock.timers.setTime(Date.now() + 2_000);
   await gateway.until(() => reason !== undefined);
@@ -249,13 +249,13 @@ test("a result because of which a whole request is refused does not harm the oth
 });
 
 test("log lines of many attempts arrive in a few heartbeats", async (t) => {
-  const { gateway } = start(t, (_, { log }) => log("a line"), { concurrency: 50, beatMs: 60_000 });
+  const { gateway } = start(t, (_, { log }) => log("a line"), { concurrency: 50, heartbeatMs: 60_000 });
   for (let i = 0; i < 50; i++) {
     gateway.offer(`j${i}`);
   }
   await gateway.until(() => gateway.results.length === 50);
-  assert.equal(gateway.beats.filter(({ log }) => log!.length > 0).length, 50);
-  assert.ok(gateway.beats.length <= 100, `${gateway.beats.length} attempts in heartbeats`);
+  assert.equal(gateway.heartbeats.filter(({ log }) => log!.length > 0).length, 50);
+  assert.ok(gateway.heartbeats.length <= 100, `${gateway.heartbeats.length} attempts in heartbeats`);
 });
 
 test("no attempt starts while the handler of an earlier one of its job still runs", async (t) => {
@@ -272,11 +272,11 @@ test("no attempt starts while the handler of an earlier one of its job still run
     { concurrency: 2 },
   );
   gateway.offer("a", { token: "first", deadline: new Date(Date.now() + 10).toISOString() } as never);
-  await gateway.until(() => ends.length === 1 && gateway.beats.length > 0);
+  await gateway.until(() => ends.length === 1 && gateway.heartbeats.length > 0);
   gateway.offer("a", { attempt: 2, token: "second" } as never);
   await gateway.until(() => gateway.results.length === 1);
   assert.deepEqual(gateway.results[0], { token: "second", status: "SNOOZED", delayMs: 1_000 });
-  assert.match(gateway.beats.find(({ token, log }) => token === "second" && log!.length)!.log![0]!.text, /still runs attempt 1 of this job/);
+  assert.match(gateway.heartbeats.find(({ token, log }) => token === "second" && log!.length)!.log![0]!.text, /still runs attempt 1 of this job/);
   ends[0]!();
   await gateway.until(() => gateway.results.length === 2);
   gateway.offer("a", { attempt: 3, token: "third" } as never);
@@ -294,29 +294,29 @@ test("progress and log lines arrive before the result, in their order", async (t
       log("é\0".repeat(20_000));
       progress(33.4, "a third");
     },
-    { beatMs: 60_000 },
+    { heartbeatMs: 60_000 },
   );
-  gateway.instead.beat = [unavailable];
+  gateway.instead.heartbeat = [unavailable];
   gateway.offer("a");
   await gateway.until(() => gateway.results.length === 1);
-  assert.equal(gateway.beats.length, 1); // the outcome does not wait for a failing heartbeat
+  assert.equal(gateway.heartbeats.length, 1); // the outcome does not wait for a failing heartbeat
   gateway.offer("b");
   await gateway.until(() => gateway.results.length === 2);
-  const [first, second] = gateway.beats.slice(1);
+  const [first, second] = gateway.heartbeats.slice(1);
   assert.deepEqual([first!.log!.length, second!.log!.length, first!.progress], [200, 51, { percent: 33, message: "a third" }]);
   assert.deepEqual([first!.log![0], second!.log![49]], [{ level: "warn", text: "line 0" }, { level: "info", text: "line 249" }]);
   assert.equal(second!.log![50]!.text, "é\ufffd".repeat(8192));
 });
 
-test("a line that the gateway refuses does not hold up the beats", async (t) => {
+test("a line that the gateway refuses does not hold up the heartbeats", async (t) => {
   const { gateway } = start(t, async (_, context) => {
     context.log("a line");
     await aborted(context);
   });
-  gateway.instead.beat = [json(400, {})];
+  gateway.instead.heartbeat = [json(400, {})];
   gateway.offer("a");
-  await gateway.until(() => gateway.beats.length > 1);
-  assert.deepEqual(gateway.beats.slice(0, 2), [{ token: "a", log: [{ level: "info", text: "a line" }] }, { token: "a", log: [] }]);
+  await gateway.until(() => gateway.heartbeats.length > 1);
+  assert.deepEqual(gateway.heartbeats.slice(0, 2), [{ token: "a", log: [{ level: "info", text: "a line" }] }, { token: "a", log: [] }]);
 });
 
 test("stop ends a claim that is held, and run", async (t) => {
@@ -331,10 +331,10 @@ test("stop lets what runs end within the grace period", async (t) => {
   let end = () => {};
   const { gateway, worker, run } = start(t, () => new Promise<void>((resolve) => (end = resolve)), { graceMs: 60_000 });
   gateway.offer("a");
-  await gateway.until(() => gateway.beats.length > 0);
+  await gateway.until(() => gateway.heartbeats.length > 0);
   const stopped = worker.stop();
-  const { length } = gateway.beats;
-  await gateway.until(() => gateway.beats.length > length); // they go on
+  const { length } = gateway.heartbeats;
+  await gateway.until(() => gateway.heartbeats.length > length); // they go on
   end();
   await Promise.all([stopped, run]);
   assert.deepEqual(gateway.results, [{ token: "a", status: "COMPLETED" }]);
@@ -349,10 +349,10 @@ test("stop waits for a handler that ignores its signal, whose attempt must not s
     return signal.aborted;
   });
   gateway.offer("a");
-  await gateway.until(() => gateway.beats.length > 0);
+  await gateway.until(() => gateway.heartbeats.length > 0);
   const stopped = worker.stop().then(() => (ended = true));
-  const { length } = gateway.beats;
-  await gateway.until(() => gateway.beats.length > length + 2);
+  const { length } = gateway.heartbeats;
+  await gateway.until(() => gateway.heartbeats.length > length + 2);
   assert.equal(ended, false);
   end();
   await Promise.all([stopped, run]);

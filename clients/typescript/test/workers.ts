@@ -6,7 +6,7 @@ interface Result {
   [member: string]: unknown;
 }
 
-interface Beat {
+interface Heartbeat {
   token: string;
   progress?: { percent: number; message?: string };
   log?: { level: string; text: string }[];
@@ -19,7 +19,7 @@ interface Saved {
 }
 
 interface Body {
-  attempts: Beat[];
+  attempts: Heartbeat[];
   results: Result[];
   checkpoints: Saved[];
 }
@@ -29,7 +29,7 @@ type Answer = () => Response | Error;
 /** A gateway for pull workers without a network. It hands out the attempts of a test, and records the requests. */
 export class WorkGateway {
   readonly claims: { worker: string; types: string[]; queues?: string[]; slots: number; wait: string }[] = [];
-  readonly beats: Beat[] = [];
+  readonly heartbeats: Heartbeat[] = [];
   readonly results: Result[] = [];
   /** How many results the requests had. */
   readonly settles: number[] = [];
@@ -37,8 +37,8 @@ export class WorkGateway {
   /** Tokens in the responses to heartbeats. */
   readonly cancelled: string[] = [];
   readonly lost: string[] = [];
-  /** Responses to the next requests to claim, beat and settle, in place of the correct ones. */
-  readonly instead: Record<string, Answer[]> = { claim: [], beat: [], settle: [], checkpoint: [] };
+  /** Responses to the next requests to claim, heartbeat and settle, in place of the correct ones. */
+  readonly instead: Record<string, Answer[]> = { claim: [], heartbeat: [], settle: [], checkpoint: [] };
   /** How many claims are open. */
   open = 0;
   /** The requests to settle and to save, as text. */
@@ -84,8 +84,8 @@ export class WorkGateway {
     const body = JSON.parse(text) as Body & WorkGateway["claims"][0];
     if (what === "claim") {
       this.claims.push(body);
-    } else if (what === "beat") {
-      this.beats.push(...body.attempts);
+    } else if (what === "heartbeat") {
+      this.heartbeats.push(...body.attempts);
     } else if (what === "checkpoint") {
       this.saves.push(...body.checkpoints);
     } else {
@@ -105,7 +105,7 @@ export class WorkGateway {
   }
 
   async #right(what: string, body: Body & { slots: number }, signal: AbortSignal): Promise<Response> {
-    if (what === "beat") {
+    if (what === "heartbeat") {
       return Response.json({ cancelled: this.cancelled, lost: this.lost });
     }
     if (what === "settle" || what === "checkpoint") {

@@ -17,35 +17,36 @@ import (
 // resultBytes is about what the result of an attempt takes in an answer.
 const resultBytes = 256
 
-// Heartbeat is POST /api/workers/beat.
+// Heartbeat is POST /api/workers/heartbeat.
 func (a *API) Heartbeat(c *gin.Context) error {
-	body, err := edge.ReadJSON(c, apibody.MaxBeatBytes)
+	body, err := edge.ReadJSON(c, apibody.MaxHeartbeatBytes)
 	if err != nil {
 		return err
 	}
-	beat, err := apibody.DecodeWorkBeat(body)
+	heartbeat, err := apibody.DecodeWorkHeartbeat(body)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	at, unknown, err := a.byInstance(ctx, len(beat.Attempts), func(i int) string { return beat.Attempts[i].Token })
+	tokenOf := func(i int) string { return heartbeat.Attempts[i].Token }
+	at, unknown, err := a.byInstance(ctx, len(heartbeat.Attempts), tokenOf)
 	if err != nil {
 		return err
 	}
-	answer := pullwire.Beaten{Cancelled: []string{}, Lost: []string{}}
+	answer := pullwire.HeartbeatAnswer{Cancelled: []string{}, Lost: []string{}}
 	for _, i := range unknown {
-		answer.Lost = append(answer.Lost, beat.Attempts[i].Token)
+		answer.Lost = append(answer.Lost, heartbeat.Attempts[i].Token)
 	}
 	var mu sync.Mutex
 	each(at, func(in *instance, own []int) {
-		part := pullwire.Beat{Caller: worksFor(c), WorkBeat: apibody.WorkBeat{Worker: beat.Worker}}
+		part := pullwire.Heartbeat{Caller: worksFor(c), WorkHeartbeat: apibody.WorkHeartbeat{Worker: heartbeat.Worker}}
 		for _, i := range own {
-			part.Attempts = append(part.Attempts, beat.Attempts[i])
+			part.Attempts = append(part.Attempts, heartbeat.Attempts[i])
 		}
-		var got pullwire.Beaten
+		var got pullwire.HeartbeatAnswer
 		sent := time.Now()
-		failed := a.pull.post(ctx, in, pullwire.BeatPath, part, &got)
+		failed := a.pull.post(ctx, in, pullwire.HeartbeatPath, part, &got)
 		over := a.pull.isOver(in, sent, failed)
 		mu.Lock()
 		defer mu.Unlock()

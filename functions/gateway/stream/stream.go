@@ -24,7 +24,7 @@ import (
 const (
 	streamType = "text/event-stream"
 
-	beatEvery     = 15 * time.Second // on a stream without events
+	keepEvery     = 15 * time.Second // on a stream without events
 	checkEvery    = 5 * time.Second  // how old the last check of the key may be when an event is sent
 	takePatience  = 20 * time.Second // how long a write to a client may block
 	retryAfter    = 2 * time.Second  // after which a client that lost its stream reconnects
@@ -164,8 +164,8 @@ func (a *API) send(c *gin.Context, s *changes.Subscription, first []byte) {
 	if !deliver(c, out, append(first, a.Hub.Heartbeat(s)...)) {
 		return
 	}
-	beat, checked := time.NewTicker(beatEvery), time.Now()
-	defer beat.Stop()
+	keep, checked := time.NewTicker(keepEvery), time.Now()
+	defer keep.Stop()
 	for {
 		if time.Since(checked) > checkEvery {
 			switch err := a.Auth.Recheck(c, access.Read); {
@@ -192,7 +192,7 @@ func (a *API) send(c *gin.Context, s *changes.Subscription, first []byte) {
 			return
 		case <-more:
 		case <-again:
-		case <-beat.C:
+		case <-keep.C:
 			if !deliver(c, out, a.Hub.Heartbeat(s)) {
 				return
 			}

@@ -6,23 +6,23 @@
 // It cannot read the database's clock, so the pool does the following:
 //
 //  1. Each heartbeat writes the worker's row, lists its attempts, and returns those that others have settled. When it
-//     has got through, lastBeat is the moment at which it began. The database stored a later instant. So this worker
-//     counts itself as silent before any other does, even if the answer took long.
+//     has got through, lastHeartbeat is the moment at which it began. The database stored a later instant. So this
+//     worker counts itself as silent before any other does, even if the answer took long.
 //  2. While the worker is silent, no attempt starts (ready), none is claimed (Room), and a claim that returns is
 //     refused (Add). Running attempts go on: promise 2 of docs/design.md allows that, and the database refuses their
 //     outcomes if they were settled as lost.
 //  3. The first heartbeat after a silence gets through. It returns the listed attempts that others have settled, and
 //     Taken ends them. But an attempt can be missing from the list: its claim inserted the row, the worker was cut off
 //     for more than 10 s, another worker settled the attempt as lost, this worker listed its attempts, and only then
-//     did the claim's answer arrive. So the pool stays closed: Beaten sets ending, raises the epoch, and asks for a
+//     did the claim's answer arrive. So the pool stays closed: Answered sets ending, raises the epoch, and asks for a
 //     second heartbeat at once.
 //  4. Every claim notes the epoch in which it began. Add refuses one of an earlier epoch, and the claim is repeated:
 //     it reads the rows again, and finds such an attempt settled.
 //  5. The second heartbeat lists all attempts of the pool, and no attempt of an earlier epoch can come in any more.
-//     When it has got through, ending is reset, lastBeat is set, and attempts that wait for a slot may start.
+//     When it has got through, ending is reset, lastHeartbeat is set, and attempts that wait for a slot may start.
 //
 // If the second heartbeat fails, ending stays set: the next one that gets through opens the pool. A gap of half a
 // silence that only the database saw, because a clock was stepped or a machine was suspended, also raises the epoch and
-// asks for a second heartbeat: others may have counted a longer gap. A pool begins silent, because lastBeat is zero, so
-// it opens with the second heartbeat.
+// asks for a second heartbeat: others may have counted a longer gap. A pool begins silent, because lastHeartbeat is
+// zero, so it opens with the second heartbeat.
 package pool

@@ -38,25 +38,25 @@ type Pool struct {
 	decidedTo     func(Finished) // receives each attempt's outcome, once
 	changed       func(room int) // called when a heartbeat would differ from the last one
 
-	mu       sync.Mutex
-	work     sync.Cond // an attempt may start, or the pool is stopping
-	mine     map[workerdb.Key]*Attempt
-	left     []left                 // settled as waiting a short time ago, whose progress may be in no heartbeat yet
-	held     *turns.Queue[*Attempt] // those that wait for a slot
-	weight   int                    // bytes of the attempts in held
-	ahead    int                    // attempts that may be held beyond the places: they are expected to run very soon
-	running  []*Attempt             // by slot, until the handler returns, even if the attempt is decided
-	busy     int                    // slots
-	started  int                    // attempts of these that have started
-	timer    *time.Timer
-	nextDue  time.Time // when timer calls timeOut; zero: not set
-	lastBeat Moment
-	openedBy atomic.Pointer[Moment] // lastBeat, for Fresh
-	epoch    int                    // rises with the end of each silence: others may have settled earlier claims
-	ending   bool                   // a heartbeat has got through after a silence; the next one opens the pool
-	stopping bool
-	draining bool // it takes no attempts, as if it were stopping, until it is resumed
-	meter    meter
+	mu            sync.Mutex
+	work          sync.Cond // an attempt may start, or the pool is stopping
+	mine          map[workerdb.Key]*Attempt
+	left          []left                 // settled as waiting a short time ago, whose progress may be in no heartbeat yet
+	held          *turns.Queue[*Attempt] // those that wait for a slot
+	weight        int                    // bytes of the attempts in held
+	ahead         int                    // attempts that may be held beyond the places: they are expected to run very soon
+	running       []*Attempt             // by slot, until the handler returns, even if the attempt is decided
+	busy          int                    // slots
+	started       int                    // attempts of these that have started
+	timer         *time.Timer
+	nextDue       time.Time // when timer calls timeOut; zero: not set
+	lastHeartbeat Moment
+	openedBy      atomic.Pointer[Moment] // lastHeartbeat, for Fresh
+	epoch         int                    // rises with the end of each silence: others may have settled earlier claims
+	ending        bool                   // a heartbeat has got through after a silence; the next one opens the pool
+	stopping      bool
+	draining      bool // it takes no attempts, as if it were stopping, until it is resumed
+	meter         meter
 }
 
 // New returns a pool with a number of slots and of places for attempts that wait for a slot. It begins silent.
@@ -95,7 +95,7 @@ func (p *Pool) roomNow() int {
 // silent reports whether other workers may have settled the attempts of this one as lost by now.
 func (p *Pool) silent() bool { return p.silentAt(time.Now()) }
 
-func (p *Pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.Silence }
+func (p *Pool) silentAt(now time.Time) bool { return p.clock.since(p.lastHeartbeat, now) >= p.Silence }
 
 // Fresh reports whether at least half a silence is left until other workers may settle attempts of this one as lost. It
 // is for a handler that lets another process start its attempt, and that process needs some of the time. Fresh takes no
@@ -105,10 +105,10 @@ func (p *Pool) Fresh() bool {
 	return last != nil && p.clock.since(*last, time.Now()) < p.Silence/2
 }
 
-// Beaten notes that a heartbeat that began at a moment has got through, and keeps the pool open for another silence. It
-// reports whether another heartbeat must follow: after a silence, or if the database has not seen the worker for half a
-// silence.
-func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
+// Answered notes that a heartbeat that began at a moment has got through, and keeps the pool open for another silence.
+// It reports whether another heartbeat must follow: after a silence, or if the database has not seen the worker for
+// half a silence.
+func (p *Pool) Answered(at Moment, unseen time.Duration) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if (p.silent() || unseen >= p.Silence/2) && !p.ending {
@@ -116,7 +116,7 @@ func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
 		p.epoch++
 		return true
 	}
-	p.ending, p.lastBeat = false, at
+	p.ending, p.lastHeartbeat = false, at
 	p.openedBy.Store(&at)
 	p.work.Broadcast()
 	return false

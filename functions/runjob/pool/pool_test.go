@@ -20,8 +20,8 @@ import (
 func TestAFastPoolHoldsMoreAttempts(t *testing.T) {
 	t.Parallel()
 	p := New(12, 100, time.Hour, func(Finished) {}, func(int) {})
-	p.Beaten(p.Now(), 0)
-	p.Beaten(p.Now(), 0)
+	p.Answered(p.Now(), 0)
+	p.Answered(p.Now(), 0)
 	hold := func(n, bytes int) {
 		var batch []*Attempt
 		for range n {
@@ -50,8 +50,8 @@ func TestAFastPoolHoldsMoreAttempts(t *testing.T) {
 		t.Errorf("large payloads held: room for %d, want none beyond the places", got)
 	}
 	quick := New(12, 100, time.Hour, func(Finished) {}, func(int) {})
-	quick.Beaten(quick.Now(), 0)
-	quick.Beaten(quick.Now(), 0)
+	quick.Answered(quick.Now(), 0)
+	quick.Answered(quick.Now(), 0)
 	for range 5000 {
 		quick.meter.start(now)
 		quick.meter.finish(now, now)
@@ -70,8 +70,8 @@ func TestAFastPoolHoldsMoreAttempts(t *testing.T) {
 func TestAnAttemptDoesNotWaitBehindThoseOfOtherFairnessKeys(t *testing.T) {
 	t.Parallel()
 	p := New(1, 100, time.Hour, func(Finished) {}, func(int) {})
-	p.Beaten(p.Now(), 0)
-	p.Beaten(p.Now(), 0)
+	p.Answered(p.Now(), 0)
+	p.Answered(p.Now(), 0)
 	begin := time.Now()
 	hold := func(owner, key string, rank int) {
 		p.Add([]*Attempt{{Run: jobevent.Run{
@@ -104,8 +104,8 @@ func TestOneTimerEndsOverdueAttempts(t *testing.T) {
 			defer mu.Unlock()
 			after[f.Attempt.Run.TimeoutMs] = time.Since(began)
 		}, func(int) {})
-		p.Beaten(p.Now(), 0)
-		p.Beaten(p.Now(), 0)
+		p.Answered(p.Now(), 0)
+		p.Answered(p.Now(), 0)
 		var causes []error
 		var slots sync.WaitGroup
 		for slot := range 3 {
@@ -154,9 +154,9 @@ func TestHeartbeatsRepeatTheProgressOfAWaitingAttemptForAWhile(t *testing.T) {
 	a.Progress.Store(&jobevent.Progress{Percent: 70})
 	p.Leave(a, now)
 	if n := len(p.Heartbeat(now.Add(leftFor)).Left); n != 1 {
-		t.Errorf("%d are in the beat", n)
+		t.Errorf("%d are in the heartbeat", n)
 	}
 	if n := len(p.Heartbeat(now.Add(leftFor + 1)).Left); n != 0 {
-		t.Errorf("%d are in the beat later", n)
+		t.Errorf("%d are in the heartbeat later", n)
 	}
 }

@@ -16,20 +16,20 @@ func TestAClaimOfAnEarlierEpochIsRefused(t *testing.T) {
 	p := New(1, 1, time.Hour, func(Finished) {}, func(int) {})
 	claimed := []*Attempt{{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}}
 	if p.Add(claimed, p.Epoch()) {
-		t.Fatal("taken before the first beat")
+		t.Fatal("taken before the first heartbeat")
 	}
-	if !p.Beaten(p.Now(), 0) || p.Beaten(p.Now(), 0) {
+	if !p.Answered(p.Now(), 0) || p.Answered(p.Now(), 0) {
 		t.Fatal("want the first heartbeat to ask for another one, which opens the pool")
 	}
 	before := p.Epoch()
 	p.mu.Lock()
-	p.lastBeat.At = time.Now().Add(-2 * time.Hour)
+	p.lastHeartbeat.At = time.Now().Add(-2 * time.Hour)
 	p.mu.Unlock()
 	if p.Add(claimed, before) {
 		t.Fatal("taken in silence")
 	}
-	p.Beaten(p.Now(), 0)
-	p.Beaten(p.Now(), 0)
+	p.Answered(p.Now(), 0)
+	p.Answered(p.Now(), 0)
 	if p.Add(claimed, before) {
 		t.Fatal("taken although its row may have been settled")
 	}
@@ -46,11 +46,11 @@ func TestNoAttemptStartsAfterTheMachineWasSuspended(t *testing.T) {
 			woken := sinceBoot() + d
 			p.clock.sinceBoot = func() time.Duration { return woken }
 		},
-		"its wall clock put forward": func(p *Pool, d time.Duration) { p.lastBeat.At = p.lastBeat.At.Round(0).Add(-d) },
+		"its wall clock put forward": func(p *Pool, d time.Duration) { p.lastHeartbeat.At = p.lastHeartbeat.At.Round(0).Add(-d) },
 	} {
 		p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})
-		p.Beaten(p.Now(), 0)
-		p.Beaten(p.Now(), 0)
+		p.Answered(p.Now(), 0)
+		p.Answered(p.Now(), 0)
 		held := &Attempt{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
 		if !p.Add([]*Attempt{held}, p.Epoch()) || !p.ready(time.Now()) {
 			t.Fatalf("%s: a held attempt may not start", name)
@@ -63,7 +63,7 @@ func TestNoAttemptStartsAfterTheMachineWasSuspended(t *testing.T) {
 		if p.ready(time.Now()) || p.Room() != 0 {
 			t.Errorf("%s: a held attempt starts, or there is room", name)
 		}
-		if !p.Beaten(p.Now(), 0) || p.Beaten(p.Now(), 0) || !p.ready(time.Now()) {
+		if !p.Answered(p.Now(), 0) || p.Answered(p.Now(), 0) || !p.ready(time.Now()) {
 			t.Errorf("%s: two heartbeats do not end the silence", name)
 		}
 	}
@@ -72,13 +72,13 @@ func TestNoAttemptStartsAfterTheMachineWasSuspended(t *testing.T) {
 func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
 	t.Parallel()
 	p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})
-	p.Beaten(p.Now(), 0)
-	p.Beaten(p.Now(), 0)
+	p.Answered(p.Now(), 0)
+	p.Answered(p.Now(), 0)
 	before := p.Epoch()
-	if p.Beaten(p.Now(), 4*time.Second) || p.Epoch() != before {
+	if p.Answered(p.Now(), 4*time.Second) || p.Epoch() != before {
 		t.Error("four seconds are a silence")
 	}
-	if !p.Beaten(p.Now(), 5*time.Second) || p.Epoch() == before {
+	if !p.Answered(p.Now(), 5*time.Second) || p.Epoch() == before {
 		t.Error("after half a silence claims from before it still count")
 	}
 }
@@ -89,10 +89,10 @@ func TestAPoolIsFreshForHalfASilence(t *testing.T) {
 		if p.Fresh() {
 			t.Error("fresh before the first heartbeat")
 		}
-		if p.Beaten(p.Now(), 0); p.Fresh() {
+		if p.Answered(p.Now(), 0); p.Fresh() {
 			t.Error("fresh after the first heartbeat, of which nothing is known yet")
 		}
-		if p.Beaten(p.Now(), 0); !p.Fresh() {
+		if p.Answered(p.Now(), 0); !p.Fresh() {
 			t.Error("not fresh after the second heartbeat")
 		}
 		<-time.After(5*time.Second - 1)
@@ -103,7 +103,7 @@ func TestAPoolIsFreshForHalfASilence(t *testing.T) {
 		if p.Fresh() {
 			t.Error("fresh after half a silence")
 		}
-		if p.Beaten(p.Now(), 0); !p.Fresh() {
+		if p.Answered(p.Now(), 0); !p.Fresh() {
 			t.Error("not fresh after another heartbeat")
 		}
 	})

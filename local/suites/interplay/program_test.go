@@ -103,7 +103,7 @@ const (
 	actAfter  = "retryAfter" // fails, and names the time of the next try
 	actSnooze = "snooze"
 	actDrop   = "drop"  // closes the connection
-	actHang   = "hang"  // longer than its timeout; a pull worker: without a beat
+	actHang   = "hang"  // longer than its timeout; a pull worker: without a heartbeat
 	actLater  = "later" // hands the attempt to an outside system
 	actTwice  = "twice" // of a pull worker: settles twice
 	actTardy  = "tardy" // of a pull worker: settles after its timeout

@@ -21,7 +21,7 @@ type puller struct {
 	logs  map[string]*Log // by type
 	name  string
 	owner string   // of its key
-	hands sync.Map // tokens of attempts that get beats
+	hands sync.Map // tokens of attempts that get heartbeats
 }
 
 func (x *run) pull(api *client.Client, name, owner string) *puller {
@@ -32,7 +32,7 @@ func (x *run) pull(api *client.Client, name, owner string) *puller {
 func (p *puller) run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	all.Go(func() { p.beat(ctx) })
+	all.Go(func() { p.heartbeat(ctx) })
 	slots := make(chan struct{}, 20)
 	for ctx.Err() == nil {
 		slots <- struct{}{}
@@ -63,22 +63,22 @@ func (p *puller) run(ctx context.Context) {
 	}
 }
 
-// beat reports the attempts in hand.
-func (p *puller) beat(ctx context.Context) {
+// heartbeat reports the attempts in hand.
+func (p *puller) heartbeat(ctx context.Context) {
 	for retry.Pause(ctx, 2*time.Second) {
-		beat := client.WorkBeat{Worker: p.name}
+		heartbeat := client.WorkHeartbeat{Worker: p.name}
 		p.hands.Range(func(token, _ any) bool {
-			beat.Attempts = append(beat.Attempts, client.WorkSign{Token: token.(string)})
+			heartbeat.Attempts = append(heartbeat.Attempts, client.WorkSign{Token: token.(string)})
 			return true
 		})
-		if len(beat.Attempts) == 0 {
+		if len(heartbeat.Attempts) == 0 {
 			continue
 		}
-		beaten, err := p.api.Beat(ctx, beat)
+		answer, err := p.api.Heartbeat(ctx, heartbeat)
 		if err != nil {
 			continue
 		}
-		for _, token := range append(beaten.Cancelled, beaten.Lost...) {
+		for _, token := range append(answer.Cancelled, answer.Lost...) {
 			if stop, ok := p.hands.Load(token); ok {
 				stop.(context.CancelFunc)()
 			}

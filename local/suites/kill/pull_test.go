@@ -175,7 +175,7 @@ func (e *evidence) checkPulledRun(job *shown, r run) {
 		if a.FinishedAt != nil {
 			to = *a.FinishedAt
 		}
-		gaveUp := r.how == "no beat was answered" // on a machine that was too busy
+		gaveUp := r.how == "no heartbeat was answered" // on a machine that was too busy
 		if !gaveUp && !e.struck(r.start.Add(-lease), to, poller, "pull", "gateway") {
 			e.find(job.JobID, "attempt %d was called %s, and nothing was killed or frozen", r.attempt, a.Outcome)
 		}

@@ -20,7 +20,7 @@ var operated = &shape{
 }
 
 const (
-	scheduleName = "beat"
+	scheduleName = "heartbeat"
 	scheduleKey  = "of the schedule" // the tag of its jobs
 	tickEvery    = 3 * time.Second
 )

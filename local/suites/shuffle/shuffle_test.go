@@ -135,7 +135,7 @@ func (h *fixture) runShuffled(rnd *rand.Rand) {
 		case n < 3:
 			h.tick("watchdog", h.watchdog.Tick)
 		case n < 5:
-			h.publish(h.t, h.workers.beat(h.workers.any()))
+			h.publish(h.t, h.workers.heartbeat(h.workers.any()))
 		case n < 15:
 			if items, done := h.workers.finish(); done {
 				h.publishPart(items, rnd)

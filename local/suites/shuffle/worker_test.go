@@ -34,10 +34,10 @@ type workers struct {
 }
 
 type worker struct {
-	id     string
-	held   []*held // claimed and not settled
-	beats  int
-	reaped bool
+	id         string
+	held       []*held // claimed and not settled
+	heartbeats int
+	reaped     bool
 }
 
 type held struct {
@@ -56,7 +56,7 @@ func (ws *workers) fill() []jobevent.Item {
 		ws.number++
 		w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
 		ws.all = append(ws.all, w)
-		items = append(items, ws.beat(w)...)
+		items = append(items, ws.heartbeat(w)...)
 	}
 	return items
 }
@@ -208,18 +208,18 @@ func (ws *workers) settle(w *worker, h *held) []jobevent.Item {
 	return ws.outcomes(settled)
 }
 
-// beat stores and publishes a heartbeat, and follows the store's answer.
-func (ws *workers) beat(w *worker) []jobevent.Item {
+// heartbeat stores and publishes a heartbeat, and follows the store's answer.
+func (ws *workers) heartbeat(w *worker) []jobevent.Item {
 	ws.t.Helper()
-	beat := workerdb.Heartbeat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
-	word := jobevent.Heartbeat{WorkerID: w.id, Queues: beat.Queues, Slots: 8, Free: 8, Rate: 100,
+	heartbeat := workerdb.Heartbeat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
+	word := jobevent.Heartbeat{WorkerID: w.id, Queues: heartbeat.Queues, Slots: 8, Free: 8, Rate: 100,
 		Partitions: map[string][]int32{jobevent.DefaultQueue: ws.partitions(w)}}
 	for _, h := range w.held {
 		at := h.startedAt
-		beat.Held = append(beat.Held, workerdb.Held{Key: h.Key, StartedAt: at})
+		heartbeat.Held = append(heartbeat.Held, workerdb.Held{Key: h.Key, StartedAt: at})
 		word.Attempts = append(word.Attempts, jobevent.HeldAttempt{JobID: h.JobID, Attempt: h.Attempt, StartedAt: &at})
 	}
-	changed, err := ws.store.Heartbeat(ws.t.Context(), beat)
+	changed, err := ws.store.Heartbeat(ws.t.Context(), heartbeat)
 	if err != nil {
 		ws.t.Fatal(err)
 	}
@@ -229,8 +229,8 @@ func (ws *workers) beat(w *worker) []jobevent.Item {
 	for _, outcome := range changed.Settled {
 		w.drop(outcome.Key)
 	}
-	w.beats++
-	id := fmt.Sprintf("%s.%d", w.id, w.beats)
+	w.heartbeats++
+	id := fmt.Sprintf("%s.%d", w.id, w.heartbeats)
 	e := newEvent(ws.t, jobevent.TypeHeartbeat, jobevent.Meta{Function: "runjob", ID: id, Key: w.id}, word)
 	return append(ws.outcomes(changed.Settled), e)
 }

@@ -200,7 +200,7 @@ func TestALateHeartbeatDoesNotHideAnOutsideSystemsProgress(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
-	beat := func(percent int) {
+	heartbeat := func(percent int) {
 		t.Helper()
 		if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: percent}},
@@ -215,7 +215,7 @@ func TestALateHeartbeatDoesNotHideAnOutsideSystemsProgress(t *testing.T) {
 		}
 	}
 	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, apidbtest.OfAttempt(1)))
-	beat(10)
+	heartbeat(10)
 	shows(10)
 	h.Apply(t, apidbtest.Status(id, 2, jobstate.Waiting, apidbtest.OfAttempt(1)))
 	shows(10)
@@ -223,7 +223,7 @@ func TestALateHeartbeatDoesNotHideAnOutsideSystemsProgress(t *testing.T) {
 	if _, err := h.Callbacks.Keep(t.Context(), reported, ""); err != nil {
 		t.Fatal(err)
 	}
-	beat(10)
+	heartbeat(10)
 	shows(50)
 	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, apidbtest.OfAttempt(2)))
 	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, apidbtest.OfAttempt(2)))

@@ -1,6 +1,6 @@
 -- name: WorkerSeeMany :exec
 insert into workers (worker_id, beat)
-select unnest(@worker_ids::text[]), unnest(@beats::json[])
+select unnest(@worker_ids::text[]), unnest(@heartbeats::json[])
 on conflict (worker_id) do update set seen_at = now(), beat = excluded.beat;
 
 -- name: WorkerRemoveMany :exec

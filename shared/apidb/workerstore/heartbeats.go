@@ -45,7 +45,7 @@ func (s *Store) See(ctx context.Context, heartbeats []Heartbeat) error {
 			continue
 		}
 		seen.WorkerIDs = append(seen.WorkerIDs, id)
-		seen.Beats = append(seen.Beats, latest[id].JSON)
+		seen.Heartbeats = append(seen.Heartbeats, latest[id].JSON)
 	}
 	progress, err := progressParams(latest)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Store) See(ctx context.Context, heartbeats []Heartbeat) error {
 
 func progressParams(heartbeats map[string]*Heartbeat) (p gen.JobsProgressParams, err error) {
 	held := map[uuid.UUID]jobevent.HeldAttempt{}
-	for _, beat := range heartbeats {
-		for _, attempt := range slices.Concat(beat.Left, beat.Attempts) {
+	for _, heartbeat := range heartbeats {
+		for _, attempt := range slices.Concat(heartbeat.Left, heartbeat.Attempts) {
 			if attempt.Progress != nil && held[attempt.JobID].Attempt <= attempt.Attempt {
 				held[attempt.JobID] = attempt
 			}

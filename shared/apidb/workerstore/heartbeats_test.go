@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) workerstore.Heartbeat {
+func heartbeat(id string, slots, free int, attempts ...jobevent.HeldAttempt) workerstore.Heartbeat {
 	b := jobevent.Heartbeat{WorkerID: id, Slots: slots, Free: free, Attempts: attempts}
 	body, err := json.Marshal(b)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestHeartbeatsAreStoredAsFiguresAndProgress(t *testing.T) {
 	held := func(attempt, percent int) jobevent.HeldAttempt {
 		return jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, Progress: &jobevent.Progress{Percent: percent, Message: "so far"}}
 	}
-	h.see(t, beat("w1", 12, 12), beat("w1", 12, 2), beat("w2", 8, 8, held(1, 10)), beat("old", 5, 0))
+	h.see(t, heartbeat("w1", 12, 12), heartbeat("w1", 12, 2), heartbeat("w2", 8, 8, held(1, 10)), heartbeat("old", 5, 0))
 	if got := h.ReadJob(t, job.JobID); got.Progress != nil {
 		t.Error("progress of a job that is not known to run")
 	}
@@ -46,12 +46,12 @@ func TestHeartbeatsAreStoredAsFiguresAndProgress(t *testing.T) {
 	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 10 {
 		t.Errorf("progress that came before the scheduler's status: %+v", got.Progress)
 	}
-	h.see(t, beat("w2", 8, 7, held(1, 40)))
+	h.see(t, heartbeat("w2", 8, 7, held(1, 40)))
 	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 40 || got.Progress.Message != "so far" {
 		t.Errorf("progress %+v", got.Progress)
 	}
 	before := apidbtest.One[string](t, h, "select xmin::text from jobs")
-	h.see(t, beat("w2", 8, 7, held(1, 40)))
+	h.see(t, heartbeat("w2", 8, 7, held(1, 40)))
 	if after := apidbtest.One[string](t, h, "select xmin::text from jobs"); after != before {
 		t.Error("the same progress was written again")
 	}
@@ -63,15 +63,15 @@ func TestHeartbeatsAreStoredAsFiguresAndProgress(t *testing.T) {
 	if got := h.ReadJob(t, job.JobID); got.Progress != nil {
 		t.Error("the next attempt has the progress of the one before")
 	}
-	h.see(t, beat("w2", 8, 7, held(1, 90)))
+	h.see(t, heartbeat("w2", 8, 7, held(1, 90)))
 	h.Apply(t, apidbtest.Status(job.JobID, 9, jobstate.Failed, func(s *jobevent.Status) { s.Attempt = 2 }))
-	h.see(t, beat("w2", 8, 7, held(2, 90), held(3, 90)))
+	h.see(t, heartbeat("w2", 8, 7, held(2, 90), held(3, 90)))
 	if n := apidbtest.One[int](t, h, "select count(*) from jobs where progress is not null"); n != 0 {
 		t.Error("an old attempt's progress is kept, or that of a job that has ended")
 	}
-	stopping := beat("w1", 12, 12)
+	stopping := heartbeat("w1", 12, 12)
 	stopping.Stopping = true
-	h.see(t, beat("w1", 12, 2), stopping)
+	h.see(t, heartbeat("w1", 12, 2), stopping)
 	if n := apidbtest.One[int](t, h, "select count(*) from workers where worker_id = 'w1'"); n != 0 {
 		t.Error("a worker that stops is still there")
 	}

@@ -22,7 +22,7 @@ var (
 	ErrTimeout   = errors.New("the attempt ran longer than its job's timeoutMs")
 	ErrCancelled = errors.New("the attempt was cancelled")
 	ErrStopping  = errors.New("the worker is stopping")
-	ErrLost      = errors.New("the attempt is lost: it was taken away, or no beat was answered for 10 s")
+	ErrLost      = errors.New("the attempt is lost: it was taken away, or no heartbeat was answered for 10 s")
 )
 
 // Failure is an error that describes how the attempt failed. Any other error is retryable.
@@ -100,7 +100,7 @@ type Attempt struct {
 	alive  context.Context // ends when the result is stored or no longer counts
 	end    context.CancelCauseFunc
 	close  context.CancelFunc
-	fence  *time.Timer // ends the attempt when no beat was answered for too long
+	fence  *time.Timer // ends the attempt when no heartbeat was answered for too long
 
 	output json.RawMessage // of the handler
 	err    error           // likewise
@@ -272,14 +272,14 @@ func (a *Attempt) Reported() ([]client.WorkLine, *client.Progress) {
 	return a.lines, a.progress
 }
 
-// hasNews reports whether the attempt has log lines or progress for the next beat.
+// hasNews reports whether the attempt has log lines or progress for the next heartbeat.
 func (a *Attempt) hasNews() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.progress != nil || len(a.lines) > 0
 }
 
-// sign takes what the next beat reports about the attempt, with as many log lines as there is room for.
+// sign takes what the next heartbeat reports about the attempt, with as many log lines as there is room for.
 func (a *Attempt) sign(room *int) client.WorkSign {
 	a.mu.Lock()
 	defer a.mu.Unlock()

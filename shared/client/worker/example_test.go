@@ -64,7 +64,7 @@ func gatewayWithOneJob(settled func()) *httptest.Server {
 		case <-r.Context().Done():
 		}
 	})
-	mux.HandleFunc("POST /api/workers/beat", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /api/workers/heartbeat", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"cancelled": [], "lost": []}`)
 	})
 	mux.HandleFunc("POST /api/workers/settle", func(w http.ResponseWriter, r *http.Request) {

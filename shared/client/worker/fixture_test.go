@@ -43,16 +43,16 @@ type gateway struct {
 	give  chan client.WorkAttempt
 	start func() // the worker, once
 
-	mu      sync.Mutex
-	claims  []client.WorkClaim
-	beats   []client.WorkBeat
-	results []result
-	claim   func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: hands out the attempts in give
-	beat    func(client.WorkBeat) (int, client.WorkBeaten)                   // nil: 200 without changes
-	saves   []client.WorkCheckpoint
-	save    func(client.WorkCheckpoint) int // nil: 200
-	settle  func(result) int                // nil: 200
-	broken  func(path string) bool          // reports whether the answer is lost on its way; nil: none is
+	mu         sync.Mutex
+	claims     []client.WorkClaim
+	heartbeats []client.WorkHeartbeat
+	results    []result
+	claim      func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: hands out the attempts in give
+	heartbeat  func(client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer)     // nil: 200 without changes
+	saves      []client.WorkCheckpoint
+	save       func(client.WorkCheckpoint) int // nil: 200
+	settle     func(result) int                // nil: 200
+	broken     func(path string) bool          // reports whether the answer is lost on its way; nil: none is
 }
 
 func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -64,8 +64,8 @@ func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch path := strings.TrimPrefix(r.URL.Path, "/api/workers/"); path {
 	case "claim":
 		status, reply = g.onClaim(r.Context(), body)
-	case "beat":
-		status, reply = g.onBeat(body)
+	case "heartbeat":
+		status, reply = g.onHeartbeat(body)
 	case "checkpoint":
 		status, reply = g.onCheckpoint(body)
 	case "settle":
@@ -124,15 +124,15 @@ func (g *gateway) onClaim(ctx context.Context, body []byte) (int, any) {
 	return http.StatusOK, map[string]any{"attempts": got}
 }
 
-func (g *gateway) onBeat(body []byte) (int, any) {
-	b := decoded[client.WorkBeat](g.t, body)
+func (g *gateway) onHeartbeat(body []byte) (int, any) {
+	b := decoded[client.WorkHeartbeat](g.t, body)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.beats = append(g.beats, b)
-	if g.beat == nil {
-		return http.StatusOK, client.WorkBeaten{}
+	g.heartbeats = append(g.heartbeats, b)
+	if g.heartbeat == nil {
+		return http.StatusOK, client.WorkHeartbeatAnswer{}
 	}
-	return g.beat(b)
+	return g.heartbeat(b)
 }
 
 func (g *gateway) onCheckpoint(body []byte) (int, any) {

@@ -1,7 +1,7 @@
 // Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends their results.
 // It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
 //
-// Why: docs/decisions/workers.md#worker-kits-beat-from-a-thread-and-run-a-job-once-at-a-time
+// Why: docs/decisions/workers.md#worker-kits-send-heartbeats-from-a-thread-and-run-a-job-once-at-a-time
 package worker
 
 import (
@@ -36,17 +36,17 @@ type Options struct {
 }
 
 const (
-	beatEvery    = 3 * time.Second
-	beatWithin   = 3 * time.Second  // after a beat that hangs there is time for two more
-	silence      = 10 * time.Second // the time without an answered beat after which an attempt may run elsewhere
-	claimWait    = 30 * time.Second
-	claimLate    = 10 * time.Second       // for the answer after the wait; attempts in a later one are lost
-	settleTime   = 20 * time.Second       // longer than the gateway takes to answer 503
-	givenBackFor = 30 * time.Second       // at most, an attempt whose job still runs as another one
-	lastAnswer   = 500 * time.Millisecond // for the answer to a claim that is held when the worker stops
-	maxSlots     = 500                    // also the most attempts in a claim, a beat and a settle
-	maxBeatLog   = 128 << 10              // bytes of log lines in a beat, which has at most 1 MiB
-	maxSettle    = 2 << 20                // bytes of results from which a settle, of at most 4 MiB, gets no further result
+	heartbeatEvery  = 3 * time.Second
+	heartbeatWithin = 3 * time.Second  // after a heartbeat that hangs there is time for two more
+	silence         = 10 * time.Second // the time without an answered heartbeat after which an attempt may run elsewhere
+	claimWait       = 30 * time.Second
+	claimLate       = 10 * time.Second       // for the answer after the wait; attempts in a later one are lost
+	settleTime      = 20 * time.Second       // longer than the gateway takes to answer 503
+	givenBackFor    = 30 * time.Second       // at most, an attempt whose job still runs as another one
+	lastAnswer      = 500 * time.Millisecond // for the answer to a claim that is held when the worker stops
+	maxSlots        = 500                    // also the most attempts in a claim, a heartbeat and a settle
+	maxHeartbeatLog = 128 << 10              // bytes of log lines in a heartbeat, which has at most 1 MiB
+	maxSettle       = 2 << 20                // bytes of results from which a settle, of at most 4 MiB, gets no more
 )
 
 // Worker runs the handlers of some job types. Register them with Handle, then call Run once.
@@ -59,7 +59,7 @@ type Worker struct {
 
 	slots    chan struct{} // has a value for each slot in use
 	running  sync.WaitGroup
-	beating  chan struct{} // has a value during a beat: one at a time, so that log lines keep their order
+	sending  chan struct{} // has a value during a heartbeat: one at a time, so that log lines keep their order
 	settling chan struct{} // has a value during a settle: attempts that end meanwhile are settled together
 
 	mu    sync.Mutex
@@ -77,7 +77,7 @@ func New(c *client.Client, o Options) *Worker {
 	return &Worker{
 		c: c, o: o, handlers: map[string]handler{}, held: map[string]*Attempt{}, runs: map[string]*Attempt{},
 		slots:   make(chan struct{}, o.Slots),
-		beating: make(chan struct{}, 1), settling: make(chan struct{}, 1),
+		sending: make(chan struct{}, 1), settling: make(chan struct{}, 1),
 	}
 }
 
@@ -90,13 +90,13 @@ func (w *Worker) Use(all ...jobrun.Middleware) { w.middleware = append(w.middlew
 // after the last handler, even if a handler ignores its context: while it runs, its job must not run again.
 func (w *Worker) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // of requests and handlers
-	var beats sync.WaitGroup
-	beats.Go(func() {
-		for every := time.NewTicker(beatEvery); life.Err() == nil; {
+	var heartbeats sync.WaitGroup
+	heartbeats.Go(func() {
+		for every := time.NewTicker(heartbeatEvery); life.Err() == nil; {
 			select {
 			case <-life.Done():
 			case <-every.C:
-				w.beat(life, nil)
+				w.heartbeat(life, nil)
 			}
 		}
 	})
@@ -109,7 +109,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.running.Wait()
 	grace.Stop()
 	end()
-	beats.Wait()
+	heartbeats.Wait()
 	return err
 }
 
@@ -189,8 +189,8 @@ func pause(ctx context.Context, n int) {
 	}
 }
 
-// start runs an attempt until its result is stored or no longer counts. Until then it keeps its slot, and beats list
-// it.
+// start runs an attempt until its result is stored or no longer counts. Until then it keeps its slot, and heartbeats
+// list it.
 func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
 	a := newAttempt(life, got)
 	a.Checkpoint = durable.New(got.Checkpoint, func(number int64, data json.RawMessage) error {
@@ -256,7 +256,7 @@ func (w *Worker) Call(ctx context.Context, a *Attempt) (output json.RawMessage, 
 }
 
 func (w *Worker) finish(life context.Context, a *Attempt) {
-	w.beat(life, a) // sends its log lines: after it is settled it would be too late
+	w.heartbeat(life, a) // sends its log lines: after it is settled it would be too late
 	a.result = a.resultOf()
 	w.mu.Lock()
 	w.ended = append(w.ended, a)
@@ -279,35 +279,35 @@ func (w *Worker) inHand() []*Attempt {
 	return slices.Collect(maps.Values(w.held))
 }
 
-// beat keeps all held attempts. If only is set, beat does nothing unless that attempt has something to report. A beat
-// and a settle may cross: then the beat may be answered that an attempt is lost although its result is stored, or the
-// attempt is no longer held. Neither changes anything.
-func (w *Worker) beat(life context.Context, only *Attempt) {
-	w.beating <- struct{}{}
-	defer func() { <-w.beating }()
-	attempts, room := w.inHand(), maxBeatLog
+// heartbeat keeps all held attempts. If only is set, heartbeat does nothing unless that attempt has something to
+// report. A heartbeat and a settle may cross: then the heartbeat may be answered that an attempt is lost although its
+// result is stored, or the attempt is no longer held. Neither changes anything.
+func (w *Worker) heartbeat(life context.Context, only *Attempt) {
+	w.sending <- struct{}{}
+	defer func() { <-w.sending }()
+	attempts, room := w.inHand(), maxHeartbeatLog
 	if len(attempts) == 0 || only != nil && !only.hasNews() {
 		return
 	}
-	b := client.WorkBeat{Worker: w.o.Name}
+	b := client.WorkHeartbeat{Worker: w.o.Name}
 	for _, a := range attempts {
 		b.Attempts = append(b.Attempts, a.sign(&room))
 	}
-	ctx, cancel := context.WithTimeout(life, beatWithin)
+	ctx, cancel := context.WithTimeout(life, heartbeatWithin)
 	defer cancel()
 	sent := time.Now()
-	beaten, err := w.c.Beat(ctx, b)
+	answer, err := w.c.Heartbeat(ctx, b)
 	if err != nil {
-		w.o.Logger.WarnContext(ctx, "beat failed", "error", err)
+		w.o.Logger.WarnContext(ctx, "heartbeat failed", "error", err)
 	}
 	for i, a := range attempts {
 		switch {
 		case isFinal(err): // the lines are dropped, because they would be refused again
 		case err != nil:
 			a.restore(b.Attempts[i])
-		case slices.Contains(beaten.Lost, a.Token):
+		case slices.Contains(answer.Lost, a.Token):
 			a.end(ErrLost)
-		case slices.Contains(beaten.Cancelled, a.Token):
+		case slices.Contains(answer.Cancelled, a.Token):
 			a.cancel(ErrCancelled)
 		default:
 			a.fence.Reset(silence - time.Since(sent))

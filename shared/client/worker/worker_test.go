@@ -152,7 +152,7 @@ func TestNoAttemptStartsWhileAnEarlierOneOfItsJobStillRuns(t *testing.T) {
 			t.Errorf("after %v: %+v", runs, got)
 		}
 		line := ""
-		for _, b := range g.beats {
+		for _, b := range g.heartbeats {
 			for _, s := range b.Attempts {
 				if s.Token == "2" && len(s.Log) > 0 {
 					line = s.Log[0].Text
@@ -208,8 +208,8 @@ func TestACancelledAttemptEnds(t *testing.T) {
 	var causes chan error
 	work(t, worker.Options{}, untilItsEnd(&causes), func(g *gateway) {
 		causes = make(chan error, 1) // of the bubble
-		g.beat = func(b client.WorkBeat) (int, client.WorkBeaten) {
-			return http.StatusOK, client.WorkBeaten{Cancelled: []string{b.Attempts[0].Token}}
+		g.heartbeat = func(b client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
+			return http.StatusOK, client.WorkHeartbeatAnswer{Cancelled: []string{b.Attempts[0].Token}}
 		}
 		g.waiting("a")
 		if took := wantEnd(t, causes, worker.ErrCancelled); took > 4*time.Second {
@@ -226,8 +226,8 @@ func TestALostAttemptEndsAndIsNotSettled(t *testing.T) {
 	var causes chan error
 	work(t, worker.Options{Slots: 1}, untilItsEnd(&causes), func(g *gateway) {
 		causes = make(chan error, 1) // of the bubble
-		g.beat = func(b client.WorkBeat) (int, client.WorkBeaten) {
-			return http.StatusOK, client.WorkBeaten{Lost: []string{b.Attempts[0].Token}}
+		g.heartbeat = func(b client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
+			return http.StatusOK, client.WorkHeartbeatAnswer{Lost: []string{b.Attempts[0].Token}}
 		}
 		g.waiting("a", "b")
 		wantEnd(t, causes, worker.ErrLost)
@@ -239,12 +239,12 @@ func TestALostAttemptEndsAndIsNotSettled(t *testing.T) {
 }
 
 // A worker that is cut off stops when the gateway gives its attempt to another.
-func TestAnAttemptWhoseBeatsAreNotAnsweredIsLost(t *testing.T) {
+func TestAnAttemptWhoseHeartbeatsAreNotAnsweredIsLost(t *testing.T) {
 	t.Parallel()
 	var causes chan error
 	work(t, worker.Options{}, untilItsEnd(&causes), func(g *gateway) {
 		causes = make(chan error, 1) // of the bubble
-		g.broken = func(path string) bool { return strings.HasSuffix(path, "beat") }
+		g.broken = func(path string) bool { return strings.HasSuffix(path, "heartbeat") }
 		g.waiting("a")
 		if took := wantEnd(t, causes, worker.ErrLost); took < 9*time.Second || took > 11*time.Second {
 			t.Errorf("after %v", took)
@@ -255,7 +255,7 @@ func TestAnAttemptWhoseBeatsAreNotAnsweredIsLost(t *testing.T) {
 	})
 }
 
-func TestBeatsThatAreAnsweredKeepAnAttempt(t *testing.T) {
+func TestHeartbeatsThatAreAnsweredKeepAnAttempt(t *testing.T) {
 	t.Parallel()
 	work(t, worker.Options{}, func(ctx context.Context, _ *worker.Attempt, _ payload) (any, error) {
 		select {
@@ -266,11 +266,11 @@ func TestBeatsThatAreAnsweredKeepAnAttempt(t *testing.T) {
 		}
 	}, func(g *gateway) {
 		n := 0
-		g.beat = func(client.WorkBeat) (int, client.WorkBeaten) {
+		g.heartbeat = func(client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
 			if n++; n%3 != 0 { // two of three requests fail
-				return http.StatusServiceUnavailable, client.WorkBeaten{}
+				return http.StatusServiceUnavailable, client.WorkHeartbeatAnswer{}
 			}
-			return http.StatusOK, client.WorkBeaten{}
+			return http.StatusOK, client.WorkHeartbeatAnswer{}
 		}
 		g.waiting("a")
 		after(6 * time.Minute)
@@ -311,8 +311,8 @@ func TestAResultIsSentUntilItIsAnswered(t *testing.T) {
 		g.broken = func(path string) bool { return strings.HasSuffix(path, "settle") && n == 4 }
 		g.waiting("a", "b")
 		after(10 * time.Second)
-		if len(g.resultsOf("a")) < 5 || len(g.beats) < 1 {
-			t.Errorf("%d results and %d beats were sent", len(g.resultsOf("a")), len(g.beats))
+		if len(g.resultsOf("a")) < 5 || len(g.heartbeats) < 1 {
+			t.Errorf("%d results and %d heartbeats were sent", len(g.resultsOf("a")), len(g.heartbeats))
 		}
 		after(time.Minute)
 		if got := g.one("b"); got.Status != "COMPLETED" {
@@ -334,14 +334,14 @@ func TestAResultThatCountsNoMoreIsSentOnce(t *testing.T) {
 	})
 }
 
-// A beat and a settle cross: the result is stored, the beat is answered that the attempt is lost, and the answer to the
+// A heartbeat and a settle cross: the result is stored, the heartbeat is answered that the attempt is lost, and the answer to the
 // settle does not arrive.
 func TestAResultIsNotSentAgainAfterTheAttemptIsLost(t *testing.T) {
 	t.Parallel()
 	work(t, worker.Options{}, done, func(g *gateway) {
 		g.settle = func(result) int { return http.StatusServiceUnavailable }
-		g.beat = func(b client.WorkBeat) (int, client.WorkBeaten) {
-			return http.StatusOK, client.WorkBeaten{Lost: []string{b.Attempts[0].Token}}
+		g.heartbeat = func(b client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
+			return http.StatusOK, client.WorkHeartbeatAnswer{Lost: []string{b.Attempts[0].Token}}
 		}
 		g.waiting("a")
 		after(4 * time.Second)
@@ -382,9 +382,9 @@ func TestWhatIsLoggedComesBeforeTheResult(t *testing.T) {
 		return nil, nil
 	}, func(g *gateway) {
 		fails, sent := 2, 0
-		g.beat = func(b client.WorkBeat) (int, client.WorkBeaten) {
+		g.heartbeat = func(b client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
 			if fails--; fails >= 0 {
-				return http.StatusServiceUnavailable, client.WorkBeaten{}
+				return http.StatusServiceUnavailable, client.WorkHeartbeatAnswer{}
 			}
 			s := b.Attempts[0]
 			for i, line := range s.Log {
@@ -395,7 +395,7 @@ func TestWhatIsLoggedComesBeforeTheResult(t *testing.T) {
 			if sent += len(s.Log); s.Progress == nil || s.Progress.Percent != 100 || len(s.Progress.Message) != 256 {
 				t.Errorf("the progress is %+v", s.Progress)
 			}
-			return http.StatusOK, client.WorkBeaten{}
+			return http.StatusOK, client.WorkHeartbeatAnswer{}
 		}
 		g.settle = func(result) int {
 			if sent != 200 {
@@ -409,7 +409,7 @@ func TestWhatIsLoggedComesBeforeTheResult(t *testing.T) {
 	})
 }
 
-func TestLongLogsAreSentInSeveralBeats(t *testing.T) {
+func TestLongLogsAreSentInSeveralHeartbeats(t *testing.T) {
 	t.Parallel()
 	const attempts = 8
 	work(t, worker.Options{Slots: attempts}, func(ctx context.Context, a *worker.Attempt, _ payload) (any, error) {
@@ -420,14 +420,14 @@ func TestLongLogsAreSentInSeveralBeats(t *testing.T) {
 		return nil, context.Cause(ctx)
 	}, func(g *gateway) {
 		lines := map[string]int{}
-		g.beat = func(b client.WorkBeat) (int, client.WorkBeaten) {
+		g.heartbeat = func(b client.WorkHeartbeat) (int, client.WorkHeartbeatAnswer) {
 			if text, err := json.Marshal(b); err != nil || len(text) > 1<<20 {
-				t.Errorf("a beat has %d bytes, %v", len(text), err)
+				t.Errorf("a heartbeat has %d bytes, %v", len(text), err)
 			}
 			for _, s := range b.Attempts {
 				lines[s.Token] += len(s.Log)
 			}
-			return http.StatusOK, client.WorkBeaten{}
+			return http.StatusOK, client.WorkHeartbeatAnswer{}
 		}
 		for i := range attempts {
 			g.waiting(fmt.Sprint(i))

@@ -72,7 +72,7 @@ class Attempt(BaseModel):
     log: Log | None = None
 
 
-class WorkBeat(BaseModel):
+class WorkHeartbeat(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
         populate_by_name=True,
@@ -88,7 +88,7 @@ class WorkBeat(BaseModel):
     attempts: Annotated[list[Attempt] | None, Field(max_length=500)] = None
 
 
-class WorkBeaten(BaseModel):
+class WorkHeartbeatAnswer(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
         populate_by_name=True,

@@ -45,9 +45,9 @@ WARNED = 3.0  # likewise, before a warning names the handler
 LOOK = 0.25  # seconds between two looks at it
 MOST_SNOOZE = 30.0  # of an attempt whose job still runs
 MAX_OUTPUT = 262_144  # bytes
-LINES_IN_BEAT = 200  # of one attempt
+LINES_IN_HEARTBEAT = 200  # of one attempt
 FAILURES = (JobWeaverError, httpx.HTTPError, TimeoutError, ValueError)  # of a request, or of a response that cannot be parsed
-BEAT_BYTES = 800_000  # of progress and lines; with the tokens a heartbeat stays below its limit
+HEARTBEAT_BYTES = 800_000  # of progress and lines; with the tokens a heartbeat stays below its limit
 
 
 class _Held:
@@ -86,11 +86,11 @@ class Worker:
 
     `concurrency` is how many attempts run at once, from 1 to 500. It takes attempts of `queues`; without them, of all that its key
     covers. Each worker has another `name`, by default made of the host's. After stop() running attempts go on for `grace` seconds
-    before they are cancelled. A beat is sent every `beat` seconds; without one for 10 s an attempt is lost.
+    before they are cancelled. A heartbeat is sent every `heartbeat` seconds; without one for 10 s an attempt is lost.
 
     A handler that is a coroutine function runs in the caller's event loop, any other in a thread of its own. The worker itself
-    has a thread, from which it claims, beats and settles: a handler that blocks the event loop loses no attempt. run() and `with`
-    make an event loop and close the client at their end; serve() and `async with` run handlers in the caller's.
+    has a thread, from which it claims, sends heartbeats and settles: a handler that blocks the event loop loses no attempt.
+    run() and `with` make an event loop and close the client at their end; serve() and `async with` run handlers in the caller's.
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class Worker:
         queues: Sequence[str] = (),
         name: str | None = None,
         grace: float = 25.0,
-        beat: float = 3.0,
+        heartbeat: float = 3.0,
     ) -> None:
         if not 1 <= concurrency <= 500:
             raise ValueError("concurrency must be from 1 to 500")
         self.name = name or f"{socket.gethostname()[:100]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._client, self._concurrency, self._queues = client, concurrency, list(queues)
-        self._grace, self._every = grace, beat
+        self._grace, self._every = grace, heartbeat
         self._handlers: dict[str, Handler] = {}
         self._blocking: set[str] = set()  # job types
         self._held: dict[asyncio.Task[None], _Held] = {}
@@ -115,7 +115,7 @@ class Worker:
         self._tasks: dict[asyncio.Task[Any], str] = {}  # of coroutines in the caller's event loop, with their job types
         self._blockers: set[str] = set()  # job types of which the user was warned
         self._stopped = self._served = self._still = False
-        # Why a thread: docs/decisions/workers.md#worker-kits-beat-from-a-thread-and-run-a-job-once-at-a-time
+        # Why a thread: docs/decisions/workers.md#worker-kits-send-heartbeats-from-a-thread-and-run-a-job-once-at-a-time
         self._loop: asyncio.AbstractEventLoop | None = None  # of the worker's thread, while it runs
         self._thread: Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -203,14 +203,14 @@ class Worker:
         future.result()
 
     async def _work(self, client: AsyncClient) -> None:
-        """Claims, beats and settles, in the event loop of the worker's thread."""
-        self._client, self._stopping, self._beating = client, asyncio.Event(), asyncio.Lock()
+        """Claims, sends heartbeats and settles, in the event loop of the worker's thread."""
+        self._client, self._stopping, self._sending = client, asyncio.Event(), asyncio.Lock()
         self._settling = Together(lambda entries: self._send("settle", "results", entries))
         self._saving = Together(lambda entries: self._send("checkpoint", "checkpoints", entries))
         self._loop = asyncio.get_running_loop()  # from now on stop() sets the event; before, it set a flag
         if self._stopped:
             self._stopping.set()
-        stop, beats, watch = (asyncio.create_task(each) for each in (self._stopping.wait(), self._beats(), self._watch()))
+        stop, heartbeats, watch = (asyncio.create_task(each) for each in (self._stopping.wait(), self._heartbeats(), self._watch()))
         try:
             async with client:
                 try:
@@ -224,9 +224,9 @@ class Worker:
                     if self._held:
                         await asyncio.wait(self._held)  # while a handler runs, its attempt must not start elsewhere
         finally:
-            for task in (stop, beats, watch):
+            for task in (stop, heartbeats, watch):
                 task.cancel()
-            await asyncio.wait({stop, beats, watch})
+            await asyncio.wait({stop, heartbeats, watch})
 
     async def _watch(self) -> None:
         """Looks whether the event loop of the caller turns, if there are handlers in it."""
@@ -396,7 +396,7 @@ class Worker:
 
     async def _settle(self, held: _Held, result: str) -> None:
         """Sends a result, after its log, until it is stored or refused."""
-        while held.has_news and await self._beat(held):
+        while held.has_news and await self._heartbeat(held):
             pass
         failed, replaced = 0, False
         while True:
@@ -447,23 +447,23 @@ class Worker:
             unknown = 0 if isinstance(error, ClientClosed) else 503
             return [((error.status if isinstance(error, ApiError) else unknown), str(error))] * len(entries)
 
-    async def _beats(self) -> None:
+    async def _heartbeats(self) -> None:
         failed, pause = 0, self._every
         while True:
             await asyncio.sleep(pause)
-            if await self._beat():
+            if await self._heartbeat():
                 failed, pause = 0, self._every
             else:
                 failed, pause = failed + 1, min(backoff(failed), self._every)
 
-    async def _beat(self, only: _Held | None = None) -> bool:
-        """Beats for all attempts. With `only`, it does nothing unless that attempt has news by then."""
-        async with self._beating:  # one at a time, so that log lines keep their order
+    async def _heartbeat(self, only: _Held | None = None) -> bool:
+        """Heartbeats for all attempts. With `only`, it does nothing unless that attempt has news by then."""
+        async with self._sending:  # one at a time, so that log lines keep their order
             held = [one for one in self._held.values() if not one.lost]
-            return not held or (only is not None and not only.has_news) or await self._send_beat(held)
+            return not held or (only is not None and not only.has_news) or await self._send_heartbeat(held)
 
-    async def _send_beat(self, all_held: Sequence[_Held]) -> bool:
-        sent, room, parts = time.monotonic(), BEAT_BYTES, []
+    async def _send_heartbeat(self, all_held: Sequence[_Held]) -> bool:
+        sent, room, parts = time.monotonic(), HEARTBEAT_BYTES, []
 
         def fits(part: dict[str, Any]) -> bool:
             nonlocal room
@@ -475,7 +475,7 @@ class Worker:
             if (progress := held.attempt._progress) and fits(progress):
                 part["progress"] = progress
             part["log"] = []
-            for line in held.attempt._lines[:LINES_IN_BEAT]:
+            for line in held.attempt._lines[:LINES_IN_HEARTBEAT]:
                 if not fits(line):
                     break
                 part["log"].append(line)
@@ -490,18 +490,18 @@ class Worker:
         try:
             body = {"worker": self.name, "attempts": parts}
             async with asyncio.timeout(5):
-                answer = await self._client.request("POST", "/api/workers/beat", json=body)
-            beaten = models.WorkBeaten.model_validate_json(answer.content)
+                response = await self._client.request("POST", "/api/workers/heartbeat", json=body)
+            answer = models.WorkHeartbeatAnswer.model_validate_json(response.content)
         except FAILURES as error:
             if not _is_temporary(error):
                 carried()  # a refused line must not stop the heartbeats
-            logger.warning("a beat failed: %s", error or "no answer in time")
+            logger.warning("a heartbeat failed: %s", error or "no answer in time")
             for held in all_held:
                 if sent - held.alive >= LOST_AFTER:
                     held.end("lost")
             return False
         carried()
-        lost, cancelled = {token.root for token in beaten.lost}, {token.root for token in beaten.cancelled}
+        lost, cancelled = {token.root for token in answer.lost}, {token.root for token in answer.cancelled}
         for held in all_held:
             if held.token in lost:
                 held.end("lost")

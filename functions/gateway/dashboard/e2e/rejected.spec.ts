@@ -37,7 +37,7 @@ test('rejected records are looked into, redriven, and discarded', async ({ page,
   };
   await expect.poll(async () => [(await mine('job-created')).length, (await mine('worker-heartbeat')).length]).toEqual([1, 2]); // two functions read heartbeats
   const [created] = await mine('job-created');
-  const [beat, otherBeat] = await mine('worker-heartbeat');
+  const [heartbeat, otherHeartbeat] = await mine('worker-heartbeat');
   const row = (record: Rejected | undefined) =>
     page.getByRole('row').filter({ hasText: new RegExp(`${record?.function}${record?.topic}${record?.partition}${record?.offset}\\D`) }); // in this order
   const dialog = page.getByRole('dialog');
@@ -55,14 +55,14 @@ test('rejected records are looked into, redriven, and discarded', async ({ page,
   await expect.poll(async () => (await mine('job-created')).map(({ redrivenAt }) => redrivenAt !== null)).toEqual([false, true]); // it is rejected again
   const [again] = await mine('job-created');
 
-  await row(beat).getByRole('button').click();
+  await row(heartbeat).getByRole('button').click();
   await expect(dialog.getByText('It cannot be redriven')).toBeVisible();
   await expect(dialog.getByRole('button', { name: 'Redrive' })).toBeDisabled();
   await dialog.getByRole('button', { name: 'Discard…' }).click();
   expect(await mine('worker-heartbeat')).toHaveLength(2); // a discard is confirmed first
   await dialog.getByRole('button', { name: 'Discard it for good' }).click();
-  await expect(row(beat)).toHaveCount(0);
-  expect((await mine('worker-heartbeat')).map(({ id }) => id)).toEqual([otherBeat?.id]);
+  await expect(row(heartbeat)).toHaveCount(0);
+  expect((await mine('worker-heartbeat')).map(({ id }) => id)).toEqual([otherHeartbeat?.id]);
 
   await row(again).getByRole('button').click();
   await dialog.getByRole('button', { name: 'Discard…' }).click();

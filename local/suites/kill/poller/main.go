@@ -26,8 +26,8 @@ const (
 	claimWait = 2 * time.Second
 	// beyond is how long an answer may take beyond a claim's wait. A later answer would have attempts that were lost
 	// or cancelled meanwhile, which takes pull 5 s.
-	beyond    = 2 * time.Second
-	beatEvery = time.Second
+	beyond         = 2 * time.Second
+	heartbeatEvery = time.Second
 	// silence is how long a handler continues without an answered heartbeat: less than the 7 s after which a worker
 	// may settle the attempts of a killed pull, whose last heartbeat was up to 3 s old.
 	silence = 4500 * time.Millisecond
@@ -38,7 +38,7 @@ const (
 var (
 	errCancelled = errors.New("the attempt was cancelled")
 	errLost      = errors.New("the attempt is lost")
-	errSilent    = errors.New("no beat was answered")
+	errSilent    = errors.New("no heartbeat was answered")
 )
 
 type poller struct {
@@ -77,7 +77,7 @@ func run() error {
 		held: map[string]*held{}, room: make(chan struct{}, 1),
 	}
 	var all sync.WaitGroup
-	all.Go(func() { p.beats(ctx) })
+	all.Go(func() { p.heartbeats(ctx) })
 	for ctx.Err() == nil {
 		for _, h := range p.claim(ctx) {
 			all.Go(func() { p.execute(ctx, h) })
@@ -245,10 +245,10 @@ func (p *poller) drop(h *held) {
 	}
 }
 
-// beats sends heartbeats with the held attempts, and ends the handlers of attempts that are over, cancelled, or
+// heartbeats sends heartbeats with the held attempts, and ends the handlers of attempts that are over, cancelled, or
 // perhaps lost because no heartbeat was answered.
-func (p *poller) beats(ctx context.Context) {
-	for retry.Pause(ctx, beatEvery) {
+func (p *poller) heartbeats(ctx context.Context) {
+	for retry.Pause(ctx, heartbeatEvery) {
 		attempts := []any{}
 		p.mu.Lock()
 		for token := range p.held {
@@ -258,9 +258,9 @@ func (p *poller) beats(ctx context.Context) {
 		if len(attempts) == 0 {
 			continue
 		}
-		var answer pullwire.Beaten
+		var answer pullwire.HeartbeatAnswer
 		sent := time.Now()
-		err := p.post(ctx, 2*beatEvery, "/api/workers/beat", map[string]any{"attempts": attempts}, &answer)
+		err := p.post(ctx, 2*heartbeatEvery, "/api/workers/heartbeat", map[string]any{"attempts": attempts}, &answer)
 		p.mu.Lock()
 		for token, h := range p.held {
 			switch {

@@ -101,12 +101,12 @@ on conflict (worker_id) do update set seen_at = now(), beat = excluded.beat
 `
 
 type WorkerSeeManyParams struct {
-	WorkerIDs []string
-	Beats     []json.RawMessage
+	WorkerIDs  []string
+	Heartbeats []json.RawMessage
 }
 
 func (q *Queries) WorkerSeeMany(ctx context.Context, arg WorkerSeeManyParams) error {
-	_, err := q.db.Exec(ctx, WorkerSeeMany, arg.WorkerIDs, arg.Beats)
+	_, err := q.db.Exec(ctx, WorkerSeeMany, arg.WorkerIDs, arg.Heartbeats)
 	return err
 }
 

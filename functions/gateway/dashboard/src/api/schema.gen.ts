@@ -1008,7 +1008,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/workers/beat": {
+    "/api/workers/heartbeat": {
         parameters: {
             query?: never;
             header?: never;
@@ -1023,7 +1023,7 @@ export interface paths {
          *     should end. A cancelled attempt can still be settled for 5 s; a lost one has ended. For a token that the
          *     response does not name, nothing has changed. Log lines are stored once for each heartbeat that arrives.
          */
-        post: operations["beatAttempts"];
+        post: operations["keepAttempts"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1639,7 +1639,7 @@ export interface components {
                 secret: string;
             } | null;
         };
-        WorkBeat: {
+        WorkHeartbeat: {
             worker: components["schemas"]["WorkerName"];
             attempts?: {
                 token: components["schemas"]["WorkToken"];
@@ -1657,7 +1657,7 @@ export interface components {
                 }[] | null;
             }[];
         };
-        WorkBeaten: {
+        WorkHeartbeatAnswer: {
             cancelled: components["schemas"]["WorkToken"][];
             lost: components["schemas"]["WorkToken"][];
         };
@@ -7039,7 +7039,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    beatAttempts: {
+    keepAttempts: {
         parameters: {
             query?: never;
             header?: {
@@ -7076,7 +7076,7 @@ export interface operations {
                  *       ]
                  *     }
                  */
-                "application/json": components["schemas"]["WorkBeat"];
+                "application/json": components["schemas"]["WorkHeartbeat"];
             };
         };
         responses: {
@@ -7087,7 +7087,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WorkBeaten"];
+                    "application/json": components["schemas"]["WorkHeartbeatAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -38,7 +38,7 @@ export default function WorkersPage() {
       {list.isSuccess && workers.length === 0 && (
         <EmptyState icon="workers" title="No worker has reported">
           Jobs are accepted and wait. Start a worker (the function <code>runjob</code>) that reaches this installation's Kafka and its own
-          database; it shows up here with its first beat, within seconds.
+          database; it shows up here with its first heartbeat, within seconds.
         </EmptyState>
       )}
       {list.data && <WithoutWorkerCard types={list.data.withoutWorker} />}
@@ -83,7 +83,7 @@ function WorkerCard({ worker }: { worker: Worker }) {
 
 function State({ worker }: { worker: Worker }) {
   if (!worker.live) {
-    return <Badge tone="danger">no beat for over 10 s</Badge>;
+    return <Badge tone="danger">no heartbeat for over 10 s</Badge>;
   }
   if (worker.draining && !worker.stopping) {
     return <Badge tone="warn">{worker.drained ? 'drained: it runs nothing' : 'draining: it finishes what it has'}</Badge>;
