@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/ingest"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/retention"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/migrations"
@@ -117,12 +117,16 @@ func (i *Installation) endApart() (err error) {
 // RunApart runs one function if this process was started for that; then it does not return.
 func RunApart() {
 	name, ok := os.LookupEnv(childFunction)
-	if ok && slices.Contains(apartNames, name) {
-		wire := functions.Find(name)
-		if name == runjob.Name {
-			wire = workApart
-		}
-		funchost.Main(name, wire)
-		os.Exit(0)
+	if !ok {
+		return
 	}
+	wire := functions.Find(name)
+	switch name {
+	case runjob.Name:
+		wire = workApart
+	case retention.Name:
+		wire = retainApart
+	}
+	funchost.Main(name, wire)
+	os.Exit(0)
 }

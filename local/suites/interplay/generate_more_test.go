@@ -313,6 +313,19 @@ func (d *drawing) fill(s *Step) {
 	s.Jobs = []Job{j}
 }
 
+// retain deletes what has ended, of all programs: so only one that runs alone has it.
+func (d *drawing) retain() {
+	if len(d.jobs) == 0 || !d.eighths("retains", 3) {
+		d.submit()
+		return
+	}
+	d.add(Step{Do: "retain", Ms: pick(d, "ms", 1500, 500, 3000)})
+	d.Steps[len(d.Steps)-1].Race = false
+	for range pick(d, "repeats", 1, 3, 0) {
+		d.add(Step{Do: "repeat", Of: pick(d, "job", d.jobs...)})
+	}
+}
+
 // fault disturbs all programs, so few programs have one.
 func (d *drawing) fault() {
 	if !d.eighths("disturb", 2) {

@@ -75,6 +75,7 @@ func (d *drawing) step() {
 		{4, true, d.queue},
 		{3, true, d.schedule},
 		{1, true, d.fault},
+		{3, d.Alone, d.retain},
 		{4, len(d.jobs) > 0, d.intrude},
 	}
 	var possible []int

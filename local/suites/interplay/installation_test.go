@@ -41,6 +41,7 @@ type Installation struct {
 	broker    string       // of the child
 	admin     string       // an API key of the installation
 	alone     sync.RWMutex // held by programs that use what all programs share
+	kept      sync.RWMutex // held while a program reads what is left, so that retention deletes nothing meanwhile
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -239,6 +240,10 @@ func (i *Installation) ready(ctx context.Context) error {
 // Disturb kills, stops or drains for some time. Only one fault is under way at a time. The name is that of a function,
 // for the kinds that disturb one.
 func (i *Installation) Disturb(ctx context.Context, kind, name string, d time.Duration) error {
+	if kind == "retain" {
+		i.kept.Lock() // before mu, which those that read take, too
+		defer i.kept.Unlock()
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	f := Fault{Kind: kind, From: time.Now()}
@@ -255,6 +260,8 @@ func (i *Installation) Disturb(ctx context.Context, kind, name string, d time.Du
 			retry.Pause(ctx, d)
 			err = i.cmd.Process.Signal(syscall.SIGCONT)
 		}
+	case "retain":
+		f.Retired, err = i.retain(ctx, d)
 	case "kill one", "stop one":
 		err = i.disturbApart(ctx, kind, name, d)
 	default:

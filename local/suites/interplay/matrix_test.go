@@ -36,7 +36,7 @@ var (
 		"cancel", "retry", "reschedule", "patch", "delete", "again",
 		"bulk cancel", "bulk retry", "bulk reschedule", "bulk delete",
 		"batch cancel", "batch retry", "batch expires", "flow cancel", "flow retry", "flow again", "flow expires",
-		"pause", "maxRunning", "rate", "weight", "queue removed", "drain", "stop", "kill", "stop one", "kill one",
+		"pause", "maxRunning", "rate", "weight", "queue removed", "drain", "retain", "stop", "kill", "stop one", "kill one",
 	}
 )
 
@@ -205,8 +205,8 @@ func (m *Matrix) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d programs, %d jobs, %d starts of handlers, %d deliveries; %d drains, %d stops and %d kills of all, "+
-		"%d stops and %d kills of one function were met\n\n", m.programs, m.jobs, m.runs, m.arrivals, m.faults["drain"],
+	fmt.Fprintf(&text, "%d programs, %d jobs, %d starts of handlers, %d deliveries; %d drains, %d retentions, %d stops and %d kills of all, "+
+		"%d stops and %d kills of one function were met\n\n", m.programs, m.jobs, m.runs, m.arrivals, m.faults["drain"], m.faults["retain"],
 		m.faults["stop"], m.faults["kill"], m.faults["stop one"], m.faults["kill one"])
 	fmt.Fprintf(&text, "| | %s |\n|---|%s\n", strings.Join(happenings, " | "), strings.Repeat("---|", len(happenings)))
 	for _, a := range natures {

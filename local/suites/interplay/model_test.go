@@ -20,11 +20,14 @@ type facts struct {
 	backs map[string][]*Back  // by job
 	asks  map[string][]*Asked // what was asked with success, by the command
 	names []string            // of specs, in the order in which they were asked for
+
+	retired map[string]time.Time // since when it is sure that retention has deleted a job
 }
 
 func factsOf(r *Record) *facts {
 	f := &facts{
 		Record: r, specs: map[string]*Spec{}, runs: map[string][]*Run{}, backs: map[string][]*Back{}, asks: map[string][]*Asked{},
+		retired: map[string]time.Time{},
 	}
 	for name := range r.Specs {
 		f.names = append(f.names, name)
@@ -49,6 +52,11 @@ func factsOf(r *Record) *facts {
 	for _, a := range r.Asked {
 		if command := commandOf(a); command != "" && a.Want == 0 && (a.ok() || a.Again || a.Status == 0) {
 			f.asks[command] = append(f.asks[command], a)
+		}
+	}
+	for _, x := range r.Faults {
+		for _, g := range x.Retired {
+			f.retired[g.Job] = x.To
 		}
 	}
 	return f
@@ -98,6 +106,9 @@ func (f *facts) may(id, command string) (list []*Asked) {
 			}
 		}
 		list = append(list, a)
+	}
+	if command == "delete" && !f.gone(id).IsZero() {
+		list = append(list, retentionDeletes)
 	}
 	return list
 }
@@ -223,7 +234,10 @@ func (f *facts) spec(id string) *Spec {
 		return f.spec(j.Element.FanOutID)
 	}
 	if j.RunAgainOf != "" && j.RunAgainOf != id {
-		return f.spec(j.RunAgainOf)
+		if s := f.spec(j.RunAgainOf); s != nil {
+			return s
+		}
+		// The old job was made by an earlier run of its flow, and is deleted.
 	}
 	return f.Specs[nameIn(j.Payload)]
 }
@@ -236,7 +250,9 @@ func unseen(kind string) bool { return kind == "SIMULATION" || kind == emailType
 
 // disturbed reports whether the installation was stopped or killed in a time.
 func (f *facts) disturbed(from, to time.Time) bool {
-	return slices.ContainsFunc(f.Faults, func(x Fault) bool { return x.From.Before(to) && x.To.After(from) && x.Kind != "drain" })
+	return slices.ContainsFunc(f.Faults, func(x Fault) bool {
+		return x.From.Before(to) && x.To.After(from) && x.Kind != "drain" && x.Kind != "retain"
+	})
 }
 
 // each calls do for every job at the end, in the order of their ids.

@@ -128,7 +128,31 @@ func window(f *facts, at time.Time, l Limit) {
 	f.Windows = append(f.Windows, &Window{Kind: "owner", Name: f.Owner, Limit: l, Applied: true, From: at.Add(-time.Second), To: at.Add(time.Second)})
 }
 
+// retire plants that retention has deleted a job.
+func retire(f *facts, j *client.Job, at time.Time) {
+	f.Faults = append(f.Faults, Fault{Kind: "retain", To: at, Retired: []Retired{{
+		Job: j.JobID, Status: j.Status, EndedAt: j.UpdatedAt, DeletedAt: j.UpdatedAt.Add(retainFor),
+	}}})
+}
+
 var planted = map[string]func(*facts) bool{
+	"retained": ran(func(f *facts, j *client.Job, _ *Run) {
+		retire(f, j, j.UpdatedAt.Add(time.Hour))
+	}),
+	"free policies": two(func(f *facts, a, b *client.Job) {
+		s := f.specs[b.JobID]
+		retire(f, a, s.Sent.Add(-time.Millisecond))
+		s.ID, s.By = a.JobID, "unique"
+	}),
+	"free keys": two(func(f *facts, a, b *client.Job) {
+		retire(f, a, f.specs[b.JobID].Sent.Add(-time.Millisecond))
+		f.specs[b.JobID].ID = a.JobID
+	}),
+	"free order": two(func(f *facts, a, b *client.Job) {
+		at := time.Now()
+		retire(f, a, at.Add(-time.Millisecond))
+		f.Waits = append(f.Waits, Waiting{At: at, Job: b.JobID, By: []client.Block{{Kind: "dependency", ID: a.JobID}}})
+	}),
 	"not found": func(f *facts) bool {
 		f.Asked = append(f.Asked, &Asked{Method: "GET", Path: "/api/jobs/x", Want: 404, Status: 200})
 		return true

@@ -5,7 +5,7 @@ package interplay
 // second of its jobs s7.1. A step about a thing that was not made is skipped.
 type Program struct {
 	Seed  uint64 `json:"seed"`
-	Alone bool   `json:"alone,omitempty"` // it uses what all programs share
+	Alone bool   `json:"alone,omitempty"` // it uses what all programs share, or deletes what has ended
 	Steps []Step `json:"steps"`
 }
 

@@ -165,6 +165,8 @@ type Fault struct {
 	Kind string    `json:"kind"`
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+
+	Retired []Retired `json:"retired,omitempty"` // by retention, if it is that
 }
 
 // Blocked is what a job under a pause showed.

@@ -113,6 +113,9 @@ func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 		if o.JobID == j.JobID || o.OwnerID != j.OwnerID || !slices.ContainsFunc(keyOf(o), func(k string) bool { return slices.Contains(keyOf(j), k) }) {
 			return false
 		}
+		if gone := f.gone(o.JobID); !gone.IsZero() && gone.Before(w.At) {
+			return false
+		}
 		lives := f.lives(o)
 		return len(lives) == 0 || slices.ContainsFunc(lives, func(l life) bool {
 			return l.from.Before(w.At.Add(lateness)) && (l.end.At.IsZero() || l.end.At.After(w.At.Add(-lateness)))

@@ -109,8 +109,10 @@ func (x *run) whole(ctx context.Context) {
 	x.settle(ctx)
 	unwatch()
 	x.log.later.Wait()
+	x.kept.RLock()
 	x.collect(ctx)
 	x.catchUp(ctx)
+	x.kept.RUnlock()
 	unfollow()
 	x.clear(ctx)
 }

@@ -40,7 +40,7 @@ func (x *run) step(ctx context.Context, s Step) {
 		x.queueStep(ctx, s)
 	case "intrude":
 		x.intrude(ctx, s)
-	case "kill", "stop", "drain", "kill one", "stop one":
+	case "kill", "stop", "drain", "retain", "kill one", "stop one":
 		if x.second() {
 			return // the first owner does it
 		}
@@ -199,7 +199,7 @@ func (x *run) accepted(j Job, way string, a *Asked, id, by string) {
 		spec.ID, spec.Made = id, by == "" && a.Status == http.StatusAccepted
 	}
 	x.rec.Specs[j.Name] = spec
-	if way == "one" {
+	if slices.Contains([]string{"one", "structured", "event", "hook"}, way) {
 		x.asked[j.Name] = a
 	}
 	if a.ok() && id != "" {
@@ -224,7 +224,7 @@ func (x *run) repeat(ctx context.Context, s Step) {
 	if before == nil || !before.ok() {
 		return
 	}
-	a := x.ask(ctx, s.N, before.Method, before.Path, before.Body, Asked{Header: "none"})
+	a := x.ask(ctx, s.N, before.Method, before.Path, before.Body, Asked{Header: "none", Type: before.Type})
 	var got results
 	_ = json.Unmarshal(a.Answer, &got)
 	spec.Sent, spec.At, spec.Status, spec.By, spec.ID, spec.Made = a.Sent, a.At, a.Status, got.DecidedBy, "", false

@@ -1,0 +1,221 @@
+package interplay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/functions/retention"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/hosted"
+)
+
+// retainFor is how long the process of retention keeps ended jobs. A setting has to be a day at least, which no program
+// lasts, so the process makes its own passes.
+const retainFor = 2 * time.Second
+
+// retainApart makes the passes of retention every half second, with a limit of seconds.
+func retainApart(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+	store, err := hosted.Open(ctx, env)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	keep := schedulerdb.Retention{Completed: retainFor, Failed: retainFor, Cancelled: retainFor, Forget: jobevent.RecordsGone}
+	var after uuid.UUID
+	return funchost.Function{Name: retention.Name, Ready: store.Ping, Tick: func(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
+		effects, done, err := store.Retire(ctx, keep, after, 1000)
+		if err != nil {
+			return nil, 0, err
+		}
+		events, err := effects.Events(retention.Name)
+		if after = done.Last; done.More {
+			return events, 0, err
+		}
+		after = uuid.Nil
+		return events, 500 * time.Millisecond, err
+	}}, nil
+}
+
+// Retired is a job that retention has deleted.
+type Retired struct {
+	Job       string    `json:"job"`
+	Version   int64     `json:"version"`
+	Status    string    `json:"status"`
+	EndedAt   time.Time `json:"endedAt"`
+	DeletedAt time.Time `json:"deletedAt"`
+}
+
+// retain runs retention for a while, and waits until the API has deleted all that the scheduler has deleted.
+func (i *Installation) retain(ctx context.Context, d time.Duration) (gone []Retired, err error) {
+	began := time.Now()
+	if err := i.launchApart(retention.Name); err != nil {
+		return nil, err
+	}
+	s := i.seconds[retention.Name]
+	delete(i.seconds, retention.Name)
+	retry.Pause(ctx, time.Second+d) // it takes a moment to start
+	err = s.cmd.Process.Signal(syscall.SIGTERM)
+	if errors.Is(err, os.ErrProcessDone) {
+		err = fmt.Errorf("retention has ended by itself: %s", s.cmd.ProcessState)
+	}
+	<-s.ended
+	if err != nil {
+		return nil, err
+	}
+	scheduler, err := i.connect(ctx, "jobweaver_scheduler")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = scheduler.Close(context.WithoutCancel(ctx)) }()
+	rows, err := scheduler.Query(ctx, `select job_id::text as job, version::bigint as version, status::text as status,
+		finished_at as ended_at, deleted_at from all_jobs where deleted_at >= $1`, began)
+	if err != nil {
+		return nil, fmt.Errorf("read what the scheduler has deleted: %w", err)
+	}
+	if gone, err = pgx.CollectRows(rows, pgx.RowToStructByName[Retired]); err != nil {
+		return nil, fmt.Errorf("read what the scheduler has deleted: %w", err)
+	}
+	return gone, i.projected(ctx, gone)
+}
+
+func (i *Installation) connect(ctx context.Context, database string) (*pgx.Conn, error) {
+	at, err := migrations.WithDatabase(i.Postgres.URL(), database)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.Connect(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", database, err)
+	}
+	return conn, nil
+}
+
+// projected waits until the API has deleted these jobs.
+func (i *Installation) projected(ctx context.Context, gone []Retired) error {
+	api, err := i.connect(ctx, "jobweaver_api")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = api.Close(context.WithoutCancel(ctx)) }()
+	var ids []string
+	var versions []int64
+	for _, g := range gone {
+		ids, versions = append(ids, g.Job), append(versions, g.Version)
+	}
+	for began := time.Now(); ; {
+		var left []string
+		err := api.QueryRow(ctx, `select array_agg(jobs.job_id::text)
+			from rows from (unnest($1::text[]), unnest($2::bigint[])) as gone (job_id, version)
+			join jobs on jobs.job_id = gone.job_id::uuid and jobs.version <= gone.version`, ids, versions).Scan(&left)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read what the API has deleted: %w", err)
+		case len(left) == 0:
+			return nil
+		case time.Since(began) > answerWithin || !retry.Pause(ctx, 20*time.Millisecond):
+			return fmt.Errorf("the scheduler has deleted %v, and the API has not", left)
+		}
+	}
+}
+
+// retentionDeletes stands for retention among the deletes of a job.
+var retentionDeletes = &Asked{Method: "DELETE", Path: "retention"}
+
+// gone returns since when it is sure that retention has deleted a job; zero: it has not.
+func (f *facts) gone(id string) time.Time { return f.retired[id] }
+
+// free reports whether all jobs that requests with a key had got before an instant were deleted by then.
+func (f *facts) free(at time.Time, has func(*Spec) bool) bool {
+	found := false
+	for _, name := range f.names {
+		s := f.Specs[name]
+		if !has(s) || !s.Sent.Before(at) {
+			continue
+		}
+		gone := f.gone(s.ID)
+		if s.Status == 0 || s.ID != "" && (gone.IsZero() || !gone.Before(at)) || s.At.After(at) {
+			return false
+		}
+		found = found || s.ID != ""
+	}
+	return found
+}
+
+var retentionRules = []Rule{
+	{
+		"retained", "Jobs that have ended are deleted after `RETAIN_COMPLETED`", "docs/scheduling.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, x := range f.Faults {
+				for _, g := range x.Retired {
+					byCommand := slices.ContainsFunc(f.may(g.Job, "delete"), func(a *Asked) bool { return a != retentionDeletes })
+					if age := g.DeletedAt.Sub(g.EndedAt); !terminal(g.Status) || age < retainFor && !byCommand {
+						found(f.name(g.Job), fmt.Sprintf("only jobs go that ended %s ago", retainFor), fmt.Sprintf("%s for %s", g.Status, age))
+					}
+					for _, r := range f.runs[g.Job] {
+						if r.Start.After(g.DeletedAt.Add(lateness)) {
+							found(f.name(g.Job), "no start after it was deleted at "+clock(g.DeletedAt),
+								fmt.Sprintf("attempt %d started at %s", r.Attempt, clock(r.Start)))
+						}
+					}
+					if j := f.Jobs[g.Job]; j != nil {
+						found(f.name(g.Job), "404: it was deleted at "+clock(g.DeletedAt), j.Status)
+					}
+				}
+			}
+		},
+	},
+	{
+		"free policies", "When a job is deleted, by a command or by retention ([`RETAIN_COMPLETED`](settings.md), 7 days by default), its key is free.",
+		"docs/submit-policies.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, name := range f.names {
+				s := f.Specs[name]
+				if gone := f.gone(s.ID); s.By != "" && !gone.IsZero() && gone.Before(s.Sent) {
+					found(name, "a job of its own, or of another request: that one was deleted at "+clock(gone), s.ID+", decided by "+s.By)
+				}
+			}
+		},
+	},
+	{
+		"free keys", "Once that job is deleted, the key is free.", "docs/scheduling.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, name := range f.names {
+				s := f.Specs[name]
+				if gone := f.gone(s.ID); s.By == "" && !gone.IsZero() && gone.Before(s.Sent) {
+					found(name, "a new job: the one that had its key was deleted at "+clock(gone), s.ID)
+				}
+				same := func(o *Spec) bool { return o != s && o.Job.Idem == s.Job.Idem && o.Owner == s.Owner }
+				if s.Job.Idem != "" && s.Status == http.StatusConflict && f.free(s.Sent, same) {
+					found(name, "a new job: retention has deleted all that had its key", "409")
+				}
+			}
+		},
+	},
+	{
+		"free order", "Jobs with the same `orderingKey` (and owner) run one at a time", "docs/scheduling.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, w := range f.Waits {
+				if j := f.Jobs[w.Job]; j != nil && len(f.retired) > 0 && !f.behindOwn(j, w) {
+					found(f.name(w.Job), "it waits behind no job that was deleted", fmt.Sprintf("blocked by %v at %s", w.By, clock(w.At)))
+				}
+				for _, b := range w.By {
+					if gone := f.gone(b.ID); !gone.IsZero() && gone.Before(w.At) {
+						found(f.name(w.Job), "it waits for no job that was deleted, as "+b.ID+" at "+clock(gone), fmt.Sprint(w.By))
+					}
+				}
+			}
+		},
+	},
+}
