@@ -164,7 +164,7 @@ func (x *run) stuck(ctx context.Context) (open []*client.Job) {
 	return open
 }
 
-// busy reports whether something has not ended, or is not known.
+// busy reports whether something has not ended, is on its way, or is not known.
 func (x *run) busy(ctx context.Context) bool {
 	page, err := x.API.List(ctx, client.Filter{Status: unfinished}, 1, "")
 	if err != nil || len(page.Jobs) > 0 {
@@ -194,7 +194,7 @@ func (x *run) busy(ctx context.Context) bool {
 			return true
 		}
 	}
-	return false
+	return x.lags(ctx)
 }
 
 func ended(status string) bool { return terminal(status) || status == client.BatchExpired }

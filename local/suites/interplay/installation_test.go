@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
@@ -35,6 +37,8 @@ type Installation struct {
 	API      *client.Client
 	Witness  *Witness
 	Postgres *localpostgres.Server
+
+	scheduler, api *pgxpool.Pool // their databases, to see what is on its way between them
 
 	dir, shop string // shop is a user's database, with an outbox
 	port      int
@@ -113,6 +117,9 @@ func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, e
 	if err := i.makeShop(ctx); err != nil {
 		return i, err
 	}
+	if err := i.openDatabases(ctx); err != nil {
+		return i, err
+	}
 	if err := os.MkdirAll(i.reports(), 0o700); err != nil {
 		return i, err
 	}
@@ -134,6 +141,19 @@ func Start(ctx context.Context, dir string, port, kafka int) (_ *Installation, e
 		}
 	}
 	return i, nil
+}
+
+func (i *Installation) openDatabases(ctx context.Context) error {
+	for database, pool := range map[string]**pgxpool.Pool{"jobweaver_scheduler": &i.scheduler, "jobweaver_api": &i.api} {
+		at, err := migrations.WithDatabase(i.Postgres.URL(), database)
+		if err != nil {
+			return err
+		}
+		if *pool, err = pgxpool.New(ctx, at); err != nil {
+			return fmt.Errorf("open %s: %w", database, err)
+		}
+	}
+	return nil
 }
 
 func (i *Installation) hooks() string { return filepath.Join(i.dir, "hooks.yaml") }
@@ -322,6 +342,11 @@ func (i *Installation) Stop() (err error) {
 	i.Witness.CloseClientConnections()
 	i.Witness.Close()
 	err = errors.Join(err, i.Witness.smtp.Close())
+	for _, pool := range []*pgxpool.Pool{i.scheduler, i.api} {
+		if pool != nil {
+			pool.Close()
+		}
+	}
 	if i.Postgres != nil {
 		err = errors.Join(err, i.Postgres.Stop())
 	}

@@ -113,6 +113,9 @@ func (f *facts) may(id, command string) (list []*Asked) {
 	return list
 }
 
+// deletes reports whether the program may have deleted jobs.
+func (f *facts) deletes() bool { return len(f.asks["delete"]) > 0 || len(f.retired) > 0 }
+
 // deleted reports whether a job may have been deleted.
 func (f *facts) deleted(id string) bool { return len(f.may(id, "delete")) > 0 }
 

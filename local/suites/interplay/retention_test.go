@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/functions/retention"
-	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retry"
@@ -51,7 +50,6 @@ func retainApart(ctx context.Context, env *funchost.Env) (funchost.Function, err
 // Retired is a job that retention has deleted.
 type Retired struct {
 	Job       string    `json:"job"`
-	Version   int64     `json:"version"`
 	Status    string    `json:"status"`
 	EndedAt   time.Time `json:"endedAt"`
 	DeletedAt time.Time `json:"deletedAt"`
@@ -74,60 +72,74 @@ func (i *Installation) retain(ctx context.Context, d time.Duration) (gone []Reti
 	if err != nil {
 		return nil, err
 	}
-	scheduler, err := i.connect(ctx, "jobweaver_scheduler")
-	if err != nil {
+	if err := i.projected(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { _ = scheduler.Close(context.WithoutCancel(ctx)) }()
-	rows, err := scheduler.Query(ctx, `select job_id::text as job, version::bigint as version, status::text as status,
-		finished_at as ended_at, deleted_at from all_jobs where deleted_at >= $1`, began)
+	rows, err := i.scheduler.Query(ctx, `select job_id::text as job, status::text as status, finished_at as ended_at, deleted_at
+		from all_jobs where deleted_at >= $1`, began)
 	if err != nil {
 		return nil, fmt.Errorf("read what the scheduler has deleted: %w", err)
 	}
 	if gone, err = pgx.CollectRows(rows, pgx.RowToStructByName[Retired]); err != nil {
 		return nil, fmt.Errorf("read what the scheduler has deleted: %w", err)
 	}
-	return gone, i.projected(ctx, gone)
+	return gone, nil
 }
 
-func (i *Installation) connect(ctx context.Context, database string) (*pgx.Conn, error) {
-	at, err := migrations.WithDatabase(i.Postgres.URL(), database)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := pgx.Connect(ctx, at)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", database, err)
-	}
-	return conn, nil
-}
-
-// projected waits until the API has deleted these jobs.
-func (i *Installation) projected(ctx context.Context, gone []Retired) error {
-	api, err := i.connect(ctx, "jobweaver_api")
+// projected waits until the API shows all that the scheduler has done until now.
+func (i *Installation) projected(ctx context.Context) error {
+	ids, versions, err := i.versions(ctx, "true")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = api.Close(context.WithoutCancel(ctx)) }()
-	var ids []string
-	var versions []int64
-	for _, g := range gone {
-		ids, versions = append(ids, g.Job), append(versions, g.Version)
-	}
 	for began := time.Now(); ; {
-		var left []string
-		err := api.QueryRow(ctx, `select array_agg(jobs.job_id::text)
-			from rows from (unnest($1::text[]), unnest($2::bigint[])) as gone (job_id, version)
-			join jobs on jobs.job_id = gone.job_id::uuid and jobs.version <= gone.version`, ids, versions).Scan(&left)
-		switch {
-		case err != nil:
-			return fmt.Errorf("read what the API has deleted: %w", err)
-		case len(left) == 0:
-			return nil
-		case time.Since(began) > answerWithin || !retry.Pause(ctx, 20*time.Millisecond):
-			return fmt.Errorf("the scheduler has deleted %v, and the API has not", left)
+		behind, err := i.behind(ctx, ids, versions)
+		if err != nil || len(behind) == 0 {
+			return err
+		}
+		if time.Since(began) > answerWithin || !retry.Pause(ctx, 20*time.Millisecond) {
+			return fmt.Errorf("the API does not show what the scheduler has done with %v", behind)
 		}
 	}
+}
+
+// versions returns the versions of jobs in the scheduler's database. Those of deleted jobs are negative.
+func (i *Installation) versions(ctx context.Context, which string, args ...any) (ids []string, versions []int64, err error) {
+	err = i.scheduler.QueryRow(ctx, `select coalesce(array_agg(job_id::text), '{}'),
+		coalesce(array_agg(case when deleted_at is null then version else -version end), '{}') from all_jobs where `+which, args...).Scan(&ids, &versions)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the scheduler's jobs: %w", err)
+	}
+	return ids, versions, nil
+}
+
+// behind returns those of the jobs of which the API has an older version than these, or a command that is not answered.
+func (i *Installation) behind(ctx context.Context, ids []string, versions []int64) (list []string, err error) {
+	err = i.api.QueryRow(ctx, `select array_agg(jobs.job_id::text)
+		from rows from (unnest($1::text[]), unnest($2::bigint[])) as known (job_id, version)
+		join jobs on jobs.job_id = known.job_id::uuid
+		where jobs.version < known.version or jobs.version <= -known.version`, ids, versions).Scan(&list)
+	if err != nil {
+		return nil, fmt.Errorf("read the API's jobs: %w", err)
+	}
+	return list, nil
+}
+
+// lags reports whether the scheduler has yet to answer a command for a job of the program, or the API to show what it
+// has done. A job that has ended in both then stays as it is.
+func (x *run) lags(ctx context.Context) bool {
+	var open bool
+	err := x.api.QueryRow(ctx, `select exists (select from commands join jobs using (job_id) where owner_id = $1 or job_id::text = any ($2))`,
+		x.owner, x.strangers()).Scan(&open)
+	if err != nil || open {
+		return true
+	}
+	ids, versions, err := x.versions(ctx, "owner_id = $1 or job_id::text = any ($2)", x.owner, x.strangers())
+	if err != nil {
+		return true
+	}
+	behind, err := x.behind(ctx, ids, versions)
+	return err != nil || len(behind) > 0
 }
 
 // retentionDeletes stands for retention among the deletes of a job.

@@ -111,7 +111,7 @@ func (f *facts) checkGroups(found func(_, _, _ string)) {
 			found(g.name, fmt.Sprintf("counts that are %d together", g.Total), fmt.Sprint(g.Counts))
 		}
 		list := f.members(g)
-		calm := !slices.ContainsFunc(list, func(j *client.Job) bool { return len(f.lives(j)) > 1 }) && f.again(g) == 0 && len(f.asks["delete"]) == 0
+		calm := !slices.ContainsFunc(list, func(j *client.Job) bool { return len(f.lives(j)) > 1 }) && f.again(g) == 0 && !f.deletes()
 		if !calm || len(f.Open) > 0 {
 			continue
 		}
@@ -182,7 +182,7 @@ func (f *facts) checkFollowUps(found func(_, _, _ string)) {
 				found(g.name, "no follow-up that it does not have", fmt.Sprint(made))
 			}
 		}
-		if !ended(g.Status) || g.FollowUpError != "" || len(f.asks["delete"]) > 0 {
+		if !ended(g.Status) || g.FollowUpError != "" || f.deletes() {
 			continue
 		}
 		if wanted[last] && (made[last] == 0 || g.FollowUpJobID == "") {

@@ -98,6 +98,10 @@ var ownerRules = []Rule{
 	},
 }
 
+// shownLate is how long the API may show what is past: after a kill, another process takes over a partition of its events
+// only when the session of the first has timed out.
+const shownLate = 30 * time.Second
+
 // behindOwn reports whether a job that waited for its order waited for a job of its owner.
 func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 	keyOf := func(j *client.Job) (keys []string) {
@@ -118,7 +122,7 @@ func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 		}
 		lives := f.lives(o)
 		return len(lives) == 0 || slices.ContainsFunc(lives, func(l life) bool {
-			return l.from.Before(w.At.Add(lateness)) && (l.end.At.IsZero() || l.end.At.After(w.At.Add(-lateness)))
+			return l.from.Before(w.At.Add(lateness)) && (l.end.At.IsZero() || l.end.At.After(w.At.Add(-shownLate)))
 		})
 	}
 	if !slices.ContainsFunc(w.By, func(b client.Block) bool { return b.Kind == "order" || b.Kind == "singleton" }) {
