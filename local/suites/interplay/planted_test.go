@@ -131,12 +131,13 @@ func window(f *facts, at time.Time, l Limit) {
 // retire plants that retention has deleted a job.
 func retire(f *facts, j *client.Job, at time.Time) {
 	f.Faults = append(f.Faults, Fault{Kind: "retain", To: at, Retired: []Retired{{
-		Job: j.JobID, Status: j.Status, EndedAt: j.UpdatedAt, DeletedAt: j.UpdatedAt.Add(retainFor),
+		Job: j.JobID, Owner: f.Owner, Status: j.Status, EndedAt: j.UpdatedAt, DeletedAt: j.UpdatedAt.Add(retainFor),
 	}}})
 }
 
 var planted = map[string]func(*facts) bool{
 	"retained": ran(func(f *facts, j *client.Job, _ *Run) {
+		j.OwnerID = f.Owner
 		retire(f, j, j.UpdatedAt.Add(time.Hour))
 	}),
 	"free policies": two(func(f *facts, a, b *client.Job) {

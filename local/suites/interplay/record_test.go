@@ -64,6 +64,7 @@ type Asked struct {
 	Sent   time.Time       `json:"sent"`
 	At     time.Time       `json:"at"` // of the answer
 	Status int             `json:"status"`
+	Code   string          `json:"code,omitempty"` // errorCode
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Admin  bool            `json:"admin,omitempty"`  // with a key of the installation
 	Hooked bool            `json:"hooked,omitempty"` // and for the owner of the hook
@@ -85,6 +86,7 @@ type Spec struct {
 	Sent    time.Time `json:"sent"`
 	At      time.Time `json:"at"`
 	Status  int       `json:"status"`
+	Code    string    `json:"code,omitempty"`
 	Owner   string    `json:"owner"`             // of the key or the hook that made the job
 	Foreign bool      `json:"foreign,omitempty"` // which is not the owner of the program
 }

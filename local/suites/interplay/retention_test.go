@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/functions/retention"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/retry"
@@ -50,6 +50,7 @@ func retainApart(ctx context.Context, env *funchost.Env) (funchost.Function, err
 // Retired is a job that retention has deleted.
 type Retired struct {
 	Job       string    `json:"job"`
+	Owner     string    `json:"owner"`
 	Status    string    `json:"status"`
 	EndedAt   time.Time `json:"endedAt"`
 	DeletedAt time.Time `json:"deletedAt"`
@@ -75,7 +76,8 @@ func (i *Installation) retain(ctx context.Context, d time.Duration) (gone []Reti
 	if err := i.projected(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := i.scheduler.Query(ctx, `select job_id::text as job, status::text as status, finished_at as ended_at, deleted_at
+	rows, err := i.scheduler.Query(ctx, `select job_id::text as job, coalesce(owner_id, '') as owner, status::text as status,
+			finished_at as ended_at, deleted_at
 		from all_jobs where deleted_at >= $1`, began)
 	if err != nil {
 		return nil, fmt.Errorf("read what the scheduler has deleted: %w", err)
@@ -171,6 +173,9 @@ var retentionRules = []Rule{
 		func(f *facts, found func(_, _, _ string)) {
 			for _, x := range f.Faults {
 				for _, g := range x.Retired {
+					if g.Owner != f.Owner {
+						continue // another record has its commands
+					}
 					byCommand := slices.ContainsFunc(f.may(g.Job, "delete"), func(a *Asked) bool { return a != retentionDeletes })
 					if age := g.DeletedAt.Sub(g.EndedAt); !terminal(g.Status) || age < retainFor && !byCommand {
 						found(f.name(g.Job), fmt.Sprintf("only jobs go that ended %s ago", retainFor), fmt.Sprintf("%s for %s", g.Status, age))
@@ -209,8 +214,8 @@ var retentionRules = []Rule{
 					found(name, "a new job: the one that had its key was deleted at "+clock(gone), s.ID)
 				}
 				same := func(o *Spec) bool { return o != s && o.Job.Idem == s.Job.Idem && o.Owner == s.Owner }
-				if s.Job.Idem != "" && s.Status == http.StatusConflict && f.free(s.Sent, same) {
-					found(name, "a new job: retention has deleted all that had its key", "409")
+				if s.Job.Idem != "" && s.Code == string(apierror.IdempotencyConflict) && f.free(s.Sent, same) {
+					found(name, "a new job: retention has deleted all that had its key", s.Code)
 				}
 			}
 		},

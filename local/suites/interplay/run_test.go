@@ -280,6 +280,9 @@ func (x *run) send(ctx context.Context, a *Asked) error {
 	text, err := io.ReadAll(res.Body)
 	if json.Valid(text) {
 		a.Answer = text
+		var refused struct{ ErrorCode string }
+		_ = json.Unmarshal(text, &refused)
+		a.Code = refused.ErrorCode
 	}
 	return errors.Join(err, res.Body.Close())
 }

@@ -80,6 +80,7 @@ type results struct {
 	JobID     string
 	DecidedBy string
 	Status    int
+	Error     struct{ ErrorCode string }
 	Results   []results
 	Jobs      []results
 }
@@ -180,7 +181,7 @@ func (x *run) submitMany(ctx context.Context, s Step) {
 		if i < len(got.Results) {
 			r = got.Results[i]
 			if r.Status > 0 {
-				one.Status = r.Status
+				one.Status, one.Code = r.Status, r.Error.ErrorCode
 			}
 		}
 		x.accepted(j, s.Way, &one, r.JobID, r.DecidedBy)
@@ -190,7 +191,7 @@ func (x *run) submitMany(ctx context.Context, s Step) {
 // accepted writes down what became of a request for a job.
 func (x *run) accepted(j Job, way string, a *Asked, id, by string) {
 	x.mu.Lock()
-	spec := &Spec{Job: j, Way: way, Sent: a.Sent, At: a.At, Status: a.Status, By: by, Owner: x.ownerOf(way)}
+	spec := &Spec{Job: j, Way: way, Sent: a.Sent, At: a.At, Status: a.Status, Code: a.Code, By: by, Owner: x.ownerOf(way)}
 	spec.Foreign = spec.Owner != x.owner
 	if way == "event" || way == "hook" { // its request cannot name one: RETRY_POLICIES does
 		spec.Job.Policy = "fixed"
