@@ -57,6 +57,31 @@ func TestAScheduleThatAnotherClientHasChangedIsNotReplaced(t *testing.T) {
 	h.put(path, body("@weekly")).want(http.StatusOK) // without the header, as before
 }
 
+func TestAScheduleThatAnotherClientHasChangedIsNeitherPausedNorRunNorDeleted(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const path = "/api/schedules/shared"
+	seen := h.put(path, `{"cron": "@daily", "job": `+logJob+`}`).want(http.StatusCreated).header.Get("ETag")
+	now := h.put(path, `{"cron": "@hourly", "job": `+logJob+`}`).want(http.StatusOK).header.Get("ETag")
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{http.MethodPost, path + "/pause", http.StatusOK}, {http.MethodPost, path + "/resume", http.StatusOK},
+		{http.MethodPost, path + "/run", http.StatusAccepted}, {http.MethodDelete, path, http.StatusNoContent},
+	} {
+		h.do(c.method, c.path, "", "If-Match", seen).wantError(apierror.PreconditionFailed)
+		if read := h.get(path).want(http.StatusOK).header.Get("ETag"); read != now {
+			t.Errorf("%s %s was refused, and the ETag is %s after %s", c.method, c.path, read, now)
+		}
+		done := h.do(c.method, c.path, "", "If-Match", now).want(c.status)
+		if tag := done.header.Get("ETag"); tag != "" {
+			seen, now = now, tag
+		}
+	}
+	h.do(http.MethodDelete, path, "", "If-Match", now).wantError(apierror.ScheduleNotFound)
+}
+
 func TestScheduleIsCreatedShownReplacedAndDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)

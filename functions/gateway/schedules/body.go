@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -63,6 +64,15 @@ func (a *API) shown(c *gin.Context, s schedulestore.Schedule) schedule {
 // tag is the entity tag of what can be changed. Ticks leave it as it is, so it is weak.
 func tag(updatedAt time.Time) string {
 	return fmt.Sprintf(`W/"%x"`, updatedAt.UnixMicro())
+}
+
+// match is what the If-Match of a request demands of the schedule; nil: nothing.
+func match(c *gin.Context) schedulestore.Match {
+	named := edge.Match(c.Request)
+	if named == nil {
+		return nil
+	}
+	return func(updatedAt time.Time) bool { return named(tag(updatedAt)) }
 }
 
 // open converts a schedule for a response. The job of a schedule that cannot be opened is null.

@@ -27,7 +27,7 @@ func (a *API) Resume(c *gin.Context) error {
 
 func (a *API) change(
 	c *gin.Context, change func(
-		context.Context, *apidb.Audit, apidb.Owner, schedulestore.Key,
+		context.Context, *apidb.Audit, apidb.Owner, schedulestore.Key, schedulestore.Match,
 	) (schedulestore.Schedule, error),
 ) error {
 	key, err := scheduleKey(c)
@@ -36,7 +36,7 @@ func (a *API) change(
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	s, err := change(ctx, audit.Entry(c), edge.OwnerOf(c), key)
+	s, err := change(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *API) Delete(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if err := a.Store.Delete(ctx, audit.Entry(c), edge.OwnerOf(c), key); err != nil {
+	if err := a.Store.Delete(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c)); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -70,7 +70,7 @@ func (a *API) Run(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	rules := schedulestore.Rules{Rules: a.Rules, Defaults: a.Defaults, Sealer: a.Sealer}
-	created, decidedBy, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, rules)
+	created, decidedBy, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, match(c), rules)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package schedules
 import (
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -92,11 +91,7 @@ func (a *API) Put(c *gin.Context) error {
 		return err
 	}
 	a.seal(&asked)
-	var match func(time.Time) bool
-	if named := edge.Match(c.Request); named != nil {
-		match = func(updatedAt time.Time) bool { return named(tag(updatedAt)) }
-	}
-	kept, created, err := a.Store.Put(ctx, audit.Entry(c), edge.OwnerOf(c), asked, match)
+	kept, created, err := a.Store.Put(ctx, audit.Entry(c), edge.OwnerOf(c), asked, match(c))
 	if err != nil {
 		return err
 	}

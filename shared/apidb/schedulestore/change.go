@@ -61,13 +61,27 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	return list, false, nil
 }
 
-// change locks a schedule and applies a change.
+// Match reports whether a schedule that was last changed at an instant is the one that a client has read; nil: any is.
+type Match func(updatedAt time.Time) bool
+
+func (m Match) check(updatedAt time.Time) error {
+	if m != nil && !m(updatedAt) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// change locks a schedule and applies a change, if it is the schedule that the client has read; else it returns
+// ErrChanged.
 func (s *Store) change(
-	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, what string,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, what string,
 	how func(q *gen.Queries, entry *apidb.Audit, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
 	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
+			return err
+		}
+		if err := match.check(row.UpdatedAt); err != nil {
 			return err
 		}
 		now, err := q.Now(ctx)
@@ -83,25 +97,29 @@ func (s *Store) change(
 }
 
 // Delete deletes a schedule and its ticks. Its jobs stay.
-func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) error {
+func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match) error {
 	remove := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
 	}
-	_, err := s.change(ctx, entry, owner, key, "delete", remove)
+	_, err := s.change(ctx, entry, owner, key, match, "delete", remove)
 	return err
 }
 
 // Pause stops a schedule until it is resumed.
-func (s *Store) Pause(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) (Schedule, error) {
+func (s *Store) Pause(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match,
+) (Schedule, error) {
 	pause := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		row.Paused, row.UpdatedAt = true, now
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: true, NextAt: row.NextAt})
 	}
-	return s.change(ctx, entry, owner, key, "pause", pause)
+	return s.change(ctx, entry, owner, key, match, "pause", pause)
 }
 
 // Resume ends a pause. The ticks of the pause are recorded as skipped.
-func (s *Store) Resume(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) (Schedule, error) {
+func (s *Store) Resume(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match,
+) (Schedule, error) {
 	resume := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		if !row.Paused {
 			return nil
@@ -120,13 +138,13 @@ func (s *Store) Resume(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 		row.Paused, row.UpdatedAt, row.NextAt = false, now, row.first(spec, clock.BeginAt)
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: false, NextAt: row.NextAt})
 	}
-	return s.change(ctx, entry, owner, key, "resume", resume)
+	return s.change(ctx, entry, owner, key, match, "resume", resume)
 }
 
 // Run makes a job of a schedule now, whatever its cron expression. A job that the rules refuse is returned as the
 // *apierror.Error of jobspec. If a policy of the job decides for a job that exists, that is the one returned, with the
 // name of the policy.
-func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, rules Rules) (
+func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, match Match, rules Rules) (
 	created jobevent.Created, decidedBy string, err error,
 ) {
 	var jobs []jobstore.NewJob
@@ -163,7 +181,7 @@ func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, 
 		}
 		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
 	}
-	_, err = s.change(ctx, entry, owner, key, "run", run)
+	_, err = s.change(ctx, entry, owner, key, match, "run", run)
 	if err == nil {
 		s.jobs.CountAccepted(jobs, accepted)
 	}

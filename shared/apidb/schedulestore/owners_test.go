@@ -28,7 +28,7 @@ func TestASchedulesJobBelongsToItsOwnerWhateverItsRequest(t *testing.T) {
 		if kept, created, err := h.Schedules.Put(t.Context(), nil, acme, asked, nil); err != nil || created || kept.ScheduleID != made.ScheduleID {
 			t.Errorf("%s: put as %+v, %t, %v", name, kept, created, err)
 		}
-		job, _, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, apidbtest.ScheduleRules)
+		job, _, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, nil, apidbtest.ScheduleRules)
 		if err != nil || job.OwnerID != "acme" {
 			t.Errorf("%s: runs %s's job, %v", name, job.OwnerID, err)
 		}
@@ -68,11 +68,11 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 		"without an owner":      {apidb.OwnerOf(""), schedulestore.Key{Name: "mine"}},
 	} {
 		_, get := h.Schedules.Get(t.Context(), of.owner, of.key)
-		_, pause := h.Schedules.Pause(t.Context(), nil, of.owner, of.key)
-		_, resume := h.Schedules.Resume(t.Context(), nil, of.owner, of.key)
-		_, _, run := h.Schedules.Run(t.Context(), nil, of.owner, of.key, apidbtest.ScheduleRules)
+		_, pause := h.Schedules.Pause(t.Context(), nil, of.owner, of.key, nil)
+		_, resume := h.Schedules.Resume(t.Context(), nil, of.owner, of.key, nil)
+		_, _, run := h.Schedules.Run(t.Context(), nil, of.owner, of.key, nil, apidbtest.ScheduleRules)
 		_, _, ticks := h.Schedules.Ticks(t.Context(), of.owner, of.key, time.Now(), 10)
-		for i, err := range []error{get, pause, resume, run, ticks, h.Schedules.Delete(t.Context(), nil, of.owner, of.key)} {
+		for i, err := range []error{get, pause, resume, run, ticks, h.Schedules.Delete(t.Context(), nil, of.owner, of.key, nil)} {
 			if !errors.Is(err, schedulestore.ErrNone) {
 				t.Errorf("%s: %d: %v", name, i, err)
 			}
@@ -95,7 +95,7 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].OwnerID != "other" {
 		t.Errorf("after another's: %+v, %v", list, err)
 	}
-	if err := h.Schedules.Delete(t.Context(), nil, other, schedulestore.Key{Name: "both"}); err != nil {
+	if err := h.Schedules.Delete(t.Context(), nil, other, schedulestore.Key{Name: "both"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := h.Schedules.Get(t.Context(), acme, schedulestore.Key{Name: "both"}); err != nil || s.OwnerID != "acme" {

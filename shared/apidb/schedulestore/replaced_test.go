@@ -43,7 +43,7 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 			return kept, err
 		},
 		"resume": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
-			return h.Schedules.Resume(ctx, nil, apidb.Everyone, schedulestore.Key{Name: "a"})
+			return h.Schedules.Resume(ctx, nil, apidb.Everyone, schedulestore.Key{Name: "a"}, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 		t.Errorf("replaced, it fires at %s, before %s", kept.NextAt, last)
 	}
 	h.Exec(t, "update schedules set paused = true")
-	if resumed, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
+	if resumed, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key, nil); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
 		t.Errorf("resumed, it fires at %s, before %s, %v", resumed.NextAt, last, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	if fired, _ := h.fire(t); len(fired.Jobs) != 1 {
 		t.Fatalf("fires %+v", fired)
 	}
-	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, nil, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Jobs.EnterAccepted(t.Context()); err != nil {
@@ -252,7 +252,7 @@ func TestAJobThatIsRefusedCancelsNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "overlap": "cancel"`)
-	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, nil, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.late(t)

@@ -123,7 +123,7 @@ func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owne
 // ErrChanged.
 func (s *Store) Put(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked apibody.Schedule,
-	match func(updatedAt time.Time) bool,
+	match Match,
 ) (kept Schedule, created bool, err error) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return kept, false, err
@@ -144,8 +144,8 @@ func (s *Store) Put(
 			if err != nil {
 				return err
 			}
-			if match != nil && !match(before.UpdatedAt) {
-				return ErrChanged
+			if err := match.check(before.UpdatedAt); err != nil {
+				return err
 			}
 			kept, err = replaceSchedule(ctx, q, before, asked)
 			return err

@@ -307,7 +307,7 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
-	paused, err := h.Schedules.Pause(t.Context(), nil, apidb.Everyone, key)
+	paused, err := h.Schedules.Pause(t.Context(), nil, apidb.Everyone, key, nil)
 	if err != nil || !paused.Paused || paused.Upcoming(5) != nil {
 		t.Fatalf("%+v, %v", paused, err)
 	}
@@ -316,11 +316,11 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	if fired, next := h.fire(t); len(fired.Jobs) != 0 || next != time.Minute {
 		t.Errorf("a paused one fires %v, sleeps %s", fired, next)
 	}
-	resumed, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key)
+	resumed, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key, nil)
 	if err != nil || resumed.Paused || time.Until(*resumed.NextAt) > time.Second {
 		t.Fatalf("%+v, %v", resumed, err)
 	}
-	again, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key)
+	again, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key, nil)
 	if err != nil || !again.NextAt.Equal(*resumed.NextAt) {
 		t.Errorf("resumed again %+v, %v", again, err)
 	}
@@ -339,7 +339,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "paused": true, "overlap": "skip"`)
 	for range 2 {
-		if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+		if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, nil, apidbtest.ScheduleRules); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -382,10 +382,10 @@ func TestNamesBelongToOwners(t *testing.T) {
 	if err != nil || len(rest) != 1 || more || rest[0].OwnerID != "acme" {
 		t.Errorf("the next page %+v, %t, %v", rest, more, err)
 	}
-	if err := h.Schedules.Delete(t.Context(), nil, apidb.Everyone, key); err != nil {
+	if err := h.Schedules.Delete(t.Context(), nil, apidb.Everyone, key, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Schedules.Delete(t.Context(), nil, apidb.Everyone, key); !errors.Is(err, schedulestore.ErrNone) {
+	if err := h.Schedules.Delete(t.Context(), nil, apidb.Everyone, key, nil); !errors.Is(err, schedulestore.ErrNone) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	for _, acme.Job.OwnerID = range []string{"x", "y"} {
@@ -407,7 +407,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Fatal(created, err)
 	}
 	key := schedulestore.Key{Name: "a"}
-	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, nil, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.Exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
