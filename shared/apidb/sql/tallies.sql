@@ -19,6 +19,8 @@ where ctid = any (array(
 ))
 returning tallies.*;
 
+-- Rows are compared, because only the primary key has their columns in this order: for equal columns the plan may take
+-- the index of the age, which finds all keys of a minute for each key.
 -- name: TallyFind :many
 with input as (
     select
@@ -32,9 +34,10 @@ with input as (
 )
 select found.* from input cross join lateral (
     select * from tallies
-    where tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
-        and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
-        and tallies.job_type = input.job_type and tallies.what = input.what
+    where (tallies.everyone, tallies.owner_id, tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what)
+        >= (input.everyone, input.owner_id, input.grain, input.at, input.queue, input.job_type, input.what)
+        and (tallies.everyone, tallies.owner_id, tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what)
+        <= (input.everyone, input.owner_id, input.grain, input.at, input.queue, input.job_type, input.what)
     offset 0
 ) as found;
 

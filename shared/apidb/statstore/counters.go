@@ -14,9 +14,9 @@ import (
 const (
 	accepted = "ACCEPTED" // what a tally counts, besides the terminal states
 
-	// The limits of one transaction that sums up.
-	mostEntries = 5_000
-	mostTallies = 2_000
+	// The limits of one transaction that sums up. A stop waits for it.
+	mostEntries = 1_000
+	mostTallies = 500
 )
 
 type grain struct {

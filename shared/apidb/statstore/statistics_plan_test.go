@@ -185,3 +185,37 @@ func applyOnce(t *testing.T, pool *pgxpool.Pool, plain bool, p gen.JobsApplyStat
 	}
 	return took
 }
+
+// The table had no rows when the server last looked, and the keys of a minute are many.
+func TestATallyIsFoundByItsWholeKeyWhateverTheServersStatistics(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.Exec(t, "alter table tallies set (autovacuum_enabled = off)")
+	h.Exec(t, "vacuum analyze tallies")
+	at := time.Now().UTC().Truncate(time.Minute)
+	h.Exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept)
+		select false, 'acme', 'minute', $1, 'default', 'T' || n, 'COMPLETED', 1, 1 from generate_series(1, 1000) as n`, at)
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), h.URL, pgpool.IndexOnly(), pgpool.PlannedOnce(), plans.Watch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	rows, err := gen.New(pool).TallyFind(t.Context(), gen.TallyFindParams{
+		Everyones: []bool{false, false, true}, OwnerIDs: []string{"acme", "acme", ""}, Grains: []string{"minute", "minute", "minute"},
+		Ats: []time.Time{at, at, at}, Queues: []string{"default", "default", "default"}, JobTypes: []string{"T7", "U", "T7"},
+		Whats: []string{"COMPLETED", "COMPLETED", "COMPLETED"},
+	})
+	if err != nil || len(rows) != 1 || rows[0].JobType != "T7" {
+		t.Fatalf("found %+v, %v", rows, err)
+	}
+	for name, of := range plans.Seen() {
+		for _, plan := range of {
+			plan.Walk(func(n pgtest.Node) {
+				if n.Relation == "tallies" && (n.Index != "tallies_pkey" || n.Removed > 0) {
+					t.Errorf("%s: %+v", name, n)
+				}
+			})
+		}
+	}
+}

@@ -451,3 +451,26 @@ func TestAQueueThatIsGoneIsNotTalliedForEver(t *testing.T) {
 		t.Errorf("%d rows say nothing", n)
 	}
 }
+
+// A stop waits for the pass that is under way, so however many types there are, a pass does only a part.
+func TestManyTypesAreSummedUpInSmallParts(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.Exec(t, `insert into tally_entries (at, owner_id, queue, job_type, what, n, kept, times)
+		select now() - interval '3 hours' * (n % 2), 'acme', 'default', 'T' || n, 'COMPLETED', 1, 1, '{10,20,30}' from generate_series(1, 10000) as n`)
+	passes, before := 0, int64(10_000)
+	for more := true; more; passes++ {
+		var err error
+		if more, err = h.Stats.SumTallies(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		left := apidbtest.One[int64](t, h, "select count(*) from tally_entries")
+		if before-left > 1000 || left > 0 && !more {
+			t.Errorf("pass %d sums up %d entries, %d are left", passes, before-left, left)
+		}
+		before = left
+	}
+	if n := apidbtest.One[int64](t, h, "select sum(n)::bigint from tallies where not everyone"); n != 10_000 || before > 0 {
+		t.Errorf("%d jobs are counted, %d entries are left", n, before)
+	}
+}

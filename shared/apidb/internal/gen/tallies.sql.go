@@ -453,9 +453,10 @@ with input as (
 )
 select found.grain, found.at, found.queue, found.job_type, found.what, found.n, found.kept, found.waited, found.ran, found.took, found.everyone, found.owner_id, found.error_codes from input cross join lateral (
     select grain, at, queue, job_type, what, n, kept, waited, ran, took, everyone, owner_id, error_codes from tallies
-    where tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
-        and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
-        and tallies.job_type = input.job_type and tallies.what = input.what
+    where (tallies.everyone, tallies.owner_id, tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what)
+        >= (input.everyone, input.owner_id, input.grain, input.at, input.queue, input.job_type, input.what)
+        and (tallies.everyone, tallies.owner_id, tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what)
+        <= (input.everyone, input.owner_id, input.grain, input.at, input.queue, input.job_type, input.what)
     offset 0
 ) as found
 `
@@ -470,6 +471,8 @@ type TallyFindParams struct {
 	Whats     []string
 }
 
+// Rows are compared, because only the primary key has their columns in this order: for equal columns the plan may take
+// the index of the age, which finds all keys of a minute for each key.
 func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, error) {
 	rows, err := q.db.Query(ctx, TallyFind,
 		arg.Everyones,
