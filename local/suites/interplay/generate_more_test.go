@@ -184,6 +184,7 @@ func (d *drawing) bulk() {
 			s.Of = pick(d, "batch", all...)
 		}
 	}
+	d.bulks = append(d.bulks, fmt.Sprintf("s%d", d.n))
 	d.add(s)
 	if d.eighths("abort", 1) {
 		d.add(Step{Do: "abort", Of: fmt.Sprintf("s%d", d.n-1)})

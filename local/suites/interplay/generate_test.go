@@ -29,6 +29,7 @@ type drawing struct {
 	flowNames []string
 	schedules []string
 	fanOuts   []string
+	bulks     []string
 	queues    []string
 	controls  []Step
 }

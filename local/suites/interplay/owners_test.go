@@ -242,6 +242,9 @@ func (d *drawing) intrude() {
 	case len(d.batches) > 0 && d.eighths("a batch", 1):
 		s.Way, s.Of = "/api/batches/", pick(d, "batch", recent(d.batches)...)
 		s.Command = pick(d, "command", "cancel", "get", "retry", "close", "batchId")
+	case len(d.bulks) > 0 && d.eighths("an operation", 2):
+		s.Way, s.Of = "/api/operations/", pick(d, "operation", recent(d.bulks)...)
+		s.Command = pick(d, "command", "abort", "get")
 	case len(d.schedules) > 0 && d.eighths("a schedule", 1):
 		s.Of = pick(d, "schedule", d.schedules...)
 		s.Command = "schedule-" + pick(d, "command", "pause", "delete", "run")

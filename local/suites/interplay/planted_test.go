@@ -177,6 +177,7 @@ var planted = map[string]func(*facts) bool{
 	}),
 	"own lists":    ran(func(f *facts, j *client.Job, _ *Run) { f.Others = append(f.Others, j.JobID) }),
 	"own work":     ran(func(f *facts, _ *client.Job, r *Run) { r.Pull, r.Taker, r.Owner = true, f.Other, f.Owner }),
+	"own tokens":   ran(func(_ *facts, _ *client.Job, r *Run) { r.Stolen = []int{409, 200, 409} }),
 	"own commands": ran(func(_ *facts, j *client.Job, _ *Run) { j.History[0].Reason = "reschedule" }),
 	"reported": ran(func(f *facts, j *client.Job, _ *Run) {
 		j.JobType, j.Output = reportType, json.RawMessage(`{"location": "file:///x/1.csv", "sha256": "a", "rows": 1}`)

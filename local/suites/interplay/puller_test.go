@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -20,12 +21,17 @@ type puller struct {
 	api   *client.Client
 	logs  map[string]*Log // by type
 	name  string
-	owner string   // of its key
-	hands sync.Map // tokens of attempts that get heartbeats
+	owner string                    // of its key
+	hands sync.Map                  // tokens of attempts that get heartbeats
+	other map[string]*client.Client // by type: with the key of the owner to which jobs of the type do not belong
 }
 
 func (x *run) pull(api *client.Client, name, owner string) *puller {
-	return &puller{api: api, name: name, owner: owner, logs: map[string]*Log{x.own("type"): x.log, x.other.own("type"): x.other.log}}
+	return &puller{
+		api: api, name: name, owner: owner,
+		logs:  map[string]*Log{x.own("type"): x.log, x.other.own("type"): x.other.log},
+		other: map[string]*client.Client{x.own("type"): x.other.API, x.other.own("type"): x.API},
+	}
 }
 
 // run claims attempts until the context ends.
@@ -111,6 +117,7 @@ func (p *puller) work(ctx context.Context, log *Log, a client.WorkAttempt, r *Ru
 		return
 	}
 	if act.Saves {
+		p.steal(ctx, log, a, r)
 		p.save(ctx, log, a, r)
 	}
 	result := client.WorkResult{Token: a.Token, Status: client.Failed, ErrorCode: "TEST.FAILED"}
@@ -170,6 +177,31 @@ func (p *puller) settle(ctx context.Context, log *Log, r *Run, result client.Wor
 			return
 		}
 	}
+}
+
+// steal does with an attempt what its worker does, with the key of the other owner.
+func (p *puller) steal(ctx context.Context, log *Log, a client.WorkAttempt, r *Run) {
+	thief := p.other[a.JobType]
+	var got []int
+	answer, err := thief.Heartbeat(ctx, client.WorkHeartbeat{Worker: p.name, Attempts: []client.WorkSign{{Token: a.Token}}})
+	switch {
+	case err != nil:
+	case slices.Contains(answer.Lost, a.Token):
+		got = append(got, http.StatusConflict)
+	default:
+		got = append(got, http.StatusOK)
+	}
+	saved, err := thief.SaveCheckpoints(ctx, p.name, client.WorkCheckpoint{Token: a.Token, Number: 9, Checkpoint: json.RawMessage(`{"stolen":1}`)})
+	if err == nil {
+		got = append(got, saved[0].Status)
+	}
+	settled, err := thief.Settle(ctx, p.name, client.WorkResult{Token: a.Token, Status: client.Completed, Output: json.RawMessage(`{"stolen":1}`)})
+	if err == nil {
+		got = append(got, settled[0].Status)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	r.Stolen = got
 }
 
 func (p *puller) save(ctx context.Context, log *Log, a client.WorkAttempt, r *Run) {

@@ -109,6 +109,7 @@ type Run struct {
 	Saved   string          `json:"saved,omitempty"` // the one that it saved
 	DelayMs int             `json:"delayMs,omitempty"`
 	Settled []int           `json:"settled,omitempty"` // answers to what a pull worker settled
+	Stolen  []int           `json:"stolen,omitempty"`  // answers to the other owner, who tried to keep, save and settle it
 	Wrong   string          `json:"wrong,omitempty"`   // why the signature of the call is not good
 }
 

@@ -2,6 +2,7 @@ package interplay
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,19 @@ var ownerRules = []Rule{
 			for _, r := range f.Record.Runs {
 				if r.Pull && r.Taker != "" && (r.Taker != r.Owner || r.Taker != f.Owner) {
 					found(f.name(r.Job), "the key of "+r.Taker+" gets jobs of that owner only", "it got a job of "+r.Owner)
+				}
+			}
+		},
+	},
+	{
+		"own tokens", "with any other key it is over", "docs/pull-workers.md",
+		func(f *facts, found func(_, _, _ string)) {
+			for _, r := range f.Record.Runs {
+				for _, status := range r.Stolen {
+					if status != http.StatusConflict && status < 500 {
+						found(fmt.Sprintf("attempt %d of %s", r.Attempt, f.name(r.Job)), "409 to each request of the other owner", fmt.Sprint(r.Stolen))
+						break
+					}
 				}
 			}
 		},

@@ -44,7 +44,8 @@ func Check(r *Record) (found []Violation) {
 }
 
 // Rules are all rules.
-var Rules = slices.Concat(lifeRules, runRules, stepRules, keyRules, limitRules, graphRules, groupRules, viewRules, streamRules, mailRules, reportRules, ownerRules, retentionRules)
+var Rules = slices.Concat(lifeRules, runRules, stepRules, keyRules, limitRules, graphRules, groupRules, viewRules, streamRules, mailRules,
+	reportRules, ownerRules, retentionRules)
 
 var lifeRules = []Rule{
 	{
