@@ -208,7 +208,8 @@ func (x *run) strangers() (ids []string) {
 			ids = append(ids, s.ID)
 		}
 	}
-	return ids
+	slices.Sort(ids)
+	return slices.Compact(ids) // a repeated request has got the job of the first
 }
 
 // collect reads everything that the API shows about the program.
@@ -435,11 +436,22 @@ func (x *run) clear(ctx context.Context) {
 		for _, as := range []*client.Client{x.API, x.hooked, x.Installation.API} { // each finds what its owner has
 			body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
 			var o Operation
-			if _, err := as.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o); err == nil {
+			_, err := as.Do(ctx, http.MethodPost, "/api/operations", "application/json", body, &o)
+			x.read("delete what is left", refusal(err))
+			if err == nil {
 				_, _ = as.Do(ctx, http.MethodGet, fmt.Sprintf("/api/operations/%s?wait=20s", o.OperationID), "", nil, &o)
 			}
 		}
 	}
+}
+
+// refusal returns err if a request was refused, and nil if it was only not answered.
+func refusal(err error) error {
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status < 500 {
+		return err
+	}
+	return nil
 }
 
 func (x *run) remaining(ctx context.Context) (left []string) {
