@@ -433,6 +433,9 @@ func (x *run) clear(ctx context.Context) {
 		if x.rec.Remaining = left; len(left) == 0 {
 			return
 		}
+		if strings.HasPrefix(left[0], notKnown) {
+			continue
+		}
 		for _, as := range []*client.Client{x.API, x.hooked, x.Installation.API} { // each finds what its owner has
 			body, _ := json.Marshal(map[string]any{"command": "delete", "jobIds": left}) //nolint:errchkjson // plain
 			var o Operation
@@ -444,6 +447,8 @@ func (x *run) clear(ctx context.Context) {
 		}
 	}
 }
+
+const notKnown = "not known: "
 
 // refusal returns err if a request was refused, and nil if it was only not answered.
 func refusal(err error) error {
@@ -457,7 +462,7 @@ func refusal(err error) error {
 func (x *run) remaining(ctx context.Context) (left []string) {
 	for j, err := range x.API.Jobs(ctx, client.Filter{}) {
 		if err != nil {
-			return []string{"not known: " + err.Error()}
+			return []string{notKnown + err.Error()}
 		}
 		left = append(left, j.JobID)
 	}
