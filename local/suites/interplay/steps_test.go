@@ -3,12 +3,15 @@ package interplay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 func (x *run) step(ctx context.Context, s Step) {
@@ -224,6 +227,11 @@ func (x *run) repeat(ctx context.Context, s Step) {
 	x.mu.Unlock()
 	if before == nil || !before.ok() {
 		return
+	}
+	if spec.Job.OwnID { // that of a deleted job is not free: the scheduler deletes a second job with it
+		if _, err := x.API.Get(ctx, spec.ID, 0); errors.Is(err, client.ErrNotFound) {
+			return
+		}
 	}
 	a := x.ask(ctx, s.N, before.Method, before.Path, before.Body, Asked{Header: "none", Type: before.Type})
 	var got results
