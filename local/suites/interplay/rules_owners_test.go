@@ -136,7 +136,11 @@ func (f *facts) behindOwn(j *client.Job, w Waiting) bool {
 		}
 		lives := f.lives(o)
 		return len(lives) == 0 || slices.ContainsFunc(lives, func(l life) bool {
-			return l.from.Before(w.At.Add(lateness)) && (l.end.At.IsZero() || l.end.At.After(w.At.Add(-shownLate)))
+			from := l.from
+			if !l.revived {
+				from = o.CreatedAt // the API knows it before the scheduler does
+			}
+			return from.Before(w.At.Add(lateness)) && (l.end.At.IsZero() || l.end.At.After(w.At.Add(-shownLate)))
 		})
 	}
 	if !slices.ContainsFunc(w.By, func(b client.Block) bool { return b.Kind == "order" || b.Kind == "singleton" }) {
