@@ -282,6 +282,34 @@ func (l *Ledger) UsesLanes(queue string) bool {
 	return l.controls.byJob || len(l.lanes[queue]) > 0 || isSorted
 }
 
+// floorsOf returns the ranks below which no job of a queue waits, by lane; the jobs outside of all lanes have the empty
+// one.
+func (l *Ledger) floorsOf(queue string) map[string]time.Time {
+	floors := maps.Clone(l.lanes[queue])
+	if floors == nil {
+		floors = map[string]time.Time{}
+	}
+	if floor, some := l.floors[queue]; some {
+		floors[""] = floor
+	}
+	return floors
+}
+
+// setFloor sets the rank below which no job of a lane waits. If waits is false, none waits at all.
+func (l *Ledger) setFloor(queue, lane string, floor time.Time, waits bool) {
+	floors, name := l.floors, queue
+	if lane != "" {
+		floors, name = l.lanes[queue], lane
+	}
+	before, waited := floors[name]
+	l.changed = l.changed || waits != waited || !floor.Equal(before)
+	if waits {
+		floors[name] = floor
+	} else {
+		delete(floors, name)
+	}
+}
+
 // Floor returns the rank below which no job of a queue waits outside of all lanes.
 func (l *Ledger) Floor(queue string) time.Time { return l.floors[queue] }
 

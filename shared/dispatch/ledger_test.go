@@ -41,7 +41,7 @@ func TestALedgerIsReadAsItWasWritten(t *testing.T) {
 	l.Enter(delta)
 	l.NoteDependencies(5)
 	l.NoteReleased(1, []uuid.UUID{{7}})
-	l.noteStart(Class{JobType: "B", OwnerID: "acme"})
+	l.noteStarts(Class{JobType: "B", OwnerID: "acme"}, 1)
 	l.NoteReady("default", "", "acme", rank)
 	l.rounds = map[string]round{"default": {"acme", 2}}
 	next := reread(t, l)

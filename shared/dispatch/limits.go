@@ -96,17 +96,18 @@ func (l *Ledger) allows(class Class) bool {
 	return !slices.ContainsFunc(l.controls.holding(class), func(s Subject) bool { return l.roomOf(s) == 0 })
 }
 
-// noteStart notes for the controls of its class that an attempt starts.
-func (l *Ledger) noteStart(class Class) {
+// noteStarts notes for the controls of their class that n attempts start. If n is negative, so many do not start after
+// all.
+func (l *Ledger) noteStarts(class Class, n int) {
 	if l.IsAsked(class.Queue) {
-		l.noteAsked(class.kind(), 1)
+		l.noteAsked(class.kind(), n)
 	}
 	for _, s := range l.controls.holding(class) {
 		if l.running == nil {
 			l.running = map[Subject]int{}
 		}
-		l.running[s]++
-		l.spend(s, 1)
+		l.running[s] += n
+		l.spend(s, n)
 	}
 }
 

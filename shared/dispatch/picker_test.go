@@ -16,38 +16,39 @@ import (
 // queue has the database's rows of a queue: each waiting job with its lane.
 type queue map[uuid.UUID]*Candidate
 
-// show does as the statements of the store do.
-func (q queue) show(s *Source) {
-	var behind []Candidate
-	for _, c := range q {
-		after := cmp.Or(c.Rank.Compare(s.AfterRank), bytes.Compare(c.JobID[:], s.AfterID[:]))
-		if c.Lane == s.Lane && after > 0 {
-			behind = append(behind, *c)
+// after returns the jobs that the store's statement JobsAfter would return.
+func (q queue) after(sources []*Source) (jobs []Candidate) {
+	for _, s := range sources {
+		var behind []Candidate
+		for _, c := range q {
+			after := cmp.Or(c.Rank.Compare(s.AfterRank), bytes.Compare(c.JobID[:], s.AfterID[:]))
+			if c.Lane == s.Lane && c.Key == s.Key && after > 0 {
+				behind = append(behind, *c)
+			}
 		}
+		slices.SortFunc(behind, byRank)
+		jobs = append(jobs, behind[:min(len(behind), s.Most)]...)
 	}
-	slices.SortFunc(behind, byRank)
-	for _, c := range behind[:min(len(behind), s.Most)] {
-		s.Show(c)
-	}
+	return jobs
 }
 
 // pick picks up to most jobs, and writes the lanes of those that are moved.
 func (q queue) pick(l *Ledger, most int, targets []Target) []uuid.UUID {
 	p := NewPicker(l, "default", most, targets)
-	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
-		for _, s := range sources {
-			q.show(s)
+	for keys, sources := p.Next(); keys != nil || len(sources) > 0; keys, sources = p.Next() {
+		if keys != nil {
+			q.best(keys, p)
+		} else {
+			p.Show(sources, q.after(sources))
 		}
-		p.Looked(sources)
 	}
+	moved, chosen := p.Moved(), p.Chosen()
+	for i, id := range moved.JobIDs {
+		q[id].Lane = moved.Lanes[i]
+	}
+	p.Sent(chosen.JobIDs)
 	p.Finish()
-	for i, id := range p.Moved.JobIDs {
-		q[id].Lane = p.Moved.Lanes[i]
-	}
-	for _, id := range p.Chosen.JobIDs {
-		delete(q, id)
-	}
-	return p.Chosen.JobIDs
+	return chosen.JobIDs
 }
 
 // closeAndWake ends a step as the store does, which forgets the lanes without a worker, and finds in the rows those that
@@ -174,6 +175,9 @@ func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
 			live, targets := drawTargets(rt, l, jobs, types)
 			want := byTheRules(l, jobs, builds, 10, live, targets)
 			got := jobs.pick(l, 10, targets)
+			for _, id := range got {
+				delete(jobs, id)
+			}
 			if !slices.Equal(got, want) {
 				rt.Fatalf("step %d picked %v, want %v", step, got, want)
 			}

@@ -100,7 +100,7 @@ func (a *Arrival) start(l *Ledger, p *places) bool {
 		return false
 	}
 	a.Status, a.Partition = jobstate.Queued, &to.Partition
-	l.noteStart(classOf(a.Created))
+	l.noteStarts(classOf(a.Created), 1)
 	l.NoteStarts(a.Queue, 1)
 	return true
 }

@@ -77,6 +77,12 @@ func (p *places) take(jobType, owner, build string) (Target, bool) {
 	return t, true
 }
 
+// giveBack lets other jobs have a target.
+func (p *places) giveBack(t Target) {
+	p.free = p.l.sortTargets(p.queue, append(p.free, t))
+	p.room = nil
+}
+
 func (k *laneKind) ownerOf() *string {
 	if k.anyOwner {
 		return nil

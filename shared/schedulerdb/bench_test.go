@@ -68,7 +68,7 @@ func BenchmarkDispatchingABacklog(b *testing.B) {
 		b.Run(strconv.Itoa(waiting), func(b *testing.B) { benchmarkBacklog(b, waiting, 0, 0) })
 	}
 	b.Run("5000000,keys=10000", func(b *testing.B) { benchmarkBacklog(b, 5_000_000, 10_000, 0) })
-	for _, keys := range []int{0, 1, 2, 100, 10_000} {
+	for _, keys := range []int{0, 1, 2, 20, 100, 10_000} {
 		b.Run(fmt.Sprintf("100000,keys=%d", keys), func(b *testing.B) { benchmarkBacklog(b, 100_000, keys, 0) })
 	}
 	// The same rows go out as with 10,000 keys, but by their rank.
@@ -140,7 +140,7 @@ func benchmarkBacklog(b *testing.B, waiting, keys, ranks int) {
 	backend, wal := h.spent()
 	b.ReportMetric((backend-backendBefore).Seconds()*1e6/float64(b.N*batch), "backend-µs/job")
 	b.ReportMetric(float64(wal-walBefore)/float64(b.N*batch), "WAL-B/job")
-	for _, statement := range []string{"JobsDispatch", "KeysDispatch"} {
+	for _, statement := range []string{"JobsDispatch", "KeysBest"} {
 		if seen := plans.Seen()[statement]; len(seen) > 0 {
 			b.Logf("%s with %d waiting:\n%s", statement, waiting, planText(seen[len(seen)-1], ""))
 		}

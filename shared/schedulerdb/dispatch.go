@@ -68,9 +68,7 @@ func (s *Store) sendOut(
 		}
 		var left []dispatch.Target
 		var err error
-		if l.UsesShares(queue) {
-			left, err = s.sendShares(ctx, t.Queries, by, l, queue, most, targets, r)
-		} else if l.UsesLanes(queue) {
+		if l.UsesShares(queue) || l.UsesLanes(queue) {
 			left, err = s.sendPicked(ctx, t.Queries, by, l, queue, most, targets, r)
 		} else {
 			left, err = s.sendBest(ctx, t.Queries, by, l, queue, most, targets, r)
@@ -108,93 +106,57 @@ func (s *Store) sendBest(
 	return targets[len(rows):], nil
 }
 
-// sendPicked does the same for a queue with lanes.
+// sendPicked does the same for a queue with lanes, or in which jobs of several fairness keys wait.
 func (s *Store) sendPicked(
 	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
 	r *result,
 ) ([]dispatch.Target, error) {
 	p := dispatch.NewPicker(l, queue, most, targets)
-	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
-		if err := showBest(ctx, q, queue, sources); err != nil {
-			return nil, fmt.Errorf("read waiting jobs of queue %s: %w", queue, err)
+	for again := true; again; {
+		for keys, sources := p.Next(); keys != nil || len(sources) > 0; keys, sources = p.Next() {
+			if err := show(ctx, q, queue, p, keys, sources); err != nil {
+				return nil, fmt.Errorf("read waiting jobs of queue %s: %w", queue, err)
+			}
 		}
-		p.Looked(sources)
+		sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen(), p.Moved(), r)
+		if err != nil {
+			return nil, err
+		}
+		again = p.Sent(sent)
 	}
 	p.Finish()
-	sent, err := s.sendChosen(ctx, q, by, l, queue, p.Chosen, p.Moved, r)
-	l.NoteStarts(queue, len(sent))
-	return append(p.Left(), p.Chosen.Without(sent)...), err
+	return p.Left(), nil
 }
 
-// sendShares is sendBest for a queue in which jobs of several fairness keys wait, or in which a control may hold back
-// those of a key.
-func (s *Store) sendShares(
-	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, most int, targets []dispatch.Target,
-	r *result,
-) ([]dispatch.Target, error) {
-	inTurn, err := s.sendInTurn(ctx, q, by, l, queue, targets[:min(most, len(targets))], r)
-	if err != nil {
-		return nil, err
-	}
-	if most, targets = most-inTurn, targets[inTurn:]; most == 0 || len(targets) == 0 {
-		return targets, nil
-	}
-	p := dispatch.NewSharePicker(l, queue, most, targets)
-	for reach, more := p.Next(); more; reach, more = p.Next() {
+// show shows the picker the best jobs of keys, or further jobs of sources.
+func show(
+	ctx context.Context, q *gen.Queries, queue string, p *dispatch.Picker, keys *dispatch.KeyReach,
+	sources []*dispatch.Source,
+) error {
+	if keys != nil {
 		rows, err := q.KeysBest(ctx, gen.KeysBestParams{
-			QueueName: queue, Lanes: reach.Lanes, Floors: reach.Floors, FromKey: reach.From, Closed: reach.Closed,
-			MaxKeys: int32Of(reach.Keys), MaxRows: int32Of(reach.Jobs),
+			QueueName: queue, Lanes: keys.Lanes, FromKey: keys.From, Closed: keys.Closed, MaxKeys: int32Of(keys.Keys),
 		})
-		if err != nil {
-			return nil, fmt.Errorf("read the best jobs by fairness key in queue %s: %w", queue, err)
-		}
 		for _, row := range rows {
-			p.Show(dispatch.Candidate{
-				JobID: row.JobID, JobType: row.JobType, OwnerID: row.OwnerID, Rank: row.Rank, Lane: row.Lane, Key: row.Key,
-			}, int(row.Each))
+			p.ShowKey(dispatch.Candidate(row))
 		}
+		return err
 	}
-	chosen := p.Chosen()
-	sent, err := s.sendChosen(ctx, q, by, l, queue, chosen, p.Moved(), r)
-	if err != nil {
-		return nil, err
+	after := gen.JobsAfterParams{QueueName: queue}
+	for _, source := range sources {
+		after.Lanes, after.Keys = append(after.Lanes, source.Lane), append(after.Keys, source.Key)
+		after.AfterRanks, after.AfterIDs = append(after.AfterRanks, source.AfterRank), append(after.AfterIDs, source.AfterID)
+		after.Mosts = append(after.Mosts, int32Of(source.Most))
 	}
-	p.Finish(sent)
-	return append(p.Left(), chosen.Without(sent)...), nil
-}
-
-// sendInTurn does the same in one statement if no control makes keys or jobs differ. It returns how many jobs it
-// dispatched. If these are fewer than the targets, further jobs may wait all the same.
-func (s *Store) sendInTurn(
-	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
-) (int, error) {
-	after, some := l.LastTurn(queue)
-	if !some {
-		return 0, nil
+	rows, err := q.JobsAfter(ctx, after)
+	jobs := make([]dispatch.Candidate, len(rows))
+	for i, row := range rows {
+		jobs[i] = dispatch.Candidate(row)
 	}
-	rows, err := q.KeysDispatch(ctx, gen.KeysDispatchParams{
-		QueueName: queue, AfterKey: after, Partitions: dispatch.Partitions(targets), Lease: s.cfg.Lease, ByFunction: by,
-	})
-	if err != nil {
-		return 0, fmt.Errorf("dispatch queue %s in turns: %w", queue, err)
+	if err == nil {
+		p.Show(sources, jobs)
 	}
-	if len(rows) == 0 {
-		return 0, nil
-	}
-	last, isOnly := rows[0], len(rows) > 1 && len(rows) == len(targets)
-	for _, row := range rows {
-		l.NoteOut(queue, "", nullable.Value(row.Partition), 1)
-		r.sentOut = append(r.sentOut, row.JobID)
-		isOnly = isOnly && row.Key == last.Key
-		if row.Place > last.Place {
-			last = row
-		}
-	}
-	l.NoteTurns(queue, len(rows), last.Key)
-	if isOnly {
-		l.NoteOnlyKey(queue, last.Key, last.Rank)
-	}
-	return len(rows), nil
+	return err
 }
 
 // sendChosen moves jobs to other lanes, and dispatches the chosen ones to their targets. It returns those that it
@@ -225,39 +187,4 @@ func (s *Store) sendChosen(
 	}
 	r.sentOut = append(r.sentOut, sent...)
 	return sent, nil
-}
-
-// showBest locks the best jobs of each source, and adds them to it.
-func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*dispatch.Source) error {
-	lanes, byLane := gen.LanesBestParams{QueueName: queue}, map[string]*dispatch.Source{}
-	for _, source := range sources {
-		if source.Lane != "" {
-			byLane[source.Lane] = source
-			lanes.Lanes = append(lanes.Lanes, source.Lane)
-			lanes.AfterRanks = append(lanes.AfterRanks, source.AfterRank)
-			lanes.AfterIDs = append(lanes.AfterIDs, source.AfterID)
-			lanes.Mosts = append(lanes.Mosts, int32Of(source.Most))
-			continue
-		}
-		rows, err := q.PlainBest(ctx, gen.PlainBestParams{
-			QueueName: queue, AfterRank: source.AfterRank, AfterID: source.AfterID, Most: int32Of(source.Most),
-		})
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			source.Show(dispatch.Candidate(row))
-		}
-	}
-	if len(lanes.Lanes) == 0 {
-		return nil
-	}
-	rows, err := q.LanesBest(ctx, lanes)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		byLane[row.Lane].Show(dispatch.Candidate(row))
-	}
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 // controlledStatements run only in an installation with controls.
 var controlledStatements = []string{
-	"ControlsList", "ControlsSave", "RunningByJob", "LanesPending", "PlainBest", "LanesBest", "JobsSendOut",
+	"ControlsList", "ControlsSave", "RunningByJob", "LanesPending", "JobsAfter", "JobsSendOut",
 	"JobsChangeLane",
 }
 

@@ -105,37 +105,15 @@ from unserved
 order by since
 limit @most::int;
 
--- name: PlainBest :many
--- Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
-select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane, fairness_key as key from jobs
-where queue = @queue_name::text and status = 'PENDING' and blocked_by is null and lane is null
-  and (rank, job_id) > (@after_rank::timestamptz, @after_id::uuid)
-order by rank, job_id
-limit @most::int
-for update skip locked;
-
--- name: LanesBest :many
--- Does the same for lanes of a queue: the best jobs of each.
-select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane, best.fairness_key as key
-from rows from (unnest(@lanes::text[]), unnest(@after_ranks::timestamptz[]), unnest(@after_ids::uuid[]), unnest(@mosts::int[]))
-    as wanted (lane, after_rank, after_id, most)
-cross join lateral (
-    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank, j.fairness_key from jobs j
-    where j.queue = @queue_name::text and j.lane collate "C" = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
-      and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
-    order by j.rank, j.job_id
-    limit wanted.most
-    for update skip locked
-) best;
-
 -- name: JobsSendOut :many
--- Dispatches the jobs that Go chose, as JobsDispatch does. It skips a job that another transaction has locked.
+-- Dispatches the jobs that Go chose, as JobsDispatch does. It skips a job that another transaction has locked. A locked
+-- row is found again by its ctid, without an index: within one snapshot it does not change.
 with input as (
     select unnest(@job_ids::uuid[])        as job_id,
            unnest(@partitions::smallint[]) as partition,
            nullif(unnest(@lanes::text[]), '') as lane
 ), locked as (
-    select j.job_id, input.partition, input.lane
+    select j.ctid as seen, input.partition, input.lane
     from input
     join jobs j on j.job_id = any (array[input.job_id])
     where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
@@ -156,7 +134,7 @@ set status           = 'QUEUED',
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || @by_function::text || '","attempt":' || jobs.attempt + 1 || '}'
 from locked
-where jobs.job_id = any (array[locked.job_id])
+where jobs.ctid = locked.seen
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition;
 

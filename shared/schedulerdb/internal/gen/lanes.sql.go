@@ -43,7 +43,7 @@ with input as (
            unnest($4::smallint[]) as partition,
            nullif(unnest($5::text[]), '') as lane
 ), locked as (
-    select j.job_id, input.partition, input.lane
+    select j.ctid as seen, input.partition, input.lane
     from input
     join jobs j on j.job_id = any (array[input.job_id])
     where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
@@ -64,7 +64,7 @@ set status           = 'QUEUED',
                        || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
                        || $2::text || '","attempt":' || jobs.attempt + 1 || '}'
 from locked
-where jobs.job_id = any (array[locked.job_id])
+where jobs.ctid = locked.seen
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.rank, jobs.partition
 `
@@ -83,7 +83,8 @@ type JobsSendOutRow struct {
 	Partition *int16
 }
 
-// Dispatches the jobs that Go chose, as JobsDispatch does. It skips a job that another transaction has locked.
+// Dispatches the jobs that Go chose, as JobsDispatch does. It skips a job that another transaction has locked. A locked
+// row is found again by its ctid, without an index: within one snapshot it does not change.
 func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]JobsSendOutRow, error) {
 	rows, err := q.db.Query(ctx, JobsSendOut,
 		arg.Lease,
@@ -100,71 +101,6 @@ func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]Job
 	for rows.Next() {
 		var i JobsSendOutRow
 		if err := rows.Scan(&i.JobID, &i.Rank, &i.Partition); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const LanesBest = `-- name: LanesBest :many
-select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane, best.fairness_key as key
-from rows from (unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::uuid[]), unnest($4::int[]))
-    as wanted (lane, after_rank, after_id, most)
-cross join lateral (
-    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank, j.fairness_key from jobs j
-    where j.queue = $5::text and j.lane collate "C" = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
-      and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
-    order by j.rank, j.job_id
-    limit wanted.most
-    for update skip locked
-) best
-`
-
-type LanesBestParams struct {
-	Lanes      []string
-	AfterRanks []time.Time
-	AfterIDs   []uuid.UUID
-	Mosts      []int32
-	QueueName  string
-}
-
-type LanesBestRow struct {
-	JobID   uuid.UUID
-	JobType string
-	OwnerID string
-	Rank    time.Time
-	Lane    string
-	Key     string
-}
-
-// Does the same for lanes of a queue: the best jobs of each.
-func (q *Queries) LanesBest(ctx context.Context, arg LanesBestParams) ([]LanesBestRow, error) {
-	rows, err := q.db.Query(ctx, LanesBest,
-		arg.Lanes,
-		arg.AfterRanks,
-		arg.AfterIDs,
-		arg.Mosts,
-		arg.QueueName,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []LanesBestRow
-	for rows.Next() {
-		var i LanesBestRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.JobType,
-			&i.OwnerID,
-			&i.Rank,
-			&i.Lane,
-			&i.Key,
-		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -348,64 +284,6 @@ func (q *Queries) OutByKind(ctx context.Context, queues []string) ([]OutByKindRo
 			&i.JobType,
 			&i.OwnerID,
 			&i.Attempts,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const PlainBest = `-- name: PlainBest :many
-select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane, fairness_key as key from jobs
-where queue = $1::text and status = 'PENDING' and blocked_by is null and lane is null
-  and (rank, job_id) > ($2::timestamptz, $3::uuid)
-order by rank, job_id
-limit $4::int
-for update skip locked
-`
-
-type PlainBestParams struct {
-	QueueName string
-	AfterRank time.Time
-	AfterID   uuid.UUID
-	Most      int32
-}
-
-type PlainBestRow struct {
-	JobID   uuid.UUID
-	JobType string
-	OwnerID string
-	Rank    time.Time
-	Lane    string
-	Key     string
-}
-
-// Locks the best jobs of a queue that are in no lane, after a place in the order of the index.
-func (q *Queries) PlainBest(ctx context.Context, arg PlainBestParams) ([]PlainBestRow, error) {
-	rows, err := q.db.Query(ctx, PlainBest,
-		arg.QueueName,
-		arg.AfterRank,
-		arg.AfterID,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []PlainBestRow
-	for rows.Next() {
-		var i PlainBestRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.JobType,
-			&i.OwnerID,
-			&i.Rank,
-			&i.Lane,
-			&i.Key,
 		); err != nil {
 			return nil, err
 		}

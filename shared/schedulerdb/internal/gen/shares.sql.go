@@ -12,84 +12,113 @@ import (
 	"github.com/google/uuid"
 )
 
-const KeysBest = `-- name: KeysBest :many
-with recursive wanted as (
-    select lane, floor from rows from (unnest($1::text[]), unnest($2::timestamptz[])) as w (lane, floor)
-), turns as (
-    select wanted.lane, wanted.floor, next.fairness_key as key, next.job_id, next.job_type, next.owner_id, next.rank,
-           (next.fairness_key <> all ($3::text[]))::int as n
-    from wanted
-    cross join lateral (
-        select fairness_key, job_id, job_type, owner_id, rank from (
-            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
-             where j.queue = $4::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key >= $5::text
-             order by j.fairness_key, j.rank, j.job_id limit 1)
-            union all
-            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
-             where j.queue = $4::text and coalesce(j.lane, '') = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
-               and j.fairness_key < $5::text
-             order by j.fairness_key, j.rank, j.job_id limit 1)
-        ) round
-        limit 1
-    ) next
-    union all
-    select turns.lane, turns.floor, next.fairness_key, next.job_id, next.job_type, next.owner_id, next.rank,
-           turns.n + (next.fairness_key <> all ($3::text[]))::int
-    from turns
-    cross join lateral (
-        select fairness_key, job_id, job_type, owner_id, rank from (
-            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
-             where j.queue = $4::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and turns.key >= $5::text and j.fairness_key > turns.key
-             order by j.fairness_key, j.rank, j.job_id limit 1)
-            union all
-            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
-             where j.queue = $4::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and turns.key >= $5::text and j.fairness_key < $5::text
-             order by j.fairness_key, j.rank, j.job_id limit 1)
-            union all
-            (select j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
-             where j.queue = $4::text and coalesce(j.lane, '') = turns.lane and j.status = 'PENDING' and j.blocked_by is null
-               and turns.key < $5::text and j.fairness_key > turns.key and j.fairness_key < $5::text
-             order by j.fairness_key, j.rank, j.job_id limit 1)
-        ) round
-        limit 1
-    ) next
-    where turns.n < $6::int
-), bound as (
-    select greatest(($7::int) / greatest(count(turns.key)::int, 1), 1)::int as each
-    from turns
-    where key <> all ($3::text[])
-), shown as (
-    select turns.lane, turns.floor, turns.key, turns.job_id, turns.job_type, turns.owner_id, turns.rank, bound.each,
-           case when turns.key <> all ($3::text[]) then bound.each else 1 end as most
-    from bound
-    cross join turns
-)
-select shown.job_id::uuid as job_id, shown.job_type::text as job_type, coalesce(shown.owner_id, '')::text as owner_id,
-       shown.rank::timestamptz as rank, shown.lane::text as lane, shown.key::text as key, shown.each
-from shown
-union all
-select later.job_id, later.job_type, coalesce(later.owner_id, ''), later.rank, shown.lane, shown.key, shown.each
-from shown
+const JobsAfter = `-- name: JobsAfter :many
+select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane, wanted.key::text as key
+from rows from (unnest($1::text[]), unnest($2::text[]), unnest($3::timestamptz[]), unnest($4::uuid[]),
+                unnest($5::int[])) as wanted (lane, key, after_rank, after_id, most)
 cross join lateral (
-    select j.job_id, j.job_type, j.owner_id, j.rank from jobs j
-    where j.queue = $4::text and coalesce(j.lane, '') = shown.lane and j.status = 'PENDING' and j.blocked_by is null
-      and j.fairness_key = shown.key and j.rank >= shown.floor and (j.rank, j.job_id) > (shown.rank, shown.job_id)
+    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
+    where j.queue = $6::text and coalesce(j.lane, '') = wanted.lane and j.fairness_key = wanted.key
+      and j.status = 'PENDING' and j.blocked_by is null and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
     order by j.rank, j.job_id
-    limit shown.most - 1
-) later
+    limit wanted.most
+    for update skip locked
+) best
+`
+
+type JobsAfterParams struct {
+	Lanes      []string
+	Keys       []string
+	AfterRanks []time.Time
+	AfterIDs   []uuid.UUID
+	Mosts      []int32
+	QueueName  string
+}
+
+type JobsAfterRow struct {
+	JobID   uuid.UUID
+	JobType string
+	OwnerID string
+	Rank    time.Time
+	Lane    string
+	Key     string
+}
+
+// Locks the best jobs of fairness keys in lanes, each after a place in the order of their ranks.
+func (q *Queries) JobsAfter(ctx context.Context, arg JobsAfterParams) ([]JobsAfterRow, error) {
+	rows, err := q.db.Query(ctx, JobsAfter,
+		arg.Lanes,
+		arg.Keys,
+		arg.AfterRanks,
+		arg.AfterIDs,
+		arg.Mosts,
+		arg.QueueName,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsAfterRow
+	for rows.Next() {
+		var i JobsAfterRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.JobType,
+			&i.OwnerID,
+			&i.Rank,
+			&i.Lane,
+			&i.Key,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const KeysBest = `-- name: KeysBest :many
+with recursive round as (
+    select unnest($1::text[]) as lane, $2::text as key, false as is_second, 0 as n, null::uuid as job_id,
+           null as job_type, null as owner_id, null::timestamptz as rank
+    union all
+    select round.lane, next.fairness_key collate "default", next.is_second, round.n + (next.fairness_key <> all ($3::text[]))::int,
+           next.job_id, next.job_type, next.owner_id, next.rank
+    from round
+    cross join lateral (
+        (select false as is_second, j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+         where j.queue = $4::text and coalesce(j.lane, '') = round.lane and j.status = 'PENDING'
+           and j.blocked_by is null and not round.is_second and j.fairness_key > round.key collate "C"
+         order by j.fairness_key, j.rank, j.job_id limit 1)
+        union all
+        (select true, j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+         where j.queue = $4 and coalesce(j.lane, '') = round.lane and j.status = 'PENDING'
+           and j.blocked_by is null and not round.is_second and j.fairness_key <= $2
+         order by j.fairness_key, j.rank, j.job_id limit 1)
+        union all
+        (select true, j.fairness_key, j.job_id, j.job_type, j.owner_id, j.rank from jobs j
+         where j.queue = $4 and coalesce(j.lane, '') = round.lane and j.status = 'PENDING'
+           and j.blocked_by is null and round.is_second and j.fairness_key > round.key collate "C"
+           and j.fairness_key <= $2
+         order by j.fairness_key, j.rank, j.job_id limit 1)
+        limit 1
+    ) next
+    where round.n < $5::int
+)
+select job_id::uuid as job_id, job_type::text as job_type, coalesce(owner_id, '')::text as owner_id,
+       rank::timestamptz as rank, lane::text as lane, key::text as key
+from round
+where job_id is not null
 `
 
 type KeysBestParams struct {
 	Lanes     []string
-	Floors    []time.Time
+	FromKey   string
 	Closed    []string
 	QueueName string
-	FromKey   string
 	MaxKeys   int32
-	MaxRows   int32
 }
 
 type KeysBestRow struct {
@@ -99,22 +128,18 @@ type KeysBestRow struct {
 	Rank    time.Time
 	Lane    string
 	Key     string
-	Each    int32
 }
 
-// The best jobs of the next fairness keys of some lanes, from one key on and round to the key before it. It is a loose
-// scan with one step of the index jobs_by_key for each key, which also finds the key's best job. For a closed key it
-// returns only that job, and the key does not count. each is the most jobs that it returns for a key. It locks no row:
-// JobsSendOut locks the chosen jobs.
+// The best jobs of the next fairness keys of some lanes, of each key one: from the key behind one key on and round to
+// that key. It is a loose scan with one step of the index jobs_by_key for each key. A closed key does not count. It
+// locks no row: JobsSendOut locks the chosen jobs.
 func (q *Queries) KeysBest(ctx context.Context, arg KeysBestParams) ([]KeysBestRow, error) {
 	rows, err := q.db.Query(ctx, KeysBest,
 		arg.Lanes,
-		arg.Floors,
+		arg.FromKey,
 		arg.Closed,
 		arg.QueueName,
-		arg.FromKey,
 		arg.MaxKeys,
-		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err
@@ -130,144 +155,6 @@ func (q *Queries) KeysBest(ctx context.Context, arg KeysBestParams) ([]KeysBestR
 			&i.Rank,
 			&i.Lane,
 			&i.Key,
-			&i.Each,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const KeysDispatch = `-- name: KeysDispatch :many
-with recursive turns as (
-    (select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen, 1 as place from jobs j
-     where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
-       and j.blocked_by is null and j.fairness_key > $5::text
-     order by j.fairness_key, j.rank, j.job_id limit 1)
-    union all
-    select next.key, next.rank, next.job_id, next.seen, turns.place + 1
-    from turns
-    cross join lateral (
-        select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen from jobs j
-        where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
-          and j.blocked_by is null and j.fairness_key > turns.key
-        order by j.fairness_key, j.rank, j.job_id limit 1
-    ) next
-    where turns.place < cardinality($2::smallint[])
-), wrapped as (
-    (select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen, (select count(*) from turns)::int + 1 as place
-     from jobs j
-     where (select count(*) from turns) < cardinality($2::smallint[])
-       and j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
-       and j.blocked_by is null and j.fairness_key <= $5::text
-     order by j.fairness_key, j.rank, j.job_id limit 1)
-    union all
-    select next.key, next.rank, next.job_id, next.seen, wrapped.place + 1
-    from wrapped
-    cross join lateral (
-        select j.fairness_key as key, j.rank, j.job_id, j.ctid as seen from jobs j
-        where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
-          and j.blocked_by is null and j.fairness_key > wrapped.key and j.fairness_key <= $5::text
-        order by j.fairness_key, j.rank, j.job_id limit 1
-    ) next
-    where wrapped.place < cardinality($2::smallint[])
-), keys as (
-    select key, rank, job_id, seen, place from turns union all select key, rank, job_id, seen, place from wrapped
-), bound as (
-    select (cardinality($2::smallint[]) - 1) / greatest(count(*), 1)::int as more from keys
-), shown as (
-    select 0 as round, keys.place, keys.seen from keys
-    union all
-    select later.round, keys.place, later.seen
-    from bound
-    cross join keys
-    cross join lateral (
-        select j.ctid as seen, (row_number() over (order by j.rank, j.job_id))::int as round from jobs j
-        where j.queue = $4::text and coalesce(j.lane, '') = '' and j.status = 'PENDING'
-          and j.blocked_by is null and j.fairness_key = keys.key and (j.rank, j.job_id) > (keys.rank, keys.job_id)
-        order by j.rank, j.job_id
-        limit bound.more
-    ) later
-    where bound.more > 0
-), best as (
-    select shown.seen, shown.round, shown.place from shown
-    order by shown.round, shown.place
-    limit cardinality($2::smallint[])
-), locked as (
-    select best.seen, best.round, best.place
-    from best
-    join jobs j on j.ctid = best.seen
-    where case when j.status = 'PENDING' and j.blocked_by is null then true else false end
-    for update of j skip locked
-), placed as (
-    select locked.seen, row_number() over (order by locked.round, locked.place) as place from locked
-)
-update jobs
-set status           = 'QUEUED',
-    version          = jobs.version + 1,
-    attempt          = jobs.attempt + 1,
-    lease_expires_at = statement_timestamp() + $1::interval,
-    asked            = null,
-    partition        = ($2::smallint[])[placed.place],
-    worker_id        = null,
-    updated_at       = statement_timestamp(),
-    moves            = least(jobs.moves + 1, 100),
-    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
-                       || $3::text || '","attempt":' || jobs.attempt + 1 || '}'
-from placed
-where jobs.ctid = placed.seen
-  and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.rank, jobs.partition, jobs.fairness_key as key, placed.place
-`
-
-type KeysDispatchParams struct {
-	Lease      time.Duration
-	Partitions []int16
-	ByFunction string
-	QueueName  string
-	AfterKey   string
-}
-
-type KeysDispatchRow struct {
-	JobID     uuid.UUID
-	Rank      time.Time
-	Partition *int16
-	Key       string
-	Place     int64
-}
-
-// Dispatches jobs of a queue in turns, each fairness key one job in each round, beginning after the key that had the
-// last turn. No job of the queue is in a lane, and no control holds back a key or gives it a weight. turns and wrapped
-// are loose scans with one step of the index jobs_by_key for each key, which also finds the key's best job. If there
-// are fewer keys than partitions, further jobs of each are read, as many of one key as of another: if a key has fewer
-// of them, the statement returns fewer rows than there are partitions although other jobs wait. A row is found again by
-// its ctid, without an index: within one snapshot it does not change.
-func (q *Queries) KeysDispatch(ctx context.Context, arg KeysDispatchParams) ([]KeysDispatchRow, error) {
-	rows, err := q.db.Query(ctx, KeysDispatch,
-		arg.Lease,
-		arg.Partitions,
-		arg.ByFunction,
-		arg.QueueName,
-		arg.AfterKey,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []KeysDispatchRow
-	for rows.Next() {
-		var i KeysDispatchRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.Rank,
-			&i.Partition,
-			&i.Key,
-			&i.Place,
 		); err != nil {
 			return nil, err
 		}

@@ -13,17 +13,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// reach returns the jobs that the store's statement KeysBest would return.
-func (q queue) reach(r KeyReach, p *SharePicker) {
-	var turns []laneKey
+// best shows the jobs that the store's statement KeysBest would return.
+func (q queue) best(r *KeyReach, p *Picker) {
 	for _, lane := range r.Lanes {
-		keys := map[string]bool{}
+		best := map[string]Candidate{}
 		for _, c := range q {
-			keys[c.Key] = keys[c.Key] || c.Lane == lane
+			if before, some := best[c.Key]; c.Lane == lane && (!some || byRank(*c, before) < 0) {
+				best[c.Key] = *c
+			}
 		}
-		maps.DeleteFunc(keys, func(_ string, waits bool) bool { return !waits })
-		names := slices.Sorted(maps.Keys(keys))
-		begin, _ := slices.BinarySearch(names, r.From)
+		names := slices.Sorted(maps.Keys(best))
+		begin, isThere := slices.BinarySearch(names, r.From)
+		if isThere {
+			begin++
+		}
 		open := 0
 		for _, name := range slices.Concat(names[begin:], names[:begin]) {
 			if open == r.Keys {
@@ -32,47 +35,9 @@ func (q queue) reach(r KeyReach, p *SharePicker) {
 			if !slices.Contains(r.Closed, name) {
 				open++
 			}
-			turns = append(turns, laneKey{lane, name})
+			p.ShowKey(best[name])
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(turns), func(t laneKey) bool { return slices.Contains(r.Closed, t.key) })
-	each := max(1, r.Jobs/max(len(open), 1))
-	for _, t := range turns {
-		var jobs []Candidate
-		for _, c := range q {
-			if c.Lane == t.lane && c.Key == t.key && !c.Rank.Before(r.Floors[slices.Index(r.Lanes, t.lane)]) {
-				jobs = append(jobs, *c)
-			}
-		}
-		slices.SortFunc(jobs, byRank)
-		most := each
-		if slices.Contains(r.Closed, t.key) {
-			most = 1
-		}
-		for _, c := range jobs[:min(len(jobs), most)] {
-			p.Show(c, each)
-		}
-	}
-}
-
-type laneKey struct{ lane, key string }
-
-// share picks up to most jobs by their fairness keys.
-func (q queue) share(l *Ledger, most int, targets []Target) []uuid.UUID {
-	if len(targets) == 0 {
-		return nil // the store begins no picker
-	}
-	p := NewSharePicker(l, "default", most, targets)
-	for r, more := p.Next(); more; r, more = p.Next() {
-		q.reach(r, p)
-	}
-	chosen := p.Chosen().JobIDs
-	moved := p.Moved()
-	for i, id := range moved.JobIDs {
-		q[id].Lane = moved.Lanes[i]
-	}
-	p.Finish(chosen)
-	return chosen
 }
 
 // byTurns is the model: it sees all jobs at once, and knows neither lanes nor floors.
@@ -102,7 +67,7 @@ func byTurns(
 	names := slices.Sorted(maps.Keys(keys))
 	at, isThere := slices.BinarySearch(names, before.Key)
 	used := before.Used
-	if !isThere || used >= l.controls.weightOf(before.Key) {
+	if !isThere || used == 0 || used >= l.controls.weightOf(before.Key) {
 		used = 0
 		if isThere {
 			at++
@@ -176,8 +141,12 @@ func TestASharePickerGoesRoundTheKeys(t *testing.T) {
 			if _, some := l.rounds["default"]; !some {
 				before = round{} // nothing waited
 			}
-			want := byTurns(l, &before, jobs, builds, most, live, targets)
-			got := jobs.share(l, most, targets)
+			after := before
+			want := byTurns(l, &after, jobs, builds, most, live, targets)
+			if l.UsesShares("default") {
+				before = after // a queue with one key keeps its place in the round
+			}
+			got := jobs.pick(l, most, targets)
 			if !slices.Equal(got, want) {
 				rt.Fatalf("step %d chose %v, want %v", step, got, want)
 			}
@@ -227,7 +196,7 @@ func TestSharesFollowTheWeights(t *testing.T) {
 		}
 		var starts []string
 		for len(starts) < n/2 {
-			for _, id := range jobs.share(l, MaxStep, anywhere(rapid.SampledFrom([]int{1, 1, 2, 3, 5, 20, 60}).Draw(rt, "room"))) {
+			for _, id := range jobs.pick(l, MaxStep, anywhere(rapid.SampledFrom([]int{1, 1, 2, 3, 5, 20, 60}).Draw(rt, "room"))) {
 				starts = append(starts, jobs[id].Key)
 				delete(jobs, id)
 			}
@@ -263,15 +232,15 @@ func TestAQuietKeyDoesNotWaitBehindABusyOne(t *testing.T) {
 	}
 	quiet := add(400, "quiet")
 	l.Enter(delta)
-	first := jobs.share(l, 1, anywhere(1))
+	first := jobs.pick(l, 1, anywhere(1))
 	delete(jobs, first[0])
-	second := jobs.share(l, 1, anywhere(1))
+	second := jobs.pick(l, 1, anywhere(1))
 	if !slices.Contains(slices.Concat(first, second), quiet.JobID) {
 		t.Errorf("started %v and %v", first, second)
 	}
 	// Alone, the busy key goes by rank again, at the cost of a queue without keys.
 	delete(jobs, quiet.JobID)
-	jobs.share(l, 1, anywhere(1))
+	jobs.pick(l, 1, anywhere(1))
 	if l.UsesShares("default") {
 		t.Errorf("several keys %v are remembered", l.keys["default"])
 	}
