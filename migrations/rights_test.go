@@ -33,7 +33,9 @@ type reader struct {
 	notices strings.Builder
 	columns map[string]map[string]string // by a table's oid, by attnum; "" is the table's name
 	named   map[string]string            // our own functions by oid
-	checks  map[string][]string          // by a table: the functions that a CHECK or an index asks at each write
+	// checks are, by a table, the functions that a CHECK or an index calls at each write, and by a function those that it
+	// calls itself.
+	checks map[string][]string
 }
 
 func TestRolesHaveExactlyTheRightsThatTheirStatementsNeed(t *testing.T) {
@@ -108,7 +110,13 @@ func (r *reader) lookUp(t *testing.T) {
 			join pg_proc on refclassid = 'pg_proc'::regclass and refobjid = pg_proc.oid
 			left join pg_constraint on classid = 'pg_constraint'::regclass and objid = pg_constraint.oid
 			left join pg_index on classid = 'pg_class'::regclass and objid = indexrelid
-		where pronamespace = 'public'::regnamespace and coalesce(conrelid, indrelid) is not null`)
+		where pronamespace = 'public'::regnamespace and coalesce(conrelid, indrelid) is not null
+		union all
+		select 'asks', caller.proname, called.proname, ''
+		from pg_depend
+			join pg_proc called on refclassid = 'pg_proc'::regclass and refobjid = called.oid
+			join pg_proc caller on classid = 'pg_proc'::regclass and objid = caller.oid
+		where called.pronamespace = 'public'::regnamespace`)
 	var id, number, name, column string
 	_, err := pgx.ForEachRow(rows, []any{&id, &number, &name, &column}, func() error {
 		switch {
@@ -160,7 +168,9 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 	}
 	for _, match := range called.FindAllStringSubmatch(notices, -1) {
 		if function, ours := r.named[match[1]]; ours {
-			needed["EXECUTE "+function] = nil
+			for _, name := range append(r.checks[function], function) {
+				needed["EXECUTE "+name] = nil
+			}
 		}
 	}
 	for _, match := range next.FindAllStringSubmatch(sql, -1) {

@@ -250,6 +250,13 @@ UNION ALL
     ended.event
    FROM ended;
 
+CREATE OR REPLACE FUNCTION history_with(history text, moves integer, entries text, n integer)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (CASE WHEN ((moves + n) <= 100) THEN (history || ','::text) WHEN (n < 100) THEN (last_moves(history, (100 - n)) || ','::text) ELSE ''::text END || entries)
+;
+
 CREATE OR REPLACE FUNCTION job_is_possible(status text, attempt integer, due_at timestamp with time zone, callback_deadline_at timestamp with time zone, lease_expires_at timestamp with time zone, partition smallint, cancel_requested_at timestamp with time zone, finished_at timestamp with time zone, error_code text, queue text, retry_count smallint, lost_count smallint, version bigint, command_seq integer, moves smallint)
  RETURNS boolean
  LANGUAGE plpgsql

@@ -372,8 +372,9 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
 	p.LastCommands = append(p.LastCommands, j.lastCommand)
 	p.Ranks = append(p.Ranks, j.rank())
-	p.Entries = append(p.Entries, entriesOf(j.moves))
-	p.Moves = append(p.Moves, int16Of(len(j.moves)))
+	last := j.moves[max(0, len(j.moves)-maxEntries):]
+	p.Entries = append(p.Entries, entriesOf(last))
+	p.Moves = append(p.Moves, int16Of(len(last)))
 	p.Outputs = append(p.Outputs, j.output)
 	p.ErrorCodes = append(p.ErrorCodes, j.lastError.ErrorCode)
 	p.ErrorMessages = append(p.ErrorMessages, j.lastError.Message)
@@ -387,6 +388,9 @@ func (j *lockedJob) addToDeleted(p *gen.JobsDeleteParams) {
 	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
 	p.Entries = append(p.Entries, entriesOf(j.moves[len(j.moves)-1:]))
 }
+
+// maxEntries is how many entries of a history the database keeps.
+const maxEntries = 100
 
 // entriesOf encodes transitions as entries of a history.
 func entriesOf(moves []jobevent.Move) string {

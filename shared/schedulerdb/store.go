@@ -64,8 +64,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// NewestOfSchema is a column of the newest migration that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "jobs.spec"
+// NewestOfSchema is what the newest migration brings that the store needs. Open waits for a database to have it.
+const NewestOfSchema = "history_with()"
 
 // Open connects to the database at url. An error about a setting begins with the setting's name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {

@@ -64,8 +64,8 @@ with input as (
         case when jobs.cancel_requested_at is null then jobs.last_command
              else json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
                                     'reason', 'the attempt had completed') end as last_command,
-        case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-            || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry as history,
+        history_with(jobs.history, jobs.moves,
+            '{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry, 1) as history,
         least(jobs.moves + 1, 100) as moves, input.output::json as output, -- sqlc needs the cast
         coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at) as started_at, jobs.created_at,
         jobs.owner_id, jobs.ordering_key, jobs.order_number, jobs.expires_at, jobs.fairness_key, jobs.build, jobs.inputs, jobs.event,
@@ -169,8 +169,7 @@ set status               = input.status,
                                 then coalesce(jobs.finished_at, now()) end,
     updated_at           = now(),
     moves                = least(jobs.moves + input.moves, 100),
-    history              = case when jobs.moves + input.moves <= 100 then jobs.history || ',' || input.entries
-                                else last_moves(jobs.history || ',' || input.entries, 100) end
+    history              = history_with(jobs.history, jobs.moves, input.entries, input.moves)
 from input
 where jobs.job_id = any (array[input.job_id])
   and jobs.version = input.old_version

@@ -97,7 +97,7 @@ set status = 'CANCELLED', version = version + 1, finished_at = now(), updated_at
     callback_deadline_at = null, lease_expires_at = null, partition = null, cancel_requested_at = null,
     blocked_by = null, waits_for = null,
     moves   = least(moves + 1, 100),
-    history = case when moves < 100 then history else last_moves(history, 99) end || ',' || json_build_object(
+    history = history_with(history, moves, json_build_object(
         'at', now(), 'from', status, 'to', 'CANCELLED', 'attempt', attempt, 'by', 'after-restore',
-        'reason', 'the API did not have it any more')
+        'reason', 'the API did not have it any more')::text, 1)
 where job_id = any (@job_ids::uuid[]) and finished_at is null;

@@ -173,9 +173,9 @@ set status           = 'QUEUED',
     worker_id        = null,
     updated_at       = statement_timestamp(),
     moves            = least(jobs.moves + 1, 100),
-    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
-                       || $3::text || '","attempt":' || jobs.attempt + 1 || '}'
+    history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
+                           || ',"from":"PENDING","to":"QUEUED","by":"' || $3::text
+                           || '","attempt":' || jobs.attempt + 1 || '}', 1)
 from placed
 where jobs.job_id = any (array[placed.job_id])
   and jobs.status = 'PENDING'
@@ -276,9 +276,8 @@ set status     = 'PENDING',
     due_at     = null,
     updated_at = now(),
     moves      = least(jobs.moves + 1, 100),
-    history    = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-                 || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status
-                 || '","to":"PENDING","by":"dispatch","reason":"due","attempt":' || jobs.attempt || '}'
+    history    = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(now())::text) || ',"from":"'
+                     || jobs.status || '","to":"PENDING","by":"dispatch","reason":"due","attempt":' || jobs.attempt || '}', 1)
 from due
 where jobs.job_id = any (array[due.job_id])
   and jobs.status in ('SCHEDULED', 'RETRYING')

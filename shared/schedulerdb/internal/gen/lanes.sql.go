@@ -60,9 +60,9 @@ set status           = 'QUEUED',
     worker_id        = null,
     updated_at       = statement_timestamp(),
     moves            = least(jobs.moves + 1, 100),
-    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
-                       || $2::text || '","attempt":' || jobs.attempt + 1 || '}'
+    history          = history_with(jobs.history, jobs.moves, '{"at":' || (select to_json(statement_timestamp())::text)
+                           || ',"from":"PENDING","to":"QUEUED","by":"' || $2::text
+                           || '","attempt":' || jobs.attempt + 1 || '}', 1)
 from locked
 where jobs.ctid = locked.seen
   and jobs.status = 'PENDING'

@@ -256,8 +256,8 @@ set status           = 'RUNNING',
     started_at       = free.started_at,
     updated_at       = now(),
     moves            = least(jobs.moves + 1, 100),
-    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
-                       || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",' || free.entry
+    history          = history_with(jobs.history, jobs.moves,
+                           '{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",' || free.entry, 1)
 from free
 where jobs.job_id = any (array[free.job_id])
   and case when jobs.status = 'QUEUED' then true else false end
