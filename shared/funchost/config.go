@@ -79,6 +79,7 @@ type Config struct {
 	database      secret.Text         // of Main's function, to check how it connects
 	plainSettings []string            // the function's own settings with which it sends plain text
 	alone         bool                // it connects to no broker
+	beside        *together           // the functions of the same process; nil: the process has one function
 }
 
 func (c Config) withDefaults() Config {

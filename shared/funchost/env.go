@@ -35,25 +35,35 @@ func NewEnv(cfg Config, database string, adjust func(cfg any) error) *Env {
 type needs struct{ database bool }
 
 func loadEnv(needs needs) (*Env, error) {
-	env := &Env{Metrics: prometheus.DefaultRegisterer}
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL" infile:"file:"` // pgpool.InFile
 	}
-	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &env.Config.TLS, &env.Config.Trace, &own} {
-		if err := envsettings.Load(cfg); err != nil {
-			return nil, err
-		}
+	cfg, err := LoadConfig()
+	if err == nil {
+		err = envsettings.Load(&own)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if needs.database && !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
-	if len(env.Config.Queues) == 0 { // QUEUES is set to an empty list
-		return nil, errors.New("QUEUES: names no queue")
+	cfg.database, cfg.alone = own.DatabaseURL, !needs.database
+	return &Env{Config: cfg, Metrics: prometheus.DefaultRegisterer}, nil
+}
+
+// LoadConfig reads the settings that every function has.
+func LoadConfig() (cfg Config, err error) {
+	for _, part := range []any{&cfg, &cfg.Kafka, &cfg.TLS, &cfg.Trace} {
+		if err := envsettings.Load(part); err != nil {
+			return cfg, err
+		}
 	}
-	env.Config.database, env.Config.alone = own.DatabaseURL, !needs.database
-	var err error
-	env.Config.Kafka.Keys, err = env.Config.topicVerifier()
-	return env, err
+	if len(cfg.Queues) == 0 { // QUEUES is set to an empty list
+		return cfg, errors.New("QUEUES: names no queue")
+	}
+	cfg.Kafka.Keys, err = cfg.topicVerifier()
+	return cfg, err
 }
 
 // DatabaseURL returns DATABASE_URL, or pgpool's address of its file. Main has checked that it is set.

@@ -37,15 +37,27 @@ func (h *host) newMonitor() (*probe.Monitor, func(), error) {
 		m.Add(external("sink is away", "ask sink", h.cfg.reachSink))
 	}
 	if consumes := h.f.KafkaOnly || h.consumer != nil; consumes || h.cfg.Sink == "" && !h.f.Silent {
-		pulse, err := kafkaevent.NewPulse(h.cfg.Kafka)
+		ask, close, err := h.cfg.brokerCheck()
 		if err != nil {
 			return nil, nil, err
 		}
-		closing = pulse.Close
-		m.Add(external("broker is away", "ask broker", pulse.Ask))
+		closing = close
+		m.Add(external("broker is away", "ask broker", ask))
 	}
 	h.addOwn(m)
 	return m, closing, nil
+}
+
+// brokerCheck returns how to ask whether a broker answers, by a connection that functions of one process share.
+func (c Config) brokerCheck() (ask func(context.Context) error, closing func(), err error) {
+	if c.beside != nil {
+		return c.beside.askBroker, func() {}, nil
+	}
+	pulse, err := kafkaevent.NewPulse(c.Kafka)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pulse.Ask, pulse.Close, nil
 }
 
 // addOwn adds the dependencies that this process checks without another system.
@@ -94,7 +106,7 @@ func (h *host) handlingFails() bool {
 // anyone may read.
 func (h *host) ready(now time.Time) error {
 	if h.stopping.Load() {
-		return errors.New("stopping")
+		return errStopping
 	}
 	return h.monitor.Ready(now)
 }

@@ -77,11 +77,11 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		p.send = func(context.Context, []event.Event) ([]event.Event, error) { return nil, errAlone }
 		return p, nil
 	}
-	producer, err := kafkaevent.NewProducer(cfg.Kafka)
+	producer, closing, err := cfg.producer()
 	if err != nil {
 		return nil, err
 	}
-	p.close = producer.Close
+	p.close = closing
 	p.send = func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 		if err := producer.Publish(ctx, events); err != nil {
 			return nil, err
@@ -89,6 +89,17 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return events, nil
 	}
 	return p, nil
+}
+
+// producer returns the producer, which the functions of one process share.
+func (c Config) producer() (p *kafkaevent.Producer, closing func(), err error) {
+	if c.beside != nil {
+		return c.beside.producer, func() {}, nil
+	}
+	if p, err = kafkaevent.NewProducer(c.Kafka); err != nil {
+		return nil, nil, err
+	}
+	return p, p.Close, nil
 }
 
 func (c Config) newSink(meter telemetry.Meter) (*sink.Sink, error) {

@@ -83,6 +83,7 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	if err != nil {
 		return err
 	}
+	cfg.beside.add(h)
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
 	h.backlog = newBacklog(work)
@@ -109,7 +110,7 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	<-ctx.Done()
 	h.stopping.Store(true)
 	telemetry.Logger(ctx).InfoContext(ctx, "function stops", "grace", cfg.ShutdownGrace.String())
-	grace := time.AfterFunc(cfg.ShutdownGrace, endWork)
+	grace := time.AfterFunc(cfg.beside.left(cfg.ShutdownGrace), endWork)
 	defer grace.Stop()
 	return h.drain(work, web, parts, serving)
 }
@@ -149,9 +150,9 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 	return h, nil
 }
 
-// startMonitor watches what the function depends on, if it serves probes.
+// startMonitor watches what the function depends on, if the process serves probes.
 func (h *host) startMonitor(ctx context.Context, parts *group) error {
-	if h.cfg.NoListen {
+	if h.cfg.NoListen && h.cfg.beside == nil {
 		return nil
 	}
 	monitor, closing, err := h.newMonitor()

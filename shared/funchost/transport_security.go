@@ -25,8 +25,8 @@ type TLS struct {
 func (c TLS) cert() tlsfiles.File { return tlsfiles.File{Setting: "TLS_CERT_FILE", Path: c.CertFile} }
 func (c TLS) key() tlsfiles.File  { return tlsfiles.File{Setting: "TLS_KEY_FILE", Path: c.KeyFile} }
 
-// server returns the TLS configuration; nil: HTTP uses plain text.
-func (c TLS) server() (*tls.Config, error) {
+// Server returns the TLS configuration; nil: HTTP uses plain text.
+func (c TLS) Server() (*tls.Config, error) {
 	return tlsfiles.Server(c.cert(), c.key(), tlsfiles.File{Setting: "TLS_CLIENT_CA_FILE", Path: c.ClientCAFile})
 }
 

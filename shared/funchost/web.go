@@ -73,7 +73,7 @@ func (h *host) open(
 		return fmt.Errorf("%s is for a loopback address, as HOST=127.0.0.1, and HTTP would listen on %s",
 			h.f.LoopbackFor, listener.Addr())
 	}
-	secure, err := h.cfg.TLS.server()
+	secure, err := h.cfg.TLS.Server()
 	hosts, wrong := httpserver.NewAllowedHosts(h.cfg.AllowedHosts)
 	if err := errors.Join(err, wrong); err != nil {
 		return err
@@ -131,16 +131,30 @@ func (h *host) servesHTTP() bool {
 	return !h.cfg.NoListen && (h.f.HTTP != nil || h.cfg.FuncTransport == TransportHTTP)
 }
 
-func (h *host) routes() http.Handler {
-	mux, own := http.NewServeMux(), []string{probe.LivenessPath, probe.ReadinessPath}
+func (h *host) handleProbes(mux *http.ServeMux) {
+	if h.cfg.beside != nil {
+		mux.HandleFunc("GET "+probe.LivenessPath, h.cfg.beside.liveness)
+		mux.HandleFunc("GET "+probe.ReadinessPath, h.cfg.beside.readiness)
+		return
+	}
 	mux.HandleFunc("GET "+probe.LivenessPath, func(w http.ResponseWriter, r *http.Request) {
-		err := h.alive(time.Now())
-		h.stuck.Note(r.Context(), err) // a kubelet does not show the answer for which it kills the process
-		probe.Answer(w, err)
+		probe.Answer(w, h.noteAlive(r.Context()))
 	})
 	mux.HandleFunc("GET "+probe.ReadinessPath, func(w http.ResponseWriter, _ *http.Request) {
 		probe.Answer(w, h.ready(time.Now()))
 	})
+}
+
+// noteAlive is alive, and logs its error: a kubelet does not show the answer for which it kills the process.
+func (h *host) noteAlive(ctx context.Context) error {
+	err := h.alive(time.Now())
+	h.stuck.Note(ctx, err)
+	return err
+}
+
+func (h *host) routes() http.Handler {
+	mux, own := http.NewServeMux(), []string{probe.LivenessPath, probe.ReadinessPath}
+	h.handleProbes(mux)
 	if !h.f.HTTPMetrics && !h.ownMetrics() {
 		mux.Handle("GET "+metricsPath, telemetry.MetricsHandler())
 		own = append(own, metricsPath)

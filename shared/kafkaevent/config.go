@@ -3,6 +3,7 @@ package kafkaevent
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,9 @@ type Config struct {
 	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"password of that user"`
 	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file with that password"`
 
+	// Dial connects to brokers in this process; nil: they are reached by TCP.
+	Dial func(network, addr string) (net.Conn, error) `ignored:"true"`
+
 	// Keys verify the signatures of records that a function reads by itself; nil: all are accepted.
 	Keys *eventkeys.Keys `ignored:"true"`
 
@@ -86,7 +90,7 @@ func (c Config) Sarama() (*sarama.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, dialer{c.wire} // sarama's option for a custom dialer
+	s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, dialer{c.wire, c.Dial} // sarama's option for a custom dialer
 	if err := c.setSASL(s); err != nil {
 		return nil, err
 	}

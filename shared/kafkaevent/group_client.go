@@ -120,7 +120,7 @@ type line struct {
 }
 
 func newLines(cfg Config) *lines {
-	return &lines{dialer: dialer{cfg.wire}, open: map[*line]bool{}}
+	return &lines{dialer: dialer{cfg.wire, cfg.Dial}, open: map[*line]bool{}}
 }
 
 func (l *lines) use(s *sarama.Config) {

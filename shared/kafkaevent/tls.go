@@ -55,10 +55,16 @@ func (c Config) Secure() bool {
 }
 
 // dialer connects to brokers, with TLS of its own: sarama would keep the certificates with which it was created.
-type dialer struct{ wire *tlsfiles.Client }
+type dialer struct {
+	wire *tlsfiles.Client
+	dial func(network, addr string) (net.Conn, error)
+}
 
 // Dial implements sarama's Dialer.
 func (d dialer) Dial(network, addr string) (net.Conn, error) {
+	if d.dial != nil {
+		return d.dial(network, addr)
+	}
 	plain := net.Dialer{Timeout: dialTimeout}
 	if d.wire == nil {
 		return plain.Dial(network, addr)

@@ -54,13 +54,15 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 		cfg.ConnConfig.OnPgError = sessions.onError
 	}
-	cfg.AfterConnect = afterConnect(cfg)
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open database pool: %w", err)
-	}
-	sessions.pool.Store(pool)
-	return pool, nil
+	return sharedOf(ctx).open(url, cfg, func() (*pgxpool.Pool, error) {
+		cfg.AfterConnect = afterConnect(cfg)
+		pool, err := pgxpool.NewWithConfig(ctx, cfg)
+		if err != nil {
+			return nil, fmt.Errorf("open database pool: %w", err)
+		}
+		sessions.pool.Store(pool)
+		return pool, nil
+	})
 }
 
 // Await calls try until the database answers, for 20 s. It returns at once if waiting cannot help. It logs the first

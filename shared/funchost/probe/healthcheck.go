@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,14 +65,41 @@ func AskReady(ctx context.Context, host string, port int, overTLS bool) error {
 }
 
 // Answer answers a probe: 200, or 503 with the reason.
-func Answer(w http.ResponseWriter, err error) {
-	answer := map[string]string{"status": "UP"}
+func Answer(w http.ResponseWriter, err error) { answer(w, err, nil) }
+
+// AnswerFor answers a probe of a process with several functions: 503 with the reason of the first, by name, of those
+// that needed has an error for. The answer has the states of all.
+func AnswerFor(w http.ResponseWriter, needed, states map[string]error) {
+	shown := map[string]string{}
+	for name, err := range states {
+		shown[name] = up
+		if err != nil {
+			shown[name] = err.Error()
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		if err := needed[name]; err != nil {
+			answer(w, fmt.Errorf("%s: %w", name, err), shown)
+			return
+		}
+	}
+	answer(w, nil, shown)
+}
+
+const up = "UP"
+
+func answer(w http.ResponseWriter, err error, functions map[string]string) {
+	body := struct {
+		Status    string            `json:"status"`
+		Reason    string            `json:"reason,omitempty"`
+		Functions map[string]string `json:"functions,omitempty"`
+	}{Status: up, Functions: functions}
 	status := http.StatusOK
 	if err != nil {
-		answer = map[string]string{"status": "DOWN", "reason": err.Error()}
+		body.Status, body.Reason = "DOWN", err.Error()
 		status = http.StatusServiceUnavailable
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // the client may have gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have gone
 }
