@@ -48,6 +48,9 @@ func Password() Kind {
 	}}
 }
 
+// New returns a new secret.
+func (k Kind) New() string { return k.fresh() }
+
 // At returns the secret in the file. If the file does not exist, it makes a new secret and writes the file.
 func (k Kind) At(path string, mode fs.FileMode) (string, error) {
 	text, err := os.ReadFile(path)

@@ -1,8 +1,12 @@
 package localkafka
 
-import "github.com/twmb/franz-go/pkg/kfake"
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
 
 // Trim runs one pass of the trimmer over a cluster.
 func Trim(cluster *kfake.Cluster, lookBack int64) error {
-	return (&trimmer{cluster: cluster, lookBack: lookBack}).pass()
+	return (&trimmer{cluster: cluster, lookBack: lookBack}).pass(context.Background())
 }

@@ -3,12 +3,15 @@
 package localkafka
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -20,6 +23,11 @@ const (
 	maxMessage = 2560 << 10
 	// segment is the size of the embedded broker's files. A file is deleted when all its records were trimmed.
 	segment = 16 << 20
+	// memorySegment is the same for a broker in memory, where what is deleted counts until its segment is gone.
+	memorySegment = 256 << 10
+
+	virtualPort = 9092 // of a network that has no other broker
+	dialTimeout = 5 * time.Second
 )
 
 // Config describes where a broker keeps its data and how it is reached.
@@ -43,6 +51,14 @@ type Server struct {
 	address string
 	secure  string
 	stop    func() error
+	network *kfake.VirtualNetwork // of a broker in memory; nil: TCP
+}
+
+// Dial connects to a broker of StartInMemory.
+func (s *Server) Dial(network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	return s.network.DialContext(ctx, network, addr)
 }
 
 // Brokers returns the bootstrap list.
@@ -78,13 +94,38 @@ func StartEmbedded(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start broker: %w", err), unlock())
 	}
-	trimmer := startTrimmer(cluster)
+	trimmer := startTrimmer(&trimmer{cluster: cluster, lookBack: lookBack, every: trimEvery})
 	stop := func() error {
 		trimmer.close()
 		cluster.Close()
 		return unlock()
 	}
 	return &Server{address: cluster.ListenAddrs()[0], stop: stop}, nil
+}
+
+// StartInMemory runs a broker with Kafka's protocol within this process, for this process alone: it has no port, and
+// clients connect by Dial. It keeps only what a group has not read yet, and of that at most limit bytes: beyond them it
+// deletes the oldest records of the partitions that have most.
+func StartInMemory(limit int64) (*Server, error) {
+	network := &kfake.VirtualNetwork{}
+	cluster, err := kfake.NewCluster(
+		kfake.Ports(virtualPort), kfake.ListenFn(network.Listen), kfake.WithLogger(errorsOnly{}),
+		kfake.BrokerConfigs(map[string]string{
+			"message.max.bytes": strconv.Itoa(maxMessage), "log.segment.bytes": strconv.Itoa(memorySegment),
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	server := &Server{address: cluster.ListenAddrs()[0], network: network}
+	t := &trimmer{cluster: cluster, limit: limit, dial: server.Dial, every: memoryTrimEvery}
+	t.watchProduced()
+	startTrimmer(t)
+	server.stop = func() error {
+		t.close()
+		cluster.Close()
+		return nil
+	}
+	return server, nil
 }
 
 func takeFolder(dir string) (*folderlock.Lock, error) {
