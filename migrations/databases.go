@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
@@ -34,12 +36,30 @@ func EnsureDatabases(ctx context.Context, serverURL string) (urls URLs, err erro
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", creating); err != nil {
 		return URLs{}, fmt.Errorf("create databases: %w", err)
 	}
-	for _, set := range []Set{API, Scheduler, Worker} {
-		if err := ensureDatabase(ctx, conn, set.Database()); err != nil {
+	for i, set := range sets {
+		err := ensureDatabase(ctx, conn, set.Database())
+		if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == insufficientPrivilege {
+			return URLs{}, fmt.Errorf("%w: an administrator of the server can, by\n%s", err,
+				creation(conn.Config().User, sets[i:]))
+		}
+		if err != nil {
 			return URLs{}, fmt.Errorf("create database %s: %w", set.Database(), err)
 		}
 	}
 	return urls, nil
+}
+
+var sets = []Set{API, Scheduler, Worker}
+
+const insufficientPrivilege = "42501"
+
+// creation returns the SQL by which an administrator creates databases for a user.
+func creation(user string, sets []Set) string {
+	var statements []string
+	for _, set := range sets {
+		statements = append(statements, "CREATE DATABASE "+set.Database()+" OWNER "+pgx.Identifier{user}.Sanitize()+";")
+	}
+	return strings.Join(statements, "\n")
 }
 
 func ensureDatabase(ctx context.Context, conn *pgx.Conn, name string) error {

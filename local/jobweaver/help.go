@@ -18,7 +18,7 @@ var groups = []struct{ title, commands string }{
 	{"Many jobs, again and again", "batch flow operations schedules queue controls limit pause resume drain"},
 	{"What happens", "stats lag shares workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
-	{"Install and run", "dev migrate topics outbox keyset secrets after-restore"},
+	{"Install and run", "dev serve migrate topics outbox keyset secrets after-restore"},
 }
 
 const environment = `

@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/relay"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/local/serve"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
@@ -52,6 +53,9 @@ ROLES_PASSWORD (or ROLES_PASSWORD_FILE). A function's binary with the argument h
 with the same HOST, PORT and TLS_CERT_FILE is ready, and exits with 0 or 1. With --help or --version it prints these.
 With any other argument it exits with 64. [Command line](cli.md) has all commands and flags.
 
+jobweaver serve makes the secrets of WEBHOOK_SECRETS and CALLBACK_SECRETS itself if they are not set, and keeps them in
+the worker's database. QUEUES is default,pull, and PULL_URL its own pull.
+
 jobweaver dev reads DATABASE_URL, KAFKA_BROKERS, QUEUES and the settings of its functions. Other settings have these
 defaults: it signs with secrets that it makes at its first start and keeps in its folder (webhook.secret,
 callback.secret). AUTH is off on loopback; elsewhere it is on, with a key of its own (admin.key). OUTBOUND_ALLOW is
@@ -72,6 +76,7 @@ func main() {
 	table(&page, "relay", relay.Config{})
 	table(&page, "runjob (the worker)", append(new(runjob.Config).Parts(), new(handlers.Config).Parts()...)...)
 	table(&page, "pull", new(pull.Config).Parts()...)
+	table(&page, "jobweaver serve, besides those of its functions", serve.Settings{})
 	page.WriteString(tail)
 	if err := os.WriteFile(os.Args[1], page.Bytes(), 0o644); err != nil {
 		fail(err)

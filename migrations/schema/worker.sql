@@ -53,6 +53,12 @@ CASE
 END)
 ) WITH (fillfactor=40);
 
+CREATE TABLE installation_secrets (
+    name   text NOT NULL,
+    secret text NOT NULL,
+    CONSTRAINT installation_secrets_pkey PRIMARY KEY (name)
+);
+
 CREATE TABLE workers (
     worker_id  text NOT NULL,
     queues     text[] NOT NULL,

@@ -49,8 +49,8 @@ type Store struct {
 	careful atomic.Int64 // how many of the next claims expect known attempts
 }
 
-// NewestOfSchema is a table of the newest migration that the store needs. Open waits for a database to have it.
-const NewestOfSchema = "checkpoints"
+// NewestOfSchema is a table of the newest migration. Open waits for a database to have it.
+const NewestOfSchema = "installation_secrets"
 
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {

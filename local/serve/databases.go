@@ -1,0 +1,117 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// serverPatience is how long a start waits for a server that does not answer yet.
+const serverPatience = time.Minute
+
+// addresses has the address of each set's database, by the set's name.
+type addresses map[string]string
+
+// ofFunction returns the address of a function's database; empty: it has none.
+func (a addresses) ofFunction(name string) string {
+	set, _ := setOf(name)
+	return a[set.Name]
+}
+
+// places returns the addresses of the databases. One that is not given is on the server of DATABASE_URL.
+func places(s Settings, chosen []string) (addresses, error) {
+	all := addresses{}
+	for _, set := range sets {
+		all[set.Name] = s.of(set.Name)
+		if all[set.Name] == "" && s.Database.IsSet() {
+			var err error
+			if all[set.Name], err = migrations.WithDatabase(s.Database.Reveal(), set.Database()); err != nil {
+				return nil, fmt.Errorf("DATABASE_URL: %w", err)
+			}
+		}
+	}
+	for _, name := range chosen {
+		if set, uses := setOf(name); uses && all[set.Name] == "" {
+			return nil, errors.New("DATABASE_URL: is not set: a PostgreSQL server, as postgres://user:password@host:5432/postgres")
+		}
+	}
+	return all, nil
+}
+
+// migrate makes the databases on the server of DATABASE_URL and brings them up to date.
+// Why: docs/decisions/databases.md#serve-makes-three-databases-not-three-schemas
+func migrate(ctx context.Context, server string) error {
+	if err := pgpool.AwaitServer(ctx, server, serverPatience); err != nil {
+		return err
+	}
+	urls, err := migrations.EnsureDatabases(ctx, server)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	for _, set := range sets {
+		group.Go(func() error {
+			return migrations.Up(ctx, urls.Of(set.Functions[0]), set, func(migration string) {
+				telemetry.Logger(ctx).InfoContext(ctx, "migrating", "database", set.Database(), "migration", migration)
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// restrict gives each service a role of its own, with the rights of its functions and no others, and returns the
+// addresses at which the user of DATABASE_URL takes it. A user that may make no roles keeps its own.
+func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) {
+	own := addresses{}
+	for _, set := range sets {
+		address := at[set.Name]
+		own[set.Name] = address
+		if s.of(set.Name) != "" {
+			continue // its role is another one already
+		}
+		err := migrations.GrantService(ctx, address, set)
+		if err == nil {
+			own[set.Name], err = acting(ctx, address, set.ServiceRole())
+		}
+		if refused(err) {
+			telemetry.Logger(ctx).WarnContext(ctx, "the user of DATABASE_URL may make no roles: the functions have all its rights",
+				"database", set.Database(), "error", err)
+			own[set.Name], err = address, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+// acting returns an address at which the user of address takes a role, after trying it once.
+func acting(ctx context.Context, address, role string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("the database's address is not a URL") // the parser's error would print the password
+	}
+	parameters := u.Query()
+	parameters.Set("role", role)
+	u.RawQuery = parameters.Encode()
+	conn, err := pgpool.Connect(ctx, u.String())
+	if err != nil {
+		return "", fmt.Errorf("act as %s: %w", role, err)
+	}
+	return u.String(), conn.Close(ctx)
+}
+
+// refused reports whether PostgreSQL refuses: insufficient privilege, or a role that the user may not take.
+func refused(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "22023")
+}

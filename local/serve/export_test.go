@@ -1,0 +1,4 @@
+package serve
+
+// Place is the advisory lock of a process.
+const Place = place

@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/retry"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// place is the advisory lock of the api database that a process holds while its functions run: alone if they use the
+// broker in it, or else shared with others.
+const place = 0x6a77_7376
+
+const (
+	// beatEvery is the time between two statements of the session that holds the lock.
+	beatEvery = time.Second
+	// beatPatience is how long the holder waits for their answers, and for a new connection.
+	beatPatience = 2 * time.Second
+	// idleTimeout is how long the server keeps the session of a process that is frozen or cut off.
+	idleTimeout = "4s"
+	// askEvery is the time between two looks of a process that stands by.
+	askEvery = 500 * time.Millisecond
+)
+
+// errTaken ends a process that has lost its place to another one.
+var errTaken = errors.New("another process has taken over: this one was frozen, or cut off from the database")
+
+// holder has, or waits for, the lock of an installation.
+type holder struct {
+	url    string
+	shared bool // with others that hold it so
+
+	conn *pgx.Conn // nil: there is none
+	pid  uint32    // of the session that held the lock last
+}
+
+// await returns when this process has the lock. Meanwhile it logs once that it stands by. A process that does not
+// know the api database has no lock: it uses brokers that others use, too.
+func (h *holder) await(ctx context.Context) error {
+	if h.url == "" {
+		return nil
+	}
+	trouble := telemetry.Trouble{What: "ask for the lock of the installation"}
+	for logged := false; ; {
+		has, err := h.try(ctx)
+		trouble.Note(ctx, err)
+		if has {
+			return nil
+		}
+		if err == nil && !logged {
+			logged = true
+			telemetry.Logger(ctx).InfoContext(ctx, "standing by: another process runs this installation")
+		}
+		if !retry.Pause(ctx, askEvery) {
+			return ctx.Err()
+		}
+	}
+}
+
+// hold returns errTaken once another process has the lock. Without a connection it tries to get the lock back: after a
+// restart of the server, nobody else may have it.
+// Why: docs/decisions/databases.md#a-process-with-its-own-broker-holds-a-lock
+func (h *holder) hold(ctx context.Context) error {
+	trouble := telemetry.Trouble{What: "hold the lock of the installation"}
+	for retry.Pause(ctx, beatEvery) {
+		if h.url == "" {
+			continue
+		}
+		err := h.beat(ctx)
+		for err != nil && ctx.Err() == nil {
+			trouble.Note(ctx, err)
+			var has bool
+			if has, err = h.try(ctx); err == nil && !has {
+				return errTaken
+			}
+			if err != nil {
+				retry.Pause(ctx, askEvery)
+			}
+		}
+		trouble.Note(ctx, err)
+	}
+	return nil
+}
+
+// beat keeps the session from being idle, and returns an error if it has ended.
+func (h *holder) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatPatience)
+	defer cancel()
+	_, err := h.conn.Exec(ctx, "select 1")
+	return err
+}
+
+// try asks once for the lock. An earlier session of this process gives way: the server may not know yet that its
+// connection is gone.
+func (h *holder) try(ctx context.Context) (has bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, beatPatience)
+	defer cancel()
+	if err := h.connect(ctx); err != nil {
+		return false, err
+	}
+	lock := "pg_try_advisory_lock"
+	if h.shared {
+		lock = "pg_try_advisory_lock_shared"
+	}
+	if err := h.conn.QueryRow(ctx, "select "+lock+"($1)", place).Scan(&has); err != nil {
+		return false, fmt.Errorf("ask for the lock: %w", err)
+	}
+	if has {
+		h.pid = h.conn.PgConn().PID()
+	}
+	return has, nil
+}
+
+func (h *holder) connect(ctx context.Context) error {
+	if h.conn != nil && !h.conn.IsClosed() {
+		return nil
+	}
+	cfg, err := pgpool.ReadAddress(h.url)
+	if err != nil {
+		return fmt.Errorf("read database address: %w", err)
+	}
+	for name, value := range map[string]string{
+		"application_name": "jobweaver-serve", "statement_timeout": beatPatience.String(), "tcp_user_timeout": "3s",
+		"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
+	} {
+		cfg.RuntimeParams[name] = value
+	}
+	if h.conn, err = pgx.ConnectConfig(ctx, cfg); err != nil {
+		h.conn = nil
+		return fmt.Errorf("connect: %w", err)
+	}
+	_, err = h.conn.Exec(ctx, "select set_config('idle_session_timeout', $1, false)", idleTimeout)
+	if err == nil && h.pid != 0 {
+		_, err = h.conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_locks
+			where locktype = 'advisory' and objid = $1 and pid = $2 and pid <> pg_backend_pid()
+				and database = (select oid from pg_database where datname = current_database())`, place, h.pid)
+	}
+	if err != nil {
+		h.close()
+		return fmt.Errorf("prepare the session of the lock: %w", err)
+	}
+	return nil
+}
+
+// close gives the lock back.
+func (h *holder) close() {
+	if h.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), beatPatience)
+		defer cancel()
+		_ = h.conn.Close(ctx)
+		h.conn = nil
+	}
+}

@@ -1,0 +1,206 @@
+package serve_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/serve"
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/testwait"
+)
+
+const (
+	jobs = 1000
+	// underWay bounds the attempts that a worker has at once.
+	underWay = 100
+	// takeover is how long a standby may take.
+	takeover = 10 * time.Second
+)
+
+// witness does the work of jobs, and records each attempt that called it.
+type witness struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	calls map[string]int // by the attempt's token
+}
+
+func newWitness(t *testing.T) *witness {
+	t.Helper()
+	w := &witness{calls: map[string]int{}}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, req *http.Request) {
+		w.mu.Lock()
+		w.calls[req.Header.Get("Ce-Id")]++
+		w.mu.Unlock()
+		time.Sleep(5 * time.Millisecond) // the work
+		res.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(w.Close)
+	return w
+}
+
+func (w *witness) attempts() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.calls)
+}
+
+// submit submits all jobs at once.
+func (w *witness) submit(t *testing.T, c *client.Client) (ids []string) {
+	t.Helper()
+	requests := make([]client.JobRequest, jobs)
+	for i := range requests {
+		requests[i] = client.JobRequest{JobType: "FUNCTION", Payload: map[string]any{"url": w.URL}}
+	}
+	results, err := c.SubmitBatch(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.JobID == "" {
+			t.Fatalf("a job was refused: %v", r.Error)
+		}
+		ids = append(ids, r.JobID)
+	}
+	return ids
+}
+
+// check waits until all jobs have ended, and checks that each was done, that no attempt ran twice, and that none but
+// those that were under way at the kill ran again.
+func (w *witness) check(t *testing.T, c *client.Client, ids []string) {
+	t.Helper()
+	repeated := 0
+	for _, id := range ids {
+		job, err := c.Get(t.Context(), id, time.Minute)
+		if err != nil || job.Status != client.Completed {
+			t.Fatalf("a job is %+v, %v", job, err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	done := map[string]int{}
+	for token, n := range w.calls {
+		if n != 1 {
+			t.Errorf("the attempt %s ran %d times", token, n)
+		}
+		id, _, _ := strings.Cut(token, ".")
+		if done[id]++; done[id] > 1 {
+			repeated++
+		}
+	}
+	if len(done) != jobs {
+		t.Errorf("%d of %d jobs were done", len(done), jobs)
+	}
+	if repeated > underWay {
+		t.Errorf("%d jobs ran again, more than can have been under way", repeated)
+	}
+}
+
+func TestAKilledProcessLosesNothing(t *testing.T) {
+	t.Parallel()
+	database, w := server(t).URL(), newWitness(t)
+	p := start(t, database, "")
+	p.untilReady()
+	key := p.key()
+	ids := w.submit(t, p.client(key))
+	p.until("a quarter of the jobs have run", func() bool { return w.attempts() > jobs/4 })
+	if code := p.stop(syscall.SIGKILL); code != -1 {
+		t.Fatalf("it exits with %d", code)
+	}
+	if n := w.attempts(); n >= jobs {
+		t.Fatal("all jobs had run before the kill")
+	}
+	p = start(t, database, "")
+	p.untilReady()
+	w.check(t, p.client(key), ids)
+}
+
+// A frozen process keeps its connections, and with them the lock, until the server ends the session.
+func TestAStandbyTakesOver(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			database, w := server(t).URL(), newWitness(t)
+			first := start(t, database, "")
+			first.untilReady()
+			key := first.key()
+			standby := start(t, database, "")
+			standby.until("it stands by", func() bool { return strings.Contains(standby.text(), "standing by") })
+			if status, body := standby.get("/api/jobs"); status != http.StatusServiceUnavailable {
+				t.Errorf("the standby answers %d %s", status, body)
+			}
+			ids := w.submit(t, first.client(key))
+			first.until("a quarter of the jobs have run", func() bool { return w.attempts() > jobs/4 })
+			began := time.Now()
+			if err := first.cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			standby.untilReady()
+			if took := time.Since(began); took > takeover {
+				t.Errorf("the takeover took %s", took)
+			} else {
+				t.Logf("the takeover took %s", took)
+			}
+			w.check(t, standby.client(key), ids)
+			if signal == syscall.SIGSTOP {
+				if code := first.stop(syscall.SIGCONT); code != 1 || !strings.Contains(first.text(), "another process has taken over") {
+					t.Errorf("the first exits with %d", code)
+				}
+			}
+			if job, err := standby.client(key).Run(t.Context(), hello()); err != nil || job.Status != client.Completed {
+				t.Errorf("a further job is %+v, %v", job, err)
+			}
+		})
+	}
+}
+
+// The restart of the server ends the session that holds the lock. Nobody else has it then, so the process goes on.
+func TestAProcessOutlivesARestartOfItsServer(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	p := start(t, s.URL(), "")
+	p.untilReady()
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := p.client(p.key())
+	testwait.Retry(t, func() error {
+		job, err := c.Run(t.Context(), hello())
+		if err == nil && job.Status != client.Completed {
+			err = fmt.Errorf("the job is %s", job.Status)
+		}
+		return err
+	})
+	p.until("it has the lock again", func() bool {
+		return query(t, s.URL(), `select count(*) from pg_locks where locktype = 'advisory' and objid = `+fmt.Sprint(serve.Place)) == "1"
+	})
+}
+
+// A process with a broker of its own and processes with brokers never run side by side: they would not see each other's
+// events.
+func TestAnInstallationMovesToBrokersAndBack(t *testing.T) {
+	t.Parallel()
+	database, w := server(t).URL(), newWitness(t)
+	p := start(t, database, "")
+	p.untilReady()
+	key := p.key()
+	ids := w.submit(t, p.client(key))
+	brokers := "KAFKA_BROKERS=" + broker(t)
+	for _, env := range []string{brokers, "KAFKA_CLIENT_ID=own-broker"} {
+		next := start(t, database, "", env)
+		next.until("it stands by", func() bool { return strings.Contains(next.text(), "standing by") })
+		if code := p.stop(syscall.SIGTERM); code != 0 {
+			t.Errorf("exits with %d", code)
+		}
+		p = next
+		p.untilReady()
+	}
+	w.check(t, p.client(key), ids)
+}
