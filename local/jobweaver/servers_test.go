@@ -136,19 +136,20 @@ func TestUnitsOfTheServersPageAreValid(t *testing.T) {
 		if !found {
 			t.Fatalf("%s has no unit below it", name)
 		}
-		unit = strings.ReplaceAll(unit, "/opt/jobweaver/bin/%i", "/bin/true")
+		unit = strings.NewReplacer("/opt/jobweaver/bin/%i", "/bin/true", "/opt/jobweaver/bin/jobweaver", "/bin/true").Replace(unit)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(unit), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(names) != 2 {
+	if len(names) != 3 {
 		t.Fatalf("the page has %d units", len(names))
 	}
 	instance := filepath.Join(dir, "jobweaver@gateway.service") // a link to the template would hide unknown keys
 	if err := os.Rename(filepath.Join(dir, "jobweaver@.service"), instance); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", instance, filepath.Join(dir, "jobweaver.target")) //nolint:gosec // ours
+	cmd := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no",
+		instance, filepath.Join(dir, "jobweaver.target"), filepath.Join(dir, "jobweaver.service")) //nolint:gosec // ours
 	cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "jobweaver") {
 		t.Errorf("%v: %s", err, out)

@@ -41,7 +41,7 @@ func places(s Settings, chosen []string) (addresses, error) {
 	}
 	for _, name := range chosen {
 		if set, uses := setOf(name); uses && all[set.Name] == "" {
-			return nil, errors.New("DATABASE_URL: is not set: a PostgreSQL server, as postgres://user:password@host:5432/postgres")
+			return nil, errors.New("DATABASE_URL: is not set: a server, as postgres://user:password@host:5432/postgres")
 		}
 	}
 	return all, nil
@@ -83,7 +83,7 @@ func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) 
 			own[set.Name], err = acting(ctx, address, set.ServiceRole())
 		}
 		if refused(err) {
-			telemetry.Logger(ctx).WarnContext(ctx, "the user of DATABASE_URL may make no roles: the functions have all its rights",
+			telemetry.Logger(ctx).WarnContext(ctx, "the user of DATABASE_URL may make no roles: functions have all its rights",
 				"database", set.Database(), "error", err)
 			own[set.Name], err = address, nil
 		}

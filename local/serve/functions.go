@@ -56,7 +56,7 @@ func (p *process) run(ctx context.Context) (err error) {
 			return nil
 		})
 		if name == runjob.Name || name == pull.Name { // their metrics have the same names
-			env.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"function": name}, env.Metrics)
+			env.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"component": name}, env.Metrics)
 		}
 		closing = append(closing, env.Close)
 		f, err := functions.Find(name)(ctx, env)
@@ -113,8 +113,8 @@ func (p *process) listenForPull() (net.Listener, error) {
 	return listener, nil
 }
 
-// stopAfter returns the functions of which the drain is over before a function's own begins. Pull workers settle through
-// the gateway. The others handle what the workers' last attempts and the gateway's last requests lead to.
+// stopAfter returns the functions of which the drain is over before a function's own begins. Pull workers settle
+// through the gateway. The others handle what the workers' last attempts and the gateway's last requests lead to.
 func stopAfter(name string) []string {
 	switch name {
 	case pull.Name, runjob.Name, relay.Name:

@@ -64,7 +64,7 @@ func (h *holder) await(ctx context.Context) error {
 }
 
 // hold returns errTaken once another process has the lock. Without a connection it tries to get the lock back: after a
-// restart of the server, nobody else may have it.
+// restart of the server, no other process may have it.
 // Why: docs/decisions/databases.md#a-process-with-its-own-broker-holds-a-lock
 func (h *holder) hold(ctx context.Context) error {
 	trouble := telemetry.Trouble{What: "hold the lock of the installation"}

@@ -31,12 +31,13 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	o := serve.Options{Out: os.Stdout, NoMigrate: os.Getenv(processEnv+"_NO_MIGRATE") != ""}
 	if names != "" {
 		o.Functions = strings.Split(names, ",")
 	}
-	if err := serve.Run(ctx, o); err != nil {
+	err := serve.Run(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Println("ended with", err)
 		os.Exit(1)
 	}

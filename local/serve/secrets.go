@@ -63,7 +63,7 @@ func keepSecrets(ctx context.Context, url string) (s secrets, err error) {
 }
 
 func keepSecret(ctx context.Context, conn *pgx.Conn, name string) (text string, err error) {
-	_, err = conn.Exec(ctx, "INSERT INTO installation_secrets (name, secret) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+	_, err = conn.Exec(ctx, "INSERT INTO installation_secrets VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
 		name, kept.SigningSecret().New())
 	if err == nil {
 		err = conn.QueryRow(ctx, "SELECT secret FROM installation_secrets WHERE name = $1", name).Scan(&text)
@@ -92,7 +92,7 @@ func firstKey(ctx context.Context, url, file string, out io.Writer) error {
 		return err
 	}
 	key := apikey.New()
-	if file != "" { // before the database has it: otherwise a full disk would leave a key that nobody knows
+	if file != "" { // before the database has it: otherwise a full disk would leave a key that is lost
 		text, err := kept.APIKey().At(file, 0o600)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -165,9 +166,9 @@ func (p *process) runWhile(ctx context.Context, place *holder) error {
 		return err
 	case err := <-ended:
 		release()
-		<-lost // hold uses the connection no more
+		stillHeld := <-lost // from here on only this goroutine uses the connection
 		place.close()
-		return err
+		return errors.Join(err, stillHeld)
 	}
 }
 

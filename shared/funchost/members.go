@@ -23,8 +23,8 @@ type Member struct {
 }
 
 // RunTogether is Run for several functions in one process, which share a producer and the probes: those of any member
-// that listens are about all of them. If one fails, all stop, and the error names it. SHUTDOWN_GRACE of the first member
-// is the time for all drains together.
+// that listens are about all of them. If one fails, all stop, and the error names it. All drains together have the
+// SHUTDOWN_GRACE of the first member.
 func RunTogether(ctx context.Context, members []Member) error {
 	t, err := newTogether(members)
 	if err != nil {

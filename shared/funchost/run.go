@@ -83,7 +83,6 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	if err != nil {
 		return err
 	}
-	cfg.beside.add(h)
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
 	h.backlog = newBacklog(work)
@@ -91,6 +90,7 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	err = h.startMonitor(ctx, parts)
 	var web *web
 	if err == nil {
+		cfg.beside.add(h)
 		web, err = h.listen(work)
 	}
 	if err != nil {

@@ -3,6 +3,9 @@ package testwait
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -40,4 +43,19 @@ func Within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// CheckPromptly fails the test if something took longer than a promised time. On a machine that has more to run than it
+// has cores, as the load of the last minute shows, the time may be as many times longer.
+func CheckPromptly(t testing.TB, what string, took, promised time.Duration) {
+	t.Helper()
+	var load float64
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(text), &load)
+	}
+	allowed := time.Duration(float64(promised) * max(1, load/float64(runtime.NumCPU())))
+	t.Logf("%s took %s; %s is promised, and %s allowed at a load of %.1f", what, took, promised, allowed, load)
+	if took > allowed {
+		t.Errorf("%s took %s", what, took)
+	}
 }

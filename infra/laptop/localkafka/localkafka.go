@@ -106,7 +106,7 @@ func StartEmbedded(cfg Config) (*Server, error) {
 // StartInMemory runs a broker with Kafka's protocol within this process, for this process alone: it has no port, and
 // clients connect by Dial. It keeps only what a group has not read yet, and of that at most limit bytes: beyond them it
 // deletes the oldest records of the partitions that have most.
-// Why: docs/decisions/events.md#a-broker-in-memory-deletes-what-nobody-reads
+// Why: docs/decisions/events.md#a-broker-in-memory-deletes-what-no-group-reads
 func StartInMemory(limit int64) (*Server, error) {
 	network := &kfake.VirtualNetwork{}
 	cluster, err := kfake.NewCluster(

@@ -79,7 +79,7 @@ func kept(t *testing.T, c sarama.Client, name string) (records int64) {
 }
 
 // It is not parallel: it measures the memory of the process.
-func TestMemoryIsBoundedWhenNobodyReads(t *testing.T) {
+func TestMemoryIsBoundedWhenNoGroupReads(t *testing.T) {
 	const limit = 16 << 20
 	c := inMemory(t, limit)
 	before := heap()

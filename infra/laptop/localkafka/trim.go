@@ -35,7 +35,7 @@ type trimmer struct {
 	every    time.Duration                                // between two passes
 	limit    int64                                        // of all bytes, read or not; 0: none
 	dial     func(network, addr string) (net.Conn, error) // nil: TCP
-	produced int64                                        // bytes since the last pass; only the cluster's goroutine uses it
+	produced int64                                        // bytes since the last pass; of the cluster's goroutine
 	full     chan struct{}                                // much was produced since the last pass
 	warned   time.Time                                    // when drop last logged
 	stop     context.CancelFunc
@@ -49,7 +49,8 @@ func startTrimmer(t *trimmer) *trimmer {
 	return t
 }
 
-// watchProduced makes a pass begin as soon as an eighth of the limit was produced: a second is long for a fast producer.
+// watchProduced makes a pass begin as soon as an eighth of the limit was produced: a second is long for a
+// fast producer.
 func (t *trimmer) watchProduced() {
 	t.full = make(chan struct{}, 1)
 	t.cluster.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {

@@ -35,7 +35,7 @@ at the first start, or written to --key-file. The settings are those of the func
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.Functions, "functions", nil,
 		"functions to run, or api, scheduler or worker for several; by default all that the settings have work for")
-	flags.BoolVar(&o.NoMigrate, "no-migrate", false, "leave databases and roles as they are: jobweaver migrate has made them")
+	flags.BoolVar(&o.NoMigrate, "no-migrate", false, "leave databases and roles as jobweaver migrate has made them")
 	flags.StringVar(&o.KeyFile, "key-file", "", "file for the first API key, instead of printing it")
 	return cmd
 }
