@@ -66,6 +66,11 @@ func start(name, dir string, env []string, command string, args ...string) (*Chi
 	return c, nil
 }
 
+// StartProcess starts a program, whose standard error goes to a file in dir.
+func StartProcess(name, dir string, env []string, command string, args ...string) (*Child, error) {
+	return start(name, dir, env, command, args...)
+}
+
 // Pid returns the process id.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
