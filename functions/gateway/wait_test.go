@@ -72,6 +72,19 @@ func TestSubmitWhoseWaitEndsIs202(t *testing.T) {
 	h.post("/api/jobs", asked).want(http.StatusOK)
 }
 
+// The worker settles the outcome of such a job at once.
+func TestTheEventOfAJobTellsThatAClientWaitsForIt(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for path, awaited := range map[string]bool{"/api/jobs": false, "/api/jobs?wait=20ms": true} {
+		h.post(path, plainJob).want(http.StatusAccepted)
+		created, err := jobevent.Decode[jobevent.Created](h.broker.next(t))
+		if err != nil || created.Awaited != awaited {
+			t.Errorf("%s: %+v, %v", path, created, err)
+		}
+	}
+}
+
 func TestSubmitBeyondTheWaitLimitIsAccepted(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.WaitLimit = 1 })

@@ -21,6 +21,8 @@ type Config struct {
 	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
 	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long running attempts may continue when a worker stops"`
 
+	SettleLinger time.Duration `envconfig:"SETTLE_LINGER" default:"25ms" desc:"how long an outcome may wait to be stored together with others, while others are frequent and no job is known to wait for it; 0: never"`
+
 	Build string `envconfig:"BUILD_ID" desc:"the build of a worker's handlers, on which jobs with keepBuild stay; empty: the release of JobWeaver"`
 
 	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
@@ -100,6 +102,9 @@ func (c Config) check() error {
 	}
 	if c.QueueSize < 0 || c.QueueSize > 100_000 {
 		return fmt.Errorf("QUEUE_SIZE: %d is not within 0 and 100000", c.QueueSize)
+	}
+	if c.SettleLinger < 0 || c.SettleLinger > time.Second {
+		return fmt.Errorf("SETTLE_LINGER: %v is not within 0s and 1s", c.SettleLinger)
 	}
 	if c.Grace < 0 {
 		return fmt.Errorf("GRACE: %v is negative", c.Grace)

@@ -16,8 +16,13 @@ import (
 // settleAll writes outcomes in batches until the intake is closed and empty. When ctx ends it drops the others: their
 // rows are still open, and other workers will settle them.
 func (f *Function) settleAll(ctx context.Context) {
+	together := f.newLinger()
 	for {
+		if together.pays() {
+			f.finished.gather(together.most, prompt)
+		}
 		batch := f.finished.take(maxBatch)
+		together.note(len(batch), time.Now())
 		if len(batch) == 0 {
 			f.toPublish.close()
 			return

@@ -34,9 +34,10 @@ type Created struct {
 	// Conditions has how each job in After has to end. Absent: all have to complete, or only to end if the job runs
 	// anyway.
 	Conditions []jobstate.Condition `json:"conditions,omitempty"`
-	Inputs     []Input              `json:"inputs,omitempty"` // the jobs whose outputs the payload refers to
-	FlowID     uuid.UUID            `json:"flowId,omitzero"`  // whose jobs are kept together; absent: it is in no flow
-	Event      json.RawMessage      `json:"event,omitempty"`  // the attributes of the event that submitted it
+	Inputs     []Input              `json:"inputs,omitempty"`  // the jobs whose outputs the payload refers to
+	FlowID     uuid.UUID            `json:"flowId,omitzero"`   // whose jobs are kept together; absent: it is in no flow
+	Event      json.RawMessage      `json:"event,omitempty"`   // the attributes of the event that submitted it
+	Awaited    bool                 `json:"awaited,omitempty"` // a client waits for its end
 }
 
 // FanOutQueue is the queue of jobs that no worker runs: the scheduler lets each wait, and the API reports how the jobs
@@ -84,6 +85,7 @@ type Run struct {
 	Spec      `json:"spec"`
 	Rank      time.Time       `json:"rank"`                // of one fairness key, the lowest rank gets a slot first
 	Cancel    bool            `json:"cancel,omitempty"`    // settle the attempt as cancelled, do not start it
+	Prompt    bool            `json:"prompt,omitempty"`    // settle its outcome at once: others may wait for it
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled if it has not started by then
 	OwnerID   string          `json:"ownerId,omitempty"`   // empty: none
 	Parents   json.RawMessage `json:"parents,omitempty"`   // []Parent, to which the payload refers

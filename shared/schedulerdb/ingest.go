@@ -198,7 +198,7 @@ func (in *insertion) send(job *dispatch.Arrival, spec json.RawMessage, n int) {
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 		Payload: job.Payload, Spec: spec, Rank: job.Rank, Partition: job.Partition,
 		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID, FairnessKey: dispatch.FairnessKeyOf(job.Created),
-		Event: job.Event,
+		Event: job.Event, Prompt: job.Awaited,
 	})
 }
 

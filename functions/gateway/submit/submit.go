@@ -49,6 +49,7 @@ func (a *API) Submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	asked.Awaited = wait.Duration > 0
 	accepted, err := a.Accept(c, audit.Entry(c), []jobstore.NewJob{asked})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type NewJob struct {
 	Audit       *apidb.Audit // the same for all jobs of a request; nil: authentication is off
 	TraceParent string       // of the client, if it differs from the request's trace; not stored
 	InFlow      bool         // its batch is a flow
+	Awaited     bool         // the request waits for the job's end; not stored
 	Late        error        // why only a repeated request is accepted; nil: a new job is accepted, too
 	Place       Place        // in the order of its key, of the job of an element; zero: after all accepted jobs
 
@@ -110,7 +111,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 		RunAt: a.RunAt, CreatedAt: a.CreatedAt,
 		ExpiresAt: req.ExpiresAt, OrderingKey: req.LineKey(), OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
 		After: req.After, RunAnyway: req.RunAnyway, Conditions: req.Conditions, Inputs: req.Inputs,
-		Event: req.Event,
+		Event: req.Event, Awaited: job.Awaited,
 	}
 }
 

@@ -55,6 +55,7 @@ type RunOrder struct {
 	FairnessKey       string
 	Parents           json.RawMessage
 	Event             json.RawMessage
+	Prompt            bool // it has waited, so others may wait for its end
 }
 
 // Snapshot is the state of a job at one version.

@@ -50,6 +50,7 @@ func (w *writer) run(o RunOrder) {
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
 		Spec: spec, Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
 		ExpiresAt: expiresAt, OwnerID: o.OwnerID, Parents: o.Parents, FairnessKey: share, Event: o.Event,
+		Prompt: o.Prompt,
 	})
 }
 

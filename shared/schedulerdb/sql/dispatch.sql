@@ -154,7 +154,7 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
 -- fresh statistics would walk the index of all attempts that are out.
 select job_id, trace_id, queue, job_type, attempt, payload, spec, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id, fairness_key,
-       (case when inputs is not null then parents_of(inputs) end)::json as parents, event
+       (case when inputs is not null then parents_of(inputs) end)::json as parents, event, true as prompt
 from jobs
 where job_id = any (@job_ids::uuid[])
   and case when status = 'QUEUED' then true else false end

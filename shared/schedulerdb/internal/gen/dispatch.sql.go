@@ -354,7 +354,7 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 const JobsRunOrders = `-- name: JobsRunOrders :many
 select job_id, trace_id, queue, job_type, attempt, payload, spec, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id, fairness_key,
-       (case when inputs is not null then parents_of(inputs) end)::json as parents, event
+       (case when inputs is not null then parents_of(inputs) end)::json as parents, event, true as prompt
 from jobs
 where job_id = any ($1::uuid[])
   and case when status = 'QUEUED' then true else false end
@@ -378,6 +378,7 @@ type JobsRunOrdersRow struct {
 	FairnessKey       string
 	Parents           json.RawMessage
 	Event             json.RawMessage
+	Prompt            bool
 }
 
 // The run orders of dispatched attempts, the best rank first. If the status were a plain condition, a planner without
@@ -408,6 +409,7 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 			&i.FairnessKey,
 			&i.Parents,
 			&i.Event,
+			&i.Prompt,
 		); err != nil {
 			return nil, err
 		}
