@@ -73,7 +73,7 @@ func TestSubmitWhoseWaitEndsIs202(t *testing.T) {
 }
 
 // The worker settles the outcome of such a job at once.
-func TestTheEventOfAJobTellsThatAClientWaitsForIt(t *testing.T) {
+func TestTheEventOfAJobShowsThatAClientWaitsForIt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for path, awaited := range map[string]bool{"/api/jobs": false, "/api/jobs?wait=20ms": true} {

@@ -8,7 +8,7 @@ import (
 
 // linger decides whether the first outcome of a batch waits for others, so that they share the commits of three
 // databases and the events between them. An outcome waits only while others come so often that one is likely to come
-// meanwhile, and only if nobody is known to wait for it.
+// meanwhile, and only if nothing is known to wait for it.
 //
 // Why: docs/decisions/workers.md#an-outcome-waits-a-moment-for-others
 type linger struct {
@@ -17,7 +17,7 @@ type linger struct {
 	last time.Time     // when the last batch was taken
 }
 
-// newLinger returns a linger for a worker at rest. Behind a pull worker somebody waits for each outcome.
+// newLinger returns a linger for a worker at rest. A pull worker waits for each outcome.
 func (f *Function) newLinger() linger {
 	if f.cfg.Demand != nil {
 		return linger{}

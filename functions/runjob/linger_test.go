@@ -86,7 +86,7 @@ func TestGatheringEndsInTimeOrForAnUrgentItem(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeForWhichSomebodyWaitsIsPrompt(t *testing.T) {
+func TestAnOutcomeForWhichAnotherWaitsIsPrompt(t *testing.T) {
 	t.Parallel()
 	awaited := &pool.Attempt{}
 	settled := func(jobevent.Kind) {}
