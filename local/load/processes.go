@@ -14,12 +14,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/local/kept"
 	"github.com/jobweaver/jobweaver/local/load/proctree"
 	"github.com/jobweaver/jobweaver/local/load/rig"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 )
+
+// startPatience is how long a process may take to be ready.
+const startPatience = time.Minute
 
 // processes compares the cost of one process with that of a process for each function.
 type processes struct {
@@ -126,13 +130,13 @@ func (g *group) add(
 		return 0, err
 	}
 	g.all = append(g.all, child)
-	for ctx.Err() == nil {
+	for began := time.Now(); time.Since(began) < startPatience && ctx.Err() == nil; {
 		if err = probe.AskReady(ctx, "127.0.0.1", port, false); err == nil {
 			return port, nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return 0, err
+	return 0, fmt.Errorf("start %s: %w", name, err)
 }
 
 func (p *processes) serve(ctx context.Context, server *rig.Server, brokers string) (g *group, err error) {
@@ -144,14 +148,14 @@ func (p *processes) serve(ctx context.Context, server *rig.Server, brokers strin
 // each starts the functions after serve has made the databases.
 func (p *processes) each(ctx context.Context, server *rig.Server, brokers string) (*group, error) {
 	g := &group{}
-	callbacks := "CALLBACK_SECRETS=whsec_" + "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+	callbacks, webhooks := "CALLBACK_SECRETS="+kept.SigningSecret().New(), "WEBHOOK_SECRETS="+kept.SigningSecret().New()
 	for _, set := range []migrations.Set{migrations.Worker, migrations.Scheduler, migrations.API} {
 		url, err := migrations.WithDatabase(server.URL(), set.Database())
 		if err != nil {
 			return g, err
 		}
 		for _, name := range slices.Backward(set.Functions) { // the gateway last
-			if g.port, err = g.add(ctx, p, name, brokers, []string{"DATABASE_URL=" + url, callbacks}); err != nil {
+			if g.port, err = g.add(ctx, p, name, brokers, []string{"DATABASE_URL=" + url, callbacks, webhooks}); err != nil {
 				return g, err
 			}
 		}

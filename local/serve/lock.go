@@ -18,10 +18,10 @@ import (
 const place = 0x6a77_7376
 
 const (
-	// beatEvery is the time between two statements of the session that holds the lock.
-	beatEvery = time.Second
-	// beatPatience is how long the holder waits for their answers, and for a new connection.
-	beatPatience = 2 * time.Second
+	// heartbeatEvery is the time between two statements of the session that holds the lock.
+	heartbeatEvery = time.Second
+	// sessionPatience is how long the holder waits for their answers, and for a new connection.
+	sessionPatience = 2 * time.Second
 	// idleTimeout is how long the server keeps the session of a process that is frozen or cut off.
 	idleTimeout = "4s"
 	// askEvery is the time between two looks of a process that stands by.
@@ -68,11 +68,11 @@ func (h *holder) await(ctx context.Context) error {
 // Why: docs/decisions/databases.md#a-process-with-its-own-broker-holds-a-lock
 func (h *holder) hold(ctx context.Context) error {
 	trouble := telemetry.Trouble{What: "hold the lock of the installation"}
-	for retry.Pause(ctx, beatEvery) {
+	for retry.Pause(ctx, heartbeatEvery) {
 		if h.url == "" {
 			continue
 		}
-		err := h.beat(ctx)
+		err := h.heartbeat(ctx)
 		for err != nil && ctx.Err() == nil {
 			trouble.Note(ctx, err)
 			var has bool
@@ -88,9 +88,9 @@ func (h *holder) hold(ctx context.Context) error {
 	return nil
 }
 
-// beat keeps the session from being idle, and returns an error if it has ended.
-func (h *holder) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, beatPatience)
+// heartbeat keeps the session from being idle, and returns an error if it has ended.
+func (h *holder) heartbeat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
 	defer cancel()
 	_, err := h.conn.Exec(ctx, "select 1")
 	return err
@@ -99,7 +99,7 @@ func (h *holder) beat(ctx context.Context) error {
 // try asks once for the lock. An earlier session of this process gives way: the server may not know yet that its
 // connection is gone.
 func (h *holder) try(ctx context.Context) (has bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, beatPatience)
+	ctx, cancel := context.WithTimeout(ctx, sessionPatience)
 	defer cancel()
 	if err := h.connect(ctx); err != nil {
 		return false, err
@@ -126,7 +126,7 @@ func (h *holder) connect(ctx context.Context) error {
 		return fmt.Errorf("read database address: %w", err)
 	}
 	for name, value := range map[string]string{
-		"application_name": "jobweaver-serve", "statement_timeout": beatPatience.String(), "tcp_user_timeout": "3s",
+		"application_name": "jobweaver-serve", "statement_timeout": sessionPatience.String(), "tcp_user_timeout": "3s",
 		"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3",
 	} {
 		cfg.RuntimeParams[name] = value
@@ -151,7 +151,7 @@ func (h *holder) connect(ctx context.Context) error {
 // close gives the lock back.
 func (h *holder) close() {
 	if h.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), beatPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), sessionPatience)
 		defer cancel()
 		_ = h.conn.Close(ctx)
 		h.conn = nil

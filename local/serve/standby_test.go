@@ -211,3 +211,31 @@ func TestAnInstallationMovesToBrokersAndBack(t *testing.T) {
 	}
 	w.check(t, p.client(key), ids, nil)
 }
+
+// What the broker deletes unread is published again from the databases.
+func TestNoJobIsLostWhenTheBrokerIsFull(t *testing.T) {
+	t.Parallel()
+	database, w := server(t).URL(), newWitness(t)
+	p := start(t, database, "", "BROKER_MEMORY=16", "POOL_SIZE=2", "QUEUE_SIZE=2", "LEASE=2s")
+	p.untilReady()
+	c := p.client(p.key())
+	large := strings.Repeat("x", 400_000)
+	var ids []string
+	w.mu.Lock() // no call is answered
+	for range 60 {
+		accepted, err := c.Submit(t.Context(), client.JobRequest{
+			JobType: "FUNCTION", Payload: map[string]any{"url": w.URL, "data": large},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, accepted.JobID)
+	}
+	p.until("the broker is full", func() bool { return strings.Contains(p.text(), "it is full") })
+	w.mu.Unlock()
+	for _, id := range ids {
+		if job, err := c.Get(t.Context(), id, time.Minute); err != nil || job.Status != client.Completed {
+			t.Errorf("a job is %s, %v", job.Status, err)
+		}
+	}
+}

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewDev makes the command dev of the image, which only returns an error: dev would double the size of the image.
+// NewDev makes the command dev of the image, which only returns an error: dev is for laptops, and
+// downloads a PostgreSQL.
 func NewDev() *cobra.Command {
 	return &cobra.Command{
 		Use: "dev", Hidden: true, Args: cobra.ArbitraryArgs, DisableFlagParsing: true,
