@@ -62,7 +62,7 @@ func (p *processes) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Stop()) }()
-	fmt.Println("                         processes  idle MiB  idle % of a core  CPU of a job, ms")
+	fmt.Println("with their broker        processes  idle MiB  idle % of a core  CPU of a job, ms")
 	for _, kind := range []struct {
 		name   string
 		broker *rig.Broker // nil: in the process of serve
@@ -78,6 +78,9 @@ func (p *processes) run(ctx context.Context) (err error) {
 		}
 		g, err := kind.start(ctx, server, address)
 		if err == nil {
+			if kind.broker != nil {
+				g.broker = kind.broker.Child
+			}
 			err = p.measure(ctx, kind.name, g)
 		}
 		if err := errors.Join(err, g.stop()); err != nil {
@@ -89,8 +92,9 @@ func (p *processes) run(ctx context.Context) (err error) {
 
 // group is an installation.
 type group struct {
-	all  []*rig.Child
-	port int // of the gateway
+	all    []*rig.Child
+	port   int        // of the gateway
+	broker *rig.Child // nil: it is in one of all
 }
 
 func (g *group) stop() error {
@@ -101,15 +105,23 @@ func (g *group) stop() error {
 	return stopping.Wait()
 }
 
+// measured are the processes whose cost counts.
+func (g *group) measured() []*rig.Child {
+	if g.broker == nil {
+		return g.all
+	}
+	return append(slices.Clone(g.all), g.broker)
+}
+
 func (g *group) cpu() (sum time.Duration) {
-	for _, c := range g.all {
+	for _, c := range g.measured() {
 		sum += proctree.CPU(c.Pid())
 	}
 	return sum
 }
 
 func (g *group) memory() (sum int64) {
-	for _, c := range g.all {
+	for _, c := range g.measured() {
 		sum += proctree.Memory(c.Pid())
 	}
 	return sum
@@ -182,7 +194,7 @@ func (p *processes) measure(ctx context.Context, name string, g *group) error {
 	}
 	wait(time.Second) // for the last jobs to end
 	busy := g.cpu() - before
-	fmt.Printf("%-24s %9d %9.0f %17.1f %17.2f\n", name, len(g.all), float64(memory)/(1<<20),
+	fmt.Printf("%-24s %9d %9.0f %17.1f %17.2f\n", name, len(g.measured()), float64(memory)/(1<<20),
 		100*idle.Seconds()/p.during.Seconds(), busy.Seconds()*1000/float64(submitted))
 	return ctx.Err()
 }

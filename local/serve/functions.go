@@ -104,6 +104,9 @@ func (p *process) listenForPull() (net.Listener, error) {
 	}
 	address := "127.0.0.1:0"
 	if p.PullPort != 0 {
+		if unset("PULL_URL") {
+			return nil, errors.New("PULL_PORT: is set, and PULL_URL is not, by which gateways reach it")
+		}
 		address = net.JoinHostPort(p.cfg.Host, fmt.Sprint(p.PullPort))
 	}
 	listener, err := net.Listen("tcp", address)

@@ -7,9 +7,10 @@ import (
 	"syscall"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
+	"github.com/jobweaver/jobweaver/migrations"
 )
 
 func TestAServerIsAllThatAnInstallationNeeds(t *testing.T) {
@@ -32,6 +33,14 @@ func TestAServerIsAllThatAnInstallationNeeds(t *testing.T) {
 		join pg_roles on pg_roles.oid = roleid where member = (select oid from pg_roles where rolname = current_user)
 			and rolname in ('jobweaver_api', 'jobweaver_scheduler', 'jobweaver_worker')`); roles != "jobweaver_api jobweaver_scheduler jobweaver_worker" {
 		t.Errorf("the user has the roles %q", roles)
+	}
+	workers, err := migrations.WithDatabase(database, migrations.Worker.Database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := query(t, workers, `select string_agg(name, ' ' order by name) from installation_secrets
+		where secret like 'whsec\_%' and not has_table_privilege('jobweaver_worker', 'installation_secrets', 'select')`); all != "callback webhook" {
+		t.Errorf("the database keeps the secrets %q, out of reach of the functions", all)
 	}
 	if n := query(t, database, `select count(*) from pg_stat_activity where datname like 'jobweaver\_%'`); len(n) > 2 || n > "40" {
 		t.Errorf("it has %s connections", n)
@@ -131,7 +140,9 @@ func TestServicesInProcessesOfTheirOwnNeedABroker(t *testing.T) {
 
 func TestAWrongChoiceOfFunctionsIsNamed(t *testing.T) {
 	t.Parallel()
-	for functions, want := range map[string]string{"gatway": `"gatway" is neither a function nor`, "": "DATABASE_URL: is not set"} {
+	for functions, want := range map[string]string{
+		"gatway": `"gatway" is neither a function nor`, "": "DATABASE_URL: is not set", "api": "KAFKA_BROKERS: is not set",
+	} {
 		p := start(t, "", functions)
 		<-p.ended
 		if !strings.Contains(p.text(), want) {
