@@ -32,7 +32,7 @@ RACE_FLAGS := -p $(shell echo $$(($(CORES) + 1))) -race -short -timeout 20m
 
 # The packages that take longest begin first, or the last of them would be waited for alone. Those that wait most are
 # among the first, so that others compute beside them.
-LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./shared/schedulerdb ./local/dev ./local/jobweaver \
+LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./shared/schedulerdb ./local/serve ./local/dev ./local/jobweaver \
 	./shared/kafkaevent ./shared/funchost ./functions/pull ./shared/apidb/jobstore ./functions/notify
 
 # Packages with nothing for the race detector: pure ones, which start no goroutine and change no variable of a package,

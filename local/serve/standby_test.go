@@ -113,8 +113,17 @@ func (w *witness) check(t *testing.T, c *client.Client, ids []string, before map
 	}
 }
 
-func TestAKilledProcessLosesNothing(t *testing.T) {
+// long is for tests that take long under the race detector, which finds the same in the others.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
+}
+
+func TestAKilledProcessLosesNothing(t *testing.T) {
+	long(t)
 	database, w := server(t).URL(), newWitness(t)
 	p := start(t, database, "")
 	p.untilReady()
@@ -132,7 +141,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 
 // A frozen process keeps its connections, and with them the lock, until the server ends the session.
 func TestAStandbyTakesOver(t *testing.T) {
-	t.Parallel()
+	long(t)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +201,7 @@ func TestAProcessOutlivesARestartOfItsServer(t *testing.T) {
 // A process with a broker of its own and processes with brokers never run side by side: they would not see each other's
 // events.
 func TestAnInstallationMovesToBrokersAndBack(t *testing.T) {
-	t.Parallel()
+	long(t)
 	database, w := server(t).URL(), newWitness(t)
 	close(w.gate)
 	p := start(t, database, "")
@@ -214,7 +223,7 @@ func TestAnInstallationMovesToBrokersAndBack(t *testing.T) {
 
 // What the broker deletes unread is published again from the databases.
 func TestNoJobIsLostWhenTheBrokerIsFull(t *testing.T) {
-	t.Parallel()
+	long(t)
 	database, w := server(t).URL(), newWitness(t)
 	p := start(t, database, "", "BROKER_MEMORY=16", "POOL_SIZE=2", "QUEUE_SIZE=2", "LEASE=2s")
 	p.untilReady()
