@@ -137,6 +137,25 @@ func TestOnlyAJobThatHasNotStartedCanBeChanged(t *testing.T) {
 }
 
 // A changed start would move those of all later jobs with the throttle's key.
+func TestAJobThatHasChangedSinceItWasReadIsNotChanged(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(`{"jobType": "MAIL", "payload": 1, "delayMs": 60000}`)
+	path := "/api/jobs/" + id.String()
+	match := func(body, tag string) *response {
+		return h.do(http.MethodPatch, path, body, "Content-Type", "application/merge-patch+json", "If-Match", tag)
+	}
+	first := h.get(path).want(http.StatusOK).header.Get("ETag")
+	h.scheduler(id, 1, jobstate.Scheduled, nil)
+	second := h.get(path).want(http.StatusOK).header.Get("ETag")
+	match(`{"priority": 9}`, first).wantError(apierror.PreconditionFailed)
+	match(`{"priority": 9}`, `"other", `+second).want(http.StatusAccepted)
+	match(`{"priority": 9}`, second).want(http.StatusAccepted) // sent again
+	h.scheduler(id, 2, jobstate.Scheduled, changed(1, ""))
+	match(`{"priority": 8}`, second).wantError(apierror.PreconditionFailed)
+	match(`{"priority": 8}`, "*").want(http.StatusAccepted)
+}
+
 func TestTheReservedStartOfAThrottledJobCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	h := open(t)

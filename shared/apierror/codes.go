@@ -94,7 +94,7 @@ var table = []Entry{
 	{ScheduleNotFound, http.StatusNotFound, "There is no schedule with this name."},
 	{ScheduleExists, http.StatusConflict, "There already is a schedule with this name."},
 	{PreconditionFailed, http.StatusPreconditionFailed,
-		"The schedule or control is not the one that `If-Match` names: it was changed or removed since."},
+		"The job, schedule or control is not the one that `If-Match` names: it was changed or removed since."},
 	{BatchNotFound, http.StatusNotFound, "There is no batch with this id."},
 	{BatchClosed, http.StatusConflict, "The batch is closed: it takes no more jobs."},
 	{FlowNotFound, http.StatusNotFound, "There is no flow with this id."},

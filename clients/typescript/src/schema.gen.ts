@@ -3708,7 +3708,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The schedule or control is not the one that If-Match names. */
+        /** @description The job, schedule or control is not the one that If-Match names. */
         PreconditionFailed: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -3857,7 +3857,7 @@ export interface components {
          */
         Prefer: string;
         /**
-         * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+         * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
          * @example W/"6453c3a5b9d40"
          */
         IfMatch: string;
@@ -4397,6 +4397,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
@@ -4445,6 +4450,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4994,7 +5000,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5055,7 +5061,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5102,7 +5108,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5149,7 +5155,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6347,7 +6353,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6415,7 +6421,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6459,7 +6465,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6506,7 +6512,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6553,7 +6559,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];

@@ -50,7 +50,7 @@ func (a *API) Change(c *gin.Context) error {
 			if err != nil {
 				return kept, err
 			}
-			change.Hash = hash[:]
+			change.Hash, change.Match = hash[:], edge.MatchJob(c.Request)
 			kept, err = a.Store.KeepChange(ctx, entry, edge.OwnerOf(c), id, change, audit.Actor(c))
 			if !errors.Is(err, commandstore.ErrChanged) {
 				return kept, err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,22 @@ func Match(r *http.Request) func(tag string) bool {
 		return nil
 	}
 	return func(tag string) bool { return names(given, tag) }
+}
+
+// MatchJob is Match for the version in the tags of jobs: what else a job shows is no change of it.
+func MatchJob(r *http.Request) func(version int64) bool {
+	given := r.Header.Values("If-Match")
+	if len(given) == 0 {
+		return nil
+	}
+	var versions []string
+	for tag := range strings.SplitSeq(strings.Join(given, ","), ",") {
+		version, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(tag), "W/"), "-")
+		versions = append(versions, strings.TrimPrefix(version, `"`))
+	}
+	return func(version int64) bool {
+		return slices.Contains(versions, "*") || slices.Contains(versions, strconv.FormatInt(version, 10))
+	}
 }
 
 func names(headers []string, tag string) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -22,7 +23,13 @@ type JobChange struct {
 	Hash  []byte         `json:"-"` // of the request, by which a repeated one is recognised
 	Delay *time.Duration `json:"-"` // the delay to write in place of RunAt; nil: RunAt counts
 	After int            `json:"-"` // the number of the last command when the request was checked
+
+	Match func(version int64) bool `json:"-"` // whether it is about a job of this version; nil: of any
 }
+
+// ErrNotRead is returned when a job is no longer the one that the client has read.
+var ErrNotRead error = apierror.New(apierror.PreconditionFailed,
+	"the job has changed since it was read: read it again, and repeat the change")
 
 // ErrChanged is returned when a job has had another command since the change was checked against it.
 var ErrChanged = errors.New("the job had another command meanwhile")

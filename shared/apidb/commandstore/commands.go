@@ -121,6 +121,8 @@ func KeepCommandInTx(
 		return kept, &RefusedError{Status: jobstate.Status(job.Status), Started: true}
 	case asked.Change != nil && asked.Change.After != int(job.CommandSeq):
 		return kept, ErrChanged
+	case asked.Change != nil && asked.Change.Match != nil && !asked.Change.Match(job.Version):
+		return kept, ErrNotRead
 	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
 		at := job.At.Add(time.Duration(nullable.Value(delayMs)) * time.Millisecond)
 		if asked.RunAt != nil {
