@@ -50,11 +50,12 @@ GRANT UPDATE (version, payload, spec, event, last_command, history, moves, outpu
     TO jobweaver_retention;
 GRANT DELETE ON jobs, ended TO jobweaver_retention;
 
--- The function that a CHECK calls at each write, the one that reads outputs for run orders, and those that append to a
--- history.
+-- The function that a CHECK calls at each write, the one that reads outputs for run orders, those that append to a
+-- history, and the one that counts suspects.
 GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;
 GRANT EXECUTE ON FUNCTION parents_of TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog;
-GRANT EXECUTE ON FUNCTION last_moves, history_with TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
-    jobweaver_watchdog;
+GRANT EXECUTE ON FUNCTION last_moves, history_with TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome,
+    jobweaver_command, jobweaver_watchdog;
+GRANT EXECUTE ON FUNCTION suspects_free TO jobweaver_dispatch;

@@ -324,3 +324,10 @@ AS $function$
     ) AS parents
 $function$
 ;
+
+CREATE OR REPLACE FUNCTION suspects_free(of_queue text, silent_after interval)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+RETURN (WITH live AS (SELECT count(*) AS n FROM workers w WHERE ((w.seen_at > (now() - suspects_free.silent_after)) AND ((w.slots > 0) OR (w.rooms IS NOT NULL)) AND (json_array_length((w.partitions -> suspects_free.of_queue)) > 0))) SELECT (GREATEST(live.n, (1)::bigint) - (SELECT count(*) AS count FROM jobs j WHERE ((j.queue = suspects_free.of_queue) AND (j.lost_count >= 2) AND (j.status = ANY (ARRAY['PENDING'::text, 'QUEUED'::text, 'RUNNING'::text])) AND ((j.status <> 'RUNNING'::text) OR (j.started_at > (now() - '00:10:00'::interval))) AND ((j.status <> 'QUEUED'::text) OR (j.updated_at > (now() - '00:10:00'::interval)) OR (live.n = 0)) AND ((j.status <> 'PENDING'::text) OR (j.updated_at > (now() - '00:01:00'::interval)))))) FROM live)
+;

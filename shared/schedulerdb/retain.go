@@ -114,9 +114,19 @@ func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uui
 	if err != nil {
 		return nil, fmt.Errorf("retire jobs: %w", err)
 	}
-	deleted := make([]emit.Snapshot, len(rows))
-	for i, row := range rows {
-		deleted[i] = deletedSnapshot(gen.JobsDeleteRow(row))
+	ended, err := q.EndedRetire(ctx, gen.EndedRetireParams{JobIDs: over, CompletedBefore: p.CompletedBefore})
+	if err != nil {
+		return nil, fmt.Errorf("retire completed jobs: %w", err)
+	}
+	deleted := make([]emit.Snapshot, 0, len(rows)+len(ended))
+	for _, row := range rows {
+		deleted = append(deleted, deletedSnapshot(gen.JobsDeleteRow(row)))
+	}
+	for _, row := range ended {
+		deleted = append(deleted, deletedSnapshot(gen.JobsDeleteRow{
+			JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+			FinishedAt: &row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
+		}))
 	}
 	return deleted, nil
 }

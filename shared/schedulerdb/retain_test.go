@@ -235,7 +235,7 @@ func TestRetentionWalksThePrimaryKey(t *testing.T) {
 	}
 	h.walk(aMonth, 3, map[uuid.UUID]int{})
 	seen := plans.Seen()
-	for _, name := range []string{"JobsOld", "JobsRetire", "JobsForget"} {
+	for _, name := range []string{"JobsOld", "JobsRetire", "EndedRetire", "JobsForget"} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s did not run", name)
 		}

@@ -42,49 +42,48 @@ with over as (
           when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
       end
     for update skip locked
-), over_ended as (
+)
+update jobs
+set version      = jobs.version + 1,
+    deleted_at   = now(),
+    payload      = 'null',
+    spec         = '{}',
+    event        = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = json_build_object('at', jobs.finished_at, 'to', jobs.status, 'attempt', jobs.attempt)::text,
+    updated_at   = now()
+from over
+where jobs.job_id = any (array[over.job_id])
+  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
+    jobs.updated_at, jobs.deleted_at;
+
+-- name: EndedRetire :many
+-- Does the same for completed jobs in ended.
+with over as (
     select job_id from ended
     where job_id = any (@job_ids::uuid[])
       and deleted_at is null
       and finished_at < sqlc.narg('completed_before')::timestamptz
     for update skip locked
-), retired as (
-    update jobs
-    set version      = jobs.version + 1,
-        deleted_at   = now(),
-        payload      = 'null',
-        spec         = '{}',
-        event        = null,
-        output       = null,
-        last_command = null,
-        moves        = 1,
-        history      = json_build_object('at', jobs.finished_at, 'to', jobs.status, 'attempt', jobs.attempt)::text,
-        updated_at   = now()
-    from over
-    where jobs.job_id = any (array[over.job_id])
-      and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-    returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
-        jobs.updated_at, jobs.deleted_at
-), retired_ended as (
-    update ended
-    set version      = ended.version + 1,
-        deleted_at   = now(),
-        payload      = 'null',
-        spec         = '{}',
-        event        = null,
-        output       = null,
-        last_command = null,
-        moves        = 1,
-        history      = json_build_object('at', ended.finished_at, 'to', 'COMPLETED', 'attempt', ended.attempt)::text,
-        updated_at   = now()
-    from over_ended
-    where ended.job_id = any (array[over_ended.job_id])
-    returning ended.job_id, ended.trace_id, ended.version, ended.attempt, ended.finished_at, ended.updated_at,
-        ended.deleted_at
 )
-select job_id, trace_id, status, version, attempt, error_code, finished_at, updated_at, deleted_at from retired
-union all
-select job_id, trace_id, 'COMPLETED', version, attempt, null, finished_at, updated_at, deleted_at from retired_ended;
+update ended
+set version      = ended.version + 1,
+    deleted_at   = now(),
+    payload      = 'null',
+    spec         = '{}',
+    event        = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = json_build_object('at', ended.finished_at, 'to', 'COMPLETED', 'attempt', ended.attempt)::text,
+    updated_at   = now()
+from over
+where ended.job_id = any (array[over.job_id])
+returning ended.job_id, ended.trace_id, 'COMPLETED'::text as status, ended.version, ended.attempt,
+    null::text as error_code, ended.finished_at, ended.updated_at, ended.deleted_at;
 
 -- name: JobsForget :one
 -- Removes tombstones: no record can bring these jobs back any more. It returns how many it has removed.

@@ -246,22 +246,11 @@ with first as (
     select job_id, queue, row_number() over (partition by queue order by due_at) as place
     from due
     where lost_count >= 2
+), free as materialized (
+    select queues.queue, suspects_free(queues.queue, $4::interval) as suspects
+    from (select distinct queue from suspects) queues
 ), too_many as (
-    select suspects.job_id
-    from suspects
-    cross join lateral (
-        select count(*) as n from workers w
-        where w.seen_at > now() - $4::interval and (w.slots > 0 or w.rooms is not null)
-          and json_array_length(w.partitions -> suspects.queue) > 0
-    ) as live
-    cross join lateral (
-        select count(*) as n from jobs j
-        where j.queue = suspects.queue and j.lost_count >= 2 and j.status in ('PENDING', 'QUEUED', 'RUNNING')
-          and (j.status <> 'RUNNING' or j.started_at > now() - interval '10 min')
-          and (j.status <> 'QUEUED' or j.updated_at > now() - interval '10 min' or live.n = 0)
-          and (j.status <> 'PENDING' or j.updated_at > now() - interval '1 min')
-    ) as meets
-    where suspects.place + meets.n > greatest(live.n, 1)
+    select suspects.job_id from suspects join free on free.queue = suspects.queue where suspects.place > free.suspects
 ), put_off as (
     update jobs
     set due_at = now() + (2 + 3 * random()) * interval '1 s'
@@ -308,13 +297,9 @@ type JobsDueRow struct {
 
 // Makes those SCHEDULED and RETRYING jobs ready that are among the first due rows. If more are due than one pass takes,
 // it also takes the last ones: otherwise a job that has just become due would wait for a million that another owner
-// wanted a moment before. A suspect is a job that was lost at
-// least twice in a row. A queue has at most as many suspects out as it has workers, so that a job that kills its worker
-// shares it with no other suspect and is lost alone. The other suspects are put off by a few seconds. A suspect that
-// has run for ten minutes no longer counts. Nor does one that has waited for a minute, or that no worker has started
-// within ten although the queue has workers: a pause, or a type that no pull worker takes, may hold it back for days,
-// and it must not hold back the others. Two passes of the clock at the same instant may dispatch one suspect too many:
-// that costs a suspect one further loss, and it fails only after several.
+// wanted a moment before. Suspects for which suspects_free has no place are put off by a few seconds. Two passes of the
+// clock at the same instant may dispatch one suspect too many: that costs a suspect one further loss, and it fails only
+// after several.
 func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow, error) {
 	rows, err := q.db.Query(ctx, JobsDue,
 		arg.MaxJobs,

@@ -139,20 +139,13 @@ with recursive wanted as (
     where waiting.n < $5::int
 )
 select waiting.queue::text as queue, waiting.lane::text as lane, waiting.rank::timestamptz as rank,
-       first.fairness_key::text as first_key, last.fairness_key::text as last_key
+       (select j.fairness_key from jobs j
+        where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
+        order by j.fairness_key limit 1)::text as first_key,
+       (select j.fairness_key from jobs j
+        where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
+        order by j.fairness_key desc limit 1)::text as last_key
 from waiting
-cross join lateral (
-    select j.fairness_key from jobs j
-    where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
-    order by j.fairness_key
-    limit 1
-) first
-cross join lateral (
-    select j.fairness_key from jobs j
-    where j.queue = waiting.queue and coalesce(j.lane, '') = waiting.lane and j.status = 'PENDING' and j.blocked_by is null
-    order by j.fairness_key desc
-    limit 1
-) last
 limit $1::int
 `
 

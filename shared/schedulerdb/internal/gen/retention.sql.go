@@ -12,6 +12,79 @@ import (
 	"github.com/google/uuid"
 )
 
+const EndedRetire = `-- name: EndedRetire :many
+with over as (
+    select job_id from ended
+    where job_id = any ($1::uuid[])
+      and deleted_at is null
+      and finished_at < $2::timestamptz
+    for update skip locked
+)
+update ended
+set version      = ended.version + 1,
+    deleted_at   = now(),
+    payload      = 'null',
+    spec         = '{}',
+    event        = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = json_build_object('at', ended.finished_at, 'to', 'COMPLETED', 'attempt', ended.attempt)::text,
+    updated_at   = now()
+from over
+where ended.job_id = any (array[over.job_id])
+returning ended.job_id, ended.trace_id, 'COMPLETED'::text as status, ended.version, ended.attempt,
+    null::text as error_code, ended.finished_at, ended.updated_at, ended.deleted_at
+`
+
+type EndedRetireParams struct {
+	JobIDs          []uuid.UUID
+	CompletedBefore *time.Time
+}
+
+type EndedRetireRow struct {
+	JobID      uuid.UUID
+	TraceID    uuid.UUID
+	Status     string
+	Version    int64
+	Attempt    int32
+	ErrorCode  *string
+	FinishedAt time.Time
+	UpdatedAt  time.Time
+	DeletedAt  *time.Time
+}
+
+// Does the same for completed jobs in ended.
+func (q *Queries) EndedRetire(ctx context.Context, arg EndedRetireParams) ([]EndedRetireRow, error) {
+	rows, err := q.db.Query(ctx, EndedRetire, arg.JobIDs, arg.CompletedBefore)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EndedRetireRow
+	for rows.Next() {
+		var i EndedRetireRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.TraceID,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.ErrorCode,
+			&i.FinishedAt,
+			&i.UpdatedAt,
+			&i.DeletedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const JobsForget = `-- name: JobsForget :one
 with forgotten as (
     delete from jobs
@@ -135,49 +208,23 @@ with over as (
           when 'CANCELLED' then $4::timestamptz
       end
     for update skip locked
-), over_ended as (
-    select job_id from ended
-    where job_id = any ($1::uuid[])
-      and deleted_at is null
-      and finished_at < $2::timestamptz
-    for update skip locked
-), retired as (
-    update jobs
-    set version      = jobs.version + 1,
-        deleted_at   = now(),
-        payload      = 'null',
-        spec         = '{}',
-        event        = null,
-        output       = null,
-        last_command = null,
-        moves        = 1,
-        history      = json_build_object('at', jobs.finished_at, 'to', jobs.status, 'attempt', jobs.attempt)::text,
-        updated_at   = now()
-    from over
-    where jobs.job_id = any (array[over.job_id])
-      and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-    returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
-        jobs.updated_at, jobs.deleted_at
-), retired_ended as (
-    update ended
-    set version      = ended.version + 1,
-        deleted_at   = now(),
-        payload      = 'null',
-        spec         = '{}',
-        event        = null,
-        output       = null,
-        last_command = null,
-        moves        = 1,
-        history      = json_build_object('at', ended.finished_at, 'to', 'COMPLETED', 'attempt', ended.attempt)::text,
-        updated_at   = now()
-    from over_ended
-    where ended.job_id = any (array[over_ended.job_id])
-    returning ended.job_id, ended.trace_id, ended.version, ended.attempt, ended.finished_at, ended.updated_at,
-        ended.deleted_at
 )
-select job_id, trace_id, status, version, attempt, error_code, finished_at, updated_at, deleted_at from retired
-union all
-select job_id, trace_id, 'COMPLETED', version, attempt, null, finished_at, updated_at, deleted_at from retired_ended
+update jobs
+set version      = jobs.version + 1,
+    deleted_at   = now(),
+    payload      = 'null',
+    spec         = '{}',
+    event        = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = json_build_object('at', jobs.finished_at, 'to', jobs.status, 'attempt', jobs.attempt)::text,
+    updated_at   = now()
+from over
+where jobs.job_id = any (array[over.job_id])
+  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at,
+    jobs.updated_at, jobs.deleted_at
 `
 
 type JobsRetireParams struct {
