@@ -124,7 +124,7 @@ func TestResultOfACallbackDependsOnItsAttempt(t *testing.T) {
 	h := open(t)
 	over := apierror.InvalidStateTransition
 	timedOut := func(s *jobevent.Status) {
-		s.History = append(s.History, jobevent.Move{Attempt: 2, Outcome: "failed", ErrorCode: "WORKER.CALLBACK_TIMEOUT"})
+		s.History = append(s.History, jobevent.Transition{Attempt: 2, Outcome: "failed", ErrorCode: "WORKER.CALLBACK_TIMEOUT"})
 	}
 	for name, c := range map[string]struct {
 		status  jobstate.Status // empty: the API has no status of the job

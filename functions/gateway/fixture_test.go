@@ -282,7 +282,7 @@ func (h *fixture) submit(body string) uuid.UUID {
 func (h *fixture) scheduler(id uuid.UUID, version int64, status jobstate.Status, more func(*jobevent.Status)) {
 	h.t.Helper()
 	s := jobevent.Status{JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
-		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}}}
+		History: []jobevent.Transition{{At: time.Now(), To: string(status), By: "test"}}}
 	if more != nil {
 		more(&s)
 	}

@@ -34,7 +34,7 @@ func TestJobShowsItsHistory(t *testing.T) {
 	h.scheduler(id, 6, jobstate.Running, func(s *jobevent.Status) {
 		s.Attempt, s.RetryCount, s.StartedAt = 3, 1, later(30)
 		s.LastError = &jobevent.Error{ErrorCode: "DEMO", Message: "no"}
-		s.History = []jobevent.Move{
+		s.History = []jobevent.Transition{
 			{At: at, To: "PENDING", By: "ingest"},
 			{At: at, From: "PENDING", To: "QUEUED", Attempt: 1, By: "ingest"},
 			{At: *later(2), From: "QUEUED", To: "RETRYING", Attempt: 1, By: "outcome", Outcome: "failed", WorkerID: "w1",

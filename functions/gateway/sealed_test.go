@@ -76,7 +76,7 @@ func TestUnopenableValuesAreShownAsSealed(t *testing.T) {
 		message := seal(sealing.OfJob(id, sealing.Message))
 		h.scheduler(id, 3, jobstate.Completed, func(s *jobevent.Status) {
 			s.Attempt, s.Output, s.LastError = 1, json.RawMessage(output), &jobevent.Error{ErrorCode: "OWN", Message: message}
-			s.History = append(s.History, jobevent.Move{
+			s.History = append(s.History, jobevent.Transition{
 				At: time.Now(), From: "QUEUED", To: "RETRYING", Attempt: 1, By: "outcome", Outcome: "failed", WorkerID: "w", Message: message,
 			})
 		})

@@ -284,7 +284,7 @@ func TestStreamSendsJobsThatMatchOrLeaveItsFilter(t *testing.T) {
 	mine, other := h.submit(with(`"tags": ["a"]`)), h.submit(with(`"tags": ["b"]`))
 	move := func(version int64, from, to jobstate.Status) {
 		h.scheduler(mine, version, to, func(s *jobevent.Status) {
-			s.History = []jobevent.Move{{At: time.Now(), From: string(from), To: string(to), By: "test"}}
+			s.History = []jobevent.Transition{{At: time.Now(), From: string(from), To: string(to), By: "test"}}
 		})
 	}
 	h.scheduler(other, 1, jobstate.Completed, nil)

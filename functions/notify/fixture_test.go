@@ -128,7 +128,7 @@ func (h *fixture) report(id uuid.UUID, version int64, status jobstate.Status, at
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	s := jobevent.Status{
 		JobID: id, Version: version, Status: string(status), Attempt: attempt, UpdatedAt: now, FinishedAt: &now,
-		Output: json.RawMessage(`{"n":17,"<":"\u0000"}`), History: []jobevent.Move{{At: now, To: string(status), By: "test"}},
+		Output: json.RawMessage(`{"n":17,"<":"\u0000"}`), History: []jobevent.Transition{{At: now, To: string(status), By: "test"}},
 	}
 	b, err := json.Marshal(s)
 	if err != nil {

@@ -137,7 +137,7 @@ func status(t *testing.T, jobID string, version int64, status jobstate.Status, c
 	t.Helper()
 	id := uuid.MustParse(jobID)
 	s := jobevent.Status{JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
-		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}}}
+		History: []jobevent.Transition{{At: time.Now(), To: string(status), By: "test"}}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -219,7 +219,7 @@ func TestUnknownAndIncompleteEventsAreInvalid(t *testing.T) {
 	broken := status(t, h.accept().Subject(), 1, jobstate.Running).Event()
 	broken.DataEncoded = []byte(`{"jobId": 7}`)
 	before := event(t, jobevent.TypeStatus, "outcome", "1", uuid.New(),
-		jobevent.Status{JobID: h.accept().JobID(), Version: 1, Status: "QUEUED", Attempt: -1, History: []jobevent.Move{}})
+		jobevent.Status{JobID: h.accept().JobID(), Version: 1, Status: "QUEUED", Attempt: -1, History: []jobevent.Transition{}})
 	for name, e := range map[string]jobevent.Item{
 		"another type":             event(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
 		"broken data":              jobevent.ItemOf(broken),

@@ -16,7 +16,7 @@ func TestATickCountsForTheStatistics(t *testing.T) {
 	h.accept()
 	id := uuid.MustParse(h.accept().Subject())
 	h.handle(event(t, jobevent.TypeStatus, "outcome", jobevent.StatusID(id, 1), id, jobevent.Status{
-		JobID: id, Version: 1, Status: string(jobstate.Completed), History: []jobevent.Move{},
+		JobID: id, Version: 1, Status: string(jobstate.Completed), History: []jobevent.Transition{},
 	}))
 	h.pass()
 	got, err := h.store.Stats.Get(t.Context(), apidb.Everyone, "", "")

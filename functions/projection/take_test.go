@@ -13,7 +13,7 @@ import (
 func BenchmarkTakeStatus(b *testing.B) {
 	at := time.Now().UTC()
 	id := uuid.Must(uuid.NewV7())
-	history, err := json.Marshal([]jobevent.Move{
+	history, err := json.Marshal([]jobevent.Transition{
 		{At: at, To: "QUEUED", Attempt: 1, By: "ingest"},
 		{At: at, From: "QUEUED", To: "COMPLETED", Attempt: 1, By: "outcome", Outcome: "completed", WorkerID: "a-worker",
 			StartedAt: &at, FinishedAt: &at},

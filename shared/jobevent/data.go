@@ -205,8 +205,8 @@ type RecordHeader struct {
 // Whole reports whether the record can be restored exactly.
 func (r *Rejected) Whole() bool { return r.RecordHeaders != nil && !r.Truncated }
 
-// Move is one entry of a job's history.
-type Move struct {
+// Transition is one entry of a job's history.
+type Transition struct {
 	At         time.Time  `json:"at"`
 	From       string     `json:"from,omitempty"` // absent: the job's first entry
 	To         string     `json:"to"`
@@ -254,7 +254,7 @@ type Status struct {
 	BlockedBy          []Block         `json:"blockedBy,omitempty"`
 	LastError          *Error          `json:"lastError,omitempty"`
 	Output             json.RawMessage `json:"output,omitempty"`
-	History            []Move          `json:"history"` // the last 100 moves, oldest first
+	History            []Transition    `json:"history"` // the last 100 transitions, oldest first
 	LastCommand        *CommandResult  `json:"lastCommand,omitempty"`
 }
 

@@ -65,7 +65,7 @@ func TestAnEndedJobIsReducedToATombstone(t *testing.T) {
 				Scan(&got, &text, &history); err != nil {
 				t.Fatal(err)
 			}
-			var last jobevent.Move
+			var last jobevent.Transition
 			if err := json.Unmarshal([]byte(history), &last); err != nil || got != status || last.Reason != jobevent.CommandDelete || last.By != "tester" {
 				t.Errorf("left %s, %v", text, err)
 			}

@@ -217,11 +217,11 @@ func (in *insertion) insert(ctx context.Context, q *gen.Queries) error {
 
 // beginning is a statement for jobs that begin in one state.
 func beginning(status jobstate.Status, at time.Time) gen.JobsInsertParams {
-	move := jobevent.Move{At: at.UTC(), To: string(status), By: "ingest"}
+	transition := jobevent.Transition{At: at.UTC(), To: string(status), By: "ingest"}
 	if status == jobstate.Queued || status == jobstate.Waiting {
-		move.Attempt = 1
+		transition.Attempt = 1
 	}
-	return gen.JobsInsertParams{Status: string(status), History: entriesOf([]jobevent.Move{move})}
+	return gen.JobsInsertParams{Status: string(status), History: entriesOf([]jobevent.Transition{transition})}
 }
 
 // addTo adds a job to a statement for up to n.

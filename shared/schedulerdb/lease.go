@@ -122,7 +122,7 @@ func (s *Store) renew(
 			started.Attempts = append(started.Attempts, int32Of(a.Attempt))
 			started.WorkerIDs = append(started.WorkerIDs, a.workerID)
 			started.StartedAts = append(started.StartedAts, *a.StartedAt)
-			started.Entries = append(started.Entries, string(appendEnd(nil, jobevent.Move{
+			started.Entries = append(started.Entries, string(appendEnd(nil, jobevent.Transition{
 				To: string(jobstate.Running), Attempt: a.Attempt, By: "watchdog", WorkerID: a.workerID,
 				StartedAt: jobevent.UTC(a.StartedAt),
 			})))

@@ -25,7 +25,7 @@ type lockedJob struct {
 	jobstate.Job
 	spec        jobevent.Spec
 	row         gen.JobsLockRow
-	moves       []jobevent.Move
+	transitions []jobevent.Transition
 	dueAt       time.Time
 	deadlineAt  time.Time
 	lastCommand json.RawMessage
@@ -105,7 +105,7 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) {
 	if !ok {
 		return
 	}
-	move := jobevent.Move{
+	transition := jobevent.Transition{
 		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: o.WorkerID,
 		StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
 		ErrorCode: o.ErrorCode, Message: o.Message,
@@ -115,7 +115,7 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) {
 			Number: j.CommandSeq, Command: jobevent.CommandCancel, Reason: "the attempt had completed",
 		})
 	}
-	j.move(next, move)
+	j.transition(next, transition)
 	j.ended(o)
 	if o.ErrorCode != "" {
 		j.lastError = jobevent.Error{ErrorCode: o.ErrorCode, Message: o.Message}
@@ -174,17 +174,17 @@ func (j *lockedJob) command(c jobevent.Command) {
 	j.lastCommand = mustJSON(jobevent.CommandResult{
 		Number: c.Number, Command: c.Command, Applied: answer.Applied, Reason: answer.Reason,
 	})
-	move := jobevent.Move{Attempt: j.Attempt, By: c.By, Reason: c.Command}
+	transition := jobevent.Transition{Attempt: j.Attempt, By: c.By, Reason: c.Command}
 	if !answer.Applied {
-		move.Reason += " refused: " + answer.Reason
+		transition.Reason += " refused: " + answer.Reason
 	}
 	if j.Status == jobstate.Waiting && next.Status == jobstate.Cancelled {
-		move.Outcome, move.ErrorCode = string(jobstate.KindCancelled), "WORKER.CANCELLED"
+		transition.Outcome, transition.ErrorCode = string(jobstate.KindCancelled), "WORKER.CANCELLED"
 	}
 	if answer.Applied && c.Command == jobevent.CommandChange && c.Change.RunAt != nil {
 		next.Status = jobstate.Scheduled // as by a reschedule
 	}
-	j.move(next, move)
+	j.transition(next, transition)
 	switch {
 	case answer.Applied && next.Status == jobstate.Waiting: // a fan-out is retried
 		j.dueAt, j.deadlineAt = noDeadline, noDeadline
@@ -249,9 +249,9 @@ func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJ
 	return nil
 }
 
-func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
-	m.At, m.From, m.To = j.row.At.UTC(), string(j.Status), string(next.Status)
-	if m.From != m.To {
+func (j *lockedJob) transition(next jobstate.Job, t jobevent.Transition) {
+	t.At, t.From, t.To = j.row.At.UTC(), string(j.Status), string(next.Status)
+	if t.From != t.To {
 		j.dueAt, j.deadlineAt = time.Time{}, time.Time{}
 	}
 	switch {
@@ -260,7 +260,7 @@ func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
 	case j.Status.Terminal() && j.row.OrderingKey != nil: // another job of its key may have the turn meanwhile
 		j.blockedBy = dispatch.ByOrder
 	}
-	j.Job, j.moves, j.changed = next, append(j.moves, m), true
+	j.Job, j.transitions, j.changed = next, append(j.transitions, t), true
 }
 
 // saveJobs writes the changed jobs and returns their new state.
@@ -314,9 +314,9 @@ func deleteJobs(
 // and still waits: a transaction that dispatched while the job was locked has skipped it.
 func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	was := jobstate.Status(j.row.Status)
-	for _, m := range j.moves {
-		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock makes most of these, and counts none
-			delta.NoteTransition(j.row.JobType, jobstate.Status(m.To), 1)
+	for _, t := range j.transitions {
+		if t.From != t.To && t.To != string(jobstate.Pending) { // the clock makes most of these, and counts none
+			delta.NoteTransition(j.row.JobType, jobstate.Status(t.To), 1)
 		}
 	}
 	key, isOrdered := dispatch.KeyOf(j.row.OrderingKey, j.row.OwnerID)
@@ -372,7 +372,7 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
 	p.LastCommands = append(p.LastCommands, j.lastCommand)
 	p.Ranks = append(p.Ranks, j.rank())
-	last := j.moves[max(0, len(j.moves)-maxEntries):]
+	last := j.transitions[max(0, len(j.transitions)-maxEntries):]
 	p.Entries = append(p.Entries, entriesOf(last))
 	p.Moves = append(p.Moves, int16Of(len(last)))
 	p.Outputs = append(p.Outputs, j.output)
@@ -386,38 +386,38 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 func (j *lockedJob) addToDeleted(p *gen.JobsDeleteParams) {
 	p.JobIDs = append(p.JobIDs, j.row.JobID)
 	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
-	p.Entries = append(p.Entries, entriesOf(j.moves[len(j.moves)-1:]))
+	p.Entries = append(p.Entries, entriesOf(j.transitions[len(j.transitions)-1:]))
 }
 
 // maxEntries is how many entries of a history the database keeps.
 const maxEntries = 100
 
 // entriesOf encodes transitions as entries of a history.
-func entriesOf(moves []jobevent.Move) string {
+func entriesOf(transitions []jobevent.Transition) string {
 	var b []byte
-	for i, move := range moves {
+	for i, transition := range transitions {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendMove(b, move)
+		b = appendTransition(b, transition)
 	}
 	return string(b)
 }
 
-func appendMove(b []byte, move jobevent.Move) []byte {
-	text, err := jobevent.Encode(move)
+func appendTransition(b []byte, transition jobevent.Transition) []byte {
+	text, err := jobevent.Encode(transition)
 	if err != nil {
 		panic("encode a transition: " + err.Error()) // its outcome has an instant beyond the year 9999
 	}
 	return append(b, text...)
 }
 
-// unknownAt is the beginning of an encoded Move whose instant and old state only the statement knows.
+// unknownAt is the beginning of an encoded transition whose instant and old state only the statement knows.
 const unknownAt = `{"at":"0001-01-01T00:00:00Z",`
 
-// appendEnd appends such a Move without its beginning.
-func appendEnd(b []byte, move jobevent.Move) []byte {
+// appendEnd appends such a transition without its beginning.
+func appendEnd(b []byte, transition jobevent.Transition) []byte {
 	begin := len(b)
-	b = appendMove(b, move)
+	b = appendTransition(b, transition)
 	return append(b[:begin], b[begin+len(unknownAt):]...)
 }

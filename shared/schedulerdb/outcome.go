@@ -231,7 +231,7 @@ func completeParams(outcomes []Outcome) gen.JobsCompleteParams {
 		if o.Output != nil {
 			p.Outputs[i] = o.Output
 		}
-		buffer = appendEnd(buffer, jobevent.Move{
+		buffer = appendEnd(buffer, jobevent.Transition{
 			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
 			WorkerID: o.WorkerID, StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
 		})

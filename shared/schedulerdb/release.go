@@ -123,7 +123,7 @@ func (j *lockedJob) giveUp(by, code, message string) {
 		return
 	}
 	j.lastError = jobevent.Error{ErrorCode: code, Message: message}
-	j.move(next, jobevent.Move{Attempt: j.Attempt, By: by, Reason: message, ErrorCode: code})
+	j.transition(next, jobevent.Transition{Attempt: j.Attempt, By: by, Reason: message, ErrorCode: code})
 }
 
 // takeTurns gives the turn to the next job of each key.

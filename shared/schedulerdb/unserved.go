@@ -178,7 +178,7 @@ func (j *lockedJob) failWithoutWorker(after time.Duration) {
 		ErrorCode: string(apierror.NoWorker),
 		Message:   fmt.Sprintf("no worker of queue %s has run job type %s for %s", j.row.Queue, j.row.JobType, after),
 	}
-	j.move(next, jobevent.Move{
+	j.transition(next, jobevent.Transition{
 		Attempt: j.Attempt, By: "watchdog", Reason: j.lastError.Message, ErrorCode: j.lastError.ErrorCode,
 	})
 }

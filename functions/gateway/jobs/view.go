@@ -184,7 +184,7 @@ func attempts(job jobstore.Job) []attempt {
 }
 
 // add copies the fields that a transition has into the attempt.
-func (a *attempt) add(m jobevent.Move) {
+func (a *attempt) add(m jobevent.Transition) {
 	if m.WorkerID != "" {
 		a.WorkerID = &m.WorkerID
 	}

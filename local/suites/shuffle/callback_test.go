@@ -87,7 +87,7 @@ func (ws *workers) lastStarted(id uuid.UUID) (last int) {
 func (h *fixture) checkCallbacks() {
 	h.t.Helper()
 	for id, j := range h.jobs {
-		ended := map[int]jobevent.Move{}
+		ended := map[int]jobevent.Transition{}
 		for _, move := range h.look(id).Snapshot.History {
 			if move.Outcome != "" && move.Outcome != string(jobstate.KindWaiting) {
 				ended[move.Attempt] = move

@@ -232,7 +232,7 @@ func (h *fixture) ends() map[string]end {
 
 // byChance reports whether an attempt ended because its worker was lost: as lost if it had begun, otherwise as
 // interrupted.
-func byChance(move jobevent.Move) bool {
+func byChance(move jobevent.Transition) bool {
 	return move.Outcome == string(jobstate.KindLost) ||
 		move.Outcome == string(jobstate.KindInterrupted) && move.Message != handsBack.Message
 }

@@ -130,7 +130,7 @@ func Status(
 ) statusstore.PublishedStatus {
 	s := jobevent.Status{
 		JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
-		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}},
+		History: []jobevent.Transition{{At: time.Now(), To: string(status), By: "test"}},
 	}
 	for _, c := range change {
 		c(&s)

@@ -185,7 +185,7 @@ func (k *keeper) check() error {
 }
 
 // timedOut reports whether the attempt ended because no callback came in time.
-func timedOut(history []jobevent.Move, attempt int) bool {
+func timedOut(history []jobevent.Transition, attempt int) bool {
 	for _, m := range history {
 		if m.Attempt == attempt && m.ErrorCode == string(apierror.CallbackTimeout) {
 			return true

@@ -86,7 +86,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 func TestWhatAJobWasLatelyIsKnownFromItsMoves(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	job := &jobstore.Job{Snapshot: jobevent.Status{History: []jobevent.Move{
+	job := &jobstore.Job{Snapshot: jobevent.Status{History: []jobevent.Transition{
 		{At: now.Add(-time.Hour), To: "PENDING"},
 		{At: now.Add(-time.Hour), From: "SCHEDULED", To: "PENDING"},
 		{At: now.Add(-time.Second), From: "QUEUED", To: "RUNNING"},
@@ -106,7 +106,7 @@ func TestAStreamOfJobsByTheirEndHasThoseThatARetryTakesFromIt(t *testing.T) {
 	h := open(t)
 	at := time.Now().Add(-time.Second)
 	retried := func(s *jobevent.Status) {
-		s.History = []jobevent.Move{{At: at, To: "RUNNING"}, {At: at, From: "RUNNING", To: "FAILED"}, {At: at.Add(time.Second), From: "FAILED", To: "PENDING"}}
+		s.History = []jobevent.Transition{{At: at, To: "RUNNING"}, {At: at, From: "RUNNING", To: "FAILED"}, {At: at.Add(time.Second), From: "FAILED", To: "PENDING"}}
 	}
 	for name, c := range map[string]struct {
 		status jobstate.Status

@@ -33,7 +33,7 @@ func failed(t *testing.T, s *fixture, owner, key, tag, code, message string) uui
 	}
 	status := jobevent.Status{
 		JobID: job.JobID, Version: 1, Status: "FAILED", UpdatedAt: time.Now(), Output: json.RawMessage(`{"text": "in the output"}`),
-		LastError: &jobevent.Error{ErrorCode: code, Message: message}, History: []jobevent.Move{{To: "FAILED", Reason: "in the history"}},
+		LastError: &jobevent.Error{ErrorCode: code, Message: message}, History: []jobevent.Transition{{To: "FAILED", Reason: "in the history"}},
 	}
 	raw, err := json.Marshal(status)
 	if err == nil {

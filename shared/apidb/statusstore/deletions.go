@@ -79,7 +79,7 @@ func (g Gone) lastStatus() (*PublishedStatus, error) {
 	status := jobevent.Status{
 		JobID: g.JobID, Version: g.Version - 1, Status: end.Status, Attempt: end.Attempt,
 		FinishedAt: &end.At, UpdatedAt: end.At,
-		History: []jobevent.Move{{
+		History: []jobevent.Transition{{
 			At: end.At, To: end.Status, Attempt: end.Attempt, By: "projection", ErrorCode: end.ErrorCode,
 		}},
 	}

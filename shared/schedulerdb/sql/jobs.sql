@@ -50,7 +50,7 @@ select unnest(@job_ids::uuid[]),
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
-           unnest(@entries::text[])            as entry,       -- the end of a Move, after at and from
+           unnest(@entries::text[])            as entry,       -- the end of a transition, after at and from
            unnest(@outputs::json[])            as output,
            unnest(@started_ats::timestamptz[]) as started_at
 ), completed as (
@@ -131,7 +131,7 @@ with input as (
            unnest(@command_seqs::int[])                                         as command_seq,
            unnest(@last_commands::json[])                                       as last_command,
            unnest(@ranks::timestamptz[])                                        as rank,
-           unnest(@entries::text[])                                             as entries,     -- Moves, joined by commas
+           unnest(@entries::text[])                                             as entries,     -- transitions, joined by commas
            unnest(@moves::smallint[])                                           as moves,       -- how many
            unnest(@outputs::json[])                                             as output,
            nullif(unnest(@error_codes::text[]), '')                             as error_code,

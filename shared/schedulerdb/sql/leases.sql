@@ -6,7 +6,7 @@ with input as (
            unnest(@attempts::int[])            as attempt,
            unnest(@worker_ids::text[])         as worker_id,
            unnest(@started_ats::timestamptz[]) as started_at,
-           unnest(@entries::text[])            as entry        -- the end of a Move, after at and from
+           unnest(@entries::text[])            as entry        -- the end of a transition, after at and from
 ), free as (
     select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
     from input

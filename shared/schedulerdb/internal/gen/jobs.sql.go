@@ -92,7 +92,7 @@ const JobsComplete = `-- name: JobsComplete :many
 with input as (
     select unnest($1::uuid[])            as job_id,
            unnest($2::int[])            as attempt,
-           unnest($3::text[])            as entry,       -- the end of a Move, after at and from
+           unnest($3::text[])            as entry,       -- the end of a transition, after at and from
            unnest($4::json[])            as output,
            unnest($5::timestamptz[]) as started_at
 ), completed as (
@@ -643,7 +643,7 @@ with input as (
            unnest($9::int[])                                         as command_seq,
            unnest($10::json[])                                       as last_command,
            unnest($11::timestamptz[])                                        as rank,
-           unnest($12::text[])                                             as entries,     -- Moves, joined by commas
+           unnest($12::text[])                                             as entries,     -- transitions, joined by commas
            unnest($13::smallint[])                                           as moves,       -- how many
            unnest($14::json[])                                             as output,
            nullif(unnest($15::text[]), '')                             as error_code,

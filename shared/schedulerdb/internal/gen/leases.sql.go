@@ -239,7 +239,7 @@ with input as (
            unnest($3::int[])            as attempt,
            unnest($4::text[])         as worker_id,
            unnest($5::timestamptz[]) as started_at,
-           unnest($6::text[])            as entry        -- the end of a Move, after at and from
+           unnest($6::text[])            as entry        -- the end of a transition, after at and from
 ), free as (
     select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
     from input
