@@ -119,7 +119,7 @@ func (p *Picker) Next() (*KeyReach, []*Source) {
 	return nil, nil
 }
 
-// decide lets the best job of a source out. If that is impossible, the job waits in the lane to which it belongs by now.
+// decide lets the best job of a source out. If that is impossible, the job waits in the lane to which it belongs now.
 func (p *Picker) decide(s *Source) {
 	job := s.shown[0]
 	s.shown = s.shown[1:]

@@ -117,7 +117,7 @@ func (p *Picker) closes(s *Source) bool {
 	return s.isClosed
 }
 
-// ask returns the open sources of which no job is shown, of the keys whose turns come before the room is filled, and how
+// ask returns the open sources without a shown job, of the keys whose turns come before the room is filled, and how
 // much to show of each.
 func (p *Picker) ask() (sources []*Source) {
 	left := p.most - len(p.chosen)
