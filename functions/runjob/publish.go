@@ -6,7 +6,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
 	"github.com/jobweaver/jobweaver/functions/runjob/pool"
-	"github.com/jobweaver/jobweaver/shared/batching"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -46,18 +45,9 @@ func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 	}
 }
 
-// publishItems publishes events, however long the broker is unavailable. It skips an event that can never be published.
+// publishItems publishes events, however long the broker is unavailable. It drops an event that can never be published.
 func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
-	err := untilDone(ctx, &f.troubles.publish, func() error {
-		err := publish(ctx, events)
-		events = funchost.Unpublished(events, err) // so that a slow sink does not receive all of it again
-		return err
-	})
-	again := func(half []jobevent.Item) error { return f.publishItems(ctx, publish, half) }
-	return batching.Bisect(events, err, again, isDue, func(e jobevent.Item, err error) error {
-		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published", append(telemetry.FieldsOf(e), "error", err)...)
-		return nil
-	})
+	return funchost.PublishAll(ctx, publish, events, &f.troubles.publish, func(jobevent.Item) {})
 }
 
 // room returns how many more attempts may be claimed before other outcomes are published.

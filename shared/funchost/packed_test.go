@@ -402,7 +402,7 @@ func TestUnsentItemsAreReturnedJobByJob(t *testing.T) {
 	events = append(events, ofJob(t, jobevent.TypeCommand, "command", job), ofJob(t, jobevent.TypeStatus, "other", uuid.New()))
 	err := p.publish(testwait.Within(t, time.Minute), events) // ends with the last try
 	var left []string
-	for _, e := range Unpublished(events, err) {
+	for _, e := range unpublished(events, err) {
 		left = append(left, e.ID())
 	}
 	if err == nil || !slices.Equal(left, []string{"0", "1", "2"}) {

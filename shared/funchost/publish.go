@@ -112,8 +112,8 @@ func (c Config) newSink(meter telemetry.Meter) (*sink.Sink, error) {
 	})
 }
 
-// Unpublished returns those of the items that still have to be published after a Publish returned err.
-func Unpublished(items []jobevent.Item, err error) []jobevent.Item {
+// unpublished returns those of the items that still have to be published after a Publish returned err.
+func unpublished(items []jobevent.Item, err error) []jobevent.Item {
 	if left := (*unsent)(nil); errors.As(err, &left) {
 		return left.items
 	}
@@ -261,24 +261,32 @@ func withoutRefused(statuses, phase []jobevent.Item, settled []int) []jobevent.I
 	return slices.DeleteFunc(slices.Clone(statuses), func(it jobevent.Item) bool { return refused[it.JobID()] })
 }
 
-// insist publishes until all items are acknowledged or ctx ends. It logs and skips items that can never be published:
-// they must not hold up the items behind them.
+// insist is PublishAll with the host's publisher.
 func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
+	return PublishAll(ctx, p.publish, items, &p.trouble, p.meter.Refused)
+}
+
+// PublishAll publishes until all items are acknowledged or ctx ends, however long the broker is unavailable, and notes
+// such an outage in trouble. It logs and drops items that can never be published: they must not hold up the items
+// behind them.
+func PublishAll(
+	ctx context.Context, publish Publish, items []jobevent.Item, trouble *telemetry.Trouble, dropped func(jobevent.Item),
+) error {
 	if len(items) == 0 {
 		return nil // publishing no item does not show that the broker works
 	}
-	err := retry.UntilDone(ctx, retry.Backoff(firstRetry, lastRetry), &p.trouble, isInvalid, func() error {
-		err := p.publish(ctx, items)
-		items = Unpublished(items, err)
+	err := retry.UntilDone(ctx, retry.Backoff(firstRetry, lastRetry), trouble, isInvalid, func() error {
+		err := publish(ctx, items)
+		items = unpublished(items, err) // so that a slow sink does not receive all of them again
 		return err
 	})
 	if err != nil && !isInvalid(err) {
 		return fmt.Errorf("give up publishing: %w", err)
 	}
 	isDue := func(err error, _ int) bool { return isInvalid(err) }
-	again := func(half []jobevent.Item) error { return p.insist(ctx, half) }
+	again := func(half []jobevent.Item) error { return PublishAll(ctx, publish, half, trouble, dropped) }
 	return batching.Bisect(items, err, again, isDue, func(one jobevent.Item, err error) error {
-		p.meter.Refused(one)
+		dropped(one)
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
 			append(telemetry.FieldsOf(one), "error", err)...)
 		return nil

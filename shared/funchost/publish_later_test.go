@@ -294,7 +294,7 @@ func TestUnpublishedReturnsTheItemsThatTheSinkDidNotAccept(t *testing.T) {
 	events := []jobevent.Item{
 		ofJob(t, jobevent.TypeDeadLettered, "0", uuid.New()), ofJob(t, jobevent.TypeDeadLettered, "1", uuid.New()),
 	}
-	left := Unpublished(events, p.publish(t.Context(), events))
+	left := unpublished(events, p.publish(t.Context(), events))
 	if len(left) != 1 || left[0].ID() != "1" {
 		t.Errorf("left: %v", left)
 	}

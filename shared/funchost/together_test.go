@@ -121,7 +121,7 @@ func TestWhatASinkDoesNotAcceptIsPublishedAgain(t *testing.T) {
 			t.Errorf("without %s the sink took %v, %v", failed, s.taken, err)
 		}
 		s.failed, s.taken = nil, nil
-		if err := p.publish(t.Context(), Unpublished(items, err)); err != nil {
+		if err := p.publish(t.Context(), unpublished(items, err)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.taken, want.then) {
