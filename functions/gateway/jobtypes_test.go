@@ -43,7 +43,7 @@ func TestJobTypesAreBuiltInListedOrAdvertised(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	stopping := advertising("d", "SLOW", `false`)
-	stopping.Stopping, stopping.Attempts = true, []jobevent.HeldAttempt{{Attempt: 1}}
+	stopping.Stopping, stopping.Attempts = true, []jobevent.ListedAttempt{{Attempt: 1}}
 	h.heartbeat(advertising("a", "MAIL", mailSchema), advertising("b", "MAIL", mailSchema), advertising("c", "MAIL", ""), advertising("e", "NEW", "false"), stopping,
 		jobevent.Heartbeat{WorkerID: "f", Queues: []string{"default", "mail"}, JobTypes: []jobevent.JobType{{Name: "SIMULATION"}}})
 	var page struct {
@@ -131,7 +131,7 @@ func TestPayloadPassesWhereNoSchemaOfALiveWorkerRefusesIt(t *testing.T) {
 		"a schema that is no object": {advertising("a", "MAIL", `7`)},
 		"a schema that calls out":    {advertising("a", "MAIL", `{"$ref": "http://127.0.0.1:1/"}`)},
 		"a schema without an end":    {advertising("a", "MAIL", endless())},
-		"a worker that stops": {{WorkerID: "a", Stopping: true, Attempts: []jobevent.HeldAttempt{{Attempt: 1}},
+		"a worker that stops": {{WorkerID: "a", Stopping: true, Attempts: []jobevent.ListedAttempt{{Attempt: 1}},
 			JobTypes: []jobevent.JobType{{Name: "MAIL", Schema: json.RawMessage(`false`)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {

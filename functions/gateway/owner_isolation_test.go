@@ -119,9 +119,9 @@ func TestOwnersSeeTheirOwnAttemptsInWorkers(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	acme, other := h.accept("acme"), h.accept("other")
-	held := func(ids ...uuid.UUID) (attempts []jobevent.HeldAttempt) {
+	held := func(ids ...uuid.UUID) (attempts []jobevent.ListedAttempt) {
 		for _, id := range ids {
-			attempts = append(attempts, jobevent.HeldAttempt{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Message: "of " + id.String()}})
+			attempts = append(attempts, jobevent.ListedAttempt{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Message: "of " + id.String()}})
 		}
 		return attempts
 	}

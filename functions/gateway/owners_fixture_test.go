@@ -81,7 +81,7 @@ func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 	t.Helper()
 	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
 	heartbeat := workerstore.Heartbeat{Heartbeat: jobevent.Heartbeat{
-		WorkerID: "w-" + id.String()[24:], Queues: []string{"default"}, Slots: 12, Free: 11, Attempts: []jobevent.HeldAttempt{
+		WorkerID: "w-" + id.String()[24:], Queues: []string{"default"}, Slots: 12, Free: 11, Attempts: []jobevent.ListedAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5, Message: canary}},
 		},
 	}}

@@ -200,7 +200,7 @@ func TestStreamSendsJobsLikeTheList(t *testing.T) {
 	}
 	h.scheduler(id, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
 	s.job(id, "RUNNING")
-	h.heartbeat(jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.ListedAttempt{
 		{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 40, Message: "half"}},
 	}})
 	if e := s.next("progress"); e.data != `{"jobId":"`+id.String()+`","attempt":1,"percent":40,"message":"half"}` {
@@ -325,7 +325,7 @@ func TestStreamSendsOnlyItsOwnersJobs(t *testing.T) {
 	if job := s.next("job").into(t); job.JobID != mine {
 		t.Errorf("sent %+v", job)
 	}
-	h.heartbeat(jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
+	h.heartbeat(jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.ListedAttempt{
 		{JobID: theirs, Attempt: 0, Progress: &jobevent.Progress{Percent: 1}}, {JobID: mine, Attempt: 0, Progress: &jobevent.Progress{Percent: 2}},
 	}})
 	if e := s.next("progress"); !strings.Contains(e.data, mine.String()) {

@@ -56,12 +56,12 @@ func TestWorkersShowTheirHeartbeats(t *testing.T) {
 		t.Errorf("without any: %v", none)
 	}
 	started := time.Now()
-	running := jobevent.HeldAttempt{JobID: uuid.New(), Attempt: 2, StartedAt: &started, Progress: &jobevent.Progress{Percent: 40}}
+	running := jobevent.ListedAttempt{JobID: uuid.New(), Attempt: 2, StartedAt: &started, Progress: &jobevent.Progress{Percent: 40}}
 	h.heartbeat(
 		jobevent.Heartbeat{WorkerID: "b", Version: "v1", Queues: []string{"default"}, JobTypes: []jobevent.JobType{{Name: "MAIL"}},
 			Partitions: map[string][]int32{"default": {0, 3}}, Slots: 8, Free: 6, Rate: 12.5,
-			Attempts: []jobevent.HeldAttempt{running, {JobID: uuid.New(), Attempt: 1}}},
-		jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true, Attempts: []jobevent.HeldAttempt{running}},
+			Attempts: []jobevent.ListedAttempt{running, {JobID: uuid.New(), Attempt: 1}}},
+		jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true, Attempts: []jobevent.ListedAttempt{running}},
 		jobevent.Heartbeat{WorkerID: "a", Slots: 4, Free: 4, Partitions: map[string][]int32{"mail": nil}},
 	)
 	h.sql("update workers set seen_at = now() - interval '11 s' where worker_id = 'a'", nil)

@@ -190,7 +190,7 @@ func TestRedeliveryInAnyOrderGivesTheSameResult(t *testing.T) {
 			event(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{
 				JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{Level: "INFO", Text: "hi"}}}),
 			event(t, jobevent.TypeHeartbeat, "runjob", uuid.NewString(), uuid.Nil, jobevent.Heartbeat{WorkerID: "w",
-				Slots: 3, Free: 2, Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5}}}}),
+				Slots: 3, Free: 2, Attempts: []jobevent.ListedAttempt{{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5}}}}),
 		)
 	}
 	events = append(events, events...)

@@ -107,13 +107,13 @@ func TestAHeartbeatOfManyAttemptsIsPublishedInParts(t *testing.T) {
 	h := jobevent.Heartbeat{WorkerID: "w", Slots: 1200, JobTypes: []jobevent.JobType{{Name: "A"}}}
 	now := time.Now()
 	for range 1200 {
-		h.Attempts = append(h.Attempts, jobevent.HeldAttempt{
+		h.Attempts = append(h.Attempts, jobevent.ListedAttempt{
 			JobID: uuid.New(), Attempt: 1, StartedAt: &now,
 			Progress: &jobevent.Progress{Percent: 1, Message: strings.Repeat("\x01", maxProgress)},
 		})
 	}
 	h.Left = h.Attempts[:900]
-	var listed, left []jobevent.HeldAttempt
+	var listed, left []jobevent.ListedAttempt
 	for part, e := range f.appendHeartbeat(t.Context(), nil, h) {
 		got, err := jobevent.Decode[jobevent.Heartbeat](e)
 		if err != nil || got.Part != part || got.Slots != 1200 || len(e.Data()) > 1<<20 {

@@ -141,7 +141,7 @@ func (h *fixture) addLine(t *testing.T, id uuid.UUID, line int) {
 func (h *fixture) seeProgress(t *testing.T, id uuid.UUID, percent int) {
 	t.Helper()
 	err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
-		WorkerID: "w", Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 0, Progress: &jobevent.Progress{Percent: percent}}},
+		WorkerID: "w", Attempts: []jobevent.ListedAttempt{{JobID: id, Attempt: 0, Progress: &jobevent.Progress{Percent: percent}}},
 	}}})
 	if err != nil {
 		t.Fatal(err)

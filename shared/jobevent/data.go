@@ -422,8 +422,8 @@ type Heartbeat struct {
 	Slots      int                `json:"slots"`
 	Free       int                `json:"free"`
 	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy
-	Attempts   []HeldAttempt      `json:"attempts"`
-	Left       []HeldAttempt      `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
+	Attempts   []ListedAttempt    `json:"attempts"`
+	Left       []ListedAttempt    `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
 	Part       int                `json:"part,omitempty"`     // above 0: it continues the list of the heartbeat before
 	Stopping   bool               `json:"stopping,omitempty"` // it claims no further attempts
 	Draining   bool               `json:"draining,omitempty"` // by order; a further order makes it take attempts again
@@ -447,8 +447,8 @@ type JobType struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// HeldAttempt is an attempt that a worker has claimed and not settled.
-type HeldAttempt struct {
+// ListedAttempt is an attempt that a worker has claimed and not settled.
+type ListedAttempt struct {
 	JobID     uuid.UUID  `json:"jobId"`
 	Attempt   int        `json:"attempt"`
 	StartedAt *time.Time `json:"startedAt,omitempty"` // absent: claimed, waiting for a slot

@@ -74,7 +74,7 @@ func OpenLines(s *sealing.Sealer, id uuid.UUID, lines []logstore.Line) bool {
 }
 
 // OpenProgress opens the progress in workers' heartbeats.
-func OpenProgress(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
+func OpenProgress(s *sealing.Sealer, attempts []jobevent.ListedAttempt) {
 	for _, a := range attempts {
 		if a.Progress == nil {
 			continue

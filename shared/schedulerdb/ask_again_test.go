@@ -59,9 +59,9 @@ func TestEachUnansweredQuestionDelaysTheNext(t *testing.T) {
 	if n := h.pass(5 * time.Minute); n < 20*4 || n > 20*6 {
 		t.Errorf("20 attempts were asked about %d times in five minutes", n)
 	}
-	var held []jobevent.HeldAttempt
+	var held []jobevent.ListedAttempt
 	for _, job := range jobs {
-		held = append(held, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
+		held = append(held, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1})
 	}
 	h.heartbeat("w1", 200, []int32{0}, held...)
 	if n := h.pass(20 * time.Second); n != 20 {
@@ -134,7 +134,7 @@ func TestAHeartbeatInPartsHoldsTheAttemptsOfAllParts(t *testing.T) {
 	for i, job := range jobs {
 		heartbeats[i] = jobevent.Heartbeat{
 			WorkerID: "w", Slots: 3, Partitions: map[string][]int32{"default": {0}}, Part: i,
-			Attempts: []jobevent.HeldAttempt{{JobID: job.JobID, Attempt: 1, StartedAt: &now}},
+			Attempts: []jobevent.ListedAttempt{{JobID: job.JobID, Attempt: 1, StartedAt: &now}},
 		}
 	}
 	h.must(h.Heartbeat(t.Context(), heartbeats[:2]))

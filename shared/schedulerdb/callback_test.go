@@ -28,7 +28,7 @@ func TestACallbackCountsInEveryStateOfItsAttempt(t *testing.T) {
 	for name, come := range map[string]func(jobevent.Created){
 		"queued": func(jobevent.Created) {},
 		"running": func(job jobevent.Created) {
-			h.heartbeat("w", 100, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
+			h.heartbeat("w", 100, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
 		},
 		"waiting": func(job jobevent.Created) {
 			o := waiting(job)

@@ -170,7 +170,7 @@ func TestAnOutcomeWithoutAWorkerKeepsTheKnownOne(t *testing.T) {
 	job := newJob()
 	h.ingest(job)
 	began := time.Now().Truncate(time.Microsecond)
-	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
 	o := completed(job, 1)
 	bare(&o)
 	h.settle(o)
@@ -228,8 +228,8 @@ func TestInvalidHeartbeatsAreRefusedOrDoNoHarm(t *testing.T) {
 	h := newFixture(t)
 	job := newJob()
 	h.ingest(job)
-	held := func(attempt int, at *time.Time) []jobevent.HeldAttempt {
-		return []jobevent.HeldAttempt{{JobID: job.JobID, Attempt: attempt, StartedAt: at}, {}}
+	held := func(attempt int, at *time.Time) []jobevent.ListedAttempt {
+		return []jobevent.ListedAttempt{{JobID: job.JobID, Attempt: attempt, StartedAt: at}, {}}
 	}
 	now := time.Now()
 	for name, c := range map[string]struct {
@@ -245,7 +245,7 @@ func TestInvalidHeartbeatsAreRefusedOrDoNoHarm(t *testing.T) {
 		"an attempt beyond its column":         {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1<<32+1, &now)}, false},
 		"an attempt started long ago":          {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1, &longAgo)}, true},
 		"an attempt started in the far future": {jobevent.Heartbeat{WorkerID: "a", Attempts: held(1, &farOff)}, true},
-		"more attempts than a worker runs":     {jobevent.Heartbeat{WorkerID: "a", Attempts: make([]jobevent.HeldAttempt, 100_000)}, false},
+		"more attempts than a worker runs":     {jobevent.Heartbeat{WorkerID: "a", Attempts: make([]jobevent.ListedAttempt, 100_000)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := fixture{t, h.Store}

@@ -92,7 +92,7 @@ func TestTheStoreFollowsTheRulesOfJobstate(t *testing.T) {
 			},
 			"start": func(rt *rapid.T) {
 				attempt, now := model.Attempt-rapid.IntRange(0, 1).Draw(rt, "old"), time.Now()
-				h.heartbeat("w1", 5, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
+				h.heartbeat("w1", 5, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
 				apply(model.Start(attempt))
 			},
 		})

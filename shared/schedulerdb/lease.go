@@ -92,9 +92,9 @@ func follows(latest map[string]jobevent.Heartbeat, controls *dispatch.Controls) 
 	return orders
 }
 
-// heldAttempt is an attempt with the worker that listed it in its heartbeat.
-type heldAttempt struct {
-	jobevent.HeldAttempt
+// listedAttempt is an attempt with the worker that listed it in its heartbeat.
+type listedAttempt struct {
+	jobevent.ListedAttempt
 	workerID string
 }
 
@@ -102,18 +102,18 @@ type heldAttempt struct {
 func (s *Store) renew(
 	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, r *result, delta *dispatch.Delta,
 ) error {
-	var held []heldAttempt
+	var listed []listedAttempt
 	for id, heartbeat := range latest {
 		for _, attempt := range heartbeat.Attempts {
-			held = append(held, heldAttempt{attempt, id})
+			listed = append(listed, listedAttempt{attempt, id})
 		}
 	}
-	if len(held) == 0 {
+	if len(listed) == 0 {
 		return nil
 	}
 	started := gen.JobsStartedParams{Lease: s.cfg.Lease}
-	all := gen.JobsHeldParams{Lease: s.cfg.Lease, RenewBelow: s.cfg.Lease * 7 / 10}
-	for _, a := range held {
+	all := gen.LeasesRenewParams{Lease: s.cfg.Lease, RenewBelow: s.cfg.Lease * 7 / 10}
+	for _, a := range listed {
 		all.JobIDs = append(all.JobIDs, a.JobID)
 		all.Attempts = append(all.Attempts, int32Of(a.Attempt))
 		all.WorkerIDs = append(all.WorkerIDs, a.workerID)
@@ -134,14 +134,14 @@ func (s *Store) renew(
 	}
 	for _, row := range running {
 		r.Jobs = append(r.Jobs, startedSnapshot(row))
-		delta.NoteHolder(row.Queue, nullable.Value(row.Partition), row.WasHeldBy, nullable.Value(row.WorkerID))
+		delta.NoteHolder(row.Queue, nullable.Value(row.Partition), row.WasListedBy, nullable.Value(row.WorkerID))
 	}
-	extended, err := q.JobsHeld(ctx, all)
+	extended, err := q.LeasesRenew(ctx, all)
 	if err != nil {
 		return fmt.Errorf("extend leases: %w", err)
 	}
 	for _, row := range extended {
-		delta.NoteHolder(row.Queue, nullable.Value(row.Partition), row.WasHeldBy, nullable.Value(row.WorkerID))
+		delta.NoteHolder(row.Queue, nullable.Value(row.Partition), row.WasListedBy, nullable.Value(row.WorkerID))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (s *Store) askAgain(
 				CancelRequestedAt: row.CancelRequestedAt, ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
 				OwnerID: row.OwnerID, FairnessKey: row.FairnessKey, Parents: row.Parents, Event: row.Event,
 			})
-			delta.NoteOut(row.Queue, row.WasHeldBy, nullable.Value(row.WasSentTo), -1)
+			delta.NoteOut(row.Queue, row.WasListedBy, nullable.Value(row.WasSentTo), -1)
 			delta.NoteOut(row.Queue, "", nullable.Value(row.Partition), 1)
 			r.askedAgain = append(r.askedAgain, row.Queue)
 		}

@@ -42,22 +42,22 @@ func TestAHeartbeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
 	h.ingest(job)
 	now := time.Now()
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
-	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 2, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 2, StartedAt: &now})
 	h.wantStatus(job, jobstate.Queued)
-	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1})
 	h.wantStatus(job, jobstate.Queued)
 	if effects := h.askAgain(time.Second); len(effects.Runs) != 0 {
 		t.Errorf("a held attempt was asked about: %+v", effects.Runs)
 	}
-	effects := h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	effects := h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 	if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "RUNNING" {
 		t.Fatalf("the heartbeat returned %+v", effects)
 	}
-	if effects := h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(effects.Jobs) != 0 {
+	if effects := h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(effects.Jobs) != 0 {
 		t.Errorf("a second heartbeat returned %+v", effects)
 	}
 	h.settle(completed(job, 1))
-	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 	h.wantStatus(job, jobstate.Completed)
 }
 

@@ -150,7 +150,7 @@ func TestAFullHistoryKeepsItsLastHundredTransitions(t *testing.T) {
 		h.due()
 	}
 	now := time.Now()
-	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
 	h.wantFullHistory(job, "RUNNING", nasty)
 	h.settle(waiting(job), ended(job, attempt, jobstate.KindLost))
 	h.settle(completed(job, attempt+1))

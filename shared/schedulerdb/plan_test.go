@@ -198,14 +198,14 @@ func (h fixture) doOfEverything() {
 		Scan(&ids); err != nil || len(out) > 100 || len(ids) < 50 {
 		h.Fatal(len(out), len(ids), err)
 	}
-	held := make([]jobevent.HeldAttempt, 50)
+	held := make([]jobevent.ListedAttempt, 50)
 	outcomes := make([]Outcome, 50)
 	for i := range held {
 		attempt := 2
 		if slices.ContainsFunc(fresh, func(j jobevent.Created) bool { return j.JobID == ids[i] }) {
 			attempt = 1
 		}
-		held[i] = jobevent.HeldAttempt{JobID: ids[i], Attempt: attempt, StartedAt: &now}
+		held[i] = jobevent.ListedAttempt{JobID: ids[i], Attempt: attempt, StartedAt: &now}
 		outcomes[i] = completed(jobevent.Created{JobID: ids[i]}, attempt)
 	}
 	h.heartbeat("w1", 100, []int32{0}, held...)
@@ -231,7 +231,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	for _, name := range []string{
 		"JobsDispatch", "QueuesPending", "InFlight", "JobsDue", "JobsOverdue", "NextDue", "JobsAskAgain",
 		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsDelete", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
-		"JobsStarted", "JobsHeld", "JobsInsert", "JobsKnown", "DispatchLock", "DispatchSave", "DispatchState",
+		"JobsStarted", "LeasesRenew", "JobsInsert", "JobsKnown", "DispatchLock", "DispatchSave", "DispatchState",
 		"JobsEnds", "OrderKnown", "OrderTaken", "OrderGapsInsert", "OrderGapsClose", "TurnsTake", "TurnsYield", "TurnsOverdue", "EarlyCommands",
 		"DependenciesInsert", "DependenciesOf", "DependenciesDelete", "DependenciesLeft", "DependenciesOverdue",
 	} {

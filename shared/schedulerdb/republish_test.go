@@ -80,7 +80,7 @@ func TestARedeliveryRepublishesTheWholeCurrentState(t *testing.T) {
 func (h fixture) start(job jobevent.Created) {
 	h.Helper()
 	now := time.Now()
-	h.heartbeat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	h.heartbeat("w1", 1, []int32{0}, jobevent.ListedAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 }
 
 func (h fixture) events(effects emit.Effects) []jobevent.Item {

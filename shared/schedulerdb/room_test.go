@@ -55,8 +55,8 @@ func TestAJobIsNotSentToABusyWorkerWhileAnotherIsFree(t *testing.T) {
 	h.ingest(long...)
 	now := time.Now()
 	h.heartbeat("busy", 2, []int32{0, 1, 2, 3, 4, 5},
-		jobevent.HeldAttempt{JobID: long[0].JobID, Attempt: 1, StartedAt: &now},
-		jobevent.HeldAttempt{JobID: long[1].JobID, Attempt: 1, StartedAt: &now})
+		jobevent.ListedAttempt{JobID: long[0].JobID, Attempt: 1, StartedAt: &now},
+		jobevent.ListedAttempt{JobID: long[1].JobID, Attempt: 1, StartedAt: &now})
 	h.wantStatus(long[0], jobstate.Running)
 	h.heartbeat("free", 4, []int32{6, 7, 8, 9, 10, 11})
 	for range 4 {

@@ -77,7 +77,7 @@ func (h fixture) order(job jobevent.Created, number int, command string) emit.Ef
 	return h.must(effects, err)
 }
 
-func (h fixture) heartbeat(worker string, slots int, partitions []int32, held ...jobevent.HeldAttempt) emit.Effects {
+func (h fixture) heartbeat(worker string, slots int, partitions []int32, held ...jobevent.ListedAttempt) emit.Effects {
 	h.Helper()
 	effects, err := h.Heartbeat(h.Context(), []jobevent.Heartbeat{{
 		WorkerID: worker, Slots: slots, Partitions: map[string][]int32{"default": partitions}, Attempts: held,

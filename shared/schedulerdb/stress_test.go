@@ -257,7 +257,7 @@ func (w *world) heartbeat(ctx context.Context) {
 	})
 	w.mu.Lock()
 	for i, j := range held {
-		attempt := jobevent.HeldAttempt{JobID: j.created.JobID, Attempt: len(j.attempts)}
+		attempt := jobevent.ListedAttempt{JobID: j.created.JobID, Attempt: len(j.attempts)}
 		if i%2 == 0 {
 			attempt.StartedAt = &now
 		}

@@ -55,9 +55,9 @@ type Limits struct {
 	requests, jobs *throttle.Table // nil: unlimited
 	failures       *throttle.Table
 	progress       *throttle.Table
-	waits          *throttle.Held
-	streams        *throttle.Held
-	allStreams     *throttle.Held // of all callers together
+	waits          *throttle.InUse
+	streams        *throttle.InUse
+	allStreams     *throttle.InUse // of all callers together
 
 	load      *throttle.Room
 	strangers *fairshare.Shares // places for long bodies of unauthenticated senders
@@ -107,10 +107,10 @@ func NewLimits(cfg LimitsConfig) (*Limits, error) {
 		jobs:     throttle.New(cfg.RateLimitJobs, int(math.Ceil(cfg.RateLimitJobs))),
 		failures: throttle.New(float64(cfg.AuthFailureLimit)/60, cfg.AuthFailureLimit),
 		progress: throttle.New(progressPerSecond, progressAtOnce),
-		waits:    throttle.NewHeld(cfg.WaitLimit),
+		waits:    throttle.NewInUse(cfg.WaitLimit),
 
-		streams:    throttle.NewHeld(cfg.StreamLimit),
-		allStreams: throttle.NewHeld(cfg.StreamLimitTotal),
+		streams:    throttle.NewInUse(cfg.StreamLimit),
+		allStreams: throttle.NewInUse(cfg.StreamLimitTotal),
 
 		load:      throttle.NewRoom(maxLoad),
 		strangers: fairshare.New(Strangers, StrangersEach),
@@ -204,7 +204,7 @@ func take(c *gin.Context, table *throttle.Table, policy string, n int) error {
 
 // HoldAnswer counts a held response. The caller calls release after it has answered.
 func (d *Limits) HoldAnswer(c *gin.Context) (release func(), err error) {
-	release, ok := d.waits.Hold(CallerOf(c))
+	release, ok := d.waits.Take(CallerOf(c))
 	if !ok {
 		return nil, SlowDownError{"too many requests of this owner are waiting", time.Second}
 	}
@@ -220,11 +220,11 @@ const streamAgain = 5 * time.Second
 
 // HoldStream counts a stream. The caller calls release when the stream has ended.
 func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
-	own, ok := d.streams.Hold(CallerOf(c))
+	own, ok := d.streams.Take(CallerOf(c))
 	if !ok {
 		return nil, SlowDownError{"too many event streams of this owner are open", streamAgain}
 	}
-	all, ok := d.allStreams.Hold("")
+	all, ok := d.allStreams.Take("")
 	if !ok {
 		own()
 		return nil, SlowDownError{"too many event streams are open", streamAgain}

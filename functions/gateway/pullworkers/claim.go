@@ -69,7 +69,7 @@ func (a *API) Claim(c *gin.Context) error {
 	if err := a.checkTypes(c, claim.Types); err != nil {
 		return err
 	}
-	release, ok := a.pull.held.Hold(edge.CallerOf(c))
+	release, ok := a.pull.claiming.Take(edge.CallerOf(c))
 	if !ok {
 		return edge.SlowDown("too many claims of this owner are held at once", time.Second)
 	}

@@ -36,11 +36,11 @@ const (
 
 // Instances are the processes of the function pull.
 type Instances struct {
-	urls    []*url.URL
-	secret  string
-	held    *throttle.Held // concurrent claims of each owner
-	lookup  func(ctx context.Context, host string) ([]string, error)
-	trouble telemetry.Trouble
+	urls     []*url.URL
+	secret   string
+	claiming *throttle.InUse // concurrent claims of each owner
+	lookup   func(ctx context.Context, host string) ([]string, error)
+	trouble  telemetry.Trouble
 
 	mu     sync.Mutex
 	known  map[string]*instance // by id
@@ -65,7 +65,7 @@ func NewInstances(cfg Config, keys *webhook.CallbackKeys) (*Instances, error) {
 		cfg.ClaimLimit = defaultClaimLimit
 	}
 	p := &Instances{
-		secret: pullwire.Secret(keys), held: throttle.NewHeld(cfg.ClaimLimit), lookup: net.DefaultResolver.LookupHost,
+		secret: pullwire.Secret(keys), claiming: throttle.NewInUse(cfg.ClaimLimit), lookup: net.DefaultResolver.LookupHost,
 		trouble: telemetry.Trouble{What: "pass requests of pull workers on", Quiet: 5 * time.Second},
 		known:   map[string]*instance{},
 	}

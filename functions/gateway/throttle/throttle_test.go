@@ -127,22 +127,22 @@ func TestPolicyIsInWholeSeconds(t *testing.T) {
 
 func TestCallerHoldsNoMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
-	held := throttle.NewHeld(2)
-	first, ok := held.Hold("a")
+	inUse := throttle.NewInUse(2)
+	first, ok := inUse.Take("a")
 	if !ok {
 		t.Fatal("the first was refused")
 	}
-	if _, ok := held.Hold("a"); !ok {
+	if _, ok := inUse.Take("a"); !ok {
 		t.Error("the second was refused")
 	}
-	if _, ok := held.Hold("a"); ok {
-		t.Error("a third was held")
+	if _, ok := inUse.Take("a"); ok {
+		t.Error("a third was taken")
 	}
-	if _, ok := held.Hold("b"); !ok {
+	if _, ok := inUse.Take("b"); !ok {
 		t.Error("another caller was refused")
 	}
 	first()
-	if _, ok := held.Hold("a"); !ok {
-		t.Error("what was released cannot be held again")
+	if _, ok := inUse.Take("a"); !ok {
+		t.Error("what was released cannot be taken again")
 	}
 }

@@ -98,14 +98,14 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 		Slots: slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
 		Draining: p.draining,
 		Drained:  p.draining && len(p.mine) == 0 && p.busy == 0, // a handler may run on after its timeout
-		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
+		Attempts: make([]jobevent.ListedAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {
 		if now.Sub(a.claimedAt) < justNow {
 			p.changed(0)
 			continue
 		}
-		attempt := jobevent.HeldAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: a.ReportedProgress()}
+		attempt := jobevent.ListedAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: a.ReportedProgress()}
 		if !a.StartedAt.IsZero() {
 			started := a.StartedAt.UTC()
 			attempt.StartedAt = &started
@@ -122,7 +122,7 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 // left is an attempt that has waited for a callback since an instant.
 type left struct {
 	at      time.Time
-	attempt jobevent.HeldAttempt
+	attempt jobevent.ListedAttempt
 }
 
 // Leave makes the next heartbeats repeat the progress of an attempt that was settled as waiting. The handler may have
@@ -134,7 +134,7 @@ func (p *Pool) Leave(a *Attempt, now time.Time) {
 	if progress == nil || len(p.left) >= maxLeft {
 		return
 	}
-	attempt := jobevent.HeldAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: progress}
+	attempt := jobevent.ListedAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: progress}
 	p.left = append(p.left, left{now, attempt})
 	p.changed(0)
 }

@@ -217,7 +217,7 @@ func (ws *workers) heartbeat(w *worker) []jobevent.Item {
 	for _, h := range w.held {
 		at := h.startedAt
 		heartbeat.Held = append(heartbeat.Held, workerdb.Held{Key: h.Key, StartedAt: at})
-		word.Attempts = append(word.Attempts, jobevent.HeldAttempt{JobID: h.JobID, Attempt: h.Attempt, StartedAt: &at})
+		word.Attempts = append(word.Attempts, jobevent.ListedAttempt{JobID: h.JobID, Attempt: h.Attempt, StartedAt: &at})
 	}
 	changed, err := ws.store.Heartbeat(ws.t.Context(), heartbeat)
 	if err != nil {

@@ -202,7 +202,7 @@ func TestALateHeartbeatDoesNotHideAnOutsideSystemsProgress(t *testing.T) {
 	id := h.Accept(t, apidbtest.NewJob()).JobID
 	heartbeat := func(percent int) {
 		t.Helper()
-		if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
+		if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.ListedAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: percent}},
 		}}}}); err != nil {
 			t.Fatal(err)
@@ -227,7 +227,7 @@ func TestALateHeartbeatDoesNotHideAnOutsideSystemsProgress(t *testing.T) {
 	shows(50)
 	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, apidbtest.OfAttempt(2)))
 	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, apidbtest.OfAttempt(2)))
-	if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
+	if err := h.Workers.See(t.Context(), []workerstore.Heartbeat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.ListedAttempt{
 		{JobID: id, Attempt: 2, Progress: &jobevent.Progress{Percent: 70}},
 	}}}}); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func (s *Store) See(ctx context.Context, heartbeats []Heartbeat) error {
 }
 
 func progressParams(heartbeats map[string]*Heartbeat) (p gen.JobsProgressParams, err error) {
-	held := map[uuid.UUID]jobevent.HeldAttempt{}
+	held := map[uuid.UUID]jobevent.ListedAttempt{}
 	for _, heartbeat := range heartbeats {
 		for _, attempt := range slices.Concat(heartbeat.Left, heartbeat.Attempts) {
 			if attempt.Progress != nil && held[attempt.JobID].Attempt <= attempt.Attempt {

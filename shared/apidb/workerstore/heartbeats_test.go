@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func heartbeat(id string, slots, free int, attempts ...jobevent.HeldAttempt) workerstore.Heartbeat {
+func heartbeat(id string, slots, free int, attempts ...jobevent.ListedAttempt) workerstore.Heartbeat {
 	b := jobevent.Heartbeat{WorkerID: id, Slots: slots, Free: free, Attempts: attempts}
 	body, err := json.Marshal(b)
 	if err != nil {
@@ -34,8 +34,8 @@ func TestHeartbeatsAreStoredAsFiguresAndProgress(t *testing.T) {
 	running := func(attempt int) statusstore.PublishedStatus {
 		return apidbtest.Status(job.JobID, int64(attempt), jobstate.Running, func(s *jobevent.Status) { s.Attempt = attempt })
 	}
-	held := func(attempt, percent int) jobevent.HeldAttempt {
-		return jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, Progress: &jobevent.Progress{Percent: percent, Message: "so far"}}
+	held := func(attempt, percent int) jobevent.ListedAttempt {
+		return jobevent.ListedAttempt{JobID: job.JobID, Attempt: attempt, Progress: &jobevent.Progress{Percent: percent, Message: "so far"}}
 	}
 	h.see(t, heartbeat("w1", 12, 12), heartbeat("w1", 12, 2), heartbeat("w2", 8, 8, held(1, 10)), heartbeat("old", 5, 0))
 	if got := h.ReadJob(t, job.JobID); got.Progress != nil {

@@ -61,7 +61,7 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
 	for i := range workers {
 		w := &workers[i]
 		w.Free, w.Rate = 0, 0
-		w.Attempts = slices.DeleteFunc(w.Attempts, func(held jobevent.HeldAttempt) bool { return !own[held.JobID] })
+		w.Attempts = slices.DeleteFunc(w.Attempts, func(held jobevent.ListedAttempt) bool { return !own[held.JobID] })
 	}
 	return workers, nil
 }

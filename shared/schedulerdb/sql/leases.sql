@@ -8,7 +8,7 @@ with input as (
            unnest(@started_ats::timestamptz[]) as started_at,
            unnest(@entries::text[])            as entry        -- the end of a transition, after at and from
 ), free as (
-    select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
+    select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_listed_by
     from input
     join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
     where case when j.status = 'QUEUED' then true else false end
@@ -31,13 +31,13 @@ where jobs.job_id = any (array[free.job_id])
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.partition, jobs.worker_id,
-    free.was_held_by;
+    free.was_listed_by;
 
--- name: JobsHeld :many
+-- name: LeasesRenew :many
 -- Renews the leases of attempts that a heartbeat lists. A lease with enough time left is not written, so that only one
 -- heartbeat in a few writes the row.
 with free as (
-    select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_held_by
+    select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_listed_by
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@worker_ids::text[])) as input (job_id, attempt, worker_id)
     join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
     where case when j.status in ('QUEUED', 'RUNNING') then true else false end
@@ -51,7 +51,7 @@ set lease_expires_at = now() + @lease::interval,
 from free
 where jobs.job_id = any (array[free.job_id])
   and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
-returning jobs.queue, jobs.partition, jobs.worker_id, free.was_held_by;
+returning jobs.queue, jobs.partition, jobs.worker_id, free.was_listed_by;
 
 -- name: LeasesCut :exec
 -- A lease that ends later than any new lease can end was granted before the clock was put back. It begins anew: either
@@ -113,7 +113,7 @@ returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, j
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     jobs.fairness_key,
     (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents, jobs.event,
-    overdue.partition as was_sent_to, overdue.worker_id as was_held_by;
+    overdue.partition as was_sent_to, overdue.worker_id as was_listed_by;
 
 -- name: JobsCancelUnanswered :many
 -- Cancels that have no answer yet. Each is returned once every 15 s.

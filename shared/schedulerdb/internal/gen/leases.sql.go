@@ -50,7 +50,7 @@ returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, j
     jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
     jobs.fairness_key,
     (case when jobs.inputs is not null then parents_of(jobs.inputs) end)::json as parents, jobs.event,
-    overdue.partition as was_sent_to, overdue.worker_id as was_held_by
+    overdue.partition as was_sent_to, overdue.worker_id as was_listed_by
 `
 
 type JobsAskAgainParams struct {
@@ -77,7 +77,7 @@ type JobsAskAgainRow struct {
 	Parents           json.RawMessage
 	Event             json.RawMessage
 	WasSentTo         *int16
-	WasHeldBy         string
+	WasListedBy       string
 }
 
 // No heartbeat has listed the attempt for a lease. The same run order goes to another partition, and the worker that
@@ -112,7 +112,7 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 			&i.Parents,
 			&i.Event,
 			&i.WasSentTo,
-			&i.WasHeldBy,
+			&i.WasListedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -166,73 +166,6 @@ func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansw
 	return items, nil
 }
 
-const JobsHeld = `-- name: JobsHeld :many
-with free as (
-    select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_held_by
-    from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::text[])) as input (job_id, attempt, worker_id)
-    join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
-    where case when j.status in ('QUEUED', 'RUNNING') then true else false end
-      and (j.worker_id is distinct from input.worker_id or j.lease_expires_at < now() + $5::interval)
-    for update of j skip locked
-)
-update jobs
-set lease_expires_at = now() + $1::interval,
-    asked            = null,
-    worker_id        = free.worker_id
-from free
-where jobs.job_id = any (array[free.job_id])
-  and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
-returning jobs.queue, jobs.partition, jobs.worker_id, free.was_held_by
-`
-
-type JobsHeldParams struct {
-	Lease      time.Duration
-	JobIDs     []uuid.UUID
-	Attempts   []int32
-	WorkerIDs  []string
-	RenewBelow time.Duration
-}
-
-type JobsHeldRow struct {
-	Queue     string
-	Partition *int16
-	WorkerID  *string
-	WasHeldBy string
-}
-
-// Renews the leases of attempts that a heartbeat lists. A lease with enough time left is not written, so that only one
-// heartbeat in a few writes the row.
-func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) ([]JobsHeldRow, error) {
-	rows, err := q.db.Query(ctx, JobsHeld,
-		arg.Lease,
-		arg.JobIDs,
-		arg.Attempts,
-		arg.WorkerIDs,
-		arg.RenewBelow,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsHeldRow
-	for rows.Next() {
-		var i JobsHeldRow
-		if err := rows.Scan(
-			&i.Queue,
-			&i.Partition,
-			&i.WorkerID,
-			&i.WasHeldBy,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const JobsStarted = `-- name: JobsStarted :many
 with input as (
     select unnest($2::uuid[])            as job_id,
@@ -241,7 +174,7 @@ with input as (
            unnest($5::timestamptz[]) as started_at,
            unnest($6::text[])            as entry        -- the end of a transition, after at and from
 ), free as (
-    select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
+    select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_listed_by
     from input
     join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
     where case when j.status = 'QUEUED' then true else false end
@@ -264,7 +197,7 @@ where jobs.job_id = any (array[free.job_id])
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.partition, jobs.worker_id,
-    free.was_held_by
+    free.was_listed_by
 `
 
 type JobsStartedParams struct {
@@ -298,7 +231,7 @@ type JobsStartedRow struct {
 	Rank               time.Time
 	Partition          *int16
 	WorkerID           *string
-	WasHeldBy          string
+	WasListedBy        string
 }
 
 // Starts attempts that a heartbeat lists as running. Locked rows are left for the next heartbeat: a heartbeat waits for
@@ -341,7 +274,7 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 			&i.Rank,
 			&i.Partition,
 			&i.WorkerID,
-			&i.WasHeldBy,
+			&i.WasListedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -423,4 +356,71 @@ type LeasesCutParams struct {
 func (q *Queries) LeasesCut(ctx context.Context, arg LeasesCutParams) error {
 	_, err := q.db.Exec(ctx, LeasesCut, arg.Lease, arg.MaxJobs)
 	return err
+}
+
+const LeasesRenew = `-- name: LeasesRenew :many
+with free as (
+    select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_listed_by
+    from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::text[])) as input (job_id, attempt, worker_id)
+    join jobs j on j.job_id = any (array[input.job_id]) and j.attempt = input.attempt
+    where case when j.status in ('QUEUED', 'RUNNING') then true else false end
+      and (j.worker_id is distinct from input.worker_id or j.lease_expires_at < now() + $5::interval)
+    for update of j skip locked
+)
+update jobs
+set lease_expires_at = now() + $1::interval,
+    asked            = null,
+    worker_id        = free.worker_id
+from free
+where jobs.job_id = any (array[free.job_id])
+  and case when jobs.status in ('QUEUED', 'RUNNING') then true else false end
+returning jobs.queue, jobs.partition, jobs.worker_id, free.was_listed_by
+`
+
+type LeasesRenewParams struct {
+	Lease      time.Duration
+	JobIDs     []uuid.UUID
+	Attempts   []int32
+	WorkerIDs  []string
+	RenewBelow time.Duration
+}
+
+type LeasesRenewRow struct {
+	Queue       string
+	Partition   *int16
+	WorkerID    *string
+	WasListedBy string
+}
+
+// Renews the leases of attempts that a heartbeat lists. A lease with enough time left is not written, so that only one
+// heartbeat in a few writes the row.
+func (q *Queries) LeasesRenew(ctx context.Context, arg LeasesRenewParams) ([]LeasesRenewRow, error) {
+	rows, err := q.db.Query(ctx, LeasesRenew,
+		arg.Lease,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.WorkerIDs,
+		arg.RenewBelow,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LeasesRenewRow
+	for rows.Next() {
+		var i LeasesRenewRow
+		if err := rows.Scan(
+			&i.Queue,
+			&i.Partition,
+			&i.WorkerID,
+			&i.WasListedBy,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
