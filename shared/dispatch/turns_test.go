@@ -97,7 +97,7 @@ func byTurns(
 
 // For any keys, weights, ranks, lanes and later controls, a picker that sees only the best jobs of the next keys
 // chooses the same jobs as a model that sees all jobs.
-func TestASharePickerGoesRoundTheKeys(t *testing.T) {
+func TestAPickerGoesRoundTheKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		keys := []string{"", "a", "b", "c", "d"}
