@@ -25,7 +25,7 @@ var ownerless = map[string]string{
 	"CallbacksUnconfirmed": forAll, "WebhooksForget": forAll, "CommandsUnconfirmed": forAll, "JobsApplyStatus": forAll,
 	"CommandsAnswered": forAll, "JobsDelete": forAll, "JobsProgress": forAll, "JobsUnconfirmed": forAll, "JobsInFlight": forAll,
 	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll,
-	"DeliveryNext": forAll, "DeliverySettle": forAll, "DeliveryRelease": forAll,
+	"DeliveryOwners": forAll, "DeliveryNext": forAll, "DeliverySettle": forAll, "DeliveryRelease": forAll,
 	"DeliveriesForget": forAll, "OperationsForget": forAll, "OperationsUnfinished": forAll, "OperationLock": forAll,
 	"OperationUnanswered": forAll, "OperationAwaitsRetries": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,
 	"OperationSkipsAdd": forAll, "TicksRecord": forAll, "ScheduleJobsNotEnded": forAll, "TicksForget": forAll,

@@ -188,15 +188,22 @@ type Page struct {
 // Turns returns the places of a page, none if no delivery is due. An owner that has no host after the one in After is
 // returned with an empty host. next is the first owner of the next page; empty: this was the last page.
 func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next string, err error) {
-	p := gen.DeliveryTurnsParams{
-		FromOwner: page.FromOwner, MaxOwners: int32(page.MaxOwners), MaxHosts: int32(page.MaxHosts),
+	owners, err := s.q.DeliveryOwners(ctx, gen.DeliveryOwnersParams{
+		FromOwner: page.FromOwner, MaxOwners: int32(page.MaxOwners + 1),
+	})
+	if err != nil || len(owners) == 0 {
+		return nil, "", apidb.Classify("find the owners to deliver for", err)
 	}
-	for owner, host := range page.After {
-		p.Owners, p.AfterHosts = append(p.Owners, owner), append(p.AfterHosts, host)
+	if len(owners) > page.MaxOwners {
+		owners, next = owners[:page.MaxOwners], owners[page.MaxOwners]
+	}
+	p := gen.DeliveryTurnsParams{Owners: owners, MaxHosts: int32(page.MaxHosts)}
+	for _, owner := range owners {
+		p.AfterHosts = append(p.AfterHosts, page.After[owner])
 	}
 	rows, err := s.q.DeliveryTurns(ctx, p)
 	for _, row := range rows {
-		found, next = append(found, DuePlace{Place{row.OwnerID, row.Host}, row.Due}), row.NextOwner
+		found = append(found, DuePlace{Place{row.OwnerID, row.Host}, row.Due})
 	}
 	return found, next, apidb.Classify("find the hosts to deliver to", err)
 }

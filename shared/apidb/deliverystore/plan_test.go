@@ -79,7 +79,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.PublishedStatus{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
 	must(err)
 	for name, most := range map[string]float64{
-		"DeliveryTurns": 61, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
+		"DeliveryOwners": 61, "DeliveryTurns": 61, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
 		"DeliveriesListByStatus": 101, "DeliveriesListOwned": 93, "DeliveriesOfJob": 1, "DeliveryRetry": 1, "DeliveriesForget": 1000, "JobsApplyStatus": 1,
 	} {
 		if len(plans.Seen()[name]) == 0 {

@@ -1,10 +1,8 @@
 -- The ends of jobs that must be delivered. JobsApplyStatus makes the rows.
 
--- A page of owners by name, for each owner a page of the hosts by name that have pending deliveries, and for each host
--- whether a delivery is due. An owner without such a host has null as its host. next_owner begins the next page; empty:
--- this is the last one. The query jumps from owner to owner and from host to host, so the cost of the next one does not
--- depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
--- name: DeliveryTurns :many
+-- The first owners with pending deliveries, by name, from one on. The query jumps from owner to owner, so the cost of the
+-- next one does not depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
+-- name: DeliveryOwners :many
 with recursive owners as (
     (
         select deliveries.owner_id from deliveries
@@ -18,19 +16,19 @@ with recursive owners as (
         where status = 'PENDING' and deliveries.owner_id > owners.owner_id
         order by deliveries.owner_id limit 1
     ) from owners where owners.owner_id is not null
-), page as (
-    select few.owner_id, coalesce(came.host, '')::text as after_host
-    from (select owners.owner_id from owners where owners.owner_id is not null limit @max_owners::int) as few
-    left join (
-        select unnest(@owners::text[]) as owner_id, unnest(@after_hosts::text[]) as host
-    ) as came on came.owner_id = few.owner_id
-), hosts as (
+)
+select owners.owner_id::text as owner_id from owners where owners.owner_id is not null limit @max_owners::int;
+
+-- For each owner a page of the hosts by name that have pending deliveries, and for each host whether a delivery is due.
+-- An owner without such a host has an empty host. The query jumps from host to host.
+-- name: DeliveryTurns :many
+with recursive hosts as (
     select page.owner_id, (
         select deliveries.host from deliveries
         where status = 'PENDING' and deliveries.owner_id = page.owner_id and deliveries.host > page.after_host
         order by deliveries.host limit 1
     ) as host, 1 as nth
-    from page
+    from (select unnest(@owners::text[]) as owner_id, unnest(@after_hosts::text[]) as after_host) as page
     union all
     select hosts.owner_id, (
         select deliveries.host from deliveries
@@ -44,9 +42,7 @@ select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host,
     select next_at from deliveries
     where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host = hosts.host
     order by next_at limit 1
-) <= now(), false)::boolean as due, coalesce((
-    select owners.owner_id from owners where owners.owner_id is not null offset @max_owners limit 1
-), '')::text as next_owner
+) <= now(), false)::boolean as due
 from hosts where hosts.host is not null or hosts.nth = 1;
 
 -- How long until the next delivery is due. A claimed delivery is due when its lease ends.

@@ -434,6 +434,53 @@ func (q *Queries) DeliveryNext(ctx context.Context) ([]float64, error) {
 	return items, nil
 }
 
+const DeliveryOwners = `-- name: DeliveryOwners :many
+
+with recursive owners as (
+    (
+        select deliveries.owner_id from deliveries
+        where status = 'PENDING' and deliveries.owner_id >= $2::text
+            and exists (select from deliveries as due where due.status = 'PENDING' and due.next_at <= now())
+        order by deliveries.owner_id limit 1
+    )
+    union all
+    select (
+        select deliveries.owner_id from deliveries
+        where status = 'PENDING' and deliveries.owner_id > owners.owner_id
+        order by deliveries.owner_id limit 1
+    ) from owners where owners.owner_id is not null
+)
+select owners.owner_id::text as owner_id from owners where owners.owner_id is not null limit $1::int
+`
+
+type DeliveryOwnersParams struct {
+	MaxOwners int32
+	FromOwner string
+}
+
+// The ends of jobs that must be delivered. JobsApplyStatus makes the rows.
+// The first owners with pending deliveries, by name, from one on. The query jumps from owner to owner, so the cost of the
+// next one does not depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
+func (q *Queries) DeliveryOwners(ctx context.Context, arg DeliveryOwnersParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, DeliveryOwners, arg.MaxOwners, arg.FromOwner)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var owner_id string
+		if err := rows.Scan(&owner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, owner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const DeliveryRelease = `-- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
 where job_id = $1 and version = $2 and tries = $3 and last_try_at = $4::timestamptz
@@ -573,80 +620,46 @@ func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) 
 }
 
 const DeliveryTurns = `-- name: DeliveryTurns :many
-
-with recursive owners as (
-    (
-        select deliveries.owner_id from deliveries
-        where status = 'PENDING' and deliveries.owner_id >= $2::text
-            and exists (select from deliveries as due where due.status = 'PENDING' and due.next_at <= now())
-        order by deliveries.owner_id limit 1
-    )
-    union all
-    select (
-        select deliveries.owner_id from deliveries
-        where status = 'PENDING' and deliveries.owner_id > owners.owner_id
-        order by deliveries.owner_id limit 1
-    ) from owners where owners.owner_id is not null
-), page as (
-    select few.owner_id, coalesce(came.host, '')::text as after_host
-    from (select owners.owner_id from owners where owners.owner_id is not null limit $1::int) as few
-    left join (
-        select unnest($3::text[]) as owner_id, unnest($4::text[]) as host
-    ) as came on came.owner_id = few.owner_id
-), hosts as (
+with recursive hosts as (
     select page.owner_id, (
         select deliveries.host from deliveries
         where status = 'PENDING' and deliveries.owner_id = page.owner_id and deliveries.host > page.after_host
         order by deliveries.host limit 1
     ) as host, 1 as nth
-    from page
+    from (select unnest($1::text[]) as owner_id, unnest($2::text[]) as after_host) as page
     union all
     select hosts.owner_id, (
         select deliveries.host from deliveries
         where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host > hosts.host
         order by deliveries.host limit 1
     ), hosts.nth + 1
-    from hosts where hosts.host is not null and hosts.nth < $5::int
+    from hosts where hosts.host is not null and hosts.nth < $3::int
 )
 select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host, coalesce((
     -- Not "exists": the planner would rather read all due rows once than look up each host.
     select next_at from deliveries
     where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host = hosts.host
     order by next_at limit 1
-) <= now(), false)::boolean as due, coalesce((
-    select owners.owner_id from owners where owners.owner_id is not null offset $1 limit 1
-), '')::text as next_owner
+) <= now(), false)::boolean as due
 from hosts where hosts.host is not null or hosts.nth = 1
 `
 
 type DeliveryTurnsParams struct {
-	MaxOwners  int32
-	FromOwner  string
 	Owners     []string
 	AfterHosts []string
 	MaxHosts   int32
 }
 
 type DeliveryTurnsRow struct {
-	OwnerID   string
-	Host      string
-	Due       bool
-	NextOwner string
+	OwnerID string
+	Host    string
+	Due     bool
 }
 
-// The ends of jobs that must be delivered. JobsApplyStatus makes the rows.
-// A page of owners by name, for each owner a page of the hosts by name that have pending deliveries, and for each host
-// whether a delivery is due. An owner without such a host has null as its host. next_owner begins the next page; empty:
-// this is the last one. The query jumps from owner to owner and from host to host, so the cost of the next one does not
-// depend on how many deliveries are due to one of them. It reads nothing while no delivery is due at all.
+// For each owner a page of the hosts by name that have pending deliveries, and for each host whether a delivery is due.
+// An owner without such a host has an empty host. The query jumps from host to host.
 func (q *Queries) DeliveryTurns(ctx context.Context, arg DeliveryTurnsParams) ([]DeliveryTurnsRow, error) {
-	rows, err := q.db.Query(ctx, DeliveryTurns,
-		arg.MaxOwners,
-		arg.FromOwner,
-		arg.Owners,
-		arg.AfterHosts,
-		arg.MaxHosts,
-	)
+	rows, err := q.db.Query(ctx, DeliveryTurns, arg.Owners, arg.AfterHosts, arg.MaxHosts)
 	if err != nil {
 		return nil, err
 	}
@@ -654,12 +667,7 @@ func (q *Queries) DeliveryTurns(ctx context.Context, arg DeliveryTurnsParams) ([
 	var items []DeliveryTurnsRow
 	for rows.Next() {
 		var i DeliveryTurnsRow
-		if err := rows.Scan(
-			&i.OwnerID,
-			&i.Host,
-			&i.Due,
-			&i.NextOwner,
-		); err != nil {
+		if err := rows.Scan(&i.OwnerID, &i.Host, &i.Due); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
