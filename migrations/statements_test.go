@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"context"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -10,7 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 )
 
 const module = "github.com/jobweaver/jobweaver/"
@@ -32,6 +36,14 @@ var read = sync.OnceValues(func() (*program, error) {
 		return nil, err
 	}
 	p := &program{uses: map[string][]string{}, parts: map[string][]string{}, queries: map[string]map[string]string{}}
+	p.queries["apidb"] = map[string]string{}
+	for i, method := range []string{"Newest", "Oldest"} { // the statements that are made in Go
+		p.queries["apidb"]["("+module+"shared/apidb/joblist.List)."+method], _, err = pgx.NamedArgs{}.RewriteQuery(
+			context.Background(), nil, joblist.Every()[i], nil)
+		if err != nil {
+			return nil, err
+		}
+	}
 	for _, pkg := range loaded {
 		for _, problem := range pkg.Errors {
 			return nil, problem

@@ -185,7 +185,7 @@ CREATE TRIGGER commands_change AFTER DELETE ON commands FOR EACH ROW WHEN (old.c
     EXECUTE FUNCTION apply_change();
 
 -- Whether the message of a job's last failure contains a text, encoded as in JSON. It is all that bulk learns of a
--- snapshot, which it may not read. JobsSeen finds the message in the same way.
+-- snapshot, which it may not read. Lists find the message in the same way (shared/apidb/joblist).
 -- +goose StatementBegin
 CREATE FUNCTION failure_has(of_job uuid, wanted text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

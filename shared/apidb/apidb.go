@@ -99,6 +99,9 @@ func (s *Store) Writable(ctx context.Context) error { return pgpool.Writable(ctx
 // Queries returns the statements, each of which is its own transaction.
 func (s *Store) Queries() *gen.Queries { return s.q }
 
+// DB runs statements that are not in Queries, each in a transaction of its own.
+func (s *Store) DB() gen.DBTX { return s.shared }
+
 // AuthQueries returns the statements on the connection that only authentication uses.
 func (s *Store) AuthQueries() *gen.Queries { return gen.New(s.keys) }
 

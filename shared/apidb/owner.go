@@ -45,3 +45,12 @@ func (o Owner) Names(named string) string {
 
 // Sees reports whether the rows of an owner are visible to o.
 func (o Owner) Sees(ownerID string) bool { return o.everyone || o.id == ownerID }
+
+// Only returns the Owner that sees those of o's rows which have one owner; an empty ownerID excludes none. some is
+// false if there can be none.
+func (o Owner) Only(ownerID string) (whose Owner, some bool) {
+	if ownerID == "" {
+		return o, true
+	}
+	return OwnerOf(ownerID), o.Sees(ownerID)
+}

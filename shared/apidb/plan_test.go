@@ -119,13 +119,13 @@ func (s *fixture) walkAll(t *testing.T) {
 	}
 	_, err = s.Statuses.ForgetJobs(t.Context(), gone)
 	must(err)
-	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}, Skip: 500, Limit: 50})
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Failed}}, Skip: 500, Limit: 50})
 	must(err)
 	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 50})
 	must(err)
-	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{OrderingKey: "none", Limit: 50})
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{OrderingKey: "none"}, Limit: 50})
 	must(err)
-	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{FanOutID: new(uuid.New()), Limit: 50})
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{FanOutID: new(uuid.New())}, Limit: 50})
 	must(err)
 	_, err = s.Jobs.Ended(t.Context(), s.some(t, "true"))
 	must(err)
@@ -164,11 +164,11 @@ const operationWindow, operationPage = 2_000, 500
 func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for name, most := range map[string]float64{
-		"JobsExpire": 1_200, "OperationMatches": 2 * operationWindow, // on two shelves, see below
+		"JobsExpire": 1_200, "JobsOldest": 2 * operationWindow, // on two shelves, see below
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": operationstore.MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksInTheWay": operationPage,
-		"JobsDelete":        700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 4,
+		"JobsDelete":        700, "JobsNewest": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 4,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)
@@ -180,7 +180,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 					t.Errorf("%s reads all of %s", name, n.Relation)
 				}
 				most := most
-				if name == "OperationMatches" && n.Index == "jobs_pkey" {
+				if name == "JobsOldest" && n.Index == "jobs_pkey" {
 					most = operationWindow
 				}
 				if slices.Contains([]string{"Index Scan", "Index Only Scan"}, n.Type) && rows > most {

@@ -53,15 +53,14 @@ func ReadFilter(q *edge.Query) jobstore.Filter {
 	if q.Values.Has("noErrorCode") && q.Values.Has("errorCode") {
 		q.Bad("noErrorCode", "and errorCode exclude each other")
 	}
-	return jobstore.Filter{
+	return jobstore.Filter{Filter: apibody.Filter{
 		JobType: q.Checked("type", apibody.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
 		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
 		TraceID: q.UUID("traceId"), After: q.UUID("after"), BatchID: q.UUID("batchId"), FanOutID: q.UUID("fanOutId"),
 		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", apibody.CheckOwner),
 		Since: q.Instant("since"), Until: q.Instant("until"),
-		EndedSince: q.Instant("endedSince"), EndedUntil: q.Instant("endedUntil"), Before: q.Cursor("cursor"),
-		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
-	}
+		EndedSince: q.Instant("endedSince"), EndedUntil: q.Instant("endedUntil"),
+	}, Before: q.Cursor("cursor"), Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)}
 }
 
 func (a *API) jobPage(ctx context.Context, c *gin.Context, filter jobstore.Filter) (listBody, error) {

@@ -59,20 +59,20 @@ func TestJobsThatComeAfterOneAreFound(t *testing.T) {
 		filter jobstore.Filter
 		want   []uuid.UUID
 	}{
-		"all owners'":                 {apidb.Everyone, jobstore.Filter{After: &first}, []uuid.UUID{far, near}},
-		"all owners', only acme's":    {apidb.Everyone, jobstore.Filter{After: &first, OwnerID: "acme"}, []uuid.UUID{far, near}},
-		"all owners', only another's": {apidb.Everyone, jobstore.Filter{After: &first, OwnerID: "another"}, nil},
-		"acme's":                      {apidb.OwnerOf("acme"), jobstore.Filter{After: &first}, []uuid.UUID{far, near}},
-		"acme's of umbrella's":        {apidb.OwnerOf("acme"), jobstore.Filter{After: &theirs}, nil},
-		"umbrella's of acme's":        {apidb.OwnerOf("umbrella"), jobstore.Filter{After: &first}, nil},
-		"that wait":                   {apidb.Everyone, jobstore.Filter{After: &first, Status: []jobstate.Status{jobstate.Pending}}, []uuid.UUID{far}},
-		"of the last":                 {apidb.Everyone, jobstore.Filter{After: &far}, nil},
+		"all owners'":                 {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{After: &first}}, []uuid.UUID{far, near}},
+		"all owners', only acme's":    {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{After: &first, OwnerID: "acme"}}, []uuid.UUID{far, near}},
+		"all owners', only another's": {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{After: &first, OwnerID: "another"}}, nil},
+		"acme's":                      {apidb.OwnerOf("acme"), jobstore.Filter{Filter: apibody.Filter{After: &first}}, []uuid.UUID{far, near}},
+		"acme's of umbrella's":        {apidb.OwnerOf("acme"), jobstore.Filter{Filter: apibody.Filter{After: &theirs}}, nil},
+		"umbrella's of acme's":        {apidb.OwnerOf("umbrella"), jobstore.Filter{Filter: apibody.Filter{After: &first}}, nil},
+		"that wait":                   {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{After: &first, Status: []jobstate.Status{jobstate.Pending}}}, []uuid.UUID{far}},
+		"of the last":                 {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{After: &far}}, nil},
 	} {
 		plans.Forget()
 		if got, _ := s.search(t, c.owner, c.filter); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", whose, got, c.want)
 		}
-		for _, plan := range plans.Seen()["JobsSeen"] {
+		for _, plan := range plans.Seen()["JobsNewest"] {
 			plan.Walk(func(n pgtest.Node) {
 				if rows := n.Loops * (n.Rows + n.Removed); n.Relation == "jobs" && rows > 4 {
 					t.Errorf("%s: visits %.0f jobs by %s", whose, rows, n.Index)
@@ -80,7 +80,7 @@ func TestJobsThatComeAfterOneAreFound(t *testing.T) {
 			})
 		}
 	}
-	if n, known, err := s.Jobs.CountDead(t.Context(), apidb.Everyone, jobstore.Filter{After: &first}); n != 0 || !known || err != nil {
+	if n, known, err := s.Jobs.CountDead(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{After: &first}}); n != 0 || !known || err != nil {
 		t.Errorf("%d of them are dead, %t, %v", n, known, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
@@ -40,7 +41,7 @@ func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
 		if got := show(h.ReadJob(t, id)); got != fmt.Sprint(blocks) {
 			t.Errorf("%s: it waits for %s, want %s", when, got, blocks)
 		}
-		for _, filter := range []jobstore.Filter{{Limit: 100}, {Status: []jobstate.Status{jobstate.Pending}, Limit: 100}} {
+		for _, filter := range []jobstore.Filter{{Limit: 100}, {Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Pending}}, Limit: 100}} {
 			jobs, _, err := h.Jobs.ListJobs(t.Context(), apidb.Everyone, filter)
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +91,7 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 		{[]jobstate.Status{jobstate.Completed}, want[2:]},
 		{[]jobstate.Status{jobstate.Completed, jobstate.Pending}, want},
 	} {
-		jobs, next, err := h.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
+		jobs, next, err := h.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k1", Status: c.status}, Limit: 100})
 		var got []uuid.UUID
 		for _, job := range jobs {
 			got = append(got, job.JobID)

@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -124,13 +125,11 @@ func endOf(job *Job) *time.Time {
 // Fits reports whether an owner's list with the filter shows a job, or showed it until lately, so that a client that
 // follows a list of one status sees a job leave it. The page limits of the filter are ignored.
 func (f *Filter) Fits(owner apidb.Owner, job *Changed) bool {
-	owner, some := f.within(owner)
-	if !some || !owner.Sees(job.OwnerID) {
-		return false
-	}
-	return f.fitsStatus(job) && f.fitsKeys(job) && f.fitsText(job) && f.fitsSearch(job) &&
+	owner, some := owner.Only(f.OwnerID)
+	return some && owner.Sees(job.OwnerID) &&
+		f.fitsStatus(job) && f.fitsKeys(job) && f.fitsText(job) && f.fitsSearch(job) &&
 		within(job.CreatedAt, f.Since, f.Until) &&
-		(!f.byEnd() || job.EndedAt != nil && within(*job.EndedAt, f.EndedSince, f.EndedUntil))
+		(f.EndedSince == nil && f.EndedUntil == nil || job.EndedAt != nil && within(*job.EndedAt, f.EndedSince, f.EndedUntil))
 }
 
 // within reports whether an instant is not before since and before until; nil excludes nothing.
@@ -161,7 +160,7 @@ func (f *Filter) fitsSearch(job *Changed) bool {
 	if f.Search == "" || f.Search == job.IdempotencyKey {
 		return true
 	}
-	if id, ok := f.searchedID(); ok {
+	if id, ok := joblist.AsID(f.Search); ok {
 		return id == job.JobID || id == job.TraceID
 	}
 	failed := lastError(job)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
@@ -33,43 +34,41 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 	ended, afterEnd := *filtered.EndedAt, filtered.EndedAt.Add(time.Second)
 	trace := uuid.New()
 	first := filtered.After[0]
-	tries := map[string]struct{ fits, doesNot jobstore.Filter }{
-		"Status":         {jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}}, jobstore.Filter{Status: []jobstate.Status{jobstate.Pending}}},
-		"JobType":        {jobstore.Filter{JobType: "OWN"}, jobstore.Filter{JobType: "OTHER"}},
-		"Queue":          {jobstore.Filter{Queue: "mail"}, jobstore.Filter{Queue: "default"}},
-		"Tag":            {jobstore.Filter{Tag: "b"}, jobstore.Filter{Tag: "c"}},
-		"OrderingKey":    {jobstore.Filter{OrderingKey: "k"}, jobstore.Filter{OrderingKey: "l"}},
-		"ErrorCode":      {jobstore.Filter{ErrorCode: "DEMO"}, jobstore.Filter{ErrorCode: "OTHER"}},
-		"NoErrorCode":    {jobstore.Filter{}, jobstore.Filter{NoErrorCode: true}},
-		"TraceID":        {jobstore.Filter{TraceID: &filtered.TraceID}, jobstore.Filter{TraceID: &trace}},
-		"IdempotencyKey": {jobstore.Filter{IdempotencyKey: "i"}, jobstore.Filter{IdempotencyKey: "j"}},
-		"After":          {jobstore.Filter{After: &first}, jobstore.Filter{After: &trace}},
-		"BatchID":        {jobstore.Filter{BatchID: filtered.BatchID}, jobstore.Filter{BatchID: &trace}},
-		"FanOutID":       {jobstore.Filter{FanOutID: &filtered.Element.FanOut}, jobstore.Filter{FanOutID: &trace}},
-		"Search":         {jobstore.Filter{Search: "no SUCH"}, jobstore.Filter{Search: "other"}},
-		"OwnerID":        {jobstore.Filter{OwnerID: "acme"}, jobstore.Filter{OwnerID: "other"}},
-		"Since":          {jobstore.Filter{Since: &created}, jobstore.Filter{Since: &after}},
-		"Until":          {jobstore.Filter{Until: &after}, jobstore.Filter{Until: &created}},
-		"EndedSince":     {jobstore.Filter{EndedSince: &ended}, jobstore.Filter{EndedSince: &afterEnd}},
-		"EndedUntil":     {jobstore.Filter{EndedUntil: &afterEnd}, jobstore.Filter{EndedUntil: &ended}},
+	tries := map[string]struct{ fits, doesNot apibody.Filter }{
+		"Status":         {apibody.Filter{Status: []jobstate.Status{jobstate.Failed}}, apibody.Filter{Status: []jobstate.Status{jobstate.Pending}}},
+		"JobType":        {apibody.Filter{JobType: "OWN"}, apibody.Filter{JobType: "OTHER"}},
+		"Queue":          {apibody.Filter{Queue: "mail"}, apibody.Filter{Queue: "default"}},
+		"Tag":            {apibody.Filter{Tag: "b"}, apibody.Filter{Tag: "c"}},
+		"OrderingKey":    {apibody.Filter{OrderingKey: "k"}, apibody.Filter{OrderingKey: "l"}},
+		"ErrorCode":      {apibody.Filter{ErrorCode: "DEMO"}, apibody.Filter{ErrorCode: "OTHER"}},
+		"NoErrorCode":    {apibody.Filter{}, apibody.Filter{NoErrorCode: true}},
+		"TraceID":        {apibody.Filter{TraceID: &filtered.TraceID}, apibody.Filter{TraceID: &trace}},
+		"IdempotencyKey": {apibody.Filter{IdempotencyKey: "i"}, apibody.Filter{IdempotencyKey: "j"}},
+		"After":          {apibody.Filter{After: &first}, apibody.Filter{After: &trace}},
+		"BatchID":        {apibody.Filter{BatchID: filtered.BatchID}, apibody.Filter{BatchID: &trace}},
+		"FanOutID":       {apibody.Filter{FanOutID: &filtered.Element.FanOut}, apibody.Filter{FanOutID: &trace}},
+		"Search":         {apibody.Filter{Search: "no SUCH"}, apibody.Filter{Search: "other"}},
+		"OwnerID":        {apibody.Filter{OwnerID: "acme"}, apibody.Filter{OwnerID: "other"}},
+		"Since":          {apibody.Filter{Since: &created}, apibody.Filter{Since: &after}},
+		"Until":          {apibody.Filter{Until: &after}, apibody.Filter{Until: &created}},
+		"EndedSince":     {apibody.Filter{EndedSince: &ended}, apibody.Filter{EndedSince: &afterEnd}},
+		"EndedUntil":     {apibody.Filter{EndedUntil: &afterEnd}, apibody.Filter{EndedUntil: &ended}},
 	}
-	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true, "Event": true} // streams do not have these filters
-	for i := range reflect.TypeFor[jobstore.Filter]().NumField() {
-		field := reflect.TypeFor[jobstore.Filter]().Field(i)
-		name := field.Name
-		try, known := tries[name]
-		if !known && !pages[name] && field.IsExported() {
-			t.Errorf("Fits does not know the filter %s", name)
+	for field := range reflect.TypeFor[apibody.Filter]().Fields() {
+		try, known := tries[field.Name]
+		if !known && field.Name != "All" { // which excludes nothing
+			t.Errorf("Fits does not know the filter %s", field.Name)
 		}
-		if known && (!try.fits.Fits(apidb.Everyone, &filtered) || try.doesNot.Fits(apidb.Everyone, &filtered)) {
-			t.Errorf("%s does not choose", name)
+		fits, doesNot := jobstore.Filter{Filter: try.fits}, jobstore.Filter{Filter: try.doesNot}
+		if known && (!fits.Fits(apidb.Everyone, &filtered) || doesNot.Fits(apidb.Everyone, &filtered)) {
+			t.Errorf("%s does not choose", field.Name)
 		}
 	}
-	if left := (&jobstore.Filter{Status: []jobstate.Status{jobstate.Running}}); !left.Fits(apidb.Everyone, &filtered) {
+	if left := (&jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Running}}}); !left.Fits(apidb.Everyone, &filtered) {
 		t.Error("a client that follows a list is not notified of a job that left it")
 	}
 	for _, search := range []string{"i", "DEMO", "b", filtered.JobID.String(), filtered.TraceID.String()} {
-		if !(&jobstore.Filter{Search: search}).Fits(apidb.Everyone, &filtered) {
+		if !(&jobstore.Filter{Filter: apibody.Filter{Search: search}}).Fits(apidb.Everyone, &filtered) {
 			t.Errorf("it is not found by %s", search)
 		}
 	}
@@ -78,7 +77,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 			t.Errorf("%+v sees it: %v", owner, !sees)
 		}
 	}
-	if (&jobstore.Filter{OwnerID: "acme"}).Fits(apidb.OwnerOf("other"), &filtered) {
+	if (&jobstore.Filter{Filter: apibody.Filter{OwnerID: "acme"}}).Fits(apidb.OwnerOf("other"), &filtered) {
 		t.Error("an owner sees what is another's")
 	}
 }
@@ -127,7 +126,7 @@ func TestAStreamOfJobsByTheirEndHasThoseThatARetryTakesFromIt(t *testing.T) {
 			t.Fatal(changed, err)
 		}
 		since := c.since.Truncate(time.Microsecond)
-		if fits := (&jobstore.Filter{EndedSince: &since}).Fits(apidb.Everyone, &changed[0]); fits != c.fits {
+		if fits := (&jobstore.Filter{Filter: apibody.Filter{EndedSince: &since}}).Fits(apidb.Everyone, &changed[0]); fits != c.fits {
 			t.Errorf("%s fits: %v", name, fits)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -84,11 +85,11 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	jobs, next, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{OrderingKey: "k1", Limit: 5})
+	jobs, next, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k1"}, Limit: 5})
 	if err != nil || len(jobs) != 5 || next != jobs[4].JobID {
 		t.Fatalf("%d jobs, next: %v, %v", len(jobs), next, err)
 	}
-	for name, most := range map[string]float64{"JobsSeen": 10, "JobsListed": 6, "JobsBlocks": 5 * jobstore.MaxListedAfter} {
+	for name, most := range map[string]float64{"JobsNewest": 10, "JobsListed": 6, "JobsBlocks": 5 * jobstore.MaxListedAfter} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
 			t.Errorf("%s did not run", name)

@@ -11,7 +11,6 @@ const (
 
 // Functions that tests call directly.
 var (
-	AfterNear      = afterNear
 	StatusesBefore = statusesBefore
 )
 

@@ -11,7 +11,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
@@ -59,10 +58,10 @@ func TestAJobIsFoundByWhatIsKnownOfIt(t *testing.T) {
 		}
 		ids := bury(t, s, traceID, "acme", "umbrella")
 		for by, filter := range map[string]jobstore.Filter{
-			"trace id":        {TraceID: &traceID},
-			"error code":      {ErrorCode: "RARE"},
-			"idempotency key": {IdempotencyKey: "order-17"},
-			"all of them":     {TraceID: &traceID, ErrorCode: "RARE", IdempotencyKey: "order-17", Status: []jobstate.Status{jobstate.Failed}},
+			"trace id":        {Filter: apibody.Filter{TraceID: &traceID}},
+			"error code":      {Filter: apibody.Filter{ErrorCode: "RARE"}},
+			"idempotency key": {Filter: apibody.Filter{IdempotencyKey: "order-17"}},
+			"all of them":     {Filter: apibody.Filter{TraceID: &traceID, ErrorCode: "RARE", IdempotencyKey: "order-17", Status: []jobstate.Status{jobstate.Failed}}},
 		} {
 			for whose, c := range map[string]struct {
 				owner apidb.Owner
@@ -109,50 +108,6 @@ func visitsFew(t *testing.T, name string, plans *pgtest.Plans) {
 	}
 }
 
-// A trace id that the gateway made is in no index. A trace id from elsewhere is in one, and so is that of a request
-// that took long.
-func TestOnlyATraceFromElsewhereHasAnEntryInAnIndex(t *testing.T) {
-	t.Parallel()
-	s, _ := watched(t)
-	if err := s.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	at := func(ms int64) uuid.UUID {
-		id := uuid.Must(uuid.NewV7())
-		idtime.Put(&id, 1_800_000_000_000+ms) // the first of 256 ms
-		return id
-	}
-	var predicate string
-	if err := s.Pool.QueryRow(t.Context(), `select pg_get_expr(indpred, indrelid) from pg_index
-		where indexrelid = 'jobs_of_trace'::regclass`).Scan(&predicate); err != nil {
-		t.Fatal(err)
-	}
-	first := at(0)
-	for what, c := range map[string]struct {
-		traceID, jobID uuid.UUID
-		near           bool
-	}{
-		"at once":             {first, at(1), true},
-		"at the last instant": {first, at(255), true},
-		"too late":            {first, at(256), false},
-		"an hour before":      {at(-3_600_000), at(0), false},
-		"in the future":       {at(2), at(1), false},
-		"random":              {uuid.New(), at(0), false},
-		"the greatest":        {uuid.Max, at(0), false},
-		"the job's own id":    {first, first, false},
-	} {
-		var indexed bool
-		asked := "select " + predicate + " from (values ($1::uuid, $2::uuid)) as jobs (trace_id, job_id)"
-		if err := s.Pool.QueryRow(t.Context(), asked, c.traceID, c.jobID).Scan(&indexed); err != nil || indexed == c.near {
-			t.Errorf("%s: in the index: %t, %v", what, indexed, err)
-		}
-		after := *jobstore.AfterNear(c.traceID)
-		if got := slices.Compare(c.jobID[:], c.traceID[:]) > 0 && slices.Compare(c.jobID[:], after[:]) < 0; got != c.near {
-			t.Errorf("%s: the list looks for it by its time: %t", what, got)
-		}
-	}
-}
-
 func TestAListOfSeveralStatesHasTheJobsOfEach(t *testing.T) {
 	t.Parallel()
 	s, _ := watched(t)
@@ -177,7 +132,7 @@ func TestAListOfSeveralStatesHasTheJobsOfEach(t *testing.T) {
 					break
 				}
 			}
-			for f := (jobstore.Filter{Status: statuses, Limit: 7}); ; {
+			for f := (jobstore.Filter{Filter: apibody.Filter{Status: statuses}, Limit: 7}); ; {
 				jobs, next, err := s.Jobs.ListJobs(t.Context(), owner, f)
 				if err != nil {
 					t.Fatal(err)

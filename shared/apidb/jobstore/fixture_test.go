@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 type fixture struct{ *apidbtest.Fixture }
 
-func open(t *testing.T) *fixture {
+func open(t testing.TB) *fixture {
 	t.Helper()
 	return &fixture{apidbtest.New(t)}
 }

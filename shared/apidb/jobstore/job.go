@@ -4,18 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json" // three times as fast as encoding/json
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // Job returns one of the owner's jobs, or ErrNoJob.
@@ -50,43 +49,19 @@ func (s *Store) Request(
 	return req, int(row.Job.CommandSeq), err
 }
 
-// Filter selects jobs. An empty field excludes none.
+// Filter selects the jobs of a page. A zero value excludes none.
 type Filter struct {
-	Status         []jobstate.Status // one of these
-	JobType        string
-	Queue          string
-	Tag            string
-	OrderingKey    string
-	ErrorCode      string     // of the last failure
-	NoErrorCode    bool       // never failed, or failed without a code
-	TraceID        *uuid.UUID // nil: any
-	IdempotencyKey string
-	After          *uuid.UUID // depend on this job; nil: any
-	BatchID        *uuid.UUID // nil: any
-	FanOutID       *uuid.UUID // of one of its elements; nil: any
-	Event          Event      // the job that it became
-	Search         string     // see decideSearch
-	OwnerID        string
-	Since          *time.Time // createdAt from here on
-	Until          *time.Time // createdAt before this
-	EndedSince     *time.Time // ended from here on
-	EndedUntil     *time.Time // ended before this
-	Before         uuid.UUID  // only jobs after this one in the list, that is older jobs
-	Skip           int        // how many of the newest remaining jobs to skip
-	Limit          int
-
-	search  SearchBy
-	ofEvent *uuid.UUID // the job of Event
+	apibody.Filter
+	Event  Event     // the job that it became
+	Before uuid.UUID // only jobs after this one in the list, that is older jobs
+	Skip   int       // how many of the newest remaining jobs to skip
+	Limit  int
 }
 
 // ListJobs returns the owner's newest matching jobs, without payloads and history. next is the job after which the
 // list continues; uuid.Nil: it ends here. A page may be shorter than the limit if its jobs are large, or if many jobs
 // had to be looked at.
 func (s *Store) ListJobs(ctx context.Context, owner apidb.Owner, f Filter) (jobs []Job, next uuid.UUID, err error) {
-	owner, some := f.within(owner)
-	if !some {
-		return nil, uuid.Nil, nil
-	}
 	rows, next, err := s.list(ctx, owner, f)
 	if err != nil {
 		return nil, next, apidb.Classify("list jobs", err)

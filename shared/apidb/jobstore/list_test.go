@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -27,21 +28,21 @@ func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 		pages  int
 		found  int
 	}{
-		"all owners' of a tag":                          {apidb.Everyone, jobstore.Filter{Tag: "often"}, 5, 1},
-		"all owners' FAILED ones of a tag":              {apidb.Everyone, jobstore.Filter{Tag: "often", Status: []jobstate.Status{jobstate.Failed}}, 2, 1},
-		"all owners' COMPLETED ones of a queue":         {apidb.Everyone, jobstore.Filter{Queue: "none", Status: []jobstate.Status{jobstate.Completed}}, 5, 0},
-		"all owners' of an ordering key":                {apidb.Everyone, jobstore.Filter{OrderingKey: "k", JobType: "none"}, 5, 0},
-		"all owners' FAILED ones that ended lately":     {apidb.Everyone, jobstore.Filter{EndedSince: new(time.Now().Add(time.Hour)), Status: []jobstate.Status{jobstate.Failed}}, 2, 0},
-		"all owners' that ended lately":                 {apidb.Everyone, jobstore.Filter{EndedSince: new(time.Now().Add(time.Hour))}, 5, 0},
-		"an owner's that ended lately":                  {apidb.OwnerOf("umbrella"), jobstore.Filter{EndedSince: new(time.Now().Add(time.Hour))}, 4, 0},
+		"all owners' of a tag":                          {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Tag: "often"}}, 5, 1},
+		"all owners' FAILED ones of a tag":              {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Tag: "often", Status: []jobstate.Status{jobstate.Failed}}}, 2, 1},
+		"all owners' COMPLETED ones of a queue":         {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Queue: "none", Status: []jobstate.Status{jobstate.Completed}}}, 5, 0},
+		"all owners' of an ordering key":                {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k", JobType: "none"}}, 5, 0},
+		"all owners' FAILED ones that ended lately":     {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{EndedSince: new(time.Now().Add(time.Hour)), Status: []jobstate.Status{jobstate.Failed}}}, 2, 0},
+		"all owners' that ended lately":                 {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{EndedSince: new(time.Now().Add(time.Hour))}}, 5, 0},
+		"an owner's that ended lately":                  {apidb.OwnerOf("umbrella"), jobstore.Filter{Filter: apibody.Filter{EndedSince: new(time.Now().Add(time.Hour))}}, 4, 0},
 		"the installation's":                            {apidb.OwnerOf(""), jobstore.Filter{}, 5, 0},
-		"the installation's FAILED ones":                {apidb.OwnerOf(""), jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}}, 2, 0},
-		"the installation's of an ordering key":         {apidb.OwnerOf(""), jobstore.Filter{OrderingKey: "k"}, 5, 0},
-		"an owner's of a tag":                           {apidb.OwnerOf("umbrella"), jobstore.Filter{Tag: "often"}, 5, 0},
-		"an owner's of an ordering key":                 {apidb.OwnerOf("umbrella"), jobstore.Filter{OrderingKey: "k", Tag: "often"}, 5, 0},
-		"an owner's RUNNING ones of a key":              {apidb.OwnerOf("umbrella"), jobstore.Filter{OrderingKey: "k", Status: []jobstate.Status{jobstate.Running}}, 5, 0},
-		"all owners' PENDING ones of a key":             {apidb.Everyone, jobstore.Filter{OrderingKey: "k", Status: []jobstate.Status{jobstate.Pending}, Tag: "none"}, 5, 0},
-		"all owners' COMPLETED ones, of which many fit": {apidb.Everyone, jobstore.Filter{Status: []jobstate.Status{jobstate.Completed}, OrderingKey: "k", Limit: 200}, 0, 0},
+		"the installation's FAILED ones":                {apidb.OwnerOf(""), jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Failed}}}, 2, 0},
+		"the installation's of an ordering key":         {apidb.OwnerOf(""), jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k"}}, 5, 0},
+		"an owner's of a tag":                           {apidb.OwnerOf("umbrella"), jobstore.Filter{Filter: apibody.Filter{Tag: "often"}}, 5, 0},
+		"an owner's of an ordering key":                 {apidb.OwnerOf("umbrella"), jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k", Tag: "often"}}, 5, 0},
+		"an owner's RUNNING ones of a key":              {apidb.OwnerOf("umbrella"), jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k", Status: []jobstate.Status{jobstate.Running}}}, 5, 0},
+		"all owners' PENDING ones of a key":             {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k", Status: []jobstate.Status{jobstate.Pending}, Tag: "none"}}, 5, 0},
+		"all owners' COMPLETED ones, of which many fit": {apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Completed}, OrderingKey: "k"}, Limit: 200}, 0, 0},
 	} {
 		plans.Forget()
 		found, pages := 0, 1
@@ -66,7 +67,7 @@ func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 		}
 		for name, all := range plans.Seen() {
 			most := most
-			if name == "JobsSeen" && c.owner.Indexed() && c.filter.OrderingKey == "" { // up to that many jobs on each of the three shelves with jobs
+			if name == "JobsNewest" && c.owner.Indexed() && c.filter.OrderingKey == "" { // up to that many jobs on each of the three shelves with jobs
 				most *= 3
 			}
 			for _, plan := range all {

@@ -45,20 +45,20 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 		want   int
 	}{
 		"all":             {jobstore.Filter{Limit: 50}, 50},
-		"FAILED ones":     {jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}, Limit: 50}, 50},
-		"COMPLETED ones":  {jobstore.Filter{Status: []jobstate.Status{jobstate.Completed}, Limit: 50}, 50},
-		"a rare tag":      {jobstore.Filter{Tag: "rare", Limit: 50}, 1},
-		"no such tag":     {jobstore.Filter{Tag: "none", Status: []jobstate.Status{jobstate.Completed}, Limit: 50}, 0},
-		"an ordering key": {jobstore.Filter{OrderingKey: "k", Limit: 50}, 50},
+		"FAILED ones":     {jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Failed}}, Limit: 50}, 50},
+		"COMPLETED ones":  {jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{jobstate.Completed}}, Limit: 50}, 50},
+		"a rare tag":      {jobstore.Filter{Filter: apibody.Filter{Tag: "rare"}, Limit: 50}, 1},
+		"no such tag":     {jobstore.Filter{Filter: apibody.Filter{Tag: "none", Status: []jobstate.Status{jobstate.Completed}}, Limit: 50}, 0},
+		"an ordering key": {jobstore.Filter{Filter: apibody.Filter{OrderingKey: "k"}, Limit: 50}, 50},
 	} {
 		jobs, _, err := s.Jobs.ListJobs(t.Context(), acme, c.filter)
 		must(what, len(jobs), c.want, err)
 	}
 	for _, whose := range []apidb.Owner{acme, apidb.Everyone} {
-		jobs, _, err := s.Jobs.ListJobs(t.Context(), whose, jobstore.Filter{FanOutID: &fanOut, Limit: 50})
+		jobs, _, err := s.Jobs.ListJobs(t.Context(), whose, jobstore.Filter{Filter: apibody.Filter{FanOutID: &fanOut}, Limit: 50})
 		must("a fan-out", len(jobs), 50, err)
 	}
-	foreign, _, err := s.Jobs.ListJobs(t.Context(), apidb.OwnerOf("umbrella"), jobstore.Filter{FanOutID: &fanOut, Limit: 50})
+	foreign, _, err := s.Jobs.ListJobs(t.Context(), apidb.OwnerOf("umbrella"), jobstore.Filter{Filter: apibody.Filter{FanOutID: &fanOut}, Limit: 50})
 	must("another owner's fan-out", len(foreign), 0, err)
 	dead, _, err := s.Jobs.CountDead(t.Context(), acme, jobstore.Filter{})
 	must("dead ones", int(dead), 76, err)
@@ -74,7 +74,7 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 	operations, _, err := s.Operations.ListOperations(t.Context(), acme, uuid.Nil, 50)
 	must("operations", len(operations), 3, err)
 	for name, most := range map[string]float64{
-		"JobsSeen": 300, "JobsListed": 51, "OperationMatches": 300,
+		"JobsNewest": 300, "JobsListed": 51, "JobsOldest": 300,
 		"OperationsListOwned": 3, "OperationCommandsKeep": 300, "OperationJobsLock": 300,
 	} {
 		if len(plans.Seen()[name]) == 0 {
@@ -93,10 +93,10 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 }
 
 // fillOwned gives jobs to an owner and to others.
-func fillOwned(t *testing.T, s *fixture, others, own int) {
+func fillOwned(t testing.TB, s *fixture, others, own int) {
 	t.Helper()
 	for _, table := range []string{"jobs", "deliveries", "operations"} {
-		if _, err := s.Pool.Exec(t.Context(), "alter table "+table+" set (autovacuum_enabled = off)"); err != nil {
+		if err := s.Try(t, "alter table "+table+" set (autovacuum_enabled = off)"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func fillOwned(t *testing.T, s *fixture, others, own int) {
 				select job_id, 1, owner_id, status, callback_url, '{}', '{}' from jobs
 				where status in ('COMPLETED', 'FAILED') and owner_id = $1 and $2::int > 1 and tags = array[$3::text] on conflict do nothing`,
 		} {
-			if _, err := s.Pool.Exec(t.Context(), sql, part.owner, part.jobs, part.tag); err != nil {
+			if err := s.Try(t, sql, part.owner, part.jobs, part.tag); err != nil {
 				t.Fatal(err)
 			}
 		}

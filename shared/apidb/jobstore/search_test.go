@@ -103,7 +103,7 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 		{theirs.String(), nil},
 		{uuid.NewString(), nil},
 	} {
-		if got, _ := s.search(t, apidb.OwnerOf("acme"), jobstore.Filter{Search: c.search}); !slices.Equal(got, c.want) {
+		if got, _ := s.search(t, apidb.OwnerOf("acme"), jobstore.Filter{Filter: apibody.Filter{Search: c.search}}); !slices.Equal(got, c.want) {
 			t.Errorf("%q finds %v, want %v", c.search, got, c.want)
 		}
 		got := operated(t, s, apidb.OwnerOf("acme"), apibody.Filter{Search: c.search})
@@ -117,23 +117,23 @@ func TestASearchFindsWhatHasTheText(t *testing.T) {
 		filter jobstore.Filter
 		want   []uuid.UUID
 	}{
-		{"all owners'", jobstore.Filter{Search: "order-17"}, []uuid.UUID{theirs, refused}},
-		{"one owner's of all", jobstore.Filter{Search: "order-17", OwnerID: "acme"}, []uuid.UUID{refused}},
-		{"all owners' of a trace", jobstore.Filter{Search: foreign.String()}, []uuid.UUID{theirs, refused}},
-		{"a message of a trace", jobstore.Filter{Search: "connection", TraceID: &foreign}, []uuid.UUID{theirs, refused}},
-		{"a message of a code", jobstore.Filter{Search: "late", ErrorCode: "NET"}, []uuid.UUID{other}},
-		{"a message of a state", jobstore.Filter{Search: "refused", Status: []jobstate.Status{jobstate.Failed}}, []uuid.UUID{theirs, refused}},
-		{"a message of another state", jobstore.Filter{Search: "refused", Status: []jobstate.Status{jobstate.Completed}}, nil},
-		{"a key of another tag", jobstore.Filter{Search: "order-17", Tag: "mail"}, nil},
+		{"all owners'", jobstore.Filter{Filter: apibody.Filter{Search: "order-17"}}, []uuid.UUID{theirs, refused}},
+		{"one owner's of all", jobstore.Filter{Filter: apibody.Filter{Search: "order-17", OwnerID: "acme"}}, []uuid.UUID{refused}},
+		{"all owners' of a trace", jobstore.Filter{Filter: apibody.Filter{Search: foreign.String()}}, []uuid.UUID{theirs, refused}},
+		{"a message of a trace", jobstore.Filter{Filter: apibody.Filter{Search: "connection", TraceID: &foreign}}, []uuid.UUID{theirs, refused}},
+		{"a message of a code", jobstore.Filter{Filter: apibody.Filter{Search: "late", ErrorCode: "NET"}}, []uuid.UUID{other}},
+		{"a message of a state", jobstore.Filter{Filter: apibody.Filter{Search: "refused", Status: []jobstate.Status{jobstate.Failed}}}, []uuid.UUID{theirs, refused}},
+		{"a message of another state", jobstore.Filter{Filter: apibody.Filter{Search: "refused", Status: []jobstate.Status{jobstate.Completed}}}, nil},
+		{"a key of another tag", jobstore.Filter{Filter: apibody.Filter{Search: "order-17", Tag: "mail"}}, nil},
 	} {
 		if got, _ := s.search(t, apidb.Everyone, c.filter); !slices.Equal(got, c.want) {
 			t.Errorf("%s: found %v, want %v", c.name, got, c.want)
 		}
 	}
-	if n, known, err := s.Jobs.CountDead(t.Context(), apidb.Everyone, jobstore.Filter{Search: "refused"}); n != 2 || !known || err != nil {
+	if n, known, err := s.Jobs.CountDead(t.Context(), apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Search: "refused"}}); n != 2 || !known || err != nil {
 		t.Errorf("%d dead jobs are counted, %t, %v", n, known, err)
 	}
-	if got, _ := s.search(t, apidb.OwnerOf(""), jobstore.Filter{Search: "order-17"}); got != nil {
+	if got, _ := s.search(t, apidb.OwnerOf(""), jobstore.Filter{Filter: apibody.Filter{Search: "order-17"}}); got != nil {
 		t.Errorf("nobody's search finds %v", got)
 	}
 }
@@ -222,18 +222,18 @@ func TestASearchLooksAtFewJobs(t *testing.T) {
 	for whose, owner := range map[string]apidb.Owner{"all owners'": apidb.Everyone, "acme's": apidb.OwnerOf("acme")} {
 		for _, text := range []string{"order-17", "RARE", foreign.String()} {
 			plans.Forget()
-			if got, pages := s.search(t, owner, jobstore.Filter{Search: text}); !slices.Equal(got, []uuid.UUID{rare}) || pages != 1 {
+			if got, pages := s.search(t, owner, jobstore.Filter{Filter: apibody.Filter{Search: text}}); !slices.Equal(got, []uuid.UUID{rare}) || pages != 1 {
 				t.Errorf("%s %s: %v on %d pages", whose, text, got, pages)
 			}
 			visitsFew(t, fmt.Sprintf("%s %s", whose, text), plans)
 		}
 	}
 	plans.Forget()
-	got, pages := s.search(t, apidb.Everyone, jobstore.Filter{Search: "a RARE message"})
+	got, pages := s.search(t, apidb.Everyone, jobstore.Filter{Filter: apibody.Filter{Search: "a RARE message"}})
 	if !slices.Equal(got, []uuid.UUID{rare}) || pages != 1+12_002/jobstore.MaxSearched {
 		t.Errorf("a message is found as %v on %d pages", got, pages)
 	}
-	for _, plan := range plans.Seen()["JobsSeen"] {
+	for _, plan := range plans.Seen()["JobsNewest"] {
 		visited := 0.0
 		plan.Walk(func(n pgtest.Node) {
 			if n.Relation == "jobs" {

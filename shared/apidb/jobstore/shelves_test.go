@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/jobweaver/jobweaver/shared/apibody"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
@@ -57,16 +58,16 @@ func TestAListOfAStatusIsThatPartOfTheListOfAll(t *testing.T) {
 			}
 		}
 		var got []uuid.UUID
-		for _, job := range list(jobstore.Filter{Status: []jobstate.Status{status}, Limit: 100}) {
+		for _, job := range list(jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{status}}, Limit: 100}) {
 			got = append(got, job.JobID)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", status, got, want)
 		}
-		if page := list(jobstore.Filter{Status: []jobstate.Status{status}, Before: want[0], Limit: 2}); page[0].JobID != want[1] || page[1].JobID != want[2] {
+		if page := list(jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{status}}, Before: want[0], Limit: 2}); page[0].JobID != want[1] || page[1].JobID != want[2] {
 			t.Errorf("%s: the page after the first job has %v", status, page)
 		}
-		if none := list(jobstore.Filter{Status: []jobstate.Status{status}, Queue: "other", Limit: 100}); len(none) != 0 {
+		if none := list(jobstore.Filter{Filter: apibody.Filter{Status: []jobstate.Status{status}, Queue: "other"}, Limit: 100}); len(none) != 0 {
 			t.Errorf("%s: in another queue are %v", status, none)
 		}
 	}

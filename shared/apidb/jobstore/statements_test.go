@@ -114,7 +114,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	if _, err := s.Jobs.Job(t.Context(), apidb.Everyone, first.JobID); err != nil || !slices.Equal(traced.take(), []string{"JobByID"}) {
 		t.Errorf("get a plain job: %v", err)
 	}
-	if _, _, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 1}); err != nil || !slices.Equal(traced.take(), []string{"JobsSeen", "JobsListed", "JobsBlocks"}) {
+	if _, _, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 1}); err != nil || !slices.Equal(traced.take(), []string{"JobsNewest", "JobsListed", "JobsBlocks"}) {
 		t.Errorf("a list of jobs that are tied: %v", err)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 
 	"github.com/jobweaver/jobweaver/shared/apibody"
-	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 )
 
 // operationFilter is a filter with the search that was chosen when its operation was accepted. A search by names must
 // stay one: a retry clears error codes, and a text that no job has as a name would then be looked for in messages.
 type operationFilter struct {
 	apibody.Filter
-	By jobstore.SearchBy `json:"by,omitempty"`
+	By joblist.SearchBy `json:"by,omitempty"`
 }
 
 // readFilter reads the filter of an operation; nil: it has a list.
@@ -29,10 +29,9 @@ func readFilter(stored json.RawMessage) (*operationFilter, error) {
 }
 
 // decideOperation chooses how an operation searches, as a list of the same owner would.
-func (s *Store) decideOperation(ctx context.Context, asked *NewOperation) (jobstore.SearchBy, error) {
+func (s *Store) decideOperation(ctx context.Context, asked *NewOperation) (joblist.SearchBy, error) {
 	if asked.Request.Filter == nil {
 		return "", nil
 	}
-	f := asked.Request.Filter
-	return s.jobs.ChooseSearch(ctx, asked.Whose, f.OwnerID, f.Search)
+	return s.jobs.ChooseSearch(ctx, asked.Whose, *asked.Request.Filter)
 }

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/nullable"
@@ -37,13 +38,14 @@ const (
 func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []commandstore.Command, more bool, err error) {
 	notify, done := s.db.BeginChange()
 	defer done()
-	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+	err = s.db.RawTx(ctx, func(tx pgx.Tx) error {
+		q := gen.New(tx)
 		commands, more = nil, false
 		rows, err := q.OperationLock(ctx, id)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		work, err := newWork(q, rows[0])
+		work, err := newWork(tx, q, rows[0])
 		if err != nil {
 			return err
 		}
@@ -65,6 +67,7 @@ func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []commandst
 
 // work is a piece of an operation.
 type work struct {
+	tx       joblist.DB
 	q        *gen.Queries
 	op       gen.OperationLockRow
 	filter   *operationFilter
@@ -75,8 +78,8 @@ type work struct {
 	changed  bool
 }
 
-func newWork(q *gen.Queries, op gen.OperationLockRow) (*work, error) {
-	w := &work{q: q, op: op}
+func newWork(tx joblist.DB, q *gen.Queries, op gen.OperationLockRow) (*work, error) {
+	w := &work{tx: tx, q: q, op: op}
 	if err := json.Unmarshal(op.Reasons, &w.reasons); err != nil {
 		return nil, fmt.Errorf("read reasons: %w", err)
 	}
@@ -289,63 +292,31 @@ func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.op.Walked = len(seen) < operationWindow
-	for i, job := range seen {
-		w.op.AfterID = job.JobID
-		if job.Matches {
-			ids = append(ids, job.JobID)
-		}
-		if len(ids) == operationPage && i < len(seen)-1 {
-			w.op.Walked = false
-			break
-		}
+	if w.op.Walked = seen.Seen < operationWindow; seen.Seen > 0 {
+		w.op.AfterID = seen.LastID
 	}
-	return ids, nil
+	if len(seen.JobIDs) == operationPage && seen.Fit > operationPage { // some matching ones are left
+		w.op.AfterID, w.op.Walked = seen.JobIDs[operationPage-1], false
+	}
+	return seen.JobIDs, nil
 }
 
 // walkRoom is how far before its created_at a job's id may be for an operation to find it: ids made by an older
 // release have the time of a gateway's wall clock.
 const walkRoom = 24 * time.Hour
 
-// window looks at the next jobs, on the shelves of the chosen states if these have shelves. The operation's
-// created_at decides which jobs were accepted before it, not their ids, so the walk continues to the last job there
-// is. Later jobs are passed 2,000 at a time, far faster than they are accepted.
-func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
-	f := w.filter
-	statuses := f.Status
-	if len(statuses) == 0 {
-		statuses = commandstore.Allows(w.op.Command)
+// window looks at the next jobs. The operation's created_at decides which jobs were accepted before it, not their ids,
+// so the walk continues to the last job there is. Later jobs are passed 2,000 at a time, far faster than they are
+// accepted.
+func (w *work) window(ctx context.Context) (joblist.Seen, error) {
+	f := w.filter.Filter
+	if len(f.Status) == 0 {
+		f.Status = commandstore.Allows(w.op.Command)
 	}
-	after := w.op.AfterID
-	if f.Since != nil {
-		after = idtime.Later(after, idtime.First(f.Since.Add(-walkRoom)))
-	}
-	if f.After != nil {
-		after = idtime.Later(after, idtime.FirstAfter(*f.After, walkRoom))
-	}
-	p := gen.OperationMatchesParams{
-		Statuses: shelves.Texts(statuses), AcceptedBy: w.op.CreatedAt,
-		JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
-		Since: f.Since, Until: f.Until, EndedSince: f.EndedSince, EndedUntil: f.EndedUntil,
-		OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
-		ErrorCode: nullable.Text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID,
-		IdempotencyKey: nullable.Text(f.IdempotencyKey),
-		After:          f.After, BatchID: f.BatchID, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
-	}
-	p.Search, p.SearchID, p.SearchMessage = f.By.Terms(f.Search)
-	switch {
-	case f.FanOutID != nil:
-		p.ByFanOutID = f.FanOutID
-	case f.BatchID != nil:
-		p.BatchStates = shelves.States(statuses)
-	case nullable.Value(w.op.OwnerID) != "":
-		p.ByOwnedShelves = shelves.OwnedOf(statuses...)
-	case slices.Contains(statuses, jobstate.Completed): // which has no shelf
-		p.ByID = true
-	default:
-		p.ByShelves = shelves.Of(statuses...)
-	}
-	return w.q.OperationMatches(ctx, p)
+	return joblist.List{
+		Filter: f, By: w.filter.By, Owner: apidb.OwnerWith(nullable.Value(w.op.OwnerID), w.op.OwnerID == nil),
+		AcceptedBy: &w.op.CreatedAt, AfterID: w.op.AfterID, Slack: walkRoom, MostSeen: operationWindow, Max: operationPage,
+	}.Oldest(ctx, w.tx)
 }
 
 func (w *work) save(ctx context.Context) error {

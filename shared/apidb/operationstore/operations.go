@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
-	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/joblist"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/nullable"
@@ -137,7 +137,7 @@ func (s *Store) InsertInTx(ctx context.Context, q *gen.Queries, asked NewOperati
 	return q.OperationsWake(ctx)
 }
 
-func (o *NewOperation) params(by jobstore.SearchBy) (p gen.OperationInsertParams, err error) {
+func (o *NewOperation) params(by joblist.SearchBy) (p gen.OperationInsertParams, err error) {
 	req := &o.Request
 	p = gen.OperationInsertParams{
 		OperationID: o.ID, Owner: o.Whose.Filter(), Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
