@@ -68,9 +68,9 @@ func TestGatheringEndsInTimeOrForAnUrgentItem(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				in := newIntake[int]()
 				go func() {
-					time.Sleep(time.Minute) // the wait begins with the first item
+					<-time.After(time.Minute) // the wait begins with the first item
 					in.put(1)
-					time.Sleep(10 * time.Millisecond)
+					<-time.After(10 * time.Millisecond)
 					c.put(in)
 				}()
 				began := time.Now()

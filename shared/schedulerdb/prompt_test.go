@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestTheOrderOfAJobThatHasWaitedIsPrompt(t *testing.T) {
 	scheduled.RunAt = &soon
 	h.ingest(first, second, dependent, scheduled)
 	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
-	runs := append(h.settle(completed(first, 1)).Runs, h.due().Runs...)
+	runs := slices.Concat(h.settle(completed(first, 1)).Runs, h.due().Runs)
 	if len(runs) != 3 {
 		t.Fatalf("%d attempts go out", len(runs))
 	}
