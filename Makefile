@@ -40,7 +40,7 @@ LONGEST := ./local/suites/knative ./functions/runjob ./functions/gateway ./share
 # The command line's is one process's that ends. In the others, a test with nothing to race is skipped by -short.
 NOT_RACED := functions migrations infra/laptop/localpostgres infra/kubernetes local/suites/attacks local/examples local/jobweaver \
 	local/suites/interplay local/suites/shuffle local/load/figures local/load/proctree local/model/locking local/model/protocol \
-	shared/apibody shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
+	shared/apibody shared/apidb/joblist shared/apierror shared/apikey shared/cronspec shared/dispatch shared/funchost/envsettings shared/httpevent \
 	shared/jobstate shared/payloadschema shared/retrypolicy
 RACED = $(foreach name,$(NOT_RACED),$(if $(wildcard $(name)/*_test.go),,$(error NOT_RACED: no tests in $(name))))$(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
