@@ -3708,7 +3708,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The schedule or control is not the one that If-Match names. */
+        /** @description The job, schedule or control is not the one that If-Match names. */
         PreconditionFailed: {
             headers: {
                 "X-Trace-Id": components["headers"]["TraceId"];
@@ -3857,7 +3857,7 @@ export interface components {
          */
         Prefer: string;
         /**
-         * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+         * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
          * @example W/"6453c3a5b9d40"
          */
         IfMatch: string;
@@ -4397,6 +4397,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
@@ -4445,6 +4450,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -4994,7 +5000,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5055,7 +5061,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5102,7 +5108,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -5149,7 +5155,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6347,7 +6353,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of the schedule or control that the client has read; the response is 412 if it was changed or removed since. `*` is any that exists; a control always does.
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
                  * @example W/"6453c3a5b9d40"
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -6415,6 +6421,11 @@ export interface operations {
             };
             header?: {
                 /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
                  */
@@ -6441,6 +6452,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
@@ -6453,46 +6465,10 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
-                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @example W/"6453c3a5b9d40"
                  */
-                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
-                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
-                traceparent?: components["parameters"]["TraceParent"];
-            };
-            path: {
-                name: components["parameters"]["ScheduleNameInPath"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The schedule. */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["TraceId"];
-                    ETag: components["headers"]["ScheduleETag"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Schedule"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            429: components["responses"]["RateLimited"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    resumeSchedule: {
-        parameters: {
-            query?: {
-                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
-                ownerId?: components["parameters"]["ScheduleOwner"];
-            };
-            header?: {
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -6523,6 +6499,54 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resumeSchedule: {
+        parameters: {
+            query?: {
+                /** @description The owner of the schedule; required if several owners have a schedule of this name, and none for a schedule without an owner. With authentication, it is the key's owner; schedules of other owners are a 404. */
+                ownerId?: components["parameters"]["ScheduleOwner"];
+            };
+            header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
+                 * @example 0af76519-16cd-43dd-8448-eb211c80319c
+                 */
+                "X-Trace-Id"?: components["parameters"]["TraceIdHeader"];
+                /** @description W3C trace context. If it is valid, it takes precedence over X-Trace-Id. */
+                traceparent?: components["parameters"]["TraceParent"];
+            };
+            path: {
+                name: components["parameters"]["ScheduleNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["TraceId"];
+                    ETag: components["headers"]["ScheduleETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
@@ -6534,6 +6558,11 @@ export interface operations {
                 ownerId?: components["parameters"]["ScheduleOwner"];
             };
             header?: {
+                /**
+                 * @description The ETag of the job, schedule or control that the client has read; the response is 412 if it was changed since, and that of a PUT also if it was removed. `*` is any that exists; a control always does. What a job shows beside its version, such as its progress, may have changed.
+                 * @example W/"6453c3a5b9d40"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
                 /**
                  * @description A UUID, which becomes the traceId of the request and of its jobs. Anything else is refused, unless there is a valid traceparent. Without the header, the gateway generates one.
                  * @example 0af76519-16cd-43dd-8448-eb211c80319c
@@ -6575,6 +6604,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["Unavailable"];
         };
