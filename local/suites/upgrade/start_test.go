@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // A deployment applies everything at once: Jobs, functions, servers, in any order.
@@ -35,12 +37,12 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 		}
 	}
 
-	h.exec(h.urls.Worker, "ALTER TABLE checkpoints RENAME TO not_yet")
+	show := h.hide(h.urls.Worker, workerdb.NewestOfSchema)
 	p := h.begin(h.builds.today, "runjob")
 	if err := awaitLine(p, "waiting for the migrations"); err != nil {
 		t.Fatal(err)
 	}
-	h.exec(h.urls.Worker, "ALTER TABLE not_yet RENAME TO checkpoints")
+	show()
 	if err := p.await(t.Context(), "readiness", http.StatusOK, readyWithin); err != nil {
 		t.Errorf("the worker is not ready once the migrations have run: %v\n%s", err, p.tail())
 	}
@@ -48,8 +50,7 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 		t.Error(err)
 	}
 
-	table, column, _ := strings.Cut(schedulerdb.NewestOfSchema, ".")
-	h.exec(h.urls.Scheduler, "ALTER TABLE "+table+" RENAME "+column+" TO not_yet")
+	h.hide(h.urls.Scheduler, schedulerdb.NewestOfSchema)
 	late := h.begin(h.builds.today, "ingest")
 	select {
 	case <-late.ended:
@@ -59,6 +60,18 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 	if logged := late.tail(); late.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(logged, "run jobweaver migrate") {
 		t.Errorf("it ended with %s: %s", late.cmd.ProcessState, logged)
 	}
+}
+
+// hide gives the newest table, column or function of a schema another name until show is called.
+func (h *fixture) hide(url, newest string) (show func()) {
+	rename, name := "ALTER TABLE %s RENAME TO %s", newest
+	if function, isOne := strings.CutSuffix(newest, "()"); isOne {
+		rename, name = "ALTER FUNCTION %s RENAME TO %s", function
+	} else if table, column, isOne := strings.Cut(newest, "."); isOne {
+		rename, name = "ALTER TABLE "+table+" RENAME %s TO %s", column
+	}
+	h.exec(url, fmt.Sprintf(rename, name, "not_yet"))
+	return func() { h.exec(url, fmt.Sprintf(rename, "not_yet", name)) }
 }
 
 // Each function works on one of the three databases, and their URLs differ in one word.
