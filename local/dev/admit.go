@@ -2,15 +2,9 @@ package dev
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"net/url"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // addresses holds each function's database URL, with its role.
@@ -22,7 +16,7 @@ func admit(ctx context.Context, o Options, below *base, urls migrations.URLs) (a
 	all := addresses{}
 	for _, d := range databases(urls) {
 		own, err := admitTo(ctx, below, urls, d)
-		if refused(err) && below.postgres == nil {
+		if migrations.Refused(err) && below.postgres == nil {
 			o.show("DATABASE_URL's user may not make roles, or not act as them: all functions have its rights.")
 			return unaided(urls), nil
 		}
@@ -48,7 +42,7 @@ func admitTo(ctx context.Context, below *base, urls migrations.URLs, d database)
 	for _, function := range d.set.Functions {
 		at, err := urls.As(function, passwords[migrations.Role(function)])
 		if below.postgres == nil {
-			at, err = acting(ctx, d.url, migrations.Role(function))
+			at, err = migrations.Acting(ctx, d.url, migrations.Role(function))
 		}
 		if err != nil {
 			return nil, err
@@ -56,22 +50,6 @@ func admitTo(ctx context.Context, below *base, urls migrations.URLs, d database)
 		own[function] = at
 	}
 	return own, nil
-}
-
-// acting returns an address at which the user of address sets a role, after trying it once.
-func acting(ctx context.Context, address, role string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", errors.New("the database's address is not a URL") // the parser's error would print the password
-	}
-	parameters := u.Query()
-	parameters.Set("role", role)
-	u.RawQuery = parameters.Encode()
-	conn, err := pgpool.Connect(ctx, u.String())
-	if err != nil {
-		return "", fmt.Errorf("act as %s: %w", role, err)
-	}
-	return u.String(), conn.Close(ctx)
 }
 
 // unaided lets every function connect with DATABASE_URL as it is.
@@ -83,10 +61,4 @@ func unaided(urls migrations.URLs) addresses {
 		}
 	}
 	return all
-}
-
-// refused reports whether PostgreSQL refuses: insufficient privilege, or a role that the user may not set.
-func refused(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "22023")
 }

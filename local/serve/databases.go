@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/migrations"
@@ -80,9 +78,9 @@ func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) 
 		}
 		err := migrations.GrantService(ctx, address, set)
 		if err == nil {
-			own[set.Name], err = acting(ctx, address, set.ServiceRole())
+			own[set.Name], err = migrations.Acting(ctx, address, set.ServiceRole())
 		}
-		if refused(err) {
+		if migrations.Refused(err) {
 			telemetry.Logger(ctx).WarnContext(ctx, "the user of DATABASE_URL may make no roles: functions have all its rights",
 				"database", set.Database(), "error", err)
 			own[set.Name], err = address, nil
@@ -92,26 +90,4 @@ func restrict(ctx context.Context, s Settings, at addresses) (addresses, error) 
 		}
 	}
 	return own, nil
-}
-
-// acting returns an address at which the user of address takes a role, after trying it once.
-func acting(ctx context.Context, address, role string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", errors.New("the database's address is not a URL") // the parser's error would print the password
-	}
-	parameters := u.Query()
-	parameters.Set("role", role)
-	u.RawQuery = parameters.Encode()
-	conn, err := pgpool.Connect(ctx, u.String())
-	if err != nil {
-		return "", fmt.Errorf("act as %s: %w", role, err)
-	}
-	return u.String(), conn.Close(ctx)
-}
-
-// refused reports whether PostgreSQL refuses: insufficient privilege, or a role that the user may not take.
-func refused(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "22023")
 }

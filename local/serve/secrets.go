@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/local/kept"
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
@@ -51,7 +52,7 @@ func keepSecrets(ctx context.Context, url string) (s secrets, err error) {
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 	for name, to := range map[string]*secret.Texts{"webhook": &s.webhook, "callback": &s.callback} {
 		text, err := keepSecret(ctx, conn, name)
-		if refused(err) {
+		if migrations.Refused(err) {
 			return secrets{}, nil
 		}
 		if err != nil {
